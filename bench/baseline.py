@@ -40,10 +40,22 @@ _PAGES = {
     "key": "SELECT * FROM records WHERE number > :cursor ORDER BY number LIMIT :limit",
 }
 COLUMNS = (
-    "identifier", "datestamp", "sets", "url", "url_host_registered_domain", "fetch_date",
-    "content_digest", "content_mime_type", "content_mime_detected", "content_languages", "title",
-    "refers_to_url", "refers_to", "warc_filename", "warc_record_offset",
-)  # fmt: skip
+    "identifier",
+    "datestamp",
+    "sets",
+    "url",
+    "url_host_registered_domain",
+    "fetch_date",
+    "content_digest",
+    "content_mime_type",
+    "content_mime_detected",
+    "content_languages",
+    "title",
+    "refers_to_url",
+    "refers_to",
+    "warc_filename",
+    "warc_record_offset",
+)
 """The columns of the table besides `number`; the first three are a header's."""
 
 
@@ -67,11 +79,16 @@ class Data:
 
     def identify(self) -> Any:
         return common.Identify(
-            repositoryName="Baseline", baseURL="http://localhost/oai", protocolVersion="2.0",
-            adminEmails=["a@example.org"], earliestDatestamp=datetime(2007, 1, 1),
-            deletedRecord="no", granularity="YYYY-MM-DDThh:mm:ssZ", compression=["identity"],
+            repositoryName="Baseline",
+            baseURL="http://localhost/oai",
+            protocolVersion="2.0",
+            adminEmails=["a@example.org"],
+            earliestDatestamp=datetime(2007, 1, 1),
+            deletedRecord="no",
+            granularity="YYYY-MM-DDThh:mm:ssZ",
+            compression=["identity"],
             toolkit_description=False,
-        )  # fmt: skip
+        )
 
     def listRecords(  # noqa: N802 - the package's name
         self,
@@ -94,9 +111,23 @@ class Data:
 
 def _record(row: tuple[Any, ...]) -> Any:
     (
-        _, identifier, datestamp, sets, url, domain, date, digest, mime, detected, languages,
-        title, refers_to_url, refers_to, file, offset,
-    ) = row  # fmt: skip
+        _,
+        identifier,
+        datestamp,
+        sets,
+        url,
+        domain,
+        date,
+        digest,
+        mime,
+        detected,
+        languages,
+        title,
+        refers_to_url,
+        refers_to,
+        file,
+        offset,
+    ) = row
     fields = {
         "title": [title or url],
         "identifier": [url, *([f"urn:sha1:{digest}"] if digest else ())],

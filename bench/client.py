@@ -40,9 +40,12 @@ def follow(address: str, query: str, pages: int, *, compressed: bool) -> dict[st
     connection.close()
     seconds = time.perf_counter() - began
     return {
-        "records": records, "pages": len(times), "bytes": size, "seconds": seconds,
+        "records": records,
+        "pages": len(times),
+        "bytes": size,
+        "seconds": seconds,
         "times": times,
-    }  # fmt: skip
+    }
 
 
 def _token(body: bytes) -> str:

@@ -104,11 +104,13 @@ def dataset(port: int, files: int, size: int) -> FilesetPlatformItem:
         md5.update(data)
     manifest = tuple(
         FilesetManifestFile(
-            path=f"{number}.bin", size=size, md5=md5.hexdigest(),
+            path=f"{number}.bin",
+            size=size,
+            md5=md5.hexdigest(),
             platform_url=f"http://{_HOST}:{port}/{size}/{number}",
         )
         for number in range(files)
-    )  # fmt: skip
+    )
     return FilesetPlatformItem(
         platform_name="bench", platform_domain=_HOST, platform_id=str(size), manifest=manifest
     )

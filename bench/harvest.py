@@ -65,9 +65,10 @@ def rows(repository: DuckRepository, manifest: Manifest, count: int) -> Iterator
 
 def _row(record: PublishedRecord) -> tuple[Any, ...]:
     header = (
-        record.identifier, record.datestamp.replace(tzinfo=None).isoformat(),
+        record.identifier,
+        record.datestamp.replace(tzinfo=None).isoformat(),
         " ".join(record.sets),
-    )  # fmt: skip
+    )
     return (*header, *(record.fields[name] for name in baseline.COLUMNS[len(header) :]))
 
 
@@ -76,9 +77,15 @@ def token(manifest: Manifest, size: int, cursor: int) -> str:
     if not cursor:
         return FIRST
     text = Token(
-        verb="ListRecords", prefix="oai_dc", snapshot=manifest.snapshot, position=cursor + 1,
-        cursor=cursor, size=size, namespace=NAMESPACE, store=manifest.store,
-    ).to_text()  # fmt: skip
+        verb="ListRecords",
+        prefix="oai_dc",
+        snapshot=manifest.snapshot,
+        position=cursor + 1,
+        cursor=cursor,
+        size=size,
+        namespace=NAMESPACE,
+        store=manifest.store,
+    ).to_text()
     return f"verb=ListRecords&resumptionToken={quote(text)}"
 
 
@@ -168,8 +175,10 @@ def compare(
     print(f"\npeak memory of sheaf serve: {ours.peak()} MB")
     if pages:
         shown = [f"{statistics.median(times):.1f}" for times in found[2].times]
-        print("\npages by depth, plain, ms: " + ", ".join(
-            f"{name} {text}" for name, text in zip(_DEPTHS, shown, strict=True)))  # fmt: skip
+        print(
+            "\npages by depth, plain, ms: "
+            + ", ".join(f"{name} {text}" for name, text in zip(_DEPTHS, shown, strict=True))
+        )
 
 
 def singles(ours: Server, manifest: Manifest, size: int, runs: int) -> None:
@@ -179,14 +188,18 @@ def singles(ours: Server, manifest: Manifest, size: int, runs: int) -> None:
         plain, rare, records = [], [], 0
         for _ in range(4 * runs):
             cursor = draw.randrange(size // _PAGE) * _PAGE
-            for query, times in ((token(manifest, size, cursor), plain),
-                                 (f"{FIRST}&set={_RARE}", rare)):  # fmt: skip
+            for query, times in (
+                (token(manifest, size, cursor), plain),
+                (f"{FIRST}&set={_RARE}", rare),
+            ):
                 told = follow(ours.url, query, 1, compressed=compressed)
                 times += told["times"]  # type: ignore[arg-type]
                 records = told["records"]  # type: ignore[assignment]
         one, other = statistics.median(plain), statistics.median(rare)
-        print(f"\n{'gzip' if compressed else 'plain'}: a page anywhere {one:.1f} ms; {records} "
-              f"records of {_RARE} {other:.1f} ms, {other / one:.2f} times as long")  # fmt: skip
+        print(
+            f"\n{'gzip' if compressed else 'plain'}: a page anywhere {one:.1f} ms; {records} "
+            f"records of {_RARE} {other:.1f} ms, {other / one:.2f} times as long"
+        )
 
 
 def records(ours: Server, names: list[str]) -> None:

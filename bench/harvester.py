@@ -135,10 +135,18 @@ def harvesters(forms: Sequence[str]) -> dict[str, list[str]]:
     python = sys.executable
     found = {
         f"sheaf harvest --format {form}": [
-            python, "-m", "builder", "harvest", "{url}", "{folder}/h", "--format", form, "--json",
+            python,
+            "-m",
+            "builder",
+            "harvest",
+            "{url}",
+            "{folder}/h",
+            "--format",
+            form,
+            "--json",
         ]
         for form in forms
-    }  # fmt: skip
+    }
     for name in _OWN:
         found[name] = [python, "-m", "bench.harvester", "--by", name, "{url}", "{folder}/out"]
     found["counting only"] = [python, "-m", "bench.client", "{url}", FIRST, "--gzip"]

@@ -85,10 +85,15 @@ def requests(snapshot: int, store: str, size: int, page: int) -> Iterator[tuple[
 
     def at(cursor: int) -> str:
         token = Token(
-            verb="ListRecords", prefix="oai_dc", snapshot=snapshot,
-            position=cursor + 1, cursor=cursor, size=size, namespace=_NAMESPACE,
+            verb="ListRecords",
+            prefix="oai_dc",
+            snapshot=snapshot,
+            position=cursor + 1,
+            cursor=cursor,
+            size=size,
+            namespace=_NAMESPACE,
             store=store,
-        )  # fmt: skip
+        )
         return f"verb=ListRecords&resumptionToken={quote(token.to_text())}"
 
     yield "first page", FIRST
@@ -203,8 +208,10 @@ def run(folder: Path, count: int, page: int, runs: int) -> None:
 
 
 def table(named, samples, sizes) -> None:  # type: ignore[no-untyped-def]
-    print(f"{'page':40}{'ms':>7}{'to first':>10}{'DuckDB':>9}{'render':>9}{'rest':>7}{'HTTP':>7}"
-          f"{'records':>9}{'KB':>7}{'gzip':>7}")  # fmt: skip
+    print(
+        f"{'page':40}{'ms':>7}{'to first':>10}{'DuckDB':>9}{'render':>9}{'rest':>7}{'HTTP':>7}"
+        f"{'records':>9}{'KB':>7}{'gzip':>7}"
+    )
     first = statistics.median(s.total for s in samples[named[0][0]])
     for name, _ in named:
         total = statistics.median(s.total for s in samples[name])

@@ -55,8 +55,10 @@ class Server:
         flags = ["--gzip"] if compressed else []
         told = subprocess.run(
             [sys.executable, "-m", "bench.client", self.url, query, "--pages", str(pages), *flags],
-            check=True, stdout=subprocess.PIPE, text=True,
-        ).stdout  # fmt: skip
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
+        ).stdout
         return json.loads(told), self.cpu() - before
 
 
@@ -72,9 +74,12 @@ def _children(process: int) -> list[int]:
 @contextmanager
 def _started(command: list[str], **environment: str) -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
-        [sys.executable, *command], stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL, text=True, env={**os.environ, **environment},
-    )  # fmt: skip
+        [sys.executable, *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, **environment},
+    )
     try:
         yield process
     finally:

@@ -200,10 +200,12 @@ def _parser(name: str | None) -> argparse.ArgumentParser:
     Parsers of all commands take longer than most other things that a command begins with.
     """
     parser = _Parser(
-        prog="sheaf", description="Publish an archive's metadata and serve it over OAI-PMH.",
+        prog="sheaf",
+        description="Publish an archive's metadata and serve it over OAI-PMH.",
         usage="%(prog)s [-h] [--version] [--store STORE] [--config FILE] [--json] COMMAND ...",
-        parents=[_everywhere(None)], epilog=overview(),
-    )  # fmt: skip
+        parents=[_everywhere(None)],
+        epilog=overview(),
+    )
     parser.add_argument("--version", action=_VersionAction)
     parser.set_defaults(json=False, carry_out=carry_out)
     commands = parser.add_subparsers(
@@ -235,9 +237,11 @@ def _family(commands: Any, name: str) -> Any:
     """Return the object to which the subcommands of a command are added."""
     metavar, _, summary = FAMILIES[name]
     parser = _Parser(
-        prog=f"sheaf {name}", description=summary, parents=[_everywhere(argparse.SUPPRESS)],
+        prog=f"sheaf {name}",
+        description=summary,
+        parents=[_everywhere(argparse.SUPPRESS)],
         epilog=f"`sheaf {name} {metavar} --help` describes one.",
-    )  # fmt: skip
+    )
     commands.choices[name] = parser
     return parser.add_subparsers(
         title="formats", required=True, metavar=metavar, parser_class=_Command
@@ -248,18 +252,26 @@ def _everywhere(default: str | None) -> _Parser:
     """Return a parser of the options that may come before or after a command."""
     parser = _Parser(add_help=False)
     parser.add_argument(
-        "--store", metavar="STORE", type=require_text, default=default,
+        "--store",
+        metavar="STORE",
+        type=require_text,
+        default=default,
         help="the store: a folder or s3://bucket/prefix; https://... to read only (default: "
         "store.uri)",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--config", metavar="FILE", type=require_text, default=default,
+        "--config",
+        metavar="FILE",
+        type=require_text,
+        default=default,
         help="configuration (default: sheaf.toml)",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--json", action="store_true", default=argparse.SUPPRESS,
+        "--json",
+        action="store_true",
+        default=argparse.SUPPRESS,
         help="print JSON only: a document, or one object per line",
-    )  # fmt: skip
+    )
     return parser
 
 

@@ -150,9 +150,18 @@ def _local(entry: _ZipEntry) -> bytes:
     extra = _LARGE.pack(1, 16, 0, 0) if described else b""
     size = _FULL32 if described else entry.size
     head = _LOCAL.pack(
-        b"PK\3\4", entry.version, entry.flags, 0, 0, _DATE, entry.crc, size, size,
-        len(entry.name), len(extra),
-    )  # fmt: skip
+        b"PK\3\4",
+        entry.version,
+        entry.flags,
+        0,
+        0,
+        _DATE,
+        entry.crc,
+        size,
+        size,
+        len(entry.name),
+        len(extra),
+    )
     return head + entry.name + extra
 
 
@@ -177,9 +186,24 @@ def _central(entry: _ZipEntry) -> bytes:
     version = _ZIP64 if large else entry.version
     size, header = _FULL32 if is_described else entry.size, min(entry.header, _FULL32)
     head = _CENTRAL.pack(
-        b"PK\1\2", _UNIX | version, version, entry.flags, 0, 0, _DATE, entry.crc, size, size,
-        len(entry.name), len(extra), 0, 0, 0, _MODE, header,
-    )  # fmt: skip
+        b"PK\1\2",
+        _UNIX | version,
+        version,
+        entry.flags,
+        0,
+        0,
+        _DATE,
+        entry.crc,
+        size,
+        size,
+        len(entry.name),
+        len(extra),
+        0,
+        0,
+        0,
+        _MODE,
+        header,
+    )
     return head + entry.name + extra
 
 
@@ -190,6 +214,6 @@ def _ending(count: int, start: int, at: int) -> bytes:
     if count >= _FULL16 or size >= _FULL32 or start >= _FULL32:
         end = _END64.pack(
             b"PK\6\6", 44, _UNIX | _ZIP64, _ZIP64, 0, 0, count, count, size, start
-        ) + _LOCATOR.pack(b"PK\6\7", 0, at, 1)  # fmt: skip
+        ) + _LOCATOR.pack(b"PK\6\7", 0, at, 1)
     few, small, near = min(count, _FULL16), min(size, _FULL32), min(start, _FULL32)
     return end + _END.pack(b"PK\5\6", 0, 0, few, few, small, near, 0)

@@ -185,12 +185,23 @@ def _begun(weed: Path, folder: Path, config: Path) -> tuple[str, subprocess.Pope
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
             [
-                weed, "server", f"-dir={data}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-s3",
-                f"-s3.config={config}", "-s3.port.iceberg=0", "-s3.port.lance=0",
-                "-master.volumeSizeLimitMB=64", "-volume.max=1000", *arguments,
+                weed,
+                "server",
+                f"-dir={data}",
+                "-ip=127.0.0.1",
+                "-ip.bind=127.0.0.1",
+                "-s3",
+                f"-s3.config={config}",
+                "-s3.port.iceberg=0",
+                "-s3.port.lance=0",
+                "-master.volumeSizeLimitMB=64",
+                "-volume.max=1000",
+                *arguments,
             ],
-            stdout=log, stderr=log, cwd=data,
-        )  # fmt: skip
+            stdout=log,
+            stderr=log,
+            cwd=data,
+        )
     return endpoint, process
 
 

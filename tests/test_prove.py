@@ -16,8 +16,11 @@ def run(path: Path, script: Path = SCRIPT, **environment: str) -> subprocess.Com
     assert bash is not None
     return subprocess.run(
         [bash, str(script)],
-        env={"PATH": str(path), **environment}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        env={"PATH": str(path), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 @pytest.fixture

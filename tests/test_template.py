@@ -139,8 +139,9 @@ def test_a_deployment_goes_back_at_an_alarm_where_it_is_made_step_by_step() -> N
     assert WHOLE["Parameters"]["Deployment"]["Default"] == "false"
     routed = STACKS["all"].resources("AWS::ApiGatewayV2::Integration").values()
     assert {row["IntegrationUri"] for row in routed} == {
-        "oaifunction.alias", "contentfunction.alias",
-    }  # fmt: skip
+        "oaifunction.alias",
+        "contentfunction.alias",
+    }
 
 
 def test_every_condition_and_every_parameter_is_of_use() -> None:
@@ -405,8 +406,10 @@ def test_what_archives_datasets_writes_them_and_the_intake_and_nothing_else(stac
     assert may["s3:DeleteObject"] == written
     assert may["s3:ListBucket"] == [at]
     assert {a for a in may if a.startswith("sqs:")} == {
-        "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes",
-    }  # fmt: skip
+        "sqs:ReceiveMessage",
+        "sqs:DeleteMessage",
+        "sqs:GetQueueAttributes",
+    }
 
 
 def test_a_request_for_a_dataset_that_fails_comes_again_and_ends_as_a_dead_letter() -> None:
@@ -673,8 +676,12 @@ def import_packed(
     packed |= {name.replace("-", "_") for name in packages}
     return subprocess.run(
         [sys.executable, "-c", IMPORT, json.dumps([module, sorted(packed), left_out])],
-        cwd=ROOT, capture_output=True, text=True, check=False, timeout=120,
-    )  # fmt: skip
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
 
 
 @pytest.mark.parametrize(

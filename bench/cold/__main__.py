@@ -54,13 +54,21 @@ class Bench:
     def __init__(self, interpreter: str, tree: Path, extra: Path, endpoint: str, quota: Quota):
         self.interpreter, self.endpoint, self.quota = interpreter, endpoint, quota
         self.environment = {
-            "PATH": "/usr/bin:/bin", "HOME": "/tmp", "TMPDIR": tempfile.gettempdir(),
-            "LAMBDA_TASK_ROOT": str(tree), "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "1769",
-            "AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s", "AWS_REGION": "us-east-1",
-            "SHEAF_STORE_URI": f"s3://{BUCKET}", "SHEAF_STORE_ENDPOINT": endpoint,
-            "SHEAF_REPOSITORY_NAMESPACE": _NAMESPACE, "SHEAF_SERVE_ACCESS_LOG": "-",
-            "PYTHONPATH": f"{tree}{os.pathsep}{extra}", "PYTHONDONTWRITEBYTECODE": "1",
-        }  # fmt: skip
+            "PATH": "/usr/bin:/bin",
+            "HOME": "/tmp",
+            "TMPDIR": tempfile.gettempdir(),
+            "LAMBDA_TASK_ROOT": str(tree),
+            "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "1769",
+            "AWS_ACCESS_KEY_ID": "k",
+            "AWS_SECRET_ACCESS_KEY": "s",
+            "AWS_REGION": "us-east-1",
+            "SHEAF_STORE_URI": f"s3://{BUCKET}",
+            "SHEAF_STORE_ENDPOINT": endpoint,
+            "SHEAF_REPOSITORY_NAMESPACE": _NAMESPACE,
+            "SHEAF_SERVE_ACCESS_LOG": "-",
+            "PYTHONPATH": f"{tree}{os.pathsep}{extra}",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
 
     def run(self, reader: str, *queries: str, share: float = 1.0) -> tuple[dict[str, Any], float]:
         """Start an environment and send requests; return its measurements and its time of start."""
@@ -68,9 +76,12 @@ class Bench:
         begun = time.time()
         done = subprocess.run(
             [self.interpreter, str(_FOLDER / "invoke.py"), reader, *queries],
-            env=self.environment, preexec_fn=self.quota.enter, capture_output=True, text=True,
+            env=self.environment,
+            preexec_fn=self.quota.enter,
+            capture_output=True,
+            text=True,
             check=False,
-        )  # fmt: skip
+        )
         if done.returncode:
             sys.exit(f"bench.cold: {reader}: {done.stderr}")
         told = json.loads(done.stdout)
@@ -116,9 +127,15 @@ def kinds(store: FolderStore, manifest: Manifest) -> dict[str, tuple[str, str]]:
 
     def token(place: int) -> str:
         text = Token(
-            verb="ListRecords", prefix="oai_dc", snapshot=manifest.snapshot, position=place,
-            cursor=place - 1, size=size, namespace=_NAMESPACE, store=manifest.store,
-        ).to_text()  # fmt: skip
+            verb="ListRecords",
+            prefix="oai_dc",
+            snapshot=manifest.snapshot,
+            position=place,
+            cursor=place - 1,
+            size=size,
+            namespace=_NAMESPACE,
+            store=manifest.store,
+        ).to_text()
         return f"verb=ListRecords&resumptionToken={quote(text)}"
 
     def of(spec: str) -> str:
@@ -142,13 +159,14 @@ def kinds(store: FolderStore, manifest: Manifest) -> dict[str, tuple[str, str]]:
         "ListRecords, by date": (f"{_FIRST}&{day}", f"{_FIRST}&{day}"),
         "ListRecords, goes on in another row group": (token(size // 2 + 1), token(size // 5 + 1)),
         "ListRecords, a page in two row groups": (
-            token(4096 * (size // 4096 // 2) - 99), token(4096 * (size // 4096 // 3) - 99)
+            token(4096 * (size // 4096 // 2) - 99),
+            token(4096 * (size // 4096 // 3) - 99),
         ),
         "ListRecords of a big set": (of("mime:text:html"), of("mime:image:jpeg")),
         "ListRecords of a rare, scattered set": (of("mime:model:vrml"), of("mime:video:mpeg")),
         "ListRecords of a domain": (of("domain:cz:h7"), of(f"domain:cz:h{size // 100}")),
         "GetRecord": (record + one, record + other),
-    }  # fmt: skip
+    }
 
 
 def requests(bench: Bench, named: dict[str, tuple[str, str]]) -> None:

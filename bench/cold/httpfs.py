@@ -56,10 +56,16 @@ def measure(bench: "Bench", folder: Path, key: str, runs: int, shares: Sequence[
             bench.counts()
             begun = time.time()
             line = [bench.interpreter, str(script), str(site), host, f"s3://{BUCKET}/{key}"]
-            told = json.loads(subprocess.run(
-                line, env={**bench.environment, "PYTHONPATH": str(site)}, check=True,
-                preexec_fn=bench.quota.enter, stdout=subprocess.PIPE, text=True,
-            ).stdout)  # fmt: skip
+            told = json.loads(
+                subprocess.run(
+                    line,
+                    env={**bench.environment, "PYTHONPATH": str(site)},
+                    check=True,
+                    preexec_fn=bench.quota.enter,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                ).stdout
+            )
             counted = bench.counts()
             if run:
                 rows.append(

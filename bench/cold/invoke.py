@@ -90,10 +90,13 @@ def main() -> None:
         log = sys.stdout.getvalue().splitlines()[-1]
         told["answers"].append(
             {
-                "at": now, "seconds": now - begun, "cpu": time.process_time() - before,
-                "status": answer["statusCode"], "log": json.loads(log),
+                "at": now,
+                "seconds": now - begun,
+                "cpu": time.process_time() - before,
+                "status": answer["statusCode"],
+                "log": json.loads(log),
             }
-        )  # fmt: skip
+        )
     print(json.dumps(told), file=out)
 
 

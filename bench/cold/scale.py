@@ -75,9 +75,15 @@ def queries(store: FolderStore, manifest: Manifest) -> Iterator[tuple[str, str, 
 
     def at(position: int) -> str:
         token = Token(
-            verb="ListRecords", prefix="oai_dc", snapshot=manifest.snapshot, position=position,
-            cursor=position - 1, size=size, namespace=_NAMESPACE, store=manifest.store,
-        )  # fmt: skip
+            verb="ListRecords",
+            prefix="oai_dc",
+            snapshot=manifest.snapshot,
+            position=position,
+            cursor=position - 1,
+            size=size,
+            namespace=_NAMESPACE,
+            store=manifest.store,
+        )
         return f"verb=ListRecords&resumptionToken={quote(token.to_text())}"
 
     yield "first page", "/oai", "verb=ListRecords&metadataPrefix=oai_dc"
@@ -119,10 +125,13 @@ def requests(root: Path) -> Iterator[str]:
             began, used = time.perf_counter(), time.process_time()
             answer = application(
                 {
-                    "version": "2.0", "rawPath": path, "rawQueryString": query,
-                    "headers": {"host": "b.cz"}, "requestContext": {"http": {"method": "GET"}},
+                    "version": "2.0",
+                    "rawPath": path,
+                    "rawQueryString": query,
+                    "headers": {"host": "b.cz"},
+                    "requestContext": {"http": {"method": "GET"}},
                 }
-            )  # fmt: skip
+            )
             seconds, cpu = time.perf_counter() - began, time.process_time() - used
             assert answer["statusCode"] == 200, answer["body"]
             found = counts.taken()

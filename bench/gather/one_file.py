@@ -84,10 +84,21 @@ def named(urls: list[str]) -> Iterator[Row]:
         digest = hashlib.sha256(handle.encode()).hexdigest()
         where = key.key(_TIMES[0], handle)
         yield Version(
-            id=handle, kind=TEMPLATE, key=where, bytes=1000, md5=digest[:32], sha256=digest,
-            text_md5=digest[:32], text_sha256=digest, source=f"aaa/{number}.rdf", place=0,
-            length=1000, type="ReDIF-Paper 1.0", valid=True, handle=handle,
-        )  # fmt: skip
+            id=handle,
+            kind=TEMPLATE,
+            key=where,
+            bytes=1000,
+            md5=digest[:32],
+            sha256=digest,
+            text_md5=digest[:32],
+            text_sha256=digest,
+            source=f"aaa/{number}.rdf",
+            place=0,
+            length=1000,
+            type="ReDIF-Paper 1.0",
+            valid=True,
+            handle=handle,
+        )
         yield Incidence(id=handle, kind=TEMPLATE, what="appearance", key=where)
         yield Refipo(handle=handle, position=0, url=url, id=url, format="application/pdf")
 
@@ -99,10 +110,17 @@ def found(urls: list[str], tist: int) -> Iterator[Row]:
             continue
         digest = hashlib.sha256(url.encode()).hexdigest()
         yield Version(
-            id=url, kind=FILE, key=key.key(tist, url), bytes=100_000, md5=digest[:32],
-            sha256=digest, modified=tist, media_type="application/pdf",
-            etag=f'"{digest[:12]}"', last_modified="Fri, 09 Nov 2012 10:00:00 GMT",
-        )  # fmt: skip
+            id=url,
+            kind=FILE,
+            key=key.key(tist, url),
+            bytes=100_000,
+            md5=digest[:32],
+            sha256=digest,
+            modified=tist,
+            media_type="application/pdf",
+            etag=f'"{digest[:12]}"',
+            last_modified="Fri, 09 Nov 2012 10:00:00 GMT",
+        )
         yield Incidence(id=url, kind=FILE, what="appearance", key=key.key(tist, url))
 
 
@@ -119,9 +137,12 @@ def measure(checkout: Path, folder: Path, url: str) -> tuple[float, float, float
     own = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
     begun = time.monotonic()
     process = subprocess.Popen(
-        [*command, "--only", url, "--again"], cwd=checkout, stdout=subprocess.PIPE, text=True,
+        [*command, "--only", url, "--again"],
+        cwd=checkout,
+        stdout=subprocess.PIPE,
+        text=True,
         env=os.environ | own,
-    )  # fmt: skip
+    )
     peaks = [0.0]
     watch = threading.Thread(target=_watch, args=(process.pid, peaks))
     watch.start()

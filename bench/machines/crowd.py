@@ -57,9 +57,10 @@ def main() -> None:
         print("|---|---|---|---|---|---|", flush=True)
         cores = os.cpu_count() or 1
         for label, workers, cache in (
-            ("rendered, 1 worker", 1, 0), (f"rendered, {cores} workers", cores, 0),
+            ("rendered, 1 worker", 1, 0),
+            (f"rendered, {cores} workers", cores, 0),
             (f"kept, {cores} workers", cores, 1024),
-        ):  # fmt: skip
+        ):
             with sheaf(store, folder, workers, SHEAF_SERVE_PAGE_CACHE=str(cache)) as server:
                 pages = dict(walk(server.url))
                 if cache:
@@ -90,9 +91,13 @@ def walk(url: str) -> Iterator[tuple[str, bytes]]:
 
 
 def measure(
-    label: str, url: str, targets: Sequence[str], counts: Sequence[int], seconds: int,
+    label: str,
+    url: str,
+    targets: Sequence[str],
+    counts: Sequence[int],
+    seconds: int,
     server: Server | None,
-) -> None:  # fmt: skip
+) -> None:
     """Print a row for each number of harvesters."""
     with tempfile.TemporaryDirectory() as name:
         urls, script = Path(name) / "urls", Path(name) / "script.lua"

@@ -61,10 +61,13 @@ def ingest(folder: Path, way: Way) -> tuple[float, float]:
     running = [
         subprocess.Popen(
             [sys.executable, "-m", "builder", "ingest", *arguments],
-            cwd=home, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment,
+            cwd=home,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=environment,
         )
         for arguments, home in zip(way, homes, strict=True)
-    ]  # fmt: skip
+    ]
     codes = [process.wait() for process in running]
     seconds = time.perf_counter() - began
     with suppress(ChildProcessError):  # what the commands left: Spark ends after its driver

@@ -64,9 +64,12 @@ class Checkout:
         script += "exec(compile(open(__file__).read(), __file__, 'exec'))"
         self._process = subprocess.Popen(
             [sys.executable, "-c", script],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=code,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=code,
             env={**os.environ, "PYTHONPATH": str(code)},
-        )  # fmt: skip
+        )
 
     def ask(self, query: str) -> tuple[float, int, str]:
         assert self._process.stdin is not None

@@ -60,9 +60,12 @@ _FILES = {
     "README.txt": b"Weights of hives on the roofs of a town. Made up for a demonstration.\n",
     "hives.csv": b"hive,roof\n1,school\n2,library\n3,town hall\n",
     "weights.csv": b"day,hive,grams\n"
-    + b"".join(b"2024-06-%02d,%d,%d\n" % (d, h, 31_000 + 70 * d + 900 * h)
-               for d in range(1, 31) for h in (1, 2, 3)),
-}  # fmt: skip
+    + b"".join(
+        b"2024-06-%02d,%d,%d\n" % (d, h, 31_000 + 70 * d + 900 * h)
+        for d in range(1, 31)
+        for h in (1, 2, 3)
+    ),
+}
 DATASET_FILES = len(_FILES)
 
 

@@ -112,15 +112,24 @@ class DumpFormats:
         }
         arguments = (("verb", LIST_RECORDS), *((n, text) for n, text in given.items() if text))
         answer = Answer(
-            selection.manifest.effective, base_url, arguments,
+            selection.manifest.effective,
+            base_url,
+            arguments,
             RecordList((), row, None, made=(_PLACE,)),
-        )  # fmt: skip
+        )
         head, _, tail = self.renderer.document(answer).partition(_PLACE)
         _, fields = check.lookups(self.configuration, self.formats, self.renderer)
         return OaiDocuments(
-            name, (*row.crosswalks,), fields(name), head, tail, self.renderer, row, content,
+            name,
+            (*row.crosswalks,),
+            fields(name),
+            head,
+            tail,
+            self.renderer,
+            row,
+            content,
             base_url,
-        )  # fmt: skip
+        )
 
     def _find(self, name: str) -> Format:
         row = self.formats.get(name)

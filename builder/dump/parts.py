@@ -111,9 +111,13 @@ class _OpenPart:
         with self.path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         part = DumpPart(
-            self.path.name, self.records, self.deleted, self.path.stat().st_size, digest,
+            self.path.name,
+            self.records,
+            self.deleted,
+            self.path.stat().st_size,
+            digest,
             (self._first, self._last),
-        )  # fmt: skip
+        )
         return WrittenPart(part, self.path, self._keys)
 
 

@@ -72,9 +72,11 @@ class DumpWriter:
         named, digest = parts[0].name, parts[0].sha256
         if len(parts) > 1:
             selection = DumpSelection(
-                self.manifest, self.formats.kinds(name), Span(first, last),
+                self.manifest,
+                self.formats.kinds(name),
+                Span(first, last),
                 since=None if since is None else Since(self._find_start(first), since),
-            )  # fmt: skip
+            )
             document = DumpManifest(
                 self.repository_name, name, COMPRESSION, selection, snapshot, datestamp, parts
             )

@@ -107,16 +107,23 @@ def _renew(
             total = sum(manifest.kinds().values()) * len(names) if state is None else 0
             with runtime.progress(total) as advance:
                 writer = DumpWriter(
-                    store, repository, formats, manifest, Path(scratch),
-                    configuration["repository.name"], advance,
-                )  # fmt: skip
+                    store,
+                    repository,
+                    formats,
+                    manifest,
+                    Path(scratch),
+                    configuration["repository.name"],
+                    advance,
+                )
                 update = _Update.of(writer, state)
                 formats_ = {name: update.renew(name) for name in names}
                 index = DumpIndex(
-                    manifest.store, configuration["repository.name"], manifest.snapshot,
+                    manifest.store,
+                    configuration["repository.name"],
+                    manifest.snapshot,
                     manifest.effective,
                     {name: writer.list(name, one) for name, one in formats_.items()},
-                )  # fmt: skip
+                )
     after = DumpState(index, formats_)
     _commit(store, runtime, after, state, tag, anew=state is None or bool(update.affected))
 

@@ -41,17 +41,23 @@ def add_datasets(parser: argparse.ArgumentParser) -> None:
     which = parser.add_argument_group("selection of datasets")
     which.add_argument("--set", metavar="SPEC", help="only datasets of this set and its subsets")
     which.add_argument(
-        "--dataset", action="append", dest="datasets", default=[], metavar="NAME",
+        "--dataset",
+        action="append",
+        dest="datasets",
+        default=[],
+        metavar="NAME",
         help="only this dataset, by its DOI or identifier; may be repeated",
-    )  # fmt: skip
+    )
 
 
 def add_objects(parser: argparse.ArgumentParser) -> None:
     """Declare the options that select objects for a storage root."""
     parser.add_argument(
-        "--by", choices=tuple(series_objects.BY), help="one object for all templates of a series "
+        "--by",
+        choices=tuple(series_objects.BY),
+        help="one object for all templates of a series "
         "or of an archive (default: one for each template)",
-    )  # fmt: skip
+    )
     add_datasets(parser)
 
 

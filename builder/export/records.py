@@ -40,9 +40,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--set", metavar="SPEC", help="only records of this set and its subsets")
     parser.add_argument("--kind", choices=schema.KINDS, metavar="KIND", help="only this kind")
     parser.add_argument(
-        "--since", metavar="SNAPSHOT|DATE",
+        "--since",
+        metavar="SNAPSHOT|DATE",
         help="only what changed after this snapshot (a number), or from this datestamp on",
-    )  # fmt: skip
+    )
     parser.add_argument(
         "--compression",
         choices=parts.COMPRESSIONS,
@@ -50,13 +51,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="of the parts (default: zstd)",
     )
     parser.add_argument(
-        "--part-records", type=int, default=parts.RECORDS, metavar="N",
+        "--part-records",
+        type=int,
+        default=parts.RECORDS,
+        metavar="N",
         help=f"largest number of records in a part (default: {parts.RECORDS:,})",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--part-bytes", type=int, default=parts.BYTES, metavar="N",
+        "--part-bytes",
+        type=int,
+        default=parts.BYTES,
+        metavar="N",
         help=f"largest part in bytes, before compression (default: {parts.BYTES:,})",
-    )  # fmt: skip
+    )
 
 
 def export(context: Context, name: str) -> int:
@@ -86,9 +93,15 @@ def export(context: Context, name: str) -> int:
                 written = write_parts(pages, format_, made, arguments.compression, limits, advance)
                 found = [one.part for one in written]
             document = DumpManifest(
-                settings["repository.name"], name, arguments.compression, selection,
-                manifest.snapshot, manifest.effective, found, arguments.kind,
-            )  # fmt: skip
+                settings["repository.name"],
+                name,
+                arguments.compression,
+                selection,
+                manifest.snapshot,
+                manifest.effective,
+                found,
+                arguments.kind,
+            )
             (made / manifests.FILE).write_bytes(document.to_json())
             staging.sync()
             made.rename(target)

@@ -153,9 +153,13 @@ class _Records:
         with content.open_version(self._store, version) as payload:
             block_stream = cast(BinaryIO, _Joined(head, payload))
             self._http(
-                "response", noted.tist, one, block_stream, len(head) + version.bytes,
+                "response",
+                noted.tist,
+                one,
+                block_stream,
+                len(head) + version.bytes,
                 digests | {"WARC-Date": _date(when)},
-            )  # fmt: skip
+            )
         self._request(noted.tist, found, when)
 
     def _redirect(self, tist: int, found: ExchangeRow, when: int) -> None:
@@ -185,9 +189,14 @@ class _Records:
         self._http("request", tist, one, io.BytesIO(head), len(head), digests)
 
     def _http(
-        self, kind: str, tist: int, one: HttpExchange, block: BinaryIO, length: int,
+        self,
+        kind: str,
+        tist: int,
+        one: HttpExchange,
+        block: BinaryIO,
+        length: int,
         more: Mapping[str, str],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Write a record whose block begins with a header."""
         name = one.url if kind == "response" else f"{kind} {one.url}"
         headers = {"WARC-Record-ID": _name(tist, name), **more}
@@ -261,9 +270,14 @@ def _exchange(row: ExchangeRow) -> HttpExchange:
 
     at = datetime.fromtimestamp(row.at, UTC).strftime("%Y%m%d%H%M%S")
     return HttpExchange(
-        url=row.id, at=at, status=row.status, reason=row.reason, sent=parse(row.sent),
-        headers=parse(row.headers), address=row.address,
-    )  # fmt: skip
+        url=row.id,
+        at=at,
+        status=row.status,
+        reason=row.reason,
+        sent=parse(row.sent),
+        headers=parse(row.headers),
+        address=row.address,
+    )
 
 
 def _name(tist: int, identifier: str) -> str:

@@ -34,9 +34,18 @@ FILE = "dataset-file"
 
 _LONGEST = 1600  # characters of a detail
 _PROPOSED = (
-    "path", "size", "md5", "sha1", "sha256", "mimetype", "extra", "status",
-    "platform_url", "terminal_url", "terminal_dt",
-)  # fmt: skip
+    "path",
+    "size",
+    "md5",
+    "sha1",
+    "sha256",
+    "mimetype",
+    "extra",
+    "status",
+    "platform_url",
+    "terminal_url",
+    "terminal_dt",
+)
 _UNITS = ("byte", "kB", "MB", "GB", "TB", "PB")
 T = TypeVar("T")
 

@@ -80,16 +80,23 @@ class Ways:
     def api(self, until: float = math.inf) -> PlatformApi:
         """Return a client for documents that works until `until`, on the client's clock."""
         return PlatformApi(
-            client=self.client, tries=self.tries, until=until, obey=self.obey,
-            limits=self.limits, tokens=self.tokens,
-        )  # fmt: skip
+            client=self.client,
+            tries=self.tries,
+            until=until,
+            obey=self.obey,
+            limits=self.limits,
+            tokens=self.tokens,
+        )
 
     def downloader(self, until: float = math.inf) -> FileDownloader:
         """Return a downloader that works until `until`, on the client's clock."""
         return FileDownloader(
-            client=self.client, tries=self.tries, seconds=self.seconds, until=until,
+            client=self.client,
+            tries=self.tries,
+            seconds=self.seconds,
+            until=until,
             limits=self.limits,
-        )  # fmt: skip
+        )
 
 
 def make_ways(
@@ -111,13 +118,24 @@ def make_ways(
     policy = replace(http.policy(), forgives=_FORGIVES)
     tokens: Mapping[str, str] = settings["fileset.tokens"]
     client = HttpClient(
-        agent=agent, addresses=guard, hosts=HostQueue(policy, stop, clock), stop=stop, wall=wall,
-        credentials=HostTokens(tokens).headers, tls=tls or connections.tls_context(), clock=clock,
-    )  # fmt: skip
+        agent=agent,
+        addresses=guard,
+        hosts=HostQueue(policy, stop, clock),
+        stop=stop,
+        wall=wall,
+        credentials=HostTokens(tokens).headers,
+        tls=tls or connections.tls_context(),
+        clock=clock,
+    )
     return Ways(
-        client=client, tokens=tokens, scratch=scratch, tries=http.tries,
-        seconds=http.total_seconds, obey=http.robots, limits=http.limits(),
-    )  # fmt: skip
+        client=client,
+        tokens=tokens,
+        scratch=scratch,
+        tries=http.tries,
+        seconds=http.total_seconds,
+        obey=http.robots,
+        limits=http.limits(),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -152,9 +152,14 @@ class Batch:
         left = [one for one in wanted if not self._is_complete(one.url)]
         pace = self.pace
         crew = Crew(
-            self.fetcher, self._find_known, self._record, self.recorded.results,
-            pace.until, pace.threads, self.put_off,
-        )  # fmt: skip
+            self.fetcher,
+            self._find_known,
+            self._record,
+            self.recorded.results,
+            pace.until,
+            pace.threads,
+            self.put_off,
+        )
         try:
             with closing(crew.fetch(left)) as outcomes:
                 for fetched in outcomes:

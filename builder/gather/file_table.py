@@ -22,13 +22,30 @@ from functions.snapshot.errors import Conflict, MissingObject
 from functions.snapshot.store import Reader, Writer
 
 COLUMNS = {
-    "id": "VARCHAR", "host": "VARCHAR", "handles": "VARCHAR[]", "pdf": "BOOLEAN",
-    "restricted": "BOOLEAN", "tried": "BIGINT", "had": "BIGINT", "answered": "BIGINT",
-    "times": "BIGINT", "code": "VARCHAR", "detail": "VARCHAR", "noted": "BIGINT",
-    "digest": "BLOB", "text_sha256": "VARCHAR", "text_method": "VARCHAR", "lost": "BOOLEAN",
-    "etag": "VARCHAR", "last_modified": "VARCHAR", "unreached": "BIGINT", "since": "BIGINT",
-    "target": "VARCHAR", "status": "BIGINT", "redirect": "VARCHAR",
-}  # fmt: skip
+    "id": "VARCHAR",
+    "host": "VARCHAR",
+    "handles": "VARCHAR[]",
+    "pdf": "BOOLEAN",
+    "restricted": "BOOLEAN",
+    "tried": "BIGINT",
+    "had": "BIGINT",
+    "answered": "BIGINT",
+    "times": "BIGINT",
+    "code": "VARCHAR",
+    "detail": "VARCHAR",
+    "noted": "BIGINT",
+    "digest": "BLOB",
+    "text_sha256": "VARCHAR",
+    "text_method": "VARCHAR",
+    "lost": "BOOLEAN",
+    "etag": "VARCHAR",
+    "last_modified": "VARCHAR",
+    "unreached": "BIGINT",
+    "since": "BIGINT",
+    "target": "VARCHAR",
+    "status": "BIGINT",
+    "redirect": "VARCHAR",
+}
 """Columns and types.
 
 `handles` are the templates that ever named the file; `pdf` and `restricted` are NULL if there are

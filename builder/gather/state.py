@@ -145,8 +145,9 @@ class FileStates:
         with engine.reading("the sitemaps"):
             self._connection.execute(
                 "INSERT INTO listed SELECT unnest($ids::VARCHAR[]), unnest($changed::BIGINT[]), "
-                "$source", values
-            )  # fmt: skip
+                "$source",
+                values,
+            )
 
     def list_unchanged(self, choice: FileChoice, now: int, begun: int, most: int) -> list[SeenRow]:
         """Return rows of due files that are unchanged as their sitemaps say, by URL."""
@@ -242,8 +243,17 @@ def _find_depth(due: Sequence[int], most: int) -> int:
 
 def _before(row: Sequence[Any]) -> Before:
     names = (
-        "digest", "text_sha256", "text_method", "lost", "etag", "last_modified", "unreached",
-        "since", "target", "status", "redirect",
-    )  # fmt: skip
+        "digest",
+        "text_sha256",
+        "text_method",
+        "lost",
+        "etag",
+        "last_modified",
+        "unreached",
+        "since",
+        "target",
+        "status",
+        "redirect",
+    )
     held: Mapping[str, Any] = dict(zip(names, row[2:], strict=True))
     return Before(key=None if row[1] is None else key.key(row[1], row[0]), **held)

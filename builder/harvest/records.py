@@ -97,9 +97,16 @@ class RecordWriter:
         if from_datestamp(entry.datestamp) is None:
             fault = NO_STAMP if fault is None else f"{fault}; {NO_STAMP}"
         row = HarvestedRow(
-            entry.identifier, entry.datestamp, entry.deleted, entry.sets, entry.dc, entry.text,
-            self.date, going.number, fault,
-        )  # fmt: skip
+            entry.identifier,
+            entry.datestamp,
+            entry.deleted,
+            entry.sets,
+            entry.dc,
+            entry.text,
+            self.date,
+            going.number,
+            fault,
+        )
         sight = self.kept.add(row)
         going.find(entry.identifier)
         setattr(counts, sight.value, getattr(counts, sight.value) + 1)

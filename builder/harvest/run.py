@@ -140,8 +140,14 @@ class HarvestSession:
         since, until = window.plan(state, asked, overlap)
         number = max((run.number for run in state.runs), default=0) + 1
         state.going = RunState(
-            number, self._now(), since, until, (asked.since, asked.until), asked.full, begin=since,
-        )  # fmt: skip
+            number,
+            self._now(),
+            since,
+            until,
+            (asked.since, asked.until),
+            asked.full,
+            begin=since,
+        )
         self._accept(state, state.going, identity)
         if state.runs:
             state.going.owed = [one for one in state.runs[-1].lost if one[0]]
@@ -221,9 +227,17 @@ class HarvestSession:
     def _end(self, kept: HarvestFolder, going: RunState, status: str) -> HarvestRun:
         going.notes[:0] = window.remarks(going)
         run = HarvestRun(
-            going.number, status, going.started, self._now(), going.since, going.until,
-            going.began, going.counts, tuple(going.lost), tuple(going.notes),
-        )  # fmt: skip
+            going.number,
+            status,
+            going.started,
+            self._now(),
+            going.since,
+            going.until,
+            going.began,
+            going.counts,
+            tuple(going.lost),
+            tuple(going.notes),
+        )
         kept.state.end(run)
         kept.commit()
         return run
@@ -232,18 +246,32 @@ class HarvestSession:
         self, kept: HarvestFolder, run: HarvestRun, error: str | None = None
     ) -> HarvestResult:
         return HarvestResult(
-            self.order, kept.path, run.number, run.status, run.counts, run.notes, run.lost,
-            sum(one.rows for one in kept.state.parts), error,
-        )  # fmt: skip
+            self.order,
+            kept.path,
+            run.number,
+            run.status,
+            run.counts,
+            run.notes,
+            run.lost,
+            sum(one.rows for one in kept.state.parts),
+            error,
+        )
 
     def _partial_result(self, kept: HarvestFolder, error: str) -> HarvestResult:
         """Return the result of a run that continues later."""
         going = kept.state.going or RunState(0, self._now())
         rows = sum(one.rows for one in kept.state.parts) + kept.pending
         return HarvestResult(
-            self.order, kept.path, going.number, PARTIAL, going.counts, tuple(going.notes),
-            tuple(going.lost), rows, error,
-        )  # fmt: skip
+            self.order,
+            kept.path,
+            going.number,
+            PARTIAL,
+            going.counts,
+            tuple(going.notes),
+            tuple(going.lost),
+            rows,
+            error,
+        )
 
     def _identify(self, kept: HarvestFolder) -> tuple[Mapping[str, str], ListPage]:
         """Store what Identify and ListMetadataFormats report, if anything. Return all sets.

@@ -15,9 +15,22 @@ from xxhash import xxh3_64_digest, xxh3_128_digest
 from functions.snapshot.item_tables import Column
 
 DC = (
-    "title", "creator", "subject", "description", "publisher", "contributor", "date", "type",
-    "format", "identifier", "source", "language", "relation", "coverage", "rights",
-)  # fmt: skip
+    "title",
+    "creator",
+    "subject",
+    "description",
+    "publisher",
+    "contributor",
+    "date",
+    "type",
+    "format",
+    "identifier",
+    "source",
+    "language",
+    "relation",
+    "coverage",
+    "rights",
+)
 """The elements of Dublin Core 1.1; each is a column `dc_<name>`."""
 
 ROW = (
@@ -25,13 +38,15 @@ ROW = (
     Column("datestamp", "VARCHAR", "its datestamp, as the repository wrote it", "2026-11-22"),
     Column("deleted", "BOOLEAN", "whether the repository declares it deleted", "false"),
     Column("sets", "VARCHAR[]", "setSpecs of its header, in order", "[a, b:c]"),
-    *(Column(f"dc_{name}", "VARCHAR[]", f"dc:{name}, in order; NULL if there are none", "[...]")
-      for name in DC),
+    *(
+        Column(f"dc_{name}", "VARCHAR[]", f"dc:{name}, in order; NULL if there are none", "[...]")
+        for name in DC
+    ),
     Column("record", "VARCHAR", "the record element with its namespaces", "<record>..."),
     Column("harvested", "VARCHAR", "responseDate of its page", "2026-11-22T1..."),
     Column("run", "INTEGER", "number of its run", "1"),
     Column("fault", "VARCHAR", "description of repairs to it; NULL if there were none", "NULL"),
-)  # fmt: skip
+)
 """The columns of a row, the same in Parquet and JSON lines."""
 ITEM, TEXT = 8, 16
 """Bytes of the hash of an item's identifier, and of a version's XML."""

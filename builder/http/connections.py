@@ -68,10 +68,15 @@ class Connections:
             raw = _fields(answer.headers)
             reason = responses.field_text(answer.extensions.get("reason_phrase", b""))
             yield Response(
-                url, answer.status, responses.fields_by_name(raw), _body(answer, budget),
-                reason, raw, sent=_fields(request.headers),
+                url,
+                answer.status,
+                responses.fields_by_name(raw),
+                _body(answer, budget),
+                reason,
+                raw,
+                sent=_fields(request.headers),
                 address=None if proxy else _address(answer),
-            )  # fmt: skip
+            )
         finally:
             answer.close()
 

@@ -83,9 +83,15 @@ class Response:
     def as_redirect(self, at: float) -> FollowedRedirect:
         """Return this redirect, received at `at`, with a short body."""
         return FollowedRedirect(
-            url=self.url, at=at, status=self.status, reason=self.reason, raw=self.raw,
-            sent=self.sent, address=self.address, body=self.drain(),
-        )  # fmt: skip
+            url=self.url,
+            at=at,
+            status=self.status,
+            reason=self.reason,
+            raw=self.raw,
+            sent=self.sent,
+            address=self.address,
+            body=self.drain(),
+        )
 
 
 def field_text(value: bytes) -> str:

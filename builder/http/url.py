@@ -41,22 +41,68 @@ PREFIXES = ("x-amz-", "x-goog-", "x-oss-", "x-cos-", "q-sign-", "temp_url_")
 
 SECRETS = frozenset(
     (
-        "access_key", "access_token", "accesskeyid", "api_key", "api_token", "apikey", "auth",
-        "auth_token", "authorization", "awsaccesskeyid", "client_secret", "credential",
-        "delegation", "googleaccessid", "hmac", "id_token", "jsessionid", "jwt", "key-pair-id",
-        "ossaccesskeyid", "password", "phpsessid", "q-ak", "q-header-list", "q-key-time",
-        "q-signature", "q-url-param-list", "refresh_token", "secret", "security-token",
-        "session_token", "sig", "signature", "token",
+        "access_key",
+        "access_token",
+        "accesskeyid",
+        "api_key",
+        "api_token",
+        "apikey",
+        "auth",
+        "auth_token",
+        "authorization",
+        "awsaccesskeyid",
+        "client_secret",
+        "credential",
+        "delegation",
+        "googleaccessid",
+        "hmac",
+        "id_token",
+        "jsessionid",
+        "jwt",
+        "key-pair-id",
+        "ossaccesskeyid",
+        "password",
+        "phpsessid",
+        "q-ak",
+        "q-header-list",
+        "q-key-time",
+        "q-signature",
+        "q-url-param-list",
+        "refresh_token",
+        "secret",
+        "security-token",
+        "session_token",
+        "sig",
+        "signature",
+        "token",
     )
-)  # fmt: skip
+)
 """Names of secrets, and of parameters that are useless without a secret."""
 
 _AZURE = frozenset(
     (
-        "se", "si", "sip", "ske", "skoid", "sks", "skt", "sktid", "skv", "sp", "spr", "sr", "srt",
-        "ss", "st", "sv", "saoid", "scid", "sdd", "suoid",
+        "se",
+        "si",
+        "sip",
+        "ske",
+        "skoid",
+        "sks",
+        "skt",
+        "sktid",
+        "skv",
+        "sp",
+        "spr",
+        "sr",
+        "srt",
+        "ss",
+        "st",
+        "sv",
+        "saoid",
+        "scid",
+        "sdd",
+        "suoid",
     )
-)  # fmt: skip
+)
 COMPANIONS: Mapping[str, frozenset[str]] = {
     "sig": _AZURE,
     "signature": frozenset(("expires", "policy")),

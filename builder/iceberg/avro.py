@@ -102,12 +102,14 @@ _LISTED = {
         _field("added_snapshot_id", "long", 503),
         *(_field(*count) for count in _COUNTS),
         _field(
-            "partitions", {"type": "array", "items": _SUMMARY, "element-id": 508}, 507,
+            "partitions",
+            {"type": "array", "items": _SUMMARY, "element-id": 508},
+            507,
             optional=True,
         ),
         _field("key_metadata", "bytes", 519, optional=True),
     ],
-}  # fmt: skip
+}
 _ADDED = 1  # the status of an entry
 
 
@@ -158,9 +160,13 @@ def _write(schema: Mapping[str, Any], entries: list[Any], metadata: dict[str, st
     sink = io.BytesIO()
     # The marker between blocks is usually random; equal content shall give equal bytes.
     fastavro.writer(
-        sink, dict(schema), entries, codec="deflate", metadata=metadata,
+        sink,
+        dict(schema),
+        entries,
+        codec="deflate",
+        metadata=metadata,
         sync_marker=b"sheaf-sync-mark!",
-    )  # fmt: skip
+    )
     return sink.getvalue()
 
 

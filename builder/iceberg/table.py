@@ -50,15 +50,20 @@ class IcebergTable:
             if column.type.endswith("[]"):
                 element += 1
                 made = {
-                    "type": "list", "element-id": element, "element": made,
+                    "type": "list",
+                    "element-id": element,
+                    "element": made,
                     "element-required": False,
-                }  # fmt: skip
+                }
             found.append(
                 {
-                    "id": number, "name": column.name, "required": False, "type": made,
+                    "id": number,
+                    "name": column.name,
+                    "required": False,
+                    "type": made,
                     "doc": column.meaning,
                 }
-            )  # fmt: skip
+            )
         return found
 
     def schema(self) -> dict[str, Any]:

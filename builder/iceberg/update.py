@@ -114,8 +114,10 @@ def _begin(
     if before is None:
         return made, None
     same = (before.store, before.location, before.schemas) == (
-        made.store, made.location, made.schemas,
-    )  # fmt: skip
+        made.store,
+        made.location,
+        made.schemas,
+    )
     if same and before.snapshot <= manifest.snapshot:
         with suppress(MissingObject):
             catalog = store.read(LAKE)

@@ -211,9 +211,13 @@ class _Ingest:
         chunks = list(splits.together(left, self.most))
         jobs = self.options.jobs
         write = partial(
-            parts.write_part, self.store, self.joined.plan, folder=self.drafts,
-            connection=self.options.connection, threads=max(1, jobs // max(1, len(chunks))),
-        )  # fmt: skip
+            parts.write_part,
+            self.store,
+            self.joined.plan,
+            folder=self.drafts,
+            connection=self.options.connection,
+            threads=max(1, jobs // max(1, len(chunks))),
+        )
         tasks = [partial(write, index, chunk) for index, chunk in enumerate(chunks, self._next)]
         self._next += len(chunks)
         for part in pool.map_tasks(_call, tasks, jobs, report):

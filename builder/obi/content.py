@@ -139,9 +139,12 @@ class Redirect:
     def document(self, tist: int) -> bytes:
         """Return the object at `key`, as the run `tist` recorded it."""
         told = {
-            "from": self.origin, "to": self.target, "status": self.status, "tist": tist,
+            "from": self.origin,
+            "to": self.target,
+            "status": self.status,
+            "tist": tist,
             "to_key": self.target_key,
-        }  # fmt: skip
+        }
         return json.dumps(told, ensure_ascii=False, indent=1).encode() + b"\n"
 
 
@@ -203,9 +206,19 @@ class FaultRow:
 
 
 Row = (
-    Version | Incidence | Refipo | SeenRow | Redirect | FailureRow | ExchangeRow | ArchiveRow
-    | FaultRow | AbsentRow | ReadingRow | UndoneRow
-)  # fmt: skip
+    Version
+    | Incidence
+    | Refipo
+    | SeenRow
+    | Redirect
+    | FailureRow
+    | ExchangeRow
+    | ArchiveRow
+    | FaultRow
+    | AbsentRow
+    | ReadingRow
+    | UndoneRow
+)
 
 ROWS: Mapping[str, type[Any]] = {kind.row: kind for kind in get_args(Row)}
 """The values of the member `row` of a line, with the class of each."""

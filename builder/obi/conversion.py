@@ -32,9 +32,12 @@ _MEMORY = 512  # megabytes
 _PLACES = tuple(
     Column(name, kind, "", "")
     for name, kind in (
-        ("id", "VARCHAR"), ("kind", "VARCHAR"), ("pack", "VARCHAR"), ("start", "BIGINT"),
+        ("id", "VARCHAR"),
+        ("kind", "VARCHAR"),
+        ("pack", "VARCHAR"),
+        ("start", "BIGINT"),
     )
-)  # fmt: skip
+)
 _OLD = "CREATE TABLE old AS SELECT * EXCLUDE (log, tist, run) FROM ({})"
 _FIELDS = "id, kind, key, bytes, md5, sha256"
 _FILES = f"""

@@ -46,9 +46,13 @@ class PublishRecord:
     def document(self) -> bytes:
         """Return the record as it is stored."""
         told = {
-            "kind": self.kind, "effective": instant.to_text(self.effective), "run": self.run,
-            "digest": self.digest, "identifiers": list(self.identifiers), "reason": self.reason,
-        }  # fmt: skip
+            "kind": self.kind,
+            "effective": instant.to_text(self.effective),
+            "run": self.run,
+            "digest": self.digest,
+            "identifiers": list(self.identifiers),
+            "reason": self.reason,
+        }
         return json.dumps(told, ensure_ascii=False, indent=1).encode() + b"\n"
 
 

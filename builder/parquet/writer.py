@@ -88,9 +88,12 @@ class RowWriter:
         alike = [name for name in self._schema.names if name not in unlike]
         with _writing(path):
             self._writer = pq.ParquetWriter(
-                path, self._schema, compression="zstd", use_dictionary=alike,
+                path,
+                self._schema,
+                compression="zstd",
+                use_dictionary=alike,
                 write_statistics=alike,
-            )  # fmt: skip
+            )
         self._rows: list[tuple[Any, ...]] = []
         self._batch = batch
 

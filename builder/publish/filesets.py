@@ -57,8 +57,9 @@ FROM revised_filesets
 """
 _KNOWN = "SELECT identifier FROM listed_versions WHERE reason IS NOT NULL"
 # Results from before the dataset was listed have no identifier, but still belong to it.
-_NAMES = ", ".join(f"url_decode(string_split(string_split(identifier, ':')[3], ',')[{n}])"
-                   for n in (2, 3, 4))  # fmt: skip
+_NAMES = ", ".join(
+    f"url_decode(string_split(string_split(identifier, ':')[3], ',')[{n}])" for n in (2, 3, 4)
+)
 _IS_OF = (
     "(identifier IN ({withdrawn}) OR identifier IS NULL AND "
     "(platform_name, platform_domain, platform_id) IN "

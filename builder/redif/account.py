@@ -7,7 +7,7 @@ from builder.obi.claim import show_tist
 from builder.obi.run import Committed
 from builder.redif import spool
 from builder.redif.acceptance import can_be_named
-from builder.redif.staging import (  # fmt: skip
+from builder.redif.staging import (
     BACK,
     BACK_CHANGED,
     CHANGED,

@@ -184,8 +184,9 @@ class LogEntries:
         folder = engine.quote(key.ROOT + key.folder(self._tist))
         with engine.reading("the entries to store"):
             for name, source in (
-                ("keyed_file", "fresh"), ("keyed_step", "(SELECT *, handle AS id FROM step)"),
-            ):  # fmt: skip
+                ("keyed_file", "fresh"),
+                ("keyed_step", "(SELECT *, handle AS id FROM step)"),
+            ):
                 keyed = f"{_KEYED.replace('$folder', folder)}{source})"
                 self._connection.execute(f"CREATE VIEW {name} AS {keyed}")
         log_table.copy_log(self._connection, _LOG, path)

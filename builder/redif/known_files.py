@@ -146,9 +146,13 @@ class KnownFiles:
         return self._folder / f"{name}.parquet"
 
     def keep(
-        self, connection: engine.Connection, run: str, following: int, trees: Sequence[int],
+        self,
+        connection: engine.Connection,
+        run: str,
+        following: int,
+        trees: Sequence[int],
         parsed: bool,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Keep what was read for the next ingest, from the tables of staging.compare.
 
         `run` is the digest of this run, `trees` has the numbers of sources that are folders, and

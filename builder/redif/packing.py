@@ -25,9 +25,12 @@ STORED_STEPS = "became IN ({})".format(", ".join(f"'{became}'" for became in STO
 _PLACES = tuple(
     Column(name, kind, "", "")
     for name, kind in (
-        ("ordinal", "BIGINT"), ("place", "BIGINT"), ("pack", "VARCHAR"), ("start", "BIGINT"),
+        ("ordinal", "BIGINT"),
+        ("place", "BIGINT"),
+        ("pack", "VARCHAR"),
+        ("start", "BIGINT"),
     )
-)  # fmt: skip
+)
 # Bytes that another time has in a pack are not stored again.
 PACKED = "CREATE TABLE IF NOT EXISTS packed (sha256 VARCHAR, pack VARCHAR, start BIGINT)"
 """The statement that makes the table of files that are in packs already, by their digests."""

@@ -30,9 +30,12 @@ _FAILED = (
 
 
 def leave_known(
-    store: Writer, files: Sequence[ArchiveFile], sets: Sequence[str], rules: DocumentRules,
+    store: Writer,
+    files: Sequence[ArchiveFile],
+    sets: Sequence[str],
+    rules: DocumentRules,
     say: Callable[[str], None],
-) -> tuple[ArchiveFile, ...]:  # fmt: skip
+) -> tuple[ArchiveFile, ...]:
     """Return the files that were not read before in this way (see splits.reading_of).
 
     The number of the others is said. A file that the user names is read again if it gave no

@@ -17,15 +17,30 @@ from functions.snapshot.store import Reader
 
 _AT_ONCE = 64  # logs
 _VERSION = {
-    "tist": "BIGINT", "id": "VARCHAR", "kind": "VARCHAR", "key": "VARCHAR", "bytes": "BIGINT",
-    "md5": "VARCHAR", "sha256": "VARCHAR", "text_sha256": "VARCHAR", "home": "VARCHAR",
-    "source": "VARCHAR", "length": "BIGINT", "encoding": "VARCHAR", "type": "VARCHAR",
-    "pack": "VARCHAR", "start": "BIGINT",
-}  # fmt: skip
+    "tist": "BIGINT",
+    "id": "VARCHAR",
+    "kind": "VARCHAR",
+    "key": "VARCHAR",
+    "bytes": "BIGINT",
+    "md5": "VARCHAR",
+    "sha256": "VARCHAR",
+    "text_sha256": "VARCHAR",
+    "home": "VARCHAR",
+    "source": "VARCHAR",
+    "length": "BIGINT",
+    "encoding": "VARCHAR",
+    "type": "VARCHAR",
+    "pack": "VARCHAR",
+    "start": "BIGINT",
+}
 _EVENT = {"tist": "BIGINT", "id": "VARCHAR", "what": "VARCHAR"}
 _SEEN = {
-    "tist": "BIGINT", "id": "VARCHAR", "kind": "VARCHAR", "home": "VARCHAR", "source": "VARCHAR",
-}  # fmt: skip
+    "tist": "BIGINT",
+    "id": "VARCHAR",
+    "kind": "VARCHAR",
+    "home": "VARCHAR",
+    "source": "VARCHAR",
+}
 _SIGHT = {"tist": "BIGINT", "id": "VARCHAR", "row": "VARCHAR"}
 _TABLES = {
     "logged_version": (_VERSION, f"row = 'version' AND kind IN ('{TEMPLATE}', '{SOURCE}')"),

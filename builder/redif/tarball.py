@@ -31,8 +31,14 @@ _CHUNK = 1 << 17
 _DATE = re.compile(r"(?<!\d)(\d{4})-(\d\d)-(\d\d)(?!\d)")
 _NAME = re.compile(r"\.(?:tar(?:\.[A-Za-z0-9]+)?|t[bgx]z2?|tzst)\Z", re.IGNORECASE)
 _DAMAGE = (
-    tarfile.TarError, OSError, EOFError, ValueError, LookupError, OverflowError, RecursionError
-)  # fmt: skip
+    tarfile.TarError,
+    OSError,
+    EOFError,
+    ValueError,
+    LookupError,
+    OverflowError,
+    RecursionError,
+)
 _META = 1 << 20  # most bytes of a header that describes another one
 _LATEST = 1 << 40  # seconds; a later time is invalid
 _CHECKED = 512
@@ -186,9 +192,12 @@ def tist_of(name: str) -> int | None:
 def _members(stream: BinaryIO, name: str) -> Iterator[RedifFile | Flaw]:
     try:
         tar = _Tar.open(
-            fileobj=cast(Any, DecompressedTarball(stream)), mode="r|", tarinfo=_Info,
-            encoding="utf-8", errors="surrogateescape",
-        )  # fmt: skip
+            fileobj=cast(Any, DecompressedTarball(stream)),
+            mode="r|",
+            tarinfo=_Info,
+            encoding="utf-8",
+            errors="surrogateescape",
+        )
         with tar:
             while (info := tar.next()) is not None:
                 # tarfile would keep every header otherwise.

@@ -122,9 +122,18 @@ class Plan:
                 key, goal = names.identity(held.url), _goal(held)
                 if goal != key and self._accepts(held):
                     yield (
-                        key, held.url, held.surt, held.stamp, held.identifier, held.status,
-                        held.digest, held.media_type, held.length, goal, followed,
-                    )  # fmt: skip
+                        key,
+                        held.url,
+                        held.surt,
+                        held.stamp,
+                        held.identifier,
+                        held.status,
+                        held.digest,
+                        held.media_type,
+                        held.length,
+                        goal,
+                        followed,
+                    )
 
         self._database.executemany(_ADD, rows())
         return seen

@@ -154,9 +154,13 @@ def http_client(agent: str, stop: threading.Event, behind: Proxies | None = None
     """
     policy = HostPolicy(concurrent=_CONCURRENT, forgives=0)
     return HttpClient(
-        agent=agent, addresses=AnyAddresses(), hosts=HostQueue(policy, stop), stop=stop,
-        proxies=behind or Proxies(), keep_alive=True,
-    )  # fmt: skip
+        agent=agent,
+        addresses=AnyAddresses(),
+        hosts=HostQueue(policy, stop),
+        stop=stop,
+        proxies=behind or Proxies(),
+        keep_alive=True,
+    )
 
 
 def open_source(

@@ -188,9 +188,13 @@ class KeptPages:
         now = self._clock().astimezone(UTC).isoformat(timespec="milliseconds")
         took = round(1000 * (time.perf_counter() - begun), 1)
         entry = {
-            **page.entry, "time": now.replace("+00:00", "Z"), "milliseconds": took,
-            "store_requests": 0, "store_bytes": 0, **told,
-        }  # fmt: skip
+            **page.entry,
+            "time": now.replace("+00:00", "Z"),
+            "milliseconds": took,
+            "store_requests": 0,
+            "store_bytes": 0,
+            **told,
+        }
         self._access_log.add(entry)
 
     def _sweep(self) -> None:

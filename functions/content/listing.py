@@ -188,9 +188,16 @@ def _walk(
             if not asked.filters and not asked.collapses:
                 batch = min(batch, max(1, lines.most - len(lines.texts)))
             found = search.page(
-                manifest, block.first, block.last, place, batch, asked.since, asked.until,
-                reverse=asked.is_reverse, end=block.end,
-            )  # fmt: skip
+                manifest,
+                block.first,
+                block.last,
+                place,
+                batch,
+                asked.since,
+                asked.until,
+                reverse=asked.is_reverse,
+                end=block.end,
+            )
             lines.left -= len(found.captures)
             for capture in _filter(asked, found.captures, search):
                 lines.add(capture)

@@ -68,8 +68,12 @@ def find_links(
     first, before, behind, last = _neighbours(search, manifest, capture)
     told: dict[str, tuple[CaptureRow, list[str]]] = {}
     for one, relation in (
-        (first, "first"), (before, "prev"), (capture, ""), (behind, "next"), (last, "last"),
-    ):  # fmt: skip
+        (first, "first"),
+        (before, "prev"),
+        (capture, ""),
+        (behind, "next"),
+        (last, "last"),
+    ):
         if one is not None:
             told.setdefault(one.identifier, (one, []))[1].append(relation)
     return [

@@ -101,9 +101,17 @@ class _Window:
         while True:
             surt, stamp, position = start
             rows = files.rows(
-                sql, file, (group,), **values, since=self.since, until=self.until, surt=surt,
-                stamp=stamp, position=position, limit=self.batch,
-            )  # fmt: skip
+                sql,
+                file,
+                (group,),
+                **values,
+                since=self.since,
+                until=self.until,
+                surt=surt,
+                stamp=stamp,
+                position=position,
+                limit=self.batch,
+            )
             for row in rows:
                 yield _Candidate((row[0], row[1], row[2]))
             if len(rows) < self.batch:

@@ -246,5 +246,6 @@ class FormatDrift:
             _LOG.warning(
                 "the format %s differs from that of snapshot %d: run `sheaf publish`, or update "
                 "this server",
-                prefix, manifest.snapshot,
-            )  # fmt: skip
+                prefix,
+                manifest.snapshot,
+            )

@@ -78,9 +78,15 @@ class HitCollector:
         for group in self._groups:
             newest = max((one.hit for one in group), key=lambda hit: (hit.date or "", hit.position))
             yield SearchHit(
-                newest.position, newest.identifier, newest.kind, newest.title, newest.url,
-                newest.date, newest.sets, len(group),
-            )  # fmt: skip
+                newest.position,
+                newest.identifier,
+                newest.kind,
+                newest.title,
+                newest.url,
+                newest.date,
+                newest.sets,
+                len(group),
+            )
 
 
 def examine(

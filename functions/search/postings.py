@@ -150,9 +150,14 @@ class Postings:
         """Return the highest rows of row groups of one file, descending by their ends."""
         groups = [part.group for part in parts]
         rows = self._files.rows(
-            _ROWS, parts[0].file, groups, first=self._first, last=self._last, since=since,
+            _ROWS,
+            parts[0].file,
+            groups,
+            first=self._first,
+            last=self._last,
+            since=since,
             until=until,
-        )  # fmt: skip
+        )
         return [(first, last) for first, last in rows]
 
     def _probe(self, parts: Sequence[_Part], window: Ranges) -> list[tuple[int, int]]:

@@ -29,9 +29,25 @@ _SPACELESS = (
 """Thai, Lao, Burmese, Khmer, Kana, Bopomofo, Hangul and Han."""
 _REMOVED = ((0x300, 0x36F), (0x591, 0x5C7), (0x64B, 0x65F), (0x670, 0x670), (0x6D6, 0x6ED))
 _PLAIN = {
-    "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "ł": "l", "þ": "th", "ħ": "h", "ŧ": "t",
-    "ı": "i", "ŋ": "n", "ĸ": "k", "ƀ": "b", "ƶ": "z", "ɨ": "i", "ʉ": "u", "ə": "e", "ŀ": "l",
-}  # fmt: skip
+    "æ": "ae",
+    "œ": "oe",
+    "ø": "o",
+    "đ": "d",
+    "ð": "d",
+    "ł": "l",
+    "þ": "th",
+    "ħ": "h",
+    "ŧ": "t",
+    "ı": "i",
+    "ŋ": "n",
+    "ĸ": "k",
+    "ƀ": "b",
+    "ƶ": "z",
+    "ɨ": "i",
+    "ʉ": "u",
+    "ə": "e",
+    "ŀ": "l",
+}
 _PIECES = re.compile(f"[{_SPACELESS}]+|[^{_SPACELESS} ]+")
 _SPACELESS_RUN = re.compile(f"[{_SPACELESS}]")
 _DIGIT = re.compile(r"\d")

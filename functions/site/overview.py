@@ -21,8 +21,12 @@ from functions.snapshot import instant
 _TYPES, _HOSTS = 20, 25
 """Media types and hosts that the page shows."""
 CLASSES: Sequence[tuple[str, str]] = (
-    ("2", "2xx"), ("3", "3xx"), ("4", "4xx"), ("5", "5xx"), ("", "–"),
-)  # fmt: skip
+    ("2", "2xx"),
+    ("3", "3xx"),
+    ("4", "4xx"),
+    ("5", "5xx"),
+    ("", "–"),
+)
 """Classes of HTTP status by their first digit; the last one is all else."""
 
 _COUNTS = "count(*) AS captures, sum(coalesce(content_length, 0))::BIGINT AS bytes"
@@ -156,9 +160,12 @@ def show_harvesting(request: PageRequest) -> SitePage:
     address, parts, manifest = request.address, request.parts, request.manifest
     dc = {"metadataPrefix": "oai_dc"}
     verbs = [
-        (IDENTIFY, {}), (LIST_FORMATS, {}), (LIST_SETS, {}), (LIST_IDENTIFIERS, dc),
+        (IDENTIFY, {}),
+        (LIST_FORMATS, {}),
+        (LIST_SETS, {}),
+        (LIST_IDENTIFIERS, dc),
         (LIST_RECORDS, dc),
-    ]  # fmt: skip
+    ]
     requests = [
         (verb, address.answer(verb, **given), address.request(verb, **given))
         for verb, given in verbs

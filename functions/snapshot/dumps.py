@@ -61,9 +61,13 @@ class DumpPart:
         """Build it from the output of `to_json`. Raises ValueError, KeyError or TypeError."""
         first, last = found["positions"]
         return DumpPart(
-            str(found["name"]), int(found["records"]), int(found["deleted"]), int(found["bytes"]),
-            str(found["sha256"]), (int(first), int(last)),
-        )  # fmt: skip
+            str(found["name"]),
+            int(found["records"]),
+            int(found["deleted"]),
+            int(found["bytes"]),
+            str(found["sha256"]),
+            (int(first), int(last)),
+        )
 
 
 @dataclass(frozen=True, slots=True)

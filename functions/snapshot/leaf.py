@@ -107,8 +107,14 @@ class Leaf:
 def _values(group: RowGroup) -> list[Any]:
     check = [] if group.check is None else [group.check]
     return [
-        group.first, group.last, group.rows, group.offset, group.length, group.tail, *check,
-    ]  # fmt: skip
+        group.first,
+        group.last,
+        group.rows,
+        group.offset,
+        group.length,
+        group.tail,
+        *check,
+    ]
 
 
 def document(data: bytes, what: str) -> Any:

@@ -41,8 +41,13 @@ _URL = re.compile(r"Error performing [A-Z]+ (\S+)")
 _TRANSPORT = re.compile(r"kind: (Timeout|Connect|Request|Interrupted|Decode)\b")
 _OWN = re.compile(r"credential provider: StoreError: (.*)")
 _CREDENTIALS = (
-    "//169.254.", "//[fd00:ec2", "/latest/api/token", "/latest/meta-data/", "//sts.", "AssumeRole",
-)  # fmt: skip
+    "//169.254.",
+    "//[fd00:ec2",
+    "/latest/api/token",
+    "/latest/meta-data/",
+    "//sts.",
+    "AssumeRole",
+)
 _KINDS = {"FileNotFoundError": 404, "NotFoundError": 404, "PreconditionError": 412}
 _UNKNOWN = "application/octet-stream"
 _WHOLE = "the server ignores Range and sends whole files: Sheaf needs one that sends parts of them"

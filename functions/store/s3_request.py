@@ -29,10 +29,17 @@ _SECRET = re.compile(r"//[^/\s]*@")
 # transit, arrived too slowly, or collided with another one. A removal of many keys is answered with
 # status 200 and a code for each key that was not removed.
 _PASSING = {
-    "BadDigest", "ConditionalRequestConflict", "IncompleteBody", "InternalError", "RequestTimeout",
-    "ServiceUnavailable", "SlowDown", "Throttling", "XAmzContentChecksumMismatch",
+    "BadDigest",
+    "ConditionalRequestConflict",
+    "IncompleteBody",
+    "InternalError",
+    "RequestTimeout",
+    "ServiceUnavailable",
+    "SlowDown",
+    "Throttling",
+    "XAmzContentChecksumMismatch",
     "XAmzContentSHA256Mismatch",
-}  # fmt: skip
+}
 
 # A server may send these with status 200, or with a status chosen before the error was known.
 _FINAL = {"NoSuchBucket", "NoSuchUpload", "NotImplemented", "PreconditionFailed"}

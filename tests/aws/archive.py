@@ -65,8 +65,11 @@ class Archive:
         with (self.folder / "serve.log").open("ab") as log:
             process = subprocess.Popen(
                 self.line("serve", "--port", "0", "--json"),
-                env={**self.all, **settings}, stdout=subprocess.PIPE, stderr=log, text=True,
-            )  # fmt: skip
+                env={**self.all, **settings},
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
         assert process.stdout is not None
         try:
             text = ""

@@ -22,7 +22,11 @@ def sam(
         kept["AWS_CA_BUNDLE"] = os.environ["AWS_CA_BUNDLE"]
     return subprocess.run(
         [tools / "sam", *map(str, arguments)],
-        cwd=ROOT, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
         env={
             **kept,
             "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",  # python3.13 is there
@@ -31,15 +35,21 @@ def sam(
             "AWS_DEFAULT_REGION": "us-east-1",
             **(environment or {}),
         },
-    )  # fmt: skip
+    )
 
 
 def built(folder: Path, architecture: str = ARCHITECTURE) -> Path:
     """Build all functions; return the folder in which they and their template are."""
     target = folder / "build"
     done = sam(
-        "build", "--template-file", TEMPLATE, "--build-dir", target,
-        "--parameter-overrides", f"Architecture={architecture}", folder=folder,
-    )  # fmt: skip
+        "build",
+        "--template-file",
+        TEMPLATE,
+        "--build-dir",
+        target,
+        "--parameter-overrides",
+        f"Architecture={architecture}",
+        folder=folder,
+    )
     assert done.returncode == 0, done.stderr
     return target

@@ -77,11 +77,20 @@ class Cloud:
         """Deploy what was built, as a new stack or as an update of it."""
         given = {"Architecture": ARCHITECTURE, "S3Endpoint": self.url, **parameters}
         done = self.sam(
-            "deploy", "--template-file", artefacts / "template.yaml", "--stack-name", STACK,
-            "--resolve-s3", "--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset",
-            "--no-fail-on-empty-changeset", "--no-progressbar", "--parameter-overrides",
+            "deploy",
+            "--template-file",
+            artefacts / "template.yaml",
+            "--stack-name",
+            STACK,
+            "--resolve-s3",
+            "--capabilities",
+            "CAPABILITY_IAM",
+            "--no-confirm-changeset",
+            "--no-fail-on-empty-changeset",
+            "--no-progressbar",
+            "--parameter-overrides",
             *(f'{name}="{value}"' for name, value in given.items()),  # it may have blanks
-        )  # fmt: skip
+        )
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
         return self.stack()
 
@@ -115,10 +124,15 @@ def running(folder: Path) -> Iterator[Cloud]:
     scratch.mkdir(parents=True)
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "SHEAF_"))}
     environment = {
-        **kept, "AUTH": "true", "BIND_HOST": "127.0.0.1", "GATEWAY_PORT": str(port),
-        "LAMBDA_EXECUTOR": "local", "STATE_DIR": str(folder / "state"), "TMPDIR": str(scratch),
+        **kept,
+        "AUTH": "true",
+        "BIND_HOST": "127.0.0.1",
+        "GATEWAY_PORT": str(port),
+        "LAMBDA_EXECUTOR": "local",
+        "STATE_DIR": str(folder / "state"),
+        "TMPDIR": str(scratch),
         "MINISTACK_HOST": "localhost",
-    }  # fmt: skip
+    }
     url = f"http://127.0.0.1:{port}"
     log = folder / "log"
     starter = folder / "environment"
@@ -126,9 +140,14 @@ def running(folder: Path) -> Iterator[Cloud]:
     starter.chmod(0o755)
     with log.open("wb") as out:
         process = subprocess.Popen(
-            [PYTHON, "-c", _PROGRAM, starter], env=environment, cwd=folder,
-            stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True,
-        )  # fmt: skip
+            [PYTHON, "-c", _PROGRAM, starter],
+            env=environment,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+        )
     try:
         _await(url, process, log)
         yield Cloud(url, folder)

@@ -165,8 +165,13 @@ def answer_of(reply: Mapping[str, Any]) -> Answer:
     """
     assert isinstance(reply, dict), reply
     assert set(reply) <= {
-        "statusCode", "headers", "multiValueHeaders", "cookies", "body", "isBase64Encoded",
-    }, sorted(reply)  # fmt: skip
+        "statusCode",
+        "headers",
+        "multiValueHeaders",
+        "cookies",
+        "body",
+        "isBase64Encoded",
+    }, sorted(reply)
     assert isinstance(reply["statusCode"], int)
     headers = reply.get("headers", {})
     assert all(isinstance(k, str) and isinstance(v, str) for k, v in headers.items()), headers

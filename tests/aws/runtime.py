@@ -105,12 +105,23 @@ def running(
     with log.open("wb") as out:
         process = subprocess.Popen(
             [
-                emulator(), "--runtime-interface-emulator-address", f"127.0.0.1:{outer}",
-                "--runtime-api-address", f"127.0.0.1:{inner}", BARE, "-m", "awslambdaric", handler,
+                emulator(),
+                "--runtime-interface-emulator-address",
+                f"127.0.0.1:{outer}",
+                "--runtime-api-address",
+                f"127.0.0.1:{inner}",
+                BARE,
+                "-m",
+                "awslambdaric",
+                handler,
             ],
-            cwd=artefact, env=variables, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+            cwd=artefact,
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
             start_new_session=True,
-        )  # fmt: skip
+        )
     try:
         _await(outer, process, log)
         yield Runtime(f"http://127.0.0.1:{outer}", log, process)

@@ -31,9 +31,13 @@ _OWN = {"date", "server", "via", "connection", "content-length", "content-encodi
 DC = "oai_dc"
 FORMATS = ("oai_dc", "mods", "capture", "harvest")
 SETS = (
-    "domain:cz", "mime:text:html", "collection:serials", "collection:topics:water", "no:such",
+    "domain:cz",
+    "mime:text:html",
+    "collection:serials",
+    "collection:topics:water",
+    "no:such",
     "b\u00e4d",
-)  # fmt: skip
+)
 DATES: tuple[dict[str, str], ...] = (
     {"from_": "2020-01-01"},
     {"until": "2020-01-01"},
@@ -43,12 +47,22 @@ DATES: tuple[dict[str, str], ...] = (
     {"from_": "2020-01-01", "until": "2090-01-01T00:00:00Z"},
 )
 QUERIES = (
-    "", "verb=", "verb=identify", "verb=Identify&verb=Identify", "verb=Identify&x=1", "%",
-    "verb=ListRecords&metadataPrefix=oai_dc&metadataPrefix=mods", "verb=%FF%00",
-    "verb=Identify&=", "verb=Identify;x=1", "verb=ListSets&resumptionToken=",
-    "verb=GetRecord&identifier=%22%3E%3Cx%3E&metadataPrefix=oai_dc", "verb=+Identify",
-    "verb=Identify%0D%0AX: y", "verb=Identify&\u010d=%C4%8D",
-)  # fmt: skip
+    "",
+    "verb=",
+    "verb=identify",
+    "verb=Identify&verb=Identify",
+    "verb=Identify&x=1",
+    "%",
+    "verb=ListRecords&metadataPrefix=oai_dc&metadataPrefix=mods",
+    "verb=%FF%00",
+    "verb=Identify&=",
+    "verb=Identify;x=1",
+    "verb=ListSets&resumptionToken=",
+    "verb=GetRecord&identifier=%22%3E%3Cx%3E&metadataPrefix=oai_dc",
+    "verb=+Identify",
+    "verb=Identify%0D%0AX: y",
+    "verb=Identify&\u010d=%C4%8D",
+)
 """What is no request, or hardly one."""
 
 
@@ -122,9 +136,13 @@ def test_every_request_is_answered_as_by_the_server(
     assert {answer.status for answer in answers} == {200}
     codes = {code for a in answers for code in re.findall(rb'<error code="(\w+)"', a.plain)}
     assert codes == {
-        b"badVerb", b"badArgument", b"badResumptionToken", b"cannotDisseminateFormat",
-        b"idDoesNotExist", b"noRecordsMatch",
-    }  # fmt: skip
+        b"badVerb",
+        b"badArgument",
+        b"badResumptionToken",
+        b"cannotDisseminateFormat",
+        b"idDoesNotExist",
+        b"noRecordsMatch",
+    }
     assert sum(b"<record>" in a.plain for a in answers) > 10
 
 
@@ -141,9 +159,12 @@ def test_methods_and_codings(
     ):
         request = asked(verb, method, **arguments)
         request = Request(
-            request.query, method, "/oai", {"accept-encoding": coding} if coding else {},
+            request.query,
+            method,
+            "/oai",
+            {"accept-encoding": coding} if coding else {},
             request.body,
-        )  # fmt: skip
+        )
         for encoded in (True, False) if method == "POST" else (True,):
             answer = same(request, KINDS[kind], encoded=encoded)
             assert answer.status == 200

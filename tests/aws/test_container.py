@@ -79,8 +79,12 @@ def test_the_wheel_publishes_with_the_packages_of_the_container(
         del environment["PYTHONPATH"]
         found = subprocess.run(
             [*command, "--store", archive.store],
-            env=environment, cwd=tmp_path, capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            env=environment,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert found.returncode == 0, found.stderr
         return found.stdout
 

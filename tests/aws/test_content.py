@@ -60,9 +60,12 @@ def written(path: Path) -> None:
             fields = [("Content-Type", "text/plain"), ("Content-Encoding", coding)]
             head = StatusAndHeaders("200 OK", fields, protocol="HTTP/1.1")
             record = writer.create_warc_record(
-                url, "response", io.BytesIO(payload), http_headers=head,
+                url,
+                "response",
+                io.BytesIO(payload),
+                http_headers=head,
                 warc_headers_dict={"WARC-Date": "2020-06-23T21:35:50Z"},
-            )  # fmt: skip
+            )
             writer.write_record(record)
 
 

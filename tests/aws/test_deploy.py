@@ -288,9 +288,11 @@ def test_without_its_policy_the_function_is_503_and_tells_nothing(
         # What it read last it may tell for five minutes.
         until(lambda: endpoint.ask(asked("Identify")).status, 503, 400)
         for request in (
-            asked("Identify"), asked("ListRecords", "POST", metadataPrefix="oai_dc"),
-            asked("ListSets", gzipped=True), Request(path="/"),
-        ):  # fmt: skip
+            asked("Identify"),
+            asked("ListRecords", "POST", metadataPrefix="oai_dc"),
+            asked("ListSets", gzipped=True),
+            Request(path="/"),
+        ):
             answer = endpoint.ask(request)
             unavailable(answer)
             assert not LEAKS.search(answer.body)

@@ -45,24 +45,70 @@ def crafted(event: dict[str, Any], path: str, value: object) -> dict[str, Any]:
 
 PLACES = {
     http_api: [
-        "rawPath", "rawQueryString", "headers", "headers.host", "headers.accept-encoding",
-        "headers.x-forwarded-proto", "headers.if-none-match", "headers.content-type",
-        "requestContext", "requestContext.http", "requestContext.http.method",
-        "requestContext.stage", "requestContext.domainName", "body", "isBase64Encoded",
-        "queryStringParameters", "version", "cookies", "pathParameters", "routeKey",
+        "rawPath",
+        "rawQueryString",
+        "headers",
+        "headers.host",
+        "headers.accept-encoding",
+        "headers.x-forwarded-proto",
+        "headers.if-none-match",
+        "headers.content-type",
+        "requestContext",
+        "requestContext.http",
+        "requestContext.http.method",
+        "requestContext.stage",
+        "requestContext.domainName",
+        "body",
+        "isBase64Encoded",
+        "queryStringParameters",
+        "version",
+        "cookies",
+        "pathParameters",
+        "routeKey",
     ],
     rest_api: [
-        "path", "httpMethod", "headers", "multiValueHeaders", "queryStringParameters",
-        "multiValueQueryStringParameters", "requestContext", "requestContext.stage",
-        "requestContext.path", "resource", "pathParameters", "body", "isBase64Encoded",
+        "path",
+        "httpMethod",
+        "headers",
+        "multiValueHeaders",
+        "queryStringParameters",
+        "multiValueQueryStringParameters",
+        "requestContext",
+        "requestContext.stage",
+        "requestContext.path",
+        "resource",
+        "pathParameters",
+        "body",
+        "isBase64Encoded",
     ],
-}  # fmt: skip
+}
 VALUES: list[Any] = [
-    None, "", 0, -1, 1e308, True, [], {}, [None], {"": None}, {"a": {"b": ["c"]}}, "\0", BLOCKED,
-    "/../../etc/passwd", "%00%ff%fe", "\ud800", "\u202e\u2603", "A" * 100_000, "{{7*7}}{%x%}${7}",
-    "'; DROP TABLE records; --", "<!DOCTYPE x [<!ENTITY a 'b'>]>", [["verb", "Identify"]],
-    {"verb": ["Identify", None, {}]}, {"host": "evil\r\nX-Evil: 1"}, {"host": ["a", "b"]},
-]  # fmt: skip
+    None,
+    "",
+    0,
+    -1,
+    1e308,
+    True,
+    [],
+    {},
+    [None],
+    {"": None},
+    {"a": {"b": ["c"]}},
+    "\0",
+    BLOCKED,
+    "/../../etc/passwd",
+    "%00%ff%fe",
+    "\ud800",
+    "\u202e\u2603",
+    "A" * 100_000,
+    "{{7*7}}{%x%}${7}",
+    "'; DROP TABLE records; --",
+    "<!DOCTYPE x [<!ENTITY a 'b'>]>",
+    [["verb", "Identify"]],
+    {"verb": ["Identify", None, {}]},
+    {"host": "evil\r\nX-Evil: 1"},
+    {"host": ["a", "b"]},
+]
 
 
 @pytest.mark.parametrize("kind", PLACES)
@@ -77,8 +123,9 @@ def test_an_event_may_hold_anything_anywhere(kind: Any, runtime: Runtime) -> Non
     assert "Traceback" not in runtime.said()
 
 
-@pytest.mark.parametrize("payload", [b"null", b"[]", b"{}", b"1", b'"x"', b"true", b'{"a":' * 90
-                                     + b"1" + b"}" * 90])  # fmt: skip
+@pytest.mark.parametrize(
+    "payload", [b"null", b"[]", b"{}", b"1", b'"x"', b"true", b'{"a":' * 90 + b"1" + b"}" * 90]
+)
 def test_what_is_no_event_is_answered(payload: bytes, runtime: Runtime) -> None:
     harmless(answer_of(runtime.invoke(payload)))
     assert "Traceback" not in runtime.said()
@@ -164,11 +211,31 @@ def test_a_token_that_was_tampered_with_is_refused_or_a_token(runtime: Runtime) 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "path",
-    ["/etc/passwd", "/oai/../../etc/passwd", "/oai/%2e%2e/sheaf.toml", "//oai", "/oai//", "/OAI",
-     "/oai\0", "/oai;x", "/./oai", "/functions/oai/function.py", "/var/task", "\\oai", "oai", "*",
-     "/oai/schemas/../../../functions", "/oai/%00", "/\u202e", "/oai%0d%0aX-Evil:%201", BLOCKED,
-     "http://evil.example/oai", "/schemas/%2e%2e%2fformats.toml", "/" + "a/" * 5000],
-)  # fmt: skip
+    [
+        "/etc/passwd",
+        "/oai/../../etc/passwd",
+        "/oai/%2e%2e/sheaf.toml",
+        "//oai",
+        "/oai//",
+        "/OAI",
+        "/oai\0",
+        "/oai;x",
+        "/./oai",
+        "/functions/oai/function.py",
+        "/var/task",
+        "\\oai",
+        "oai",
+        "*",
+        "/oai/schemas/../../../functions",
+        "/oai/%00",
+        "/\u202e",
+        "/oai%0d%0aX-Evil:%201",
+        BLOCKED,
+        "http://evil.example/oai",
+        "/schemas/%2e%2e%2fformats.toml",
+        "/" + "a/" * 5000,
+    ],
+)
 def test_paths_lead_nowhere(kind: str, path: str, runtime: Runtime) -> None:
     answer = harmless(runtime.ask(Request("verb=Identify", path=path), KINDS[kind]))
     assert answer.status in (200, 404)
@@ -188,9 +255,21 @@ def test_headers_make_no_headers_and_no_markup(kind: str, runtime: Runtime) -> N
         "\0",
         "*;q=9",
     ):
-        for name in ("host", "accept-encoding", "x-forwarded-proto", "if-none-match", "origin",
-                     "x-forwarded-host", "x-forwarded-for", "forwarded", "content-type", "range",
-                     "access-control-request-headers", "user-agent", "cookie"):  # fmt: skip
+        for name in (
+            "host",
+            "accept-encoding",
+            "x-forwarded-proto",
+            "if-none-match",
+            "origin",
+            "x-forwarded-host",
+            "x-forwarded-for",
+            "forwarded",
+            "content-type",
+            "range",
+            "access-control-request-headers",
+            "user-agent",
+            "cookie",
+        ):
             for method in ("GET", "OPTIONS"):
                 request = Request("verb=Identify", method, headers={name: value})
                 answer = harmless(runtime.ask(request, KINDS[kind]))

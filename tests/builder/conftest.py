@@ -92,9 +92,19 @@ class World:
             part.fault(fault)
         part.close()
         source = intake.IntakeSource(
-            "a.warc.gz", digest, "a.warc.gz", "warc.gz", 1, len(captures), 0, len(faults), {}, {},
-            collections, **(said or {}),
-        )  # fmt: skip
+            "a.warc.gz",
+            digest,
+            "a.warc.gz",
+            "warc.gz",
+            1,
+            len(captures),
+            0,
+            len(faults),
+            {},
+            {},
+            collections,
+            **(said or {}),
+        )
         intake.commit(self.store, intake.IntakeRun(f"run-{self.runs:03}", (source,)), folder)
 
     def publish(self, **settings: str) -> ChangeResult:
@@ -112,9 +122,13 @@ class World:
 
     def runtime(self) -> Runtime:
         return Runtime(
-            self.clock, self.clock.sleep, lambda text: None, {"list": "1"}, 1,
+            self.clock,
+            self.clock.sleep,
+            lambda text: None,
+            {"list": "1"},
+            1,
             identity=lambda: self.identity,
-        )  # fmt: skip
+        )
 
     def repository(self) -> DuckRepository:
         self.opened.append(DuckRepository(self.store))

@@ -36,8 +36,11 @@ def begun(
     """
     return subprocess.Popen(
         [sys.executable, "-m", __name__, point, str(times), str(int(number)), *arguments],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
 
 
 def _armed(point: str, times: int, number: int) -> None:

@@ -100,17 +100,22 @@ def without_intake(world: World) -> None:
 
 def taking_down(world: World) -> None:
     withdraw(
-        world.store, world.configuration(), world.runtime(),
-        Selection(url_prefix="http://h1.example.cz/"), "why",
-    )  # fmt: skip
+        world.store,
+        world.configuration(),
+        world.runtime(),
+        Selection(url_prefix="http://h1.example.cz/"),
+        "why",
+    )
 
 
 def restoring_nothing(world: World) -> None:
     with pytest.raises(NothingSelectedError):
         reinstate(
-            world.store, world.configuration(), world.runtime(),
+            world.store,
+            world.configuration(),
+            world.runtime(),
             Selection(url_prefix="http://h1.example.cz/"),
-        )  # fmt: skip
+        )
 
 
 CHANGES = [nothing, more, without_intake, taking_down, restoring_nothing]

@@ -93,8 +93,10 @@ def served(place: Place, folder: Path) -> Iterator[str]:
     command = [sys.executable, "-m", "builder.cli", "serve", "--port", "0"]
     process = subprocess.Popen(
         [*command, "--config", str(config), "--store", place.address],
-        stdout=subprocess.PIPE, text=True, env={**os.environ, **place.environment},
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **place.environment},
+    )
     try:
         assert process.stdout is not None
         for line in process.stdout:

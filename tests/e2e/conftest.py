@@ -57,9 +57,12 @@ def warc(path: Path, pages: dict[str, bytes], date: str = "2007-11-05T12:00:00Z"
         for url, body in pages.items():
             headers = StatusAndHeaders("200 OK", [("Content-Type", "text/html")], "HTTP/1.1")
             record = writer.create_warc_record(
-                url, "response", io.BytesIO(body), http_headers=headers,
+                url,
+                "response",
+                io.BytesIO(body),
+                http_headers=headers,
                 warc_headers_dict={"WARC-Date": date},
-            )  # fmt: skip
+            )
             writer.write_record(record)
     return path
 

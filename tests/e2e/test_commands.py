@@ -435,9 +435,13 @@ def test_statements_of_every_kind(published: Home) -> None:
         raise AssertionError(f"{name} is no JSON")
 
     assert json.loads(published("query", "--json", odd).out, parse_constant=never) == {
-        "n": None, "n_1": [1.5, None], "n_2": 7, "m": {"2007-11-05": None}, "n_1_1": "/w==",
+        "n": None,
+        "n_1": [1.5, None],
+        "n_2": 7,
+        "m": {"2007-11-05": None},
+        "n_1_1": "/w==",
         "d": "1.50",
-    }  # fmt: skip
+    }
     (row,) = csv.DictReader(io.StringIO(published("query", odd).out))
     assert (row["n"], row["n_1"], row["n_2"]) == ("nan", "[1.5, null]", "7")
     lists = published("query", "SELECT sets FROM captures ORDER BY url LIMIT 1").out.splitlines()[1]
@@ -455,8 +459,10 @@ def test_a_statement_that_takes_long_ends_when_it_is_told_to(
         )
         process = subprocess.Popen(
             [sys.executable, "-m", "builder.cli", "query", "--config", str(published.config), sql],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         try:
             deadline = time.monotonic() + 30
             while not begun.exists() and time.monotonic() < deadline:
@@ -543,8 +549,12 @@ raise SystemExit(main())
     for delay in (0.05, 0.4, 0.6, 0.8):  # as that process sees it, whatever else the machine does
         done = subprocess.run(
             [sys.executable, "-c", begin, str(delay), *arguments],
-            capture_output=True, text=True, check=False, cwd=Path.cwd(), start_new_session=True,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=Path.cwd(),
+            start_new_session=True,
+        )
         assert done.returncode in (130, -signal.SIGINT), (delay, done.stderr)
         lines = [line for line in done.stderr.splitlines() if not line.startswith("resuming: ")]
         assert lines in ([], ["sheaf: interrupted; run the command again to finish its work"]), (
@@ -577,8 +587,12 @@ def test_a_full_disk(published: Home, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "builder.cli", "ingest", str(large), "--jobs", "1"]
     done = subprocess.run(
         [*command, "--config", str(published.config)],
-        preexec_fn=_limit, capture_output=True, text=True, check=False, cwd=Path.cwd(),
-    )  # fmt: skip
+        preexec_fn=_limit,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path.cwd(),
+    )
     assert done.returncode == 2, done.stderr
     one_line(done.stderr)
     after = {p: p.read_bytes() for p in (published.folder / "store").rglob("*") if p.is_file()}
@@ -613,8 +627,11 @@ def test_the_demo_from_end_to_end(tmp_path: Path) -> None:
     assert count == (account["records"],)
     assert account["repec"].pop("since").endswith("Z")
     assert [row[:2] for row in account["repec"].pop("incidences")] == [
-        ["change", "tobi"], ["deletion", "tobi"], ["change", "fobi"], ["deletion", "fobi"],
-    ]  # fmt: skip
+        ["change", "tobi"],
+        ["deletion", "tobi"],
+        ["change", "fobi"],
+        ["deletion", "fobi"],
+    ]
     assert account["dataset"] == "success"
     assert account["repec"] == {"templates": 11, "files": 3, "harvested": 2, "deleted": 1}
     assert sheaf("verify", "--store", folder / "store").code == 0

@@ -106,11 +106,13 @@ def test_a_dataset_has_two_versions_is_restricted_is_gone_and_is_back(command: C
     second = deposit(server, 12, FILES[SECOND])
     told = step(second, "success")
     assert relations(told.pop(FIRST)) == {
-        ("IsVersionOf", f"{doi}.10"), ("IsPreviousVersionOf", f"{doi}.12"),
-    }  # fmt: skip
+        ("IsVersionOf", f"{doi}.10"),
+        ("IsPreviousVersionOf", f"{doi}.12"),
+    }
     assert relations(told.pop(SECOND)) == {
-        ("IsVersionOf", f"{doi}.10"), ("IsNewVersionOf", f"{doi}.11"),
-    }  # fmt: skip
+        ("IsVersionOf", f"{doi}.10"),
+        ("IsNewVersionOf", f"{doi}.11"),
+    }
     assert told == {}
 
     closings: list[tuple[str, Callable[[], object]]] = [

@@ -16,10 +16,14 @@ def _bad(folder: Path) -> dict[str, bytes]:
     good = warc(folder / "good.warc.gz", PAGES).read_bytes()
     (folder / "good.warc.gz").unlink()
     return {
-        "cut.warc.gz": good[:20], "empty.warc": b"", "lz4.warc.lz4": b"\x04\x22\x4d\x18" + good,
-        "text.arc": b"no archive", "unnamed": b"WARC/1.0\r\nWARC-Type: resp",
-        "zip.wacz": b"PK\x03\x04" + bytes(90), "zeros.cdxj": bytes(900),
-    }  # fmt: skip
+        "cut.warc.gz": good[:20],
+        "empty.warc": b"",
+        "lz4.warc.lz4": b"\x04\x22\x4d\x18" + good,
+        "text.arc": b"no archive",
+        "unnamed": b"WARC/1.0\r\nWARC-Type: resp",
+        "zip.wacz": b"PK\x03\x04" + bytes(90),
+        "zeros.cdxj": bytes(900),
+    }
 
 
 def test_archives_that_give_nothing_are_failures(home: Home, tmp_path: Path) -> None:

@@ -94,8 +94,10 @@ def test_what_is_new_since_the_response_date_of_an_earlier_harvest() -> None:
         harvest(url, since=first.began)
     assert first.began == "2026-01-01T00:00:00Z"
     assert asked[2] == {
-        "verb": "ListRecords", "metadataPrefix": "oai_dc", "from": "2026-01-01T00:00:00Z",
-    }  # fmt: skip
+        "verb": "ListRecords",
+        "metadataPrefix": "oai_dc",
+        "from": "2026-01-01T00:00:00Z",
+    }
 
 
 def test_a_record_by_itself() -> None:

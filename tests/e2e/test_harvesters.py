@@ -134,9 +134,12 @@ def harvested(
     selections = archive.selections()
     result = subprocess.run(
         [*map(str, command)],
-        input=json.dumps(selections), capture_output=True, text=True, timeout=SECONDS,
+        input=json.dumps(selections),
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
         env={**os.environ, **environment},
-    )  # fmt: skip
+    )
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout)
     for selection, records in zip(selections, found["lists"], strict=True):
@@ -160,19 +163,45 @@ def test_pypi_oaiharvest(archive: Archive, tmp_path: Path) -> None:
     """As a library and as a command; with the pyoai that it asks for, which needs an old lxml."""
     folder = tmp_path / "packages"
     carried_out(
-        [sys.executable, "-m", "pip", "install", "--quiet", "--no-compile", "--target", folder,
-         "--only-binary", "lxml", "oaiharvest==3.0.0", "pyoai==2.5.0", "lxml<5"],
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-compile",
+            "--target",
+            folder,
+            "--only-binary",
+            "lxml",
+            "oaiharvest==3.0.0",
+            "pyoai==2.5.0",
+            "lxml<5",
+        ],
         "oaiharvest of PyPI",
-    )  # fmt: skip
+    )
     path = {"PYTHONPATH": str(folder)}
     harvested(
         archive, sys.executable, PROGRAMS / "with_pyoai.py", archive.url, "oaiharvest", **path
     )
     subprocess.run(
-        [sys.executable, "-m", "oaiharvest.harvest", "--db", tmp_path / "db", "-d",
-         tmp_path / "found", "-p", "oai_dc", archive.url],
-        check=True, capture_output=True, timeout=SECONDS, env={**os.environ, **path},
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "oaiharvest.harvest",
+            "--db",
+            tmp_path / "db",
+            "-d",
+            tmp_path / "found",
+            "-p",
+            "oai_dc",
+            archive.url,
+        ],
+        check=True,
+        capture_output=True,
+        timeout=SECONDS,
+        env={**os.environ, **path},
+    )
     names = {
         unquote(file.name).removesuffix(".oai_dc.xml") for file in (tmp_path / "found").iterdir()
     }
@@ -185,15 +214,26 @@ def test_npm_oai_pmh(archive: Archive, tmp_path: Path) -> None:
     if node is None or npm is None:
         pytest.skip("node and npm are not installed")
     carried_out(
-        [npm, "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefer-offline",
-         "--no-package-lock", "oai-pmh@2.0.3"],
+        [
+            npm,
+            "install",
+            "--no-audit",
+            "--no-fund",
+            "--ignore-scripts",
+            "--prefer-offline",
+            "--no-package-lock",
+            "oai-pmh@2.0.3",
+        ],
         "oai-pmh of npm",
         cwd=tmp_path,
-    )  # fmt: skip
+    )
     harvested(
-        archive, node, PROGRAMS / "with_npm.js", archive.url,
+        archive,
+        node,
+        PROGRAMS / "with_npm.js",
+        archive.url,
         NODE_PATH=str(tmp_path / "node_modules"),
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(

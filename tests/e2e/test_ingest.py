@@ -143,8 +143,9 @@ def test_the_work_on_a_bucket_lies_in_the_cache(
     assert again.err.startswith("resuming: 1 of 3")
     assert list((tmp_path / "cache" / "sheaf").iterdir()) == []
     assert [key.rpartition("/")[2] for key in bucket.keys("intake/")] == [
-        "captures-000000.parquet", "run.json",
-    ]  # fmt: skip
+        "captures-000000.parquet",
+        "run.json",
+    ]
 
 
 def test_the_same_command_while_it_is_at_work(home: Home, tmp_path: Path) -> None:
@@ -282,8 +283,9 @@ def test_archives_that_begin_with_zeros(home: Home, zeros: Path) -> None:
     assert home("publish", "--json").json["new"] == 3
     junk = "SELECT source, place, code, detail FROM faults WHERE code = 'gzip-garbage' ORDER BY 1"
     assert home("query", junk).out.splitlines()[1:] == [
-        "download,0,gzip-garbage,30000 bytes", "zeros.warc.gz,0,gzip-garbage,20000 bytes",
-    ]  # fmt: skip
+        "download,0,gzip-garbage,30000 bytes",
+        "zeros.warc.gz,0,gzip-garbage,20000 bytes",
+    ]
 
 
 def test_an_archive_that_begins_with_zeros_from_standard_input(

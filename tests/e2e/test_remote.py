@@ -47,9 +47,11 @@ def test_all_below_a_prefix(home: Home, bucket: Bucket, tmp_path: Path) -> None:
     assert result.code == 0, result.err
     sources = result.json["sources"]
     assert [s["path"] for s in sources] == [
-        f"{place}/1.warc.gz", f"{place}/b/2.warc.gz", f"{place}/notes.txt",
+        f"{place}/1.warc.gz",
+        f"{place}/b/2.warc.gz",
+        f"{place}/notes.txt",
         str(tmp_path / "a.warc.gz"),
-    ]  # fmt: skip
+    ]
     assert [s["captures"] for s in sources] == [60, 60, 0, 60]
     assert [s["source"] for s in sources[:2]] == ["1.warc.gz", "2.warc.gz"]
     assert sources[0]["digest"] == sources[3]["digest"]

@@ -79,8 +79,9 @@ def test_a_dry_run_names_the_items_and_changes_nothing(untouched: Home) -> None:
     found = untouched("withdraw", "--url-prefix", "http://www.", "--dry-run", "--json").json
     assert found["count"] == 3
     assert found["hosts"] == [
-        {"host": "www.knihovna.cz", "items": 2}, {"host": "www.archiv.org", "items": 1}
-    ]  # fmt: skip
+        {"host": "www.knihovna.cz", "items": 2},
+        {"host": "www.archiv.org", "items": 1},
+    ]
     first = found["items"][0]
     assert first == {
         "identifier": identifier(untouched, "http://www.knihovna.cz/"),

@@ -36,8 +36,10 @@ def test_reading_commands_do_the_same(home: Home, site: Site, tmp_path: Path) ->
     assert "no listing" in home("status", *at).out
     checked = home("verify", "--json", *at)
     assert (checked.code, checked.json["damage"], checked.json["read"]) == (
-        0, 0, home("verify", "--json").json["read"],
-    )  # fmt: skip
+        0,
+        0,
+        home("verify", "--json").json["read"],
+    )
     assert [finding["code"] for finding in checked.json["findings"]] == ["unlisted"]
     assert home("copy", *at, tmp_path / "copy").code == 0
     assert home("verify", "--store", tmp_path / "copy").code == 0
@@ -62,8 +64,9 @@ def test_writing_commands_refuse_it(home: Home, site: Site, command: tuple[str, 
     given = (home.folder / one if one.endswith(".gz") else one for one in command)
     done = home(*given, "--store", site.url)
     assert (done.code, done.err) == (
-        2, f"sheaf: {site.url}: a store at a web address can only be read\n",
-    )  # fmt: skip
+        2,
+        f"sheaf: {site.url}: a store at a web address can only be read\n",
+    )
 
 
 def test_a_copy_to_it_is_refused(home: Home, site: Site) -> None:

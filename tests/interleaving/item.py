@@ -10,9 +10,14 @@ COUNT = 24
 MIMES = ("mime:text:html", "mime:text:plain", "mime:image:png")
 COLLECTIONS = ("topic:a", "topic:a:b", "topic:c")
 SETS = (
-    "mime", "mime:text", *MIMES, "domain:cz:example", "domain:cz:example:h1", "topic",
+    "mime",
+    "mime:text",
+    *MIMES,
+    "domain:cz:example",
+    "domain:cz:example:h1",
+    "topic",
     *COLLECTIONS,
-)  # fmt: skip
+)
 DIGESTS = ("A", "B", "C")
 
 

@@ -30,9 +30,11 @@ from tests.interleaving.stores import Dated, Maker
 from tests.protocol.recorder import Recorded, Recording, Rows
 
 _WORDS = {
-    "Publication": "publish", "Withdrawal": "withdraw", "Restoration": "reinstate",
+    "Publication": "publish",
+    "Withdrawal": "withdraw",
+    "Restoration": "reinstate",
     "Expiration": "expire",
-}  # fmt: skip
+}
 NOTHING = (NothingToPublish, NothingSelectedError, NothingPublished)
 """What an operation may say that has nothing to do."""
 

@@ -147,17 +147,22 @@ def write(path: Path, captures: Iterator[Capture]) -> Path:
             headers = [("Content-Type", one.type)]
             headers += [("Location", one.location)] if one.location else []
             record = writer.create_warc_record(
-                one.url, "response", io.BytesIO(one.body),
+                one.url,
+                "response",
+                io.BytesIO(one.body),
                 http_headers=StatusAndHeaders(one.status, headers, "HTTP/1.1"),
                 warc_headers_dict={"WARC-Date": one.date},
-            )  # fmt: skip
+            )
             writer.write_record(record)
         digest = record.rec_headers.get_header("WARC-Payload-Digest")
         again = writer.create_revisit_record(
-            one.url, digest, one.url, one.date,
+            one.url,
+            digest,
+            one.url,
+            one.date,
             http_headers=StatusAndHeaders("200 OK", [("Content-Type", one.type)], "HTTP/1.1"),
             warc_headers_dict={"WARC-Date": "2016-06-01T00:00:00Z"},
-        )  # fmt: skip
+        )
         writer.write_record(again)
     return path
 
@@ -228,8 +233,12 @@ def build(folder: Path, harvest_from: str) -> Home:
         warc = write(builder.sources / "museum-2009.warc.gz", museum())
         builder.run("ingest", warc, "--collection", "museum")
         builder.publish()
-        builder.run("ingest", write(builder.sources / "city.warc.gz", city()), "--collection",
-                    "city:council")  # fmt: skip
+        builder.run(
+            "ingest",
+            write(builder.sources / "city.warc.gz", city()),
+            "--collection",
+            "city:council",
+        )
         broken = builder.sources / "broken.warc.gz"
         damaged = bytearray(warc.read_bytes())
         damaged[3000:3040] = b"\0" * 40

@@ -101,9 +101,11 @@ class Visited:
     def overflow(self) -> list[str]:
         """Return what makes the document wider than the window."""
         wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
-        return [f"wide: {one}" for one in self.page.evaluate(_WIDE) or ["?"]] if (
-            self.page.evaluate(wide)
-        ) else []  # fmt: skip
+        return (
+            [f"wide: {one}" for one in self.page.evaluate(_WIDE) or ["?"]]
+            if (self.page.evaluate(wide))
+            else []
+        )
 
     def tab(self) -> list[str]:
         """Press Tab to the end of the page; return what was not reached or shows no outline."""

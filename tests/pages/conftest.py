@@ -14,18 +14,35 @@ from tests.pages.crawler import Reached
 
 HOME = quote(archive.HOME, safe=":/")
 STARTS = (
-    "/records?kind=harvested", "/", "/?lang=cs", "/records", "/record/none",
-    f"/captures?url={HOME}sbirky/&match=prefix", f"/captures?url={HOME}&match=exact",
-    "/sets?under=none&lang=cs", "/captures?url=http://none.example.net/&match=exact",
-    "/captures?url=:&match=exact", f"/captures?url={HOME}&match=exact&from=x",
-    "/records?record=x", "/answer?verb=x", "/answer?verb=x&lang=cs", "/source?name=none",
+    "/records?kind=harvested",
+    "/",
+    "/?lang=cs",
+    "/records",
+    "/record/none",
+    f"/captures?url={HOME}sbirky/&match=prefix",
+    f"/captures?url={HOME}&match=exact",
+    "/sets?under=none&lang=cs",
+    "/captures?url=http://none.example.net/&match=exact",
+    "/captures?url=:&match=exact",
+    f"/captures?url={HOME}&match=exact&from=x",
+    "/records?record=x",
+    "/answer?verb=x",
+    "/answer?verb=x&lang=cs",
+    "/source?name=none",
     "/answer?verb=GetRecord&metadataPrefix=oai_dc&identifier=none",
-    f"/captures?url={archive.FAR}&match=host", "/records?kind=fileset",
-    "/records?kind=template", "/records?kind=file",
-    "/source?name=broken.warc.gz", "/source?name=broken.warc.gz&lang=cs",
-    "/search", "/search?q=predmet+cislo", "/search?q=predm*&kind=capture&since=2009&lang=cs",
-    "/search?q=nothing", "/search?q=%22", f"/search?q={archive.LONG[:20]}",
-)  # fmt: skip
+    f"/captures?url={archive.FAR}&match=host",
+    "/records?kind=fileset",
+    "/records?kind=template",
+    "/records?kind=file",
+    "/source?name=broken.warc.gz",
+    "/source?name=broken.warc.gz&lang=cs",
+    "/search",
+    "/search?q=predmet+cislo",
+    "/search?q=predm*&kind=capture&since=2009&lang=cs",
+    "/search?q=nothing",
+    "/search?q=%22",
+    f"/search?q={archive.LONG[:20]}",
+)
 """Pages from which all others can be reached, and those that no link leads to: errors."""
 
 

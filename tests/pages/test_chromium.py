@@ -32,8 +32,11 @@ def validate(site: Reached, folder: Path) -> list[str]:
         (folder / f"{number}.html").write_bytes(body)
     done = subprocess.run(
         ["java", "-jar", jar, "--format", "json", "--exit-zero-always", folder],
-        capture_output=True, text=True, check=True, timeout=120,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
     return [
         f"{names.get(Path(one['url']).name, one['url'])}: {one['message']} {one.get('extract')}"
         for one in json.loads(done.stderr)["messages"]
@@ -61,14 +64,34 @@ def test_every_declaration_of_style_is_known(reader: Reader, site: Reached) -> N
 def test_every_kind_of_page_is_reached(site: Reached) -> None:
     verbs = ("Identify", "ListMetadataFormats", "ListSets", "ListIdentifiers", "ListRecords")
     kinds = [
-        "overview", "sets", "sets-in", "sets-in-404", "collections", "records", "records-in",
-        "records-400", "publishes", "harvest", "source", "source-404", "captures",
-        "captures-exact-400", "record-deleted-404", "record-deleted", "record-WebPage",
-        "record-Book", "record-Collection", "record-CreativeWork", "record-Dataset",
-        "record-Organization", "record-Periodical", "record-ScholarlyArticle", "answer-GetRecord",
+        "overview",
+        "sets",
+        "sets-in",
+        "sets-in-404",
+        "collections",
+        "records",
+        "records-in",
+        "records-400",
+        "publishes",
+        "harvest",
+        "source",
+        "source-404",
+        "captures",
+        "captures-exact-400",
+        "record-deleted-404",
+        "record-deleted",
+        "record-WebPage",
+        "record-Book",
+        "record-Collection",
+        "record-CreativeWork",
+        "record-Dataset",
+        "record-Organization",
+        "record-Periodical",
+        "record-ScholarlyArticle",
+        "answer-GetRecord",
         *(f"captures-{match}" for match in ("exact", "prefix", "host", "domain")),
         *(f"answer-{verb}" for verb in (*verbs, "x")),
-    ]  # fmt: skip
+    ]
     found = site.kinds()
     missing = {*kinds} - found.keys()
     assert not missing
@@ -197,9 +220,12 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reached]:
 
 
 def test_pages_of_real_archives(
-    browser: Any, real: Reached, axe: str, tmp_path: Path,
+    browser: Any,
+    real: Reached,
+    axe: str,
+    tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+) -> None:
     with capsys.disabled():
         check_pages(Reader(browser, real.root), real, axe, "real-")
     # A link to what was captured is the URL as it was captured.

@@ -106,8 +106,10 @@ def pywb(home: Home, folder: Path) -> Iterator[str]:
     port = find_port()
     server = subprocess.Popen(
         [PYWB / "python", PYWB / "wayback", "--port", str(port), "--bind", "127.0.0.1"],
-        cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     try:
         end = time.monotonic() + _SECONDS
         while socket.socket().connect_ex(("127.0.0.1", port)):

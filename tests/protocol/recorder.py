@@ -25,11 +25,21 @@ _NOTHING: dict[str, Any] = {
     "kind": "",
     "number": 0,
     "manifest": {
-        "at": -1, "rows": {"#map": []}, "last": 0, "skipped": {"#set": []}, "born": 0, "owner": 0,
+        "at": -1,
+        "rows": {"#map": []},
+        "last": 0,
+        "skipped": {"#set": []},
+        "born": 0,
+        "owner": 0,
     },
     "pointer": {
-        "entries": [], "settled": True, "removing": {"#set": []}, "until": 0, "holder": 0,
-        "retired": {"#set": []}, "expiries": 0,
+        "entries": [],
+        "settled": True,
+        "removing": {"#set": []},
+        "until": 0,
+        "holder": 0,
+        "retired": {"#set": []},
+        "expiries": 0,
     },
     "reading": {"time": 0, "number": 0, "at": -1, "reached": 0, "gone": {"#set": []}},
     "clock": 0,
@@ -38,7 +48,7 @@ _NOTHING: dict[str, Any] = {
     "reader": 0,
     "keep": 0,
     "date": 0,
-}  # fmt: skip
+}
 
 
 class Recording:
@@ -108,9 +118,13 @@ class Recording:
             "gone": {"#set": gone},
         }
         self.add(
-            "read", clock, reading=found, reader=reader, date=self._time(reading.response_date),
+            "read",
+            clock,
+            reading=found,
+            reader=reader,
+            date=self._time(reading.response_date),
             keep=round(keep.total_seconds() * 1000),
-        )  # fmt: skip
+        )
 
     def _time(self, when: datetime) -> int:
         return round((when - self._began).total_seconds() * 1000)

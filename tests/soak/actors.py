@@ -114,10 +114,20 @@ class SoakHarvester(Actor):
         prefixes = [part for prefix in self.habit.prefixes for part in ("--prefix", prefix)]
         overlap = [] if self.habit.overlap is None else ["--overlap", str(self.habit.overlap)]
         self.shell.finish(
-            ["harvest", self.url, str(self.copy), "--format", "jsonl", "--every", "0",
-             *prefixes, *overlap, *(["--full"] if full else [])],
+            [
+                "harvest",
+                self.url,
+                str(self.copy),
+                "--format",
+                "jsonl",
+                "--every",
+                "0",
+                *prefixes,
+                *overlap,
+                *(["--full"] if full else []),
+            ],
             fault,
-        )  # fmt: skip
+        )
         self.site.report.add("harvest", "everything" if full else "what is new")
 
 
@@ -165,8 +175,15 @@ class Server(Actor):
 
     def begin(self) -> None:
         """Start it, and wait until it answers; where the store fails it ends again."""
-        self.process = self.shell.start(["serve", "--port", str(self.port), "--access-log",
-                                         str(self.shell.folder / "access.log")])  # fmt: skip
+        self.process = self.shell.start(
+            [
+                "serve",
+                "--port",
+                str(self.port),
+                "--access-log",
+                str(self.shell.folder / "access.log"),
+            ]
+        )
         errors = self.shell.folder / "errors"
         threading.Thread(target=_drain, args=(self.process, errors), daemon=True).start()
         assert self.process.stdout is not None

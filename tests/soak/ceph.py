@@ -13,8 +13,14 @@ from tests.bucket import ACCESS_KEY, SECRET_KEY, free_ports
 from tests.soak.process import SkipError, run_server, run_tool
 
 _PROGRAMS = (
-    "ceph", "ceph-authtool", "ceph-mon", "ceph-osd", "monmaptool", "radosgw", "radosgw-admin",
-)  # fmt: skip
+    "ceph",
+    "ceph-authtool",
+    "ceph-mon",
+    "ceph-osd",
+    "monmaptool",
+    "radosgw",
+    "radosgw-admin",
+)
 _CONFIGURATION = """
 [global]
 fsid = {cluster}
@@ -81,9 +87,18 @@ def run_ceph(folder: Path) -> Iterator[str]:
         run("ceph-osd", "--id", "0", "--mkfs", "--osd-uuid", disk)
         with run_server(["ceph-osd", "--id", "0", "--foreground"], environment, home):
             run(
-                "radosgw-admin", "user", "create", "--uid", "soak", "--display-name", "soak",
-                "--access-key", ACCESS_KEY, "--secret-key", SECRET_KEY,
-            )  # fmt: skip
+                "radosgw-admin",
+                "user",
+                "create",
+                "--uid",
+                "soak",
+                "--display-name",
+                "soak",
+                "--access-key",
+                ACCESS_KEY,
+                "--secret-key",
+                SECRET_KEY,
+            )
             command = ["radosgw", "--name", "client.admin", "--foreground"]
             with run_server(command, environment, home) as server:
                 endpoint = f"http://127.0.0.1:{gateway}"

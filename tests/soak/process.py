@@ -50,9 +50,14 @@ def run_server(
     log = folder / f"{Path(command[0]).name}.out"
     with log.open("wb") as out:
         process = subprocess.Popen(
-            command, env=variables(environment), cwd=folder,
-            stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True,
-        )  # fmt: skip
+            command,
+            env=variables(environment),
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+        )
     try:
         yield Running(process, log)
     finally:
@@ -65,9 +70,14 @@ def run_tool(command: Sequence[str | Path], environment: Mapping[str, str], fold
     """Run a command that prepares a server, to its end. Raises SkipError if it fails."""
     try:
         subprocess.run(
-            command, env=variables(environment), cwd=folder, timeout=_SECONDS, check=True,
-            stdin=subprocess.DEVNULL, capture_output=True,
-        )  # fmt: skip
+            command,
+            env=variables(environment),
+            cwd=folder,
+            timeout=_SECONDS,
+            check=True,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+        )
     except (OSError, subprocess.SubprocessError) as error:
         said = (getattr(error, "stderr", None) or b"").decode("utf-8", "replace")[-300:]
         raise SkipError(f"{error}: {said}") from error

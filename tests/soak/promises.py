@@ -48,10 +48,16 @@ def _rows(folder: Path, parts: list[str]) -> Iterator[tuple[str, CopiedRecord]]:
     for part in parts:
         for line in (folder / part).read_text("utf-8").splitlines():
             row = json.loads(line)
-            yield row["identifier"], CopiedRecord(
-                row["datestamp"], row["deleted"], tuple(row.get("sets", ())),
-                " ".join(row.get("dc_title") or ()), row["record"],
-            )  # fmt: skip
+            yield (
+                row["identifier"],
+                CopiedRecord(
+                    row["datestamp"],
+                    row["deleted"],
+                    tuple(row.get("sets", ())),
+                    " ".join(row.get("dc_title") or ()),
+                    row["record"],
+                ),
+            )
 
 
 def check_copies(harvester: SoakHarvester, fresh: Mapping[str, Copy], report: Report) -> None:

@@ -82,18 +82,33 @@ class Shell:
     def start(self, arguments: Sequence[str], limit: int = 0) -> "subprocess.Popen[str]":
         """Start a command."""
         command = [
-            sys.executable, "-m", "tests.soak.command", str(self.clock), str(limit),
-            arguments[0], "--config", str(self.site.config), "--store", self.site.address,
+            sys.executable,
+            "-m",
+            "tests.soak.command",
+            str(self.clock),
+            str(limit),
+            arguments[0],
+            "--config",
+            str(self.site.config),
+            "--store",
+            self.site.address,
             *arguments[1:],
-        ]  # fmt: skip
+        ]
         environment = {
-            **os.environ, **self.site.environment, "TMPDIR": str(self.folder / "tmp"),
-            "XDG_CACHE_HOME": str(self.folder), "PYTHONPATH": str(Path(__file__).parents[2]),
-        }  # fmt: skip
+            **os.environ,
+            **self.site.environment,
+            "TMPDIR": str(self.folder / "tmp"),
+            "XDG_CACHE_HOME": str(self.folder),
+            "PYTHONPATH": str(Path(__file__).parents[2]),
+        }
         return subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            env=environment, cwd=self.folder,
-        )  # fmt: skip
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+            cwd=self.folder,
+        )
 
     def set_clock(self, skew: float) -> None:
         """Change this actor's clock, also that of a command that runs."""

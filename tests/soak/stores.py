@@ -49,9 +49,11 @@ def run_ministack(folder: Path) -> Iterator[str]:
     program = _installed("ministack/bin/ministack")
     port = free_ports(1)[0]
     environment = {
-        "BIND_HOST": "127.0.0.1", "GATEWAY_PORT": str(port), "STATE_DIR": str(folder / "state"),
+        "BIND_HOST": "127.0.0.1",
+        "GATEWAY_PORT": str(port),
+        "STATE_DIR": str(folder / "state"),
         "MINISTACK_HOST": "localhost",
-    }  # fmt: skip
+    }
     with run_server([program], environment, folder) as server:
         endpoint = f"http://127.0.0.1:{port}"
         server.await_answer(endpoint)

@@ -10,8 +10,24 @@ import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 
-_SIZES = {3: 4, 4: 4, 5: 8, 6: 8, 7: 2, 8: 2, 9: 4, 10: 4, 11: 4, 12: 4, 15: 3, 16: 2, 17: 4, 18: 4,
-          19: 2, 20: 2}  # fmt: skip
+_SIZES = {
+    3: 4,
+    4: 4,
+    5: 8,
+    6: 8,
+    7: 2,
+    8: 2,
+    9: 4,
+    10: 4,
+    11: 4,
+    12: 4,
+    15: 3,
+    16: 2,
+    17: 4,
+    18: 4,
+    19: 2,
+    20: 2,
+}
 """Bytes of a constant by its tag; a text (tag 1) has its length before it."""
 _TEXT, _LONG, _DOUBLE = 1, 5, 6
 _HEAD = 8  # magic and version

@@ -160,9 +160,10 @@ def _serve(command: Sequence[str], home: Path) -> Iterator[answers.Ask]:
         port = free.getsockname()[1]
     base = f"http://127.0.0.1:{port}/oai?"
     process = subprocess.Popen(
-        [*command, "serve", "--config", "sheaf.toml", "--port", str(port)], cwd=home,
+        [*command, "serve", "--config", "sheaf.toml", "--port", str(port)],
+        cwd=home,
         stdout=subprocess.DEVNULL,
-    )  # fmt: skip
+    )
 
     def ask(query: str) -> bytes:
         with urlopen(base + query, timeout=60) as answer:

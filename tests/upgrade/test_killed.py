@@ -178,9 +178,13 @@ class Ending:
 
 
 ENDS = (
-    ("creating", "records/"), ("replace", layout.POINTER), ("put", "records/"),
-    ("replace", layout.POINTER), ("remove", layout.INTAKE), ("create", "obi/"),
-)  # fmt: skip
+    ("creating", "records/"),
+    ("replace", layout.POINTER),
+    ("put", "records/"),
+    ("replace", layout.POINTER),
+    ("remove", layout.INTAKE),
+    ("create", "obi/"),
+)
 """Before which change each upgrade ends: the first two while the store is copied."""
 
 

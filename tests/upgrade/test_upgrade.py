@@ -56,9 +56,14 @@ class Kept:
 
     def __call__(self, command: str, *arguments: object) -> Result:
         return sheaf(
-            command, "--config", self.folder / "sheaf.toml", "--store", self.store, *arguments,
+            command,
+            "--config",
+            self.folder / "sheaf.toml",
+            "--store",
+            self.store,
+            *arguments,
             surround=surround,
-        )  # fmt: skip
+        )
 
 
 BEHIND = datetime(2100, 1, 1, tzinfo=UTC)
@@ -160,8 +165,10 @@ def test_an_upgraded_store_answers_as_before(upgraded: Kept) -> None:
 
 def test_tokens_of_the_earlier_release_continue_their_lists(upgraded: Kept) -> None:
     assert {verb for verb, _, _ in upgraded.expected["token"]} == {
-        answers.RECORDS, answers.IDENTIFIERS, answers.SETS,
-    }  # fmt: skip
+        answers.RECORDS,
+        answers.IDENTIFIERS,
+        answers.SETS,
+    }
     with asking(upgraded) as ask:
         for verb, token, rest in upgraded.expected["token"]:
             assert list(answers.follow(ask, verb, token)) == rest

@@ -18,9 +18,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("--keep", type=int, metavar="N", help="always keep the newest N snapshots")
     parser.add_argument(
-        "--older-than", metavar="AGE",
+        "--older-than",
+        metavar="AGE",
         help="retire only snapshots superseded longer ago than this: 90m, 36h, 14d, 8w",
-    )  # fmt: skip
+    )
 
 
 def run(context: Context) -> int:

@@ -86,9 +86,10 @@ def export_rocrate(context: Context) -> int:
 def add_warc(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
-        "target", metavar="FILE|DIR",
+        "target",
+        metavar="FILE|DIR",
         help="one file (FILE.warc or FILE.warc.gz), or a folder with one file per run",
-    )  # fmt: skip
+    )
     _add_runs(parser)
 
 
@@ -143,9 +144,10 @@ def export_wacz(context: Context) -> int:
 def add_cdxj(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
-        "file", metavar="FILE",
+        "file",
+        metavar="FILE",
         help="file to create; compressed with gzip if the name ends with .gz",
-    )  # fmt: skip
+    )
     _add_selection(parser)
 
 
@@ -161,9 +163,12 @@ def add_parquet(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("dir", metavar="DIR", help="folder to create")
     parser.add_argument(
-        "--view", choices=parquet_files.VIEWS, default="captures", metavar="VIEW",
+        "--view",
+        choices=parquet_files.VIEWS,
+        default="captures",
+        metavar="VIEW",
         help="a view of `sheaf query` (default: captures)",
-    )  # fmt: skip
+    )
 
 
 def export_parquet(context: Context) -> int:
@@ -219,9 +224,11 @@ def add_oai(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     records.add_options(parser)
     parser.add_argument(
-        "--format", default=MANDATORY, metavar="PREFIX",
+        "--format",
+        default=MANDATORY,
+        metavar="PREFIX",
         help=f"metadata format (default: {MANDATORY})",
-    )  # fmt: skip
+    )
 
 
 def export_oai(context: Context) -> int:
@@ -258,9 +265,13 @@ SUBCOMMANDS: Mapping[str, ExportFormat] = {
 
 def _add_runs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--run", type=int, action="append", dest="runs", metavar="TIST",
+        "--run",
+        type=int,
+        action="append",
+        dest="runs",
+        metavar="TIST",
         help="only this run; may be repeated",
-    )  # fmt: skip
+    )
 
 
 def _add_selection(parser: argparse.ArgumentParser) -> None:

@@ -52,9 +52,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--bytes", metavar="FILE", help="write its bytes to this file; - is stdout")
     parser.add_argument(
-        "--pack", action="store_true",
+        "--pack",
+        action="store_true",
         help="convert runs of earlier Sheafs: put templates into packs, logs into Parquet",
-    )  # fmt: skip
+    )
     parser.add_argument(
         "--abandon", type=int, metavar="TIST", help="abandon an open run that will not be resumed"
     )
@@ -194,10 +195,13 @@ def _summary(context: Context) -> int:
     counts: Counter[str] = Counter()
     for run_ in runs:
         counts.update(run_.counts)
-    context.result(describe_store(store.address, runs, unended, counts), {
-        "store": store.address,
-        "runs": [run_document(run_) for run_ in runs],
-        "open": [{"tist": one.tist, "kind": one.kind, "source": one.source} for one in unended],
-        "rows": dict(sorted(counts.items())),
-    })  # fmt: skip
+    context.result(
+        describe_store(store.address, runs, unended, counts),
+        {
+            "store": store.address,
+            "runs": [run_document(run_) for run_ in runs],
+            "open": [{"tist": one.tist, "kind": one.kind, "source": one.source} for one in unended],
+            "rows": dict(sorted(counts.items())),
+        },
+    )
     return 0

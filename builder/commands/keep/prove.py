@@ -18,18 +18,22 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("identifier", nargs="?", metavar="ID", help="an OAI identifier")
     parser.add_argument(
-        "--as-of", metavar="DATE",
+        "--as-of",
+        metavar="DATE",
         help="in the snapshot in effect then: a day (its end) or an instant, such as "
         "2026-11-26T12:00:00Z (default: the newest snapshot)",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--to", metavar="FILE", default="proof.json",
+        "--to",
+        metavar="FILE",
+        default="proof.json",
         help="file of the bundle (default: proof.json)",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--new-key", metavar="FILE",
+        "--new-key",
+        metavar="FILE",
         help="instead, write a new private key for sign.key, and print its verifier key",
-    )  # fmt: skip
+    )
 
 
 def run(context: Context) -> int:

@@ -31,9 +31,10 @@ _LARGEST = 1 << 31
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
-        "source", metavar="SOURCE",
+        "source",
+        metavar="SOURCE",
         help="a store, the URL of a served one, or the DOI or identifier of a dataset",
-    )  # fmt: skip
+    )
     parser.add_argument("dir", metavar="DIR", help="target folder; an existing restore is resumed")
     parser.add_argument("--set", metavar="SPEC", help="only captures of this set")
     parser.add_argument(
@@ -77,13 +78,15 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--list", action="store_true", help="also list the files, with --dry-run")
     datasets = parser.add_argument_group("datasets")
     datasets.add_argument(
-        "--version", metavar="VERSION",
+        "--version",
+        metavar="VERSION",
         help="a version, by its number on the platform or its label (default: the newest)",
-    )  # fmt: skip
+    )
     datasets.add_argument(
-        "--safe-names", action="store_true",
+        "--safe-names",
+        action="store_true",
         help="file names that are valid on every system instead of the platform's",
-    )  # fmt: skip
+    )
 
 
 def run(context: Context) -> int:

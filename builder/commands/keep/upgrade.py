@@ -18,9 +18,10 @@ from functions.snapshot.errors import VERSION
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
-        "--to", metavar="STORE",
+        "--to",
+        metavar="STORE",
         help="copy the store to this place, and upgrade the copy: a folder or s3://bucket/prefix",
-    )  # fmt: skip
+    )
 
 
 def run(context: Context) -> int:

@@ -35,42 +35,52 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("--newest", action="store_true", help="check only the newest snapshot")
     parser.add_argument(
-        "--sample", type=float, metavar="PERCENT",
+        "--sample",
+        type=float,
+        metavar="PERCENT",
         help="read this percentage of the data files; check only existence and size of the others",
-    )  # fmt: skip
+    )
     parser.add_argument(
         "--seed", type=int, metavar="N", help="seed of the sample (default: random)"
     )
     parser.add_argument(
-        "--part", metavar="K/N",
+        "--part",
+        metavar="K/N",
         help="read part K of N, such as 3/30; only list the objects of the other parts. next/N is "
         "the part that was recorded longest ago",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--against", metavar="STORE",
+        "--against",
+        metavar="STORE",
         help="compare with a copy at this address, object by object, and check nothing else",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--record", action="store_true",
+        "--record",
+        action="store_true",
         help="add the report to fixity.jsonl in the store, which the pages show",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--repair", action="store_true",
+        "--repair",
+        action="store_true",
         help="rewrite views.sql, current.json and snapshots/newest.json from the rest of the "
         "store if they are damaged, missing or old",
-    )  # fmt: skip
+    )
     signed = parser.add_argument_group("signed snapshots")
     signed.add_argument(
-        "--key", action="append", metavar="VKEY", dest="keys",
+        "--key",
+        action="append",
+        metavar="VKEY",
+        dest="keys",
         help="a verifier key that must have signed the log or the bundle; may be repeated",
-    )  # fmt: skip
+    )
     signed.add_argument(
-        "--checkpoint", metavar="FILE",
+        "--checkpoint",
+        metavar="FILE",
         help="an earlier log/checkpoint, or a bundle: the log must continue it",
-    )  # fmt: skip
+    )
     signed.add_argument(
         "--bundle", metavar="FILE", help="check this bundle of `sheaf prove`, without a store"
-    )  # fmt: skip
+    )
 
 
 def run(context: Context) -> int:

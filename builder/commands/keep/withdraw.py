@@ -26,18 +26,22 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--reason", metavar="TEXT", help="reason; stored in the snapshot, not served"
     )
     parser.add_argument(
-        "--purge", action="store_true",
+        "--purge",
+        action="store_true",
         help="also retire all older snapshots that still contain their metadata",
-    )  # fmt: skip
+    )
 
 
 def add_selection(parser: argparse.ArgumentParser) -> None:
     """Declare the options that select items, and --dry-run."""
     which = parser.add_argument_group("selection of items (all conditions must hold)")
     which.add_argument(
-        "--identifier", action="append", default=[], metavar="ID",
+        "--identifier",
+        action="append",
+        default=[],
+        metavar="ID",
         help="an OAI identifier, or a template's handle; may be repeated",
-    )  # fmt: skip
+    )
     which.add_argument("--set", metavar="SPEC", help="a set and its subsets")
     which.add_argument("--url-prefix", metavar="URL", help="captures whose URL has this prefix")
     which.add_argument("--digest", metavar="SHA1", help="captures with this payload digest")

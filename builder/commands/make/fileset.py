@@ -40,18 +40,22 @@ _SLACK = timedelta(hours=1)
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
-        "request", nargs="*", metavar="URL|DOI",
+        "request",
+        nargs="*",
+        metavar="URL|DOI",
         help="landing page or DOI of a dataset; - reads requests from stdin, one JSON object "
         "with a base_url per line. This is the default if stdin is not a terminal",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--dry-run", action="store_true",
+        "--dry-run",
+        action="store_true",
         help="show platform, files and strategy; fetch no file, write nothing",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--due", action="store_true",
+        "--due",
+        action="store_true",
         help="retry datasets whose embargo or restriction has ended",
-    )  # fmt: skip
+    )
     parser.add_argument(
         "--retry",
         action="store_true",

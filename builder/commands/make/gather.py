@@ -37,20 +37,25 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--again", action="store_true", help="fetch all files now, including those that are not due"
     )
     parser.add_argument(
-        "--only", metavar="WHICH",
+        "--only",
+        metavar="WHICH",
         help="only the files of an archive or series (RePEc:aaa, RePEc:aaa:ssssss), or URLs "
         "that match a pattern (https://example.org/*)",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--plan", action="store_true",
+        "--plan",
+        action="store_true",
         help="fetch nothing: report what is due, and how long it will take, by host",
-    )  # fmt: skip
+    )
     parser.add_argument("--limit", type=int, metavar="N", help="fetch at most N files")
     parser.add_argument(
-        "--from-warc", nargs="+", action="extend", metavar="SOURCE",
+        "--from-warc",
+        nargs="+",
+        action="extend",
+        metavar="SOURCE",
         help="fetch nothing: record the captures of these ARC, WARC and WACZ files, or folders, "
         "s3://bucket/prefix or URLs of them, as if gathered",
-    )  # fmt: skip
+    )
     parser.add_argument("--strict", action="store_true", help="exit with 1 if there are failures")
 
 

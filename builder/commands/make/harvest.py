@@ -45,50 +45,66 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("url", nargs="+", metavar="URL", help="base URLs of repositories")
     parser.add_argument("dir", metavar="DIR", help="folder for the harvested records")
     parser.add_argument(
-        "--prefix", action="append", metavar="PREFIX",
+        "--prefix",
+        action="append",
+        metavar="PREFIX",
         help="metadataPrefix; may be given more than once (default: oai_dc)",
-    )  # fmt: skip
+    )
     parser.add_argument(
         "--set", action="append", metavar="SPEC", help="setSpec; may be given more than once"
     )
     parser.add_argument(
-        "--from", dest="since", metavar="DATE",
+        "--from",
+        dest="since",
+        metavar="DATE",
         help="from this datestamp, such as 2026-11-22 or 2026-11-22T10:00:00Z (default: the last "
         "run, less an overlap)",
-    )  # fmt: skip
+    )
     parser.add_argument("--until", metavar="DATE", help="up to this datestamp (default: all)")
     parser.add_argument(
         "--full", action="store_true", help="harvest everything again, not only newer records"
     )
     parser.add_argument(
-        "--format", choices=FORMS,
+        "--format",
+        choices=FORMS,
         help="rows as Parquet, rows as JSON lines, or raw record elements as XML (default: the "
         "format of an existing harvest, else parquet)",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--by", choices=WAYS, default=AUTO,
+        "--by",
+        choices=WAYS,
+        default=AUTO,
         help="harvest from the data files that Identify names, or by pages (default: from data "
         "files where they give the same records)",
-    )  # fmt: skip
+    )
     _add_manners(parser)
 
 
 def _add_manners(parser: argparse.ArgumentParser) -> None:
     """Declare the options of one repository or one run; keys http.* set pace and limits."""
     parser.add_argument(
-        "--overlap", type=_seconds, metavar="S",
+        "--overlap",
+        type=_seconds,
+        metavar="S",
         help="seconds by which a run overlaps the last one (default: an hour, or a day if "
         "datestamps are days)",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--every", type=_seconds, default=5.0, metavar="S",
+        "--every",
+        type=_seconds,
+        default=5.0,
+        metavar="S",
         help="seconds between commits of harvested records (default: 5, in long runs a "
         "twentieth of their time)",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--header", action="append", default=[], type=_header, metavar="'NAME: VALUE'",
+        "--header",
+        action="append",
+        default=[],
+        type=_header,
+        metavar="'NAME: VALUE'",
         help="header to send, such as an API key; it is not stored",
-    )  # fmt: skip
+    )
     parser.add_argument("--contact", metavar="MAIL", help="e-mail address to send in User-Agent")
 
 
@@ -162,10 +178,19 @@ def _work(
     """Carry out one harvest."""
     with closing(OaiClient(order.base_url, client, settings)) as oai:
         session = HarvestSession(
-            order, home, asked, oai.ask, context.now, time.monotonic, settings.say,
-            partial(bar.add, order.named), context.arguments.every, context.arguments.overlap,
-            files, context.arguments.by,
-        )  # fmt: skip
+            order,
+            home,
+            asked,
+            oai.ask,
+            context.now,
+            time.monotonic,
+            settings.say,
+            partial(bar.add, order.named),
+            context.arguments.every,
+            context.arguments.overlap,
+            files,
+            context.arguments.by,
+        )
         return session.carry_out()
 
 

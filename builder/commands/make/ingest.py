@@ -38,38 +38,57 @@ from functions.snapshot.layout import S3_SCHEME
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
-        "sources", nargs="*", metavar="SOURCE",
+        "sources",
+        nargs="*",
+        metavar="SOURCE",
         help="ARC, WARC, WACZ, CDX, CDXJ files; trees and tarballs of ReDIF; folders of these, "
         "or of `sheaf harvest`; s3://bucket/prefix; URLs; - for stdin (default: redif.directory)",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "-f", "--file", action="append", default=[], metavar="TARBALL",
+        "-f",
+        "--file",
+        action="append",
+        default=[],
+        metavar="TARBALL",
         help="a tarball of ReDIF, dated by its name or by --tist; several are read in the order of "
         "their dates, before any SOURCE",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--tist", metavar="TIME", help="date of a single TARBALL, or of the ReDIF in the SOURCEs: "
+        "--tist",
+        metavar="TIME",
+        help="date of a single TARBALL, or of the ReDIF in the SOURCEs: "
         "seconds since 1970, or a date",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--accept-loss", action="append", nargs="?", default=[], metavar="ARCHIVE",
+        "--accept-loss",
+        action="append",
+        nargs="?",
+        default=[],
+        metavar="ARCHIVE",
         help="delete missing templates, however many. With a name, such as aaa: those of that "
         "ARCHIVE, even if its folder is missing. Without: those of all archives that were read "
         "completely, and those outside archives",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--collection", action="append", default=[], metavar="SPEC",
+        "--collection",
+        action="append",
+        default=[],
+        metavar="SPEC",
         help="collection of all captures, with levels separated by colons",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--jobs", type=int, default=os.cpu_count() or 1, metavar="N",
+        "--jobs",
+        type=int,
+        default=os.cpu_count() or 1,
+        metavar="N",
         help="files, or ranges of large files, to read in parallel (default: one per processor)",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--work", metavar="FOLDER",
+        "--work",
+        metavar="FOLDER",
         help="folder for intermediate results (default: .tmp/ of a store in a folder; sheaf/ "
         "in $XDG_CACHE_HOME or ~/.cache for a bucket)",
-    )  # fmt: skip
+    )
     parser.add_argument("--run", dest="plan", metavar="RUN", help="with part and commit: the run")
     parser.add_argument("--index", type=int, metavar="N", help="with part: the chunk, from 0")
     parser.add_argument("--chunk", type=int, default=256, metavar="MB", help="chunk size (256)")

@@ -32,21 +32,28 @@ _HEAD = 16  # bytes by which a compressed file is recognised
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
-        "files", nargs="+", metavar="FILE",
+        "files",
+        nargs="+",
+        metavar="FILE",
         help="ReDIF files, folders (with all .rdf and .redif files in them), or - for stdin",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--plain", action="store_true",
+        "--plain",
+        action="store_true",
         help="remove HTML tags and entities from the values in `structure`",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--limit", type=int, default=LIMIT, metavar="BYTES",
+        "--limit",
+        type=int,
+        default=LIMIT,
+        metavar="BYTES",
         help=f"truncate templates that are longer (default: {LIMIT:,})",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--encoding", metavar="NAME",
+        "--encoding",
+        metavar="NAME",
         help="encoding of lines that are not UTF-8, such as koi8-r (default: windows-1252)",
-    )  # fmt: skip
+    )
     parser.add_argument("--strict", action="store_true", help="exit with 1 if there are errors")
 
 

@@ -24,9 +24,14 @@ def pack_answer(
     room = _ROOM - sum(len(one.packed or b"") for one in earlier)
     packed = zlib.compress(body, 1)
     last = HttpExchange(
-        url=strip_secrets(answer.url, marked=True), at=digits(now), status=answer.status,
-        reason=answer.reason, sent=answer.sent, headers=answer.raw, address=answer.address,
-    )  # fmt: skip
+        url=strip_secrets(answer.url, marked=True),
+        at=digits(now),
+        status=answer.status,
+        reason=answer.reason,
+        sent=answer.sent,
+        headers=answer.raw,
+        address=answer.address,
+    )
     *redirects, last = mark_exchanges(
         [*describe_redirects(answer), last], hashlib.sha256(body).hexdigest()
     )

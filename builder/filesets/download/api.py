@@ -217,9 +217,13 @@ class PlatformApi:
             now = self.client.wall()
             self.heard.append(pack_answer(answer, body, now, self.heard))
             return ApiAnswer(
-                url=answer.url, status=answer.status, body=body, media_type=kind,
-                headers=answer.headers, hops=answer.hops,
-            )  # fmt: skip
+                url=answer.url,
+                status=answer.status,
+                body=body,
+                media_type=kind,
+                headers=answer.headers,
+                hops=answer.hops,
+            )
 
     def _check_wall(self, answer: Response) -> None:
         """Raise FilesetError if the refusal is a robot challenge; its host then pauses as asked."""
@@ -235,10 +239,15 @@ class PlatformApi:
         self, url: str, accept: str, rested: float, within: Sequence[str] = ()
     ) -> FetchRequest:
         return FetchRequest(
-            url=normal_url(url), limits=replace(self.limits, total=_SECONDS, bytes=LARGEST),
+            url=normal_url(url),
+            limits=replace(self.limits, total=_SECONDS, bytes=LARGEST),
             headers={"Accept": accept, "Accept-Encoding": "gzip, deflate"},
-            until=self.until, end=self.until, rested=rested, within=within, record=True,
-        )  # fmt: skip
+            until=self.until,
+            end=self.until,
+            rested=rested,
+            within=within,
+            record=True,
+        )
 
 
 def _check(url: str, headers: Mapping[str, str], body: bytes, accept: str) -> None:

@@ -134,11 +134,15 @@ class _Work:
         assert self.file.platform_url is not None
         client = self.by.client
         request = FetchRequest(
-            url=normal_url(self.file.platform_url), headers=partial.headers(),
+            url=normal_url(self.file.platform_url),
+            headers=partial.headers(),
             limits=replace(self.by.limits, bytes=self.limit + SLACK),
-            until=self.until, end=self.until, stop=self.stop, record=True,
+            until=self.until,
+            end=self.until,
+            stop=self.stop,
+            record=True,
             reuse=best_digest(self.file) is not None and self.mismatch is None,
-        )  # fmt: skip
+        )
         with client.fetch(request) as answer:
             if answer.status == 416 and partial.size:
                 raise RestartDownload(is_other=True)

@@ -41,7 +41,12 @@ def _describe(one: FollowedRedirect) -> HttpExchange:
         headers = tuple((name, value.replace(location, shown)) for name, value in headers)
         body = None
     return HttpExchange(
-        url=strip_secrets(one.url, marked=True), at=digits(one.at), status=one.status,
-        reason=one.reason, sent=one.sent, headers=headers, address=one.address,
+        url=strip_secrets(one.url, marked=True),
+        at=digits(one.at),
+        status=one.status,
+        reason=one.reason,
+        sent=one.sent,
+        headers=headers,
+        address=one.address,
         body=None if body is None else body.decode("latin-1"),
-    )  # fmt: skip
+    )

@@ -127,12 +127,23 @@ class PartialDownload:
         self._refuses = answer.headers.get("accept-ranges", "").strip().lower() == "none"
         self._total = number(answer.headers.get("content-length"))
         self.head = Received(
-            size=0, md5="", sha1="", sha256="", sha512="", crc32="", verified=None,
-            media_type=api.media_type(answer.headers), terminal_dt=at,
+            size=0,
+            md5="",
+            sha1="",
+            sha256="",
+            sha512="",
+            crc32="",
+            verified=None,
+            media_type=api.media_type(answer.headers),
+            terminal_dt=at,
             terminal_url=strip_secrets(answer.url, marked=True),
-            terminal_status_code=answer.status, reason=answer.reason, headers=answer.raw,
-            sent=answer.sent, address=answer.address, redirects=describe_redirects(answer),
-        )  # fmt: skip
+            terminal_status_code=answer.status,
+            reason=answer.reason,
+            headers=answer.raw,
+            sent=answer.sent,
+            address=answer.address,
+            redirects=describe_redirects(answer),
+        )
         if self.part is not None and self._may_continue():
             first, tag, total = self._first, self._tag, self._total
             state = {"first": first, "tag": tag, "total": total, "head": to_json(self.head)}
@@ -251,12 +262,18 @@ class PartialDownload:
         if self.coding and not best_digest(self.file) and self.file.size is None:
             raise ContentMismatch("encoding-ambiguous", self.coding, every["sha256"], over=True)
         return replace(
-            self.head, size=self.size, verified=best_digest(self.file), md5=every["md5"],
-            sha1=every["sha1"], sha256=every["sha256"], sha512=every["sha512"],
-            crc32=every["crc32"], unpacked=bool(self.coding and self.unpack),
+            self.head,
+            size=self.size,
+            verified=best_digest(self.file),
+            md5=every["md5"],
+            sha1=every["sha1"],
+            sha256=every["sha256"],
+            sha512=every["sha512"],
+            crc32=every["crc32"],
+            unpacked=bool(self.coding and self.unpack),
             terminal_url=mark_file(self.head.terminal_url, every["sha256"]),
             redirects=mark_exchanges(self.head.redirects, every["sha256"]),
-        )  # fmt: skip
+        )
 
     def _mismatch(self, status: str, detail: str, seen: str, over: bool = False) -> ContentMismatch:
         if self._page:

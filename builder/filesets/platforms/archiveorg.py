@@ -35,9 +35,16 @@ _NAMED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,100}")
 _SHOWN = re.compile(r"(?:page|mode)/.*")
 """Suffix of URLs that show a book of an item at a page; the item is meant."""
 _MADE = (
-    "_archive.torrent", "_files.xml", "_itemimage.jpg", "_meta.sqlite", "_meta.xml",
-    "_reviews.xml", "_rules.conf", "_thumb.png", "_thumb.jpg",
-)  # fmt: skip
+    "_archive.torrent",
+    "_files.xml",
+    "_itemimage.jpg",
+    "_meta.sqlite",
+    "_meta.xml",
+    "_reviews.xml",
+    "_rules.conf",
+    "_thumb.png",
+    "_thumb.jpg",
+)
 """Ends of file names, after the item's name, of archive.org's own metadata files."""
 _TORRENTS = ("academictorrents_", (".torrent", ".bib"))
 _NOT_ONE = {"collection": "a collection", "web": "an item of web captures", "account": "an account"}

@@ -32,11 +32,20 @@ FACTS = PlatformFacts(
 )
 _HOSTS = frozenset(
     (
-        "catalog.data.gov", "data.boston.gov", "data.ca.gov", "data.gov.au", "data.gov.ie",
-        "data.gov.uk", "data.humdata.org", "data.nhm.ac.uk", "demo.ckan.org", "open.canada.ca",
-        "opendata.swiss", "www.data.gov.uk",
+        "catalog.data.gov",
+        "data.boston.gov",
+        "data.ca.gov",
+        "data.gov.au",
+        "data.gov.ie",
+        "data.gov.uk",
+        "data.humdata.org",
+        "data.nhm.ac.uk",
+        "demo.ckan.org",
+        "open.canada.ca",
+        "opendata.swiss",
+        "www.data.gov.uk",
     )
-)  # fmt: skip
+)
 _DATASET = re.compile(
     r"(?P<root>(?:/[^/]+)*?)/dataset/(?P<id>[a-z0-9_-]{2,100})(?:/(?P<rest>.*))?", re.I
 )
@@ -45,11 +54,27 @@ _RESOURCE = re.compile(r"resource/[^/]+(?:/.*)?")
 _NO_DATASET = frozenset(("harvest", "showcase"))
 _NO_FILES = frozenset(
     (
-        "api", "arcgis geoservices rest api", "csw", "esri rest", "geonode", "htm", "html", "link",
-        "ogc wfs", "ogc wms", "rest", "sparql", "url", "wcs", "web", "website", "wfs",
-        "wms", "wmts",
+        "api",
+        "arcgis geoservices rest api",
+        "csw",
+        "esri rest",
+        "geonode",
+        "htm",
+        "html",
+        "link",
+        "ogc wfs",
+        "ogc wms",
+        "rest",
+        "sparql",
+        "url",
+        "wcs",
+        "web",
+        "website",
+        "wfs",
+        "wms",
+        "wmts",
     )
-)  # fmt: skip
+)
 """Formats, in lower case, of pages and services, for resources that CKAN does not host."""
 _DOTTED = re.compile(r".*\.[A-Za-z0-9]{1,8}")
 _FORMAT = re.compile(r"[A-Za-z0-9]{1,8}")

@@ -53,10 +53,16 @@ _RELATIONS = {
 """Dryad's relations in DataCite's terms. Dryad's other relations have no equivalent."""
 _OF_VERSION = frozenset(
     (
-        "abstract", "authors", "keywords", "publicationDate", "relatedWorks", "title",
-        "versionNumber", "visibility",
+        "abstract",
+        "authors",
+        "keywords",
+        "publicationDate",
+        "relatedWorks",
+        "title",
+        "versionNumber",
+        "visibility",
     )
-)  # fmt: skip
+)
 """What a version says of itself; the rest, such as the licence, is of the dataset."""
 
 

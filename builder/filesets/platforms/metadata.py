@@ -37,10 +37,28 @@ _OTHERS = {
 _ORCID = re.compile(r"(?:https?://(?:www\.)?orcid\.org/)?(\d{4}-\d{4}-\d{4}-\d{3}[\dX])/?", re.I)
 _BREAKS = frozenset(
     (
-        "address", "article", "br", "dd", "div", "dl", "dt", "h1", "h2", "h3", "h4", "h5", "h6",
-        "hr", "li", "ol", "p", "pre", "tr", "ul",
+        "address",
+        "article",
+        "br",
+        "dd",
+        "div",
+        "dl",
+        "dt",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "hr",
+        "li",
+        "ol",
+        "p",
+        "pre",
+        "tr",
+        "ul",
     )
-)  # fmt: skip
+)
 _HIDDEN = frozenset(("script", "style"))
 _MARKUP = re.compile(r"<[a-zA-Z/!]|&(?:#\d+|#[xX][0-9a-fA-F]+|[a-zA-Z]+);")
 _SPACE = re.compile(r"[^\S\n]+")

@@ -153,9 +153,13 @@ class _ArchiveOrgRun:
             return self._bundle()
         # One after the other: archive.org takes one upload to an item at a time.
         kept = transfer(
-            self._item, lambda file, stop: file, self._keep, self._item.files,
-            self._asked.settings, connections=1,
-        )  # fmt: skip
+            self._item,
+            lambda file, stop: file,
+            self._keep,
+            self._item.files,
+            self._asked.settings,
+            connections=1,
+        )
         return self._result(list(kept))
 
     def _find_hosted(self, file: FilesetManifestFile) -> FilesetManifestFile:
@@ -201,9 +205,13 @@ class _ArchiveOrgRun:
     ) -> ArchiveStrategyResult:
         with scratch.open() as sink:
             pack = Packing(
-                self._asked.downloader, self._asked.settings, sink,
-                tuple(self._known.values()), failed, is_last=is_last,
-            )  # fmt: skip
+                self._asked.downloader,
+                self._asked.settings,
+                sink,
+                tuple(self._known.values()),
+                failed,
+                is_last=is_last,
+            )
             kept = pack.finish(pack.keep_all(self._item), BUNDLE)
         meta = pack.meta()
         self._put(_bundle_file(meta), scratch.path)

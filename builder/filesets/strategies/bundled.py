@@ -173,9 +173,13 @@ class _BundleRun:
         asked, known = self._asked, self._known
         with asked.store.creating(self._key) as sink:
             pack = Packing(
-                asked.downloader, asked.settings, sink,
-                known.archived.manifest if known else (), failed, is_last=is_last,
-            )  # fmt: skip
+                asked.downloader,
+                asked.settings,
+                sink,
+                known.archived.manifest if known else (),
+                failed,
+                is_last=is_last,
+            )
             kept = pack.finish(pack.keep_all(self._item), self._key)
             of = pack.meta()
             if known is not None:

@@ -20,9 +20,7 @@ BUNDLE = "bundle.zip"
 RECORD = "fileset.json"
 LEASES = "filesets/leases/"
 
-_PLAIN = frozenset(
-    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-~+=@"
-)  # fmt: skip
+_PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-~+=@")
 _PART = 200  # bytes in a part of a key
 _PATH = 320  # bytes in the path part of a key: S3 takes 1,024 in all, with the store's prefix
 _DIGITS = 12

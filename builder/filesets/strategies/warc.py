@@ -76,10 +76,14 @@ class WarcRecords:
         for one in received.redirects:
             self._redirect(one)
         last = HttpExchange(
-            url=received.terminal_url, at=received.terminal_dt,
-            status=received.terminal_status_code, reason=received.reason, sent=received.sent,
-            headers=received.headers, address=received.address,
-        )  # fmt: skip
+            url=received.terminal_url,
+            at=received.terminal_dt,
+            status=received.terminal_status_code,
+            reason=received.reason,
+            sent=received.sent,
+            headers=received.headers,
+            address=received.address,
+        )
         http = http_head(last, received.size, received.unpacked)
         pieces = iter(payload())
         first = next(pieces, b"")

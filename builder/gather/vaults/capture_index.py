@@ -21,11 +21,22 @@ from builder.sources.rules import DocumentRules
 from builder.sources.webarchive import read_archive
 
 COLUMNS: Mapping[str, str] = {
-    "number": "BIGINT", "archive": "BIGINT", "place": "BIGINT", "requests": "BIGINT[]",
-    "url": "VARCHAR", "second": "BIGINT", "status": "BIGINT", "kind": "VARCHAR",
-    "digest": "VARCHAR", "declared": "VARCHAR", "target": "VARCHAR", "refers_url": "VARCHAR",
-    "refers_at": "BIGINT", "flaw": "VARCHAR", "faults": "VARCHAR[]",
-}  # fmt: skip
+    "number": "BIGINT",
+    "archive": "BIGINT",
+    "place": "BIGINT",
+    "requests": "BIGINT[]",
+    "url": "VARCHAR",
+    "second": "BIGINT",
+    "status": "BIGINT",
+    "kind": "VARCHAR",
+    "digest": "VARCHAR",
+    "declared": "VARCHAR",
+    "target": "VARCHAR",
+    "refers_url": "VARCHAR",
+    "refers_at": "BIGINT",
+    "flaw": "VARCHAR",
+    "faults": "VARCHAR[]",
+}
 """Columns of a line, and DuckDB's types.
 
 `number` counts all captures, `archive` is the archive's number and `place` the record's offset. At
@@ -157,14 +168,22 @@ class _CaptureLines:
             self.faults.append(Fault(self._name, place, "undated", None, detail, "left out"))
             return None
         return {
-            "number": self.number, "archive": self._archive, "place": place, "requests": requests,
-            "url": url, "second": at, "status": status, "kind": kind,
-            "digest": capture.content_digest, "declared": capture.content_digest_declared,
+            "number": self.number,
+            "archive": self._archive,
+            "place": place,
+            "requests": requests,
+            "url": url,
+            "second": at,
+            "status": status,
+            "kind": kind,
+            "digest": capture.content_digest,
+            "declared": capture.content_digest_declared,
             "target": _target(url, capture.fetch_redirect, status),
             "refers_url": normalise(capture.refers_to_url or "").id,
             "refers_at": _seconds(None, capture.refers_to_date),
-            "flaw": flaw if kind != "revisit" and status == 200 else None, "faults": [],
-        }  # fmt: skip
+            "flaw": flaw if kind != "revisit" and status == 200 else None,
+            "faults": [],
+        }
 
 
 def _target(url: str, location: str | None, status: int | None) -> str | None:

@@ -25,9 +25,19 @@ from functions.snapshot.store import Reader
 _STATEMENTS = Statements(__file__)
 _ROWS = 10_000
 _HELD = (
-    "number", "archive", "place", "requests", "url", "at", "status", "kind", "digest", "flaw",
-    "faults", "fresh",
-)  # fmt: skip
+    "number",
+    "archive",
+    "place",
+    "requests",
+    "url",
+    "at",
+    "status",
+    "kind",
+    "digest",
+    "flaw",
+    "faults",
+    "fresh",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +119,14 @@ class CapturePlan:
         ways = [_Way(*row) for row in rows]
         found = schedule.fetches(ways)
         while some := list(islice(found, _ROWS)):
-            self.connection.execute(_STATEMENTS.get("add"), {
-                "asked": [fetch.asked for fetch, _ in some],
-                "members": [list(fetch.members) for fetch, _ in some],
-                "round": [number for _, number in some],
-            })  # fmt: skip
+            self.connection.execute(
+                _STATEMENTS.get("add"),
+                {
+                    "asked": [fetch.asked for fetch, _ in some],
+                    "members": [list(fetch.members) for fetch, _ in some],
+                    "round": [number for _, number in some],
+                },
+            )
         for way in schedule.open_ends:
             done = "the redirect is left out"
             faults.add(*self._place(way.number, names), "no-target", f"{way.url}", done)

@@ -51,9 +51,13 @@ def render(pieces: Sequence[Piece], head: bytes, columns: Arrays) -> RecordColum
     around = [(use.decode(), text) for _, use, text in page.scope(head)]
     texts, dc = PieceColumns(columns, DC).render(pieces, _BEGIN[:-1].decode(), around)
     return RecordColumns(
-        TextColumn(columns["identifier"]), columns["datestamp"], columns["deleted"],
-        columns["sets"], dc, TextColumn(texts),
-    )  # fmt: skip
+        TextColumn(columns["identifier"]),
+        columns["datestamp"],
+        columns["deleted"],
+        columns["sets"],
+        dc,
+        TextColumn(texts),
+    )
 
 
 def page_arrays(records: Sequence[PublishedRecord], since: datetime | None) -> Arrays:
@@ -93,9 +97,10 @@ def split(renderer: Renderer, row: Format, kind: str, base_url: str) -> Sequence
     if _REFERENCE.search(text.encode()):
         return None
     return (
-        FixedText(first.text.removeprefix(begin)), *pieces,
+        FixedText(first.text.removeprefix(begin)),
+        *pieces,
         FixedText(last.text.removesuffix("\n")),
-    )  # fmt: skip
+    )
 
 
 def read(
@@ -116,8 +121,11 @@ def read(
             return RecordColumns(
                 [name.encode() for name in records.column("identifier")],
                 _stamps(records, since),
-                records.column("deleted"), records.column("sets"), dc, texts,
-            )  # fmt: skip
+                records.column("deleted"),
+                records.column("sets"),
+                dc,
+                texts,
+            )
     return _columns(page.read(head + body + tail).entries)
 
 
@@ -129,11 +137,13 @@ def _stamps(records: Page, since: datetime | None) -> Sequence[str]:
 
 def _columns(entries: Sequence[PageEntry]) -> RecordColumns:
     return RecordColumns(
-        [one.identifier.encode() for one in entries], [one.datestamp for one in entries],
-        [one.deleted for one in entries], [one.sets for one in entries],
+        [one.identifier.encode() for one in entries],
+        [one.datestamp for one in entries],
+        [one.deleted for one in entries],
+        [one.sets for one in entries],
         {name: [one.dc.get(name) for one in entries] for name in DC},
         [one.text.encode() for one in entries],
-    )  # fmt: skip
+    )
 
 
 def _is_plain(body: bytes, records: Page) -> bool:

@@ -162,11 +162,15 @@ class FileWalk:
         spans = snapshot.spans(selection, _ROWS)
         tasks = [
             SpanTask(
-                source, RecordSelection(selection.kinds, span, selection.set),
-                self.kept.draft(going.number, number), form, going.number, going.dated,
+                source,
+                RecordSelection(selection.kinds, span, selection.set),
+                self.kept.draft(going.number, number),
+                form,
+                going.number,
+                going.dated,
             )
             for number, span in enumerate(spans)
-        ]  # fmt: skip
+        ]
         for task, result in zip(
             tasks, map_tasks(read_span, tasks, self.access.jobs, self._report), strict=True
         ):
@@ -207,9 +211,9 @@ class FileWalk:
         later = counts.later  # a snapshot is whole, so none of these changed meanwhile
         writer = RecordWriter(self.ask, self.kept, going, going.dated)
         for row in records.read_part(result.path, going.number):
-            writer.take(PageEntry(
-                row.identifier, row.datestamp, row.deleted, row.sets, row.dc, row.record
-            ))  # fmt: skip
+            writer.take(
+                PageEntry(row.identifier, row.datestamp, row.deleted, row.sets, row.dc, row.record)
+            )
         counts.later = later
         result.path.unlink()
 

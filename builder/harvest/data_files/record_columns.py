@@ -31,11 +31,15 @@ class RecordColumns:
         """Return the columns of version.ROW, without those that are NULL."""
         many = len(self.texts)
         return {
-            "identifier": texts_of(self.identifiers), "datestamp": self.stamps,
-            "deleted": self.deleted, "sets": self.sets,
+            "identifier": texts_of(self.identifiers),
+            "datestamp": self.stamps,
+            "deleted": self.deleted,
+            "sets": self.sets,
             **{f"dc_{name}": values for name, values in self.dc.items()},
-            "record": texts_of(self.texts), "harvested": [harvested] * many, "run": [run] * many,
-        }  # fmt: skip
+            "record": texts_of(self.texts),
+            "harvested": [harvested] * many,
+            "run": [run] * many,
+        }
 
     def versions(self, run: int) -> list[bytes]:
         """Return what the index of seen items holds of them."""
@@ -53,6 +57,12 @@ class RecordColumns:
         for n, (name, text) in enumerate(zip(self.identifiers, self.texts, strict=True)):
             dc = {name: tuple(one) for name, some in lists.items() if (one := some[n]) is not None}
             yield HarvestedRow(
-                name.decode(), stamps[n], deleted[n], tuple(sets[n]), dc, text.decode(),
-                harvested, run,
-            )  # fmt: skip
+                name.decode(),
+                stamps[n],
+                deleted[n],
+                tuple(sets[n]),
+                dc,
+                text.decode(),
+                harvested,
+                run,
+            )

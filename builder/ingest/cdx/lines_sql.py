@@ -17,13 +17,25 @@ LONGEST = 1 << 20
 """Bytes of the longest line that is read."""
 
 _VALUES = (
-    "url", "mime", "status", "digest", "redirect", "length", "offset", "filename", "truncated",
-)  # fmt: skip
+    "url",
+    "mime",
+    "status",
+    "digest",
+    "redirect",
+    "length",
+    "offset",
+    "filename",
+    "truncated",
+)
 _OTHER_NAMES = {
     # field: its name in OpenWayback, used if the field is missing
-    "mime": "mct", "status": "hsc", "digest": "sha", "length": "rle", "offset": "ref",
+    "mime": "mct",
+    "status": "hsc",
+    "digest": "sha",
+    "length": "rle",
+    "offset": "ref",
     "filename": "ref",
-}  # fmt: skip
+}
 
 
 # These files are read once. Higher levels of zstd, dictionaries of values that hardly repeat, and

@@ -164,10 +164,12 @@ class Arrangement:
         known = self._specification.known_names if self._unknown <= _SUGGESTED else frozenset()
         suggestion = " or ".join(map(self._specification.usual_name, find_nearest(name, known)))
         self._report(
-            attribute, "unknown-attribute", ERROR,
+            attribute,
+            "unknown-attribute",
+            ERROR,
             f"{attribute.name[:80]} is not an attribute of a {self._specification.type}",
             suggestion,
-        )  # fmt: skip
+        )
 
     def _file_value(self, attribute: Attribute, place: AttributePlace) -> None:
         """Check a value and file it in the open cluster."""
@@ -193,9 +195,11 @@ class Arrangement:
             return
         if place.once:
             self._report(
-                attribute, "cannot-repeat", ERROR,
+                attribute,
+                "cannot-repeat",
+                ERROR,
                 f"{attribute.name} is repeated here: a Template-Type may be missing before it",
-            )  # fmt: skip
+            )
         listed.append(text)
 
     def _reach(
@@ -218,9 +222,12 @@ class Arrangement:
             place = found[0]
             keys = self._specification.openers[place.path[:-1] if place.key else place.path]
             self._report(
-                attribute, "misplaced-attribute", ERROR,
-                f"{attribute.name} is outside its cluster, which {keys} opens", keys,
-            )  # fmt: skip
+                attribute,
+                "misplaced-attribute",
+                ERROR,
+                f"{attribute.name} is outside its cluster, which {keys} opens",
+                keys,
+            )
         return None
 
     def _normalize(self, attribute: Attribute, place: AttributePlace, kind: str) -> str:

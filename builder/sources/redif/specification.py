@@ -182,9 +182,13 @@ def _walk(
         if cluster:
             inner = (*path, own)
             found += _walk(
-                _CLUSTERS[cluster], f"{written}{name}-", inner, match["filed"] or own, old,
+                _CLUSTERS[cluster],
+                f"{written}{name}-",
+                inner,
+                match["filed"] or own,
+                old,
                 outer and "!" in flags,
-            )  # fmt: skip
+            )
             continue
         longest = URL_LONGEST if kind == "url" else LONGEST.get(own, UNBOUNDED)
         key, once = "*" in flags, "^" in flags

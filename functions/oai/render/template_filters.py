@@ -124,9 +124,10 @@ def sifts(row: Format, kinds: Collection[str]) -> bool:
 def filter_records(records: Sequence[PublishedRecord], prefix: str) -> Sequence[PublishedRecord]:
     """Return records of any kinds, without harvested ones that did not come in the format."""
     return [
-        one for kind, run in runs(records)
+        one
+        for kind, run in runs(records)
         for one in (select_available(run, prefix) if kind == HARVESTED else run)
-    ]  # fmt: skip
+    ]
 
 
 def sample_records(prefix: str, namespace: str) -> list[dict[str, Any]]:

@@ -52,8 +52,10 @@ class DuckRepository:
         self.close, self.witness = self._files.close, self._catalogue.witness
         self.children, self.find_set = self._sets.children, self._sets.find
         self.sets, self.births, self.has_set = (
-            self._sets.rows, self._sets.births, self._sets.exists
-        )  # fmt: skip
+            self._sets.rows,
+            self._sets.births,
+            self._sets.exists,
+        )
         rows = DetailTables(self._catalogue, self._files)
         self.versions, self.source_rows = rows.versions, rows.source_rows
         self.template_files = rows.template_files

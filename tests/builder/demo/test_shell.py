@@ -56,12 +56,14 @@ def test_a_command_that_fails_ends_the_scenario_with_its_remarks(tmp_path: Path)
 
 
 def test_what_a_command_prints_is_checked(tmp_path: Path) -> None:
-    documents = iter([
-        {"sources": [{"captures": 3, "skips": {"request": 2}, "faults": 0}]},
-        {"records": 4},
-        {"snapshot": {"kinds": {"capture": 3}, "sets": 1}},
-        [{"status": "complete", "records": 3, "pages": 1}],
-    ])  # fmt: skip
+    documents = iter(
+        [
+            {"sources": [{"captures": 3, "skips": {"request": 2}, "faults": 0}]},
+            {"records": 4},
+            {"snapshot": {"kinds": {"capture": 3}, "sets": 1}},
+            [{"status": "complete", "records": 3, "pages": 1}],
+        ]
+    )
 
     def command(context: Context) -> int:
         context.result("", next(documents))

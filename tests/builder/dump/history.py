@@ -99,8 +99,9 @@ def contents(folder: Path) -> tuple[dict[str, Any], list[bytes]]:
     """Return the manifest of a dump and the content of its parts, after checking both."""
     manifest = json.loads((folder / "manifest.json").read_bytes())
     assert {path.name for path in folder.iterdir()} == {
-        "manifest.json", *(part["name"] for part in manifest["parts"])
-    }  # fmt: skip
+        "manifest.json",
+        *(part["name"] for part in manifest["parts"]),
+    }
     found = []
     for part in manifest["parts"]:
         data = (folder / part["name"]).read_bytes()

@@ -121,8 +121,12 @@ def serve(command: Command, query: str, headers: Mapping[str, str] = {}) -> dict
         made = assembly.application(repository, uri, command.folder, settings, {}, CLOCK.now)
         asked = event(query, path=f"/content/{NAME}")
         answer = made.answer({**asked, "headers": {**asked.get("headers", {}), **headers}})
-        return {**answer, "body": b"".join([answer["body"]] if isinstance(answer["body"], bytes)
-                                           else answer["body"])}  # fmt: skip
+        return {
+            **answer,
+            "body": b"".join(
+                [answer["body"]] if isinstance(answer["body"], bytes) else answer["body"]
+            ),
+        }
 
 
 @pytest.mark.sampled(2)
@@ -309,8 +313,13 @@ def test_one_dataset_or_a_set_is_chosen_and_a_second_run_adds_what_is_new(comman
             assert crate(one)["./"]["hasPart"]
     told, _ = command("export", "rocrate", str(folder), "--json")
     assert json.loads(told) | {"store": ""} == {
-        "store": "", "rocrate": str(folder), "folders": 0, "files": 0, "bytes": 0, "there": 3,
-    }  # fmt: skip
+        "store": "",
+        "rocrate": str(folder),
+        "folders": 0,
+        "files": 0,
+        "bytes": 0,
+        "there": 3,
+    }
     found = [names(crate(one), one) for one in folder.iterdir()]
     assert {"a.csv": b"2", "b%.csv": b"3", "b=.csv": b"4"} in found
 

@@ -174,13 +174,17 @@ def answers(documents: Mapping[str, Any]) -> tuple[PlatformAnswer, ...]:
     return tuple(
         PlatformAnswer(
             last=HttpExchange(
-                url=url, at=AT, status=200, reason="OK", sent=(("Accept", "application/json"),),
+                url=url,
+                at=AT,
+                status=200,
+                reason="OK",
+                sent=(("Accept", "application/json"),),
                 headers=(("Content-Type", "application/json"),),
             ),
             packed=zlib.compress(json.dumps(document).encode()),
         )
         for url, document in documents.items()
-    )  # fmt: skip
+    )
 
 
 def archive(
@@ -199,9 +203,14 @@ def archive(
     done = strategy.process(item)
     request = IngestRequest(item.web_base_url or "https://a.example", DATASET)
     return IngestOutcome(
-        request=request, status=done.status, at=AT, item=item, archived=done,
-        strategy=done.ingest_strategy, platform=item.platform_name,
-    )  # fmt: skip
+        request=request,
+        status=done.status,
+        at=AT,
+        item=item,
+        archived=done,
+        strategy=done.ingest_strategy,
+        platform=item.platform_name,
+    )
 
 
 @pytest.mark.sampled(8)

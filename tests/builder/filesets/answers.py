@@ -9,8 +9,13 @@ from builder.filesets.item import PlatformAnswer
 from builder.filesets.platforms.json_document import host
 from builder.filesets.protocols import ApiAnswer, FilesetError
 
-_REFUSED = {404: "platform-404", 410: "platform-gone", 401: "platform-restricted",
-            403: "platform-restricted", 429: "platform-rate-limited"}  # fmt: skip
+_REFUSED = {
+    404: "platform-404",
+    410: "platform-gone",
+    401: "platform-restricted",
+    403: "platform-restricted",
+    429: "platform-rate-limited",
+}
 
 
 @dataclass

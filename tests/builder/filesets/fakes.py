@@ -61,10 +61,16 @@ TERMINAL = Terminal(
     terminal_sha1hex=meta().sha1hex,
 )
 CDX = Cdx(
-    surt="org,example,data)/files/a.csv", datetime="20261122100000",
-    url=f"https://{HOST}/files/a.csv", mimetype="text/csv", status_code=200,
-    sha1b32="A" * 32, warc_csize=300, warc_offset=200, warc_path="warcs/a.warc.gz",
-)  # fmt: skip
+    surt="org,example,data)/files/a.csv",
+    datetime="20261122100000",
+    url=f"https://{HOST}/files/a.csv",
+    mimetype="text/csv",
+    status_code=200,
+    sha1b32="A" * 32,
+    warc_csize=300,
+    warc_offset=200,
+    warc_path="warcs/a.warc.gz",
+)
 
 
 class NoApi:

@@ -72,18 +72,36 @@ def archiveorg(**more: Any) -> dict[str, Any]:
     """An item of two files that were put into it, and others that were made."""
     item = "honey-1903"
     files: list[dict[str, Any]] = [
-        {"name": "honey/1903.csv", "source": "original", "size": "120", "md5": MD5, "sha1": SHA1,
-         "crc32": "0123abcd", "format": "Comma-Separated Values"},
-        {"name": "scan 1.tif", "source": "original", "size": "4096", "md5": MD5, "sha1": SHA1,
-         "format": "A Format Of 2031"},
-        {"name": "scan 1.jpg", "source": "derivative", "original": "scan 1.tif", "size": "77",
-         "format": "JPEG"},
+        {
+            "name": "honey/1903.csv",
+            "source": "original",
+            "size": "120",
+            "md5": MD5,
+            "sha1": SHA1,
+            "crc32": "0123abcd",
+            "format": "Comma-Separated Values",
+        },
+        {
+            "name": "scan 1.tif",
+            "source": "original",
+            "size": "4096",
+            "md5": MD5,
+            "sha1": SHA1,
+            "format": "A Format Of 2031",
+        },
+        {
+            "name": "scan 1.jpg",
+            "source": "derivative",
+            "original": "scan 1.tif",
+            "size": "77",
+            "format": "JPEG",
+        },
         {"name": "__ia_thumb.jpg", "source": "original", "size": "5", "format": "Item Tile"},
         {"name": f"{item}_meta.xml", "source": "original", "size": "9", "format": "Metadata"},
         {"name": f"{item}_files.xml", "source": "original", "format": "Metadata", "md5": MD5},
         {"name": f"{item}_archive.torrent", "source": "metadata", "size": "9"},
         {"name": "history/files/1903.csv.~1~", "source": "original", "old_version": "true"},
-    ]  # fmt: skip
+    ]
     return {
         "created": 1742510050,
         "files": files,
@@ -113,14 +131,22 @@ def dryad(**more: Any) -> dict[str, Any]:
         "identifier": "doi:10.5061/dryad.h0n3y",
         "title": "Data from: honey",
         "authors": [
-            {"firstName": "Jana", "lastName": "Medová", "affiliation": "Brno University",
-             "orcid": "0000-0002-1825-0097", "email": "jana@example.org"},
+            {
+                "firstName": "Jana",
+                "lastName": "Medová",
+                "affiliation": "Brno University",
+                "orcid": "0000-0002-1825-0097",
+                "email": "jana@example.org",
+            },
         ],
         "abstract": "<p>Honey and &quot;bees&quot;.</p>",
         "keywords": ["honey", "bees"],
         "relatedWorks": [
-            {"relationship": "primary_article", "identifierType": "DOI",
-             "identifier": "https://doi.org/10.1234/paper"},
+            {
+                "relationship": "primary_article",
+                "identifierType": "DOI",
+                "identifier": "https://doi.org/10.1234/paper",
+            },
             {"relationship": "film", "identifier": "https://example.org/film"},
         ],
         "versionNumber": 3,
@@ -130,7 +156,7 @@ def dryad(**more: Any) -> dict[str, Any]:
         "sharingLink": "https://datadryad.org/dataset/doi:10.5061/dryad.h0n3y",
         "license": "https://spdx.org/licenses/CC0-1.0.html",
         **more,
-    }  # fmt: skip
+    }
 
 
 def dryad_file(number: int, **more: Any) -> dict[str, Any]:
@@ -175,29 +201,48 @@ def osf(**more: Any) -> dict[str, Any]:
                     "data": [
                         {
                             "attributes": {"bibliographic": True},
-                            "embeds": {"users": {"data": {"attributes": {
-                                "full_name": "Jana Medová", "given_name": "Jana",
-                                "family_name": "Medová",
-                                "social": {"orcid": "0000-0002-1825-0097"}}}}},
+                            "embeds": {
+                                "users": {
+                                    "data": {
+                                        "attributes": {
+                                            "full_name": "Jana Medová",
+                                            "given_name": "Jana",
+                                            "family_name": "Medová",
+                                            "social": {"orcid": "0000-0002-1825-0097"},
+                                        }
+                                    }
+                                }
+                            },
                         },
                         {
                             "attributes": {"bibliographic": False},
                             "embeds": {"users": {"data": {"attributes": {"full_name": "Admin"}}}},
                         },
-                        {"attributes": {"bibliographic": True,
-                                        "unregistered_contributor": "Jan Včelař"}},
+                        {
+                            "attributes": {
+                                "bibliographic": True,
+                                "unregistered_contributor": "Jan Včelař",
+                            }
+                        },
                     ]
                 },
-                "license": {"data": {"attributes": {
-                    "name": "CC0 1.0 Universal",
-                    "url": "https://creativecommons.org/publicdomain/zero/1.0/"}}},
-                "identifiers": {"data": [
-                    {"attributes": {"category": "ark", "value": "c7605/osf.io/hny12"}},
-                    {"attributes": {"category": "doi", "value": "10.17605/OSF.IO/HNY12"}},
-                ]},
+                "license": {
+                    "data": {
+                        "attributes": {
+                            "name": "CC0 1.0 Universal",
+                            "url": "https://creativecommons.org/publicdomain/zero/1.0/",
+                        }
+                    }
+                },
+                "identifiers": {
+                    "data": [
+                        {"attributes": {"category": "ark", "value": "c7605/osf.io/hny12"}},
+                        {"attributes": {"category": "doi", "value": "10.17605/OSF.IO/HNY12"}},
+                    ]
+                },
             },
         }
-    }  # fmt: skip
+    }
 
 
 def osf_entry(name: str, place: str, **more: Any) -> dict[str, Any]:
@@ -213,13 +258,14 @@ def osf_entry(name: str, place: str, **more: Any) -> dict[str, Any]:
             "provider": "osfstorage",
             "materialized_path": place,
             "current_version": 1,
-            "extra": {"hashes": {"md5": None if folder else MD5,
-                                 "sha256": None if folder else SHA256}},
+            "extra": {
+                "hashes": {"md5": None if folder else MD5, "sha256": None if folder else SHA256}
+            },
             **more,
         },
         "relationships": {"files": {"links": {"related": {"href": url}}}} if folder else {},
         "links": {} if folder else {"download": f"https://osf.io/download/{name}/"},
-    }  # fmt: skip
+    }
 
 
 def osf_page(entries: list[Any], total: int | None, following: str | None = None) -> Any:
@@ -275,8 +321,13 @@ def pangaea(**more: Any) -> dict[str, Any]:
         "identifier": "https://doi.org/10.1594/PANGAEA.4711",
         "name": "Honey of the Arctic",
         "creator": [
-            {"@id": "https://orcid.org/0000-0002-1825-0097", "@type": "Person",
-             "name": "Jana Medová", "familyName": "Medová", "givenName": "Jana"},
+            {
+                "@id": "https://orcid.org/0000-0002-1825-0097",
+                "@type": "Person",
+                "name": "Jana Medová",
+                "familyName": "Medová",
+                "givenName": "Jana",
+            },
             {"@type": "Organization", "name": "Bee Institute"},
         ],
         "publisher": {"@type": "Organization", "name": "PANGAEA"},
@@ -292,13 +343,17 @@ def pangaea(**more: Any) -> dict[str, Any]:
         "variableMeasured": [{"@type": "PropertyValue", "name": "Temperature, hive"}],
         "citation": {"@id": "https://doi.org/10.1234/paper", "@type": "CreativeWork"},
         "distribution": [
-            {"encodingFormat": "text/tab-separated-values",
-             "contentUrl": "https://doi.pangaea.de/10.1594/PANGAEA.4711?format=textfile"},
-            {"encodingFormat": "text/html",
-             "contentUrl": "https://doi.pangaea.de/10.1594/PANGAEA.4711?format=html"},
+            {
+                "encodingFormat": "text/tab-separated-values",
+                "contentUrl": "https://doi.pangaea.de/10.1594/PANGAEA.4711?format=textfile",
+            },
+            {
+                "encodingFormat": "text/html",
+                "contentUrl": "https://doi.pangaea.de/10.1594/PANGAEA.4711?format=html",
+            },
         ],
         **more,
-    }  # fmt: skip
+    }
 
 
 def ckan_resource(id_: str, **more: Any) -> dict[str, Any]:

@@ -76,13 +76,18 @@ def test_statuses_that_are_asked_for_are_answers(there: World) -> None:
 @pytest.mark.parametrize(
     ("code", "told", "many"),
     [
-        (404, "platform-404", 1), (410, "platform-gone", 1), (401, "platform-restricted", 1),
-        (403, "platform-restricted", 1), (451, "platform-restricted", 1),
-        (429, "platform-rate-limited", 4), (500, "platform-http-error", 4),
-        (503, "platform-http-error", 4), (400, "platform-http-error", 1),
+        (404, "platform-404", 1),
+        (410, "platform-gone", 1),
+        (401, "platform-restricted", 1),
+        (403, "platform-restricted", 1),
+        (451, "platform-restricted", 1),
+        (429, "platform-rate-limited", 4),
+        (500, "platform-http-error", 4),
+        (503, "platform-http-error", 4),
+        (400, "platform-http-error", 1),
         (418, "platform-http-error", 1),
     ],
-)  # fmt: skip
+)
 def test_statuses_that_are_none(there: World, code: int, told: str, many: int) -> None:
     there.server.add(URL, status(code))
     error = refusal(there)

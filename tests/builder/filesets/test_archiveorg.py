@@ -83,9 +83,13 @@ def asked(
     site: Internet, there: World, store: FolderStore, name: str = "archiveorg-fileset", **more: Any
 ) -> Items:
     archive = ArchiveClient(
-        access=KEYS[0], secret=KEYS[1], adapters=site.adapters(), tries=3, rest=0.0,
+        access=KEYS[0],
+        secret=KEYS[1],
+        adapters=site.adapters(),
+        tries=3,
+        rest=0.0,
         **{key: more.pop(key) for key in list(more) if key in ("go_on", "sleep")},
-    )  # fmt: skip
+    )
     settings = fileset_settings(**more)
     scratch = store.root.parent / "scratch"
     scratch.mkdir(exist_ok=True)
@@ -426,10 +430,14 @@ def hosted(site: Internet) -> FilesetPlatformItem:
     """Return a dataset that archive.org hosts itself."""
     site.items["hives"] = {"a": b"1", "b": b"22"}
     manifest = [
-        FilesetManifestFile(path=path, size=len(body), md5=hashlib.md5(body).hexdigest(),
-                            platform_url=f"https://archive.org/download/hives/{path}")
+        FilesetManifestFile(
+            path=path,
+            size=len(body),
+            md5=hashlib.md5(body).hexdigest(),
+            platform_url=f"https://archive.org/download/hives/{path}",
+        )
         for path, body in site.items["hives"].items()
-    ]  # fmt: skip
+    ]
     return FilesetPlatformItem(
         platform_name="archiveorg",
         platform_domain="archive.org",
@@ -514,21 +522,30 @@ SANDCRAWLER = {"item_names": "sandcrawler"}
 @pytest.mark.parametrize(
     ("platform", "host", "id_", "version", "name"),
     [
-        ("dataverse", "dataverse.harvard.edu", "doi:10.7910/DVN/HIVES1", "2.1",
-         "dataverse.harvard.edu-HIVES1-v2.1"),
+        (
+            "dataverse",
+            "dataverse.harvard.edu",
+            "doi:10.7910/DVN/HIVES1",
+            "2.1",
+            "dataverse.harvard.edu-HIVES1-v2.1",
+        ),
         ("figshare", "brno.figshare.com", "4711", "3", "brno.figshare.com-4711-v3"),
         ("zenodo", "zenodo.org", "21", "23", "zenodo.org-23"),
         ("dryad", "datadryad.org", "10.5061/dryad.h0n3y", "2", "datadryad.org-dryad.h0n3y-v2"),
         ("osf", "osf.io", "hny12", None, "osf.io-hny12"),
     ],
-)  # fmt: skip
+)
 def test_items_may_be_called_as_sandcrawler_calls_them(
     server: Server, platform: str, host: str, id_: str, version: str | None, name: str
 ) -> None:
     item = item_of(
-        server, {"a": b"1"}, platform_name=platform, platform_domain=host, platform_id=id_,
+        server,
+        {"a": b"1"},
+        platform_name=platform,
+        platform_domain=host,
+        platform_id=id_,
         version=version,
-    )  # fmt: skip
+    )
     assert item_name(item, {"item_prefix": "", **SANDCRAWLER}) == name
     assert item_name(item, {"item_prefix": "lib-", **SANDCRAWLER}) == f"lib-{name}"
     assert item_name(item, {"item_prefix": "lib-", "item_names": "digest"}).startswith(

@@ -61,8 +61,10 @@ def test_a_dataset_has_the_files_that_are_kept_and_is_related_to_the_pages(root:
     said = found.description
     assert said.creators == (Person(name="Medová, Jana", given="Jana", family="Medová"),)
     assert (said.title, said.publisher, said.published) == (
-        "Prices of honey", "City of Brno", "2018-11-01",
-    )  # fmt: skip
+        "Prices of honey",
+        "City of Brno",
+        "2018-11-01",
+    )
     assert said.related == (Related("https://example.org/bees", "URL", "References"),)
     assert (said.subjects, said.licences[0].spdx) == (("honey",), "CC-BY-4.0")
 
@@ -78,14 +80,16 @@ def test_without_an_author_the_organisation_made_it() -> None:
     [
         ({}, "prices.csv"),
         ({"url": "https://demo.ckan.org/download/___"}, "Prices.csv"),
-        ({"url": "https://demo.ckan.org/download/___", "name": "Brno/2021 \\ May"},
-         "Brno-2021 - May.csv"),
+        (
+            {"url": "https://demo.ckan.org/download/___", "name": "Brno/2021 \\ May"},
+            "Brno-2021 - May.csv",
+        ),
         ({"url": "https://demo.ckan.org/d/", "name": "prices.CSV"}, "prices.CSV"),
         ({"url": "https://demo.ckan.org/d/", "name": None}, "r-1.csv"),
         ({"url": "https://demo.ckan.org/d/", "format": "a long format"}, "Prices"),
         ({"url": "https://demo.ckan.org/d/honey%20map.tif?x=y.z"}, "honey map.tif"),
     ],
-)  # fmt: skip
+)
 def test_a_path_is_the_name_in_the_url_or_else_the_label(more: dict[str, Any], path: str) -> None:
     found = item(ckan(resources=[ckan_resource("r-1", **more)], num_resources=1))
     assert [file.path for file in found.files] == [path]
@@ -104,9 +108,16 @@ def test_what_is_told_of_a_linked_file_does_not_count() -> None:
 
 @pytest.mark.parametrize(
     ("given", "field"),
-    [(MD5, "md5"), (SHA1, "sha1"), (f"sha256:{SHA256}", "sha256"), (SHA256 * 2, "sha512"),
-     ("", None), ("2021-05", None), (None, None)],
-)  # fmt: skip
+    [
+        (MD5, "md5"),
+        (SHA1, "sha1"),
+        (f"sha256:{SHA256}", "sha256"),
+        (SHA256 * 2, "sha512"),
+        ("", None),
+        ("2021-05", None),
+        (None, None),
+    ],
+)
 def test_a_digest_is_known_by_its_length(given: str | None, field: str | None) -> None:
     (file,) = item(ckan(resources=[ckan_resource("r", hash=given)], num_resources=1)).files
     found = [name for name in ("md5", "sha1", "sha256", "sha512") if getattr(file, name)]
@@ -118,12 +129,14 @@ def test_a_digest_is_known_by_its_length(given: str | None, field: str | None) -
     [
         ({"state": "deleted"}, "platform-gone"),
         ({"private": True}, "platform-restricted"),
-        ({"resources": [ckan_resource("r", url_type=None, format="WMS")], "num_resources": 1},
-         "metadata-only"),
+        (
+            {"resources": [ckan_resource("r", url_type=None, format="WMS")], "num_resources": 1},
+            "metadata-only",
+        ),
         ({"resources": [], "num_resources": 0}, "success"),
         ({"resources": [ckan_resource("r", state="deleted")], "num_resources": 1}, "success"),
     ],
-)  # fmt: skip
+)
 def test_what_has_no_files_to_give_is_told(more: dict[str, Any], status: str) -> None:
     found = item(ckan(**more))
     assert found.platform_status == status
@@ -151,8 +164,9 @@ def test_an_answer_that_is_another_is_refused(given: Any, expected: tuple[str, s
 def test_one_resource_is_no_dataset() -> None:
     assert refused(None, f"{PAGE}/resource/r-1") == ("platform-scope", "file-level")
     assert refused(None, "https://demo.ckan.org/organization/brno") == (
-        "platform-scope", "no-dataset",
-    )  # fmt: skip
+        "platform-scope",
+        "no-dataset",
+    )
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="the real answers of CKAN are not here")

@@ -56,8 +56,9 @@ def test_what_the_platform_sent_is_kept_verbatim_with_its_source(
     records = gzip.decompress(command.store.read(kept["key"])).split(b"WARC/1.1\r\n")[1:]
     kinds = [re.findall(rb"WARC-Type: (\w+)|WARC-Target-URI: (\S+)", one) for one in records]
     assert [kind[0][0] for kind in kinds] == [
-        b"warcinfo", *[b"response", b"request"] * ((len(kinds) - 1) // 2),
-    ]  # fmt: skip
+        b"warcinfo",
+        *[b"response", b"request"] * ((len(kinds) - 1) // 2),
+    ]
     (response, request) = [one for one in records if f"URI: {api}\r".encode() in one]
     assert b"\r\n\r\nGET /api/records/11 HTTP/1.1\r\nHost: zenodo.org\r\n" in request
     assert re.search(rb"WARC-Concurrent-To: (\S+)", request)[1] in response  # type: ignore[index]
@@ -138,8 +139,9 @@ def test_a_result_for_each_request_and_one_more_for_a_dataset_of_one_file(
     )
     assert first["status"] == "platform-404"
     assert (second["status"], second["fileset_file"]["file_meta"]["size_bytes"]) == (
-        "success-file", len(A),
-    )  # fmt: skip
+        "success-file",
+        len(A),
+    )
     assert third["request"] == {"base_url": one, "ingest_type": "dataset-file"}
     assert third["file_meta"] == second["fileset_file"]["file_meta"]
 
@@ -176,8 +178,10 @@ def test_a_dry_run_shows_all_and_keeps_nothing(command: Command) -> None:
     assert not list(command.store.keys(""))
     (told,) = command.results("--dry-run", url)
     assert (told["status"], told["hit"], told["ingest_strategy"]) == (
-        "pending", False, "s3-fileset",
-    )  # fmt: skip
+        "pending",
+        False,
+        "s3-fileset",
+    )
 
 
 def test_strict_exits_with_1_where_a_dataset_is_not_archived(command: Command) -> None:

@@ -125,8 +125,10 @@ def test_a_package_has_all_its_objects_with_their_digests() -> None:
 def test_a_package_is_described_by_its_metadata() -> None:
     said = of().description
     assert (said.title, said.doi, said.publisher) == (
-        "Honey of the Arctic", "10.18739/a2honey", "Arctic Data Center",
-    )  # fmt: skip
+        "Honey of the Arctic",
+        "10.18739/a2honey",
+        "Arctic Data Center",
+    )
     assert [one.name for one in said.creators] == ["Medová, Jana", "Beekeepers"]
     assert [(one.identifier, one.relation) for one in said.related] == [
         ("10.18739/a2old", "IsNewVersionOf"),
@@ -160,8 +162,13 @@ def test_objects_in_pages_are_gathered_and_a_short_list_is_refused() -> None:
 def test_a_series_means_its_newest_version_that_was_not_replaced() -> None:
     series = {"seriesId": "urn:uuid:s", "obsoletedBy": None}
     old = {**METADATA, **series, "dateUploaded": "2023-01-01T00:00:00Z"}
-    replaced = {**METADATA, **series, "identifier": "x", "obsoletedBy": "y",
-                "dateUploaded": "2025-01-01T00:00:00Z"}  # fmt: skip
+    replaced = {
+        **METADATA,
+        **series,
+        "identifier": "x",
+        "obsoletedBy": "y",
+        "dateUploaded": "2025-01-01T00:00:00Z",
+    }
     found = of("https://search.dataone.org/view/urn:uuid:s", replaced, old)
     assert (found.platform_id, found.version) == ("urn:uuid:s", PID)
 

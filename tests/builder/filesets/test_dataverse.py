@@ -20,8 +20,14 @@ PLATFORM = Dataverse(lambda: datetime(2026, 11, 22, 10, tzinfo=UTC))
 
 def file(number: int, label: str, **data: Any) -> dict[str, Any]:
     outer = {k: data.pop(k) for k in ("restricted", "directoryLabel") if k in data}
-    given = {"id": number, "filename": label, "filesize": 3, "contentType": "text/plain",
-             "md5": "0b" * 16, "checksum": {"type": "MD5", "value": "0b" * 16}}  # fmt: skip
+    given = {
+        "id": number,
+        "filename": label,
+        "filesize": 3,
+        "contentType": "text/plain",
+        "md5": "0b" * 16,
+        "checksum": {"type": "MD5", "value": "0b" * 16},
+    }
     return {"label": label, "restricted": False, "dataFile": given | data} | outer
 
 
@@ -38,20 +44,40 @@ def version(
 ) -> dict[str, Any]:
     citation = [
         field("title", "Weights of hives"),
-        field("author", [
-            compound(authorName="Včela, Jana", authorAffiliation="Apiary",
-                     authorIdentifierScheme="ORCID", authorIdentifier="0000-0002-1825-0097"),
-            compound(authorName="Hive Group", authorIdentifierScheme="ROR",
-                     authorIdentifier="https://ror.org/03yrm5c26"),
-        ]),
-        field("contributor", [compound(contributorType="Data Collector", contributorName="Roj, P."),
-                              compound(contributorType="Funder", contributorName="Fund")]),
-        field("dsDescription", [compound(dsDescriptionValue="<p>Ten hives.</p>"),
-                                compound(dsDescriptionValue="One scale.")]),
+        field(
+            "author",
+            [
+                compound(
+                    authorName="Včela, Jana",
+                    authorAffiliation="Apiary",
+                    authorIdentifierScheme="ORCID",
+                    authorIdentifier="0000-0002-1825-0097",
+                ),
+                compound(
+                    authorName="Hive Group",
+                    authorIdentifierScheme="ROR",
+                    authorIdentifier="https://ror.org/03yrm5c26",
+                ),
+            ],
+        ),
+        field(
+            "contributor",
+            [
+                compound(contributorType="Data Collector", contributorName="Roj, P."),
+                compound(contributorType="Funder", contributorName="Fund"),
+            ],
+        ),
+        field(
+            "dsDescription",
+            [
+                compound(dsDescriptionValue="<p>Ten hives.</p>"),
+                compound(dsDescriptionValue="One scale."),
+            ],
+        ),
         field("subject", ["Agricultural Sciences"]),
         field("keyword", [compound(keywordValue="bees")]),
         field("publication", [compound(publicationIDType="doi", publicationIDNumber="10.5072/P")]),
-    ]  # fmt: skip
+    ]
     return {
         "id": 9,
         "datasetPersistentId": ID,
@@ -80,9 +106,15 @@ def dataset(newest: dict[str, Any] | None) -> dict[str, Any]:
 
 
 TABLE = file(
-    11, "data.tab", filesize=40, originalFileFormat="text/tsv", originalFileSize=33,
-    originalFileName="data.tsv", contentType="text/tab-separated-values", directoryLabel="in/raw",
-)  # fmt: skip
+    11,
+    "data.tab",
+    filesize=40,
+    originalFileFormat="text/tsv",
+    originalFileSize=33,
+    originalFileName="data.tsv",
+    contentType="text/tab-separated-values",
+    directoryLabel="in/raw",
+)
 
 
 def test_the_original_of_a_table_is_asked_for_by_its_number() -> None:
@@ -115,9 +147,13 @@ def test_an_original_without_a_name_has_that_of_its_format() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "name", "length"),
-    [("MD5", "md5", 32), ("SHA-1", "sha1", 40), ("SHA-256", "sha256", 64),
-     ("SHA-512", "sha512", 128)],
-)  # fmt: skip
+    [
+        ("MD5", "md5", 32),
+        ("SHA-1", "sha1", 40),
+        ("SHA-256", "sha256", 64),
+        ("SHA-512", "sha512", 128),
+    ],
+)
 def test_digests_of_each_kind_are_read(kind: str, name: str, length: int) -> None:
     given = file(1, "a", checksum={"type": kind, "value": "E" * length}, md5=None)
     found = told(PLATFORM, URL, {API: dataset(version(given))}).files[0]
@@ -128,10 +164,15 @@ def test_digests_of_each_kind_are_read(kind: str, name: str, length: int) -> Non
 def test_a_description_has_all_that_datacite_asks_for() -> None:
     said = told(PLATFORM, URL, {API: dataset(version(TABLE))}).description
     assert said.creators == (
-        Person(name="Včela, Jana", given="Jana", family="Včela", orcid="0000-0002-1825-0097",
-               affiliations=("Apiary",)),
+        Person(
+            name="Včela, Jana",
+            given="Jana",
+            family="Včela",
+            orcid="0000-0002-1825-0097",
+            affiliations=("Apiary",),
+        ),
         Person(name="Hive Group", organisation=True),
-    )  # fmt: skip
+    )
     assert [(p.name, p.role) for p in said.contributors] == [("Roj, P.", "DataCollector")]
     assert (said.publisher, said.published) == ("Example Dataverse", "2024-05-06")
     assert (said.title, said.abstract) == ("Weights of hives", "Ten hives.\n\nOne scale.")
@@ -169,14 +210,18 @@ RETAINED = {"retention": {"dateUnavailable": "2026-11-22"}}
     [
         ([file(1, "a"), file(2, "b", restricted=True)], "success", ["b"], None),
         ([file(1, "a"), file(2, "b", **EMBARGO)], "success", ["b"], "2026-11-23"),
-        ([file(1, "a", **EMBARGO), file(2, "b", **LATER)], "platform-embargoed", ["a", "b"],
-         "2026-11-23"),
+        (
+            [file(1, "a", **EMBARGO), file(2, "b", **LATER)],
+            "platform-embargoed",
+            ["a", "b"],
+            "2026-11-23",
+        ),
         ([file(1, "a", restricted=True)], "platform-restricted", ["a"], None),
         ([file(1, "a", **RETAINED)], "platform-restricted", ["a"], None),
         ([file(1, "a", **PAST)], "success", [], None),
         ([], "empty-manifest", [], None),
     ],
-)  # fmt: skip
+)
 def test_files_that_are_not_given_are_told(
     files: list[dict[str, Any]], status: str, withheld: list[str], until: str | None
 ) -> None:
@@ -255,12 +300,15 @@ def test_a_file_without_a_persistent_id_is_refused_by_its_number() -> None:
         (URL, {API: 401}, "platform-restricted"),
         (URL, {API: []}, "platform-bad-response"),
         (URL, {API: {"status": "OK"}}, "platform-bad-response"),
-        (URL, {API: {"data": {"latestVersion": version(TABLE) | {"files": {}}}}},
-         "platform-bad-response"),
+        (
+            URL,
+            {API: {"data": {"latestVersion": version(TABLE) | {"files": {}}}}},
+            "platform-bad-response",
+        ),
         (URL, {API: dataset(version({"label": "a", "dataFile": {}}))}, "platform-bad-response"),
         ("https://dataverse.harvard.edu/", {}, "platform-404"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_dataset_is_refused(url: str, documents: dict[str, Any], status: str) -> None:
     assert refused(PLATFORM, url, documents) == (status, "")
 
@@ -316,9 +364,12 @@ def test_an_empty_separator_of_a_persistent_id_is_kept(
 
 @pytest.mark.parametrize(
     "url",
-    ["https://example.org/dataset.xhtml?persistentId=12", "https://example.org/x?persistentId=doi:10.5072/A",
-     "https://example.org/file.xhtml?fileId=7"],
-)  # fmt: skip
+    [
+        "https://example.org/dataset.xhtml?persistentId=12",
+        "https://example.org/x?persistentId=doi:10.5072/A",
+        "https://example.org/file.xhtml?fileId=7",
+    ],
+)
 def test_other_urls_are_not_taken_for_dataverses(url: str) -> None:
     assert not PLATFORM.match_request(IngestRequest(url), DatasetResource(url=url))
 

@@ -35,12 +35,15 @@ def failed(text: str, api: Pages, block: tuple[str, ...] = ()) -> FilesetError:
     [
         ("10.5281/zenodo.21", "https://zenodo.org/record/21", "zenodo"),
         ("10.6078/d14h5k", "https://zenodo.org/records/21", "zenodo"),
-        ("10.5072/fk2/abc", "https://d.example.org/citation?persistentId=doi:10.5072/FK2/ABC",
-         "dataverse"),
+        (
+            "10.5072/fk2/abc",
+            "https://d.example.org/citation?persistentId=doi:10.5072/FK2/ABC",
+            "dataverse",
+        ),
         ("10.34894/abc", "https://dataverse.nl/abc", "dataverse"),
         ("10.22002/abc", "https://data.caltech.edu/records/ab1cd-2ef34", "inveniordm"),
     ],
-)  # fmt: skip
+)
 def test_the_registry_of_a_doi_is_enough(doi: str, url: str, platform: str) -> None:
     api = Pages({f"https://doi.org/api/handles/{doi}": handle(url, {"index": 100, "type": "HS_X"})})
     resource, helper = found(f"https://doi.org/{doi}", api)
@@ -77,16 +80,25 @@ def test_real_answers_of_datacite_are_read(name: str) -> None:
 
 
 def test_a_doi_that_tells_its_platform_needs_no_registry() -> None:
-    api = Pages({"https://doi.org/api/handles/10.5281/zenodo.21": 503,
-                 "https://api.datacite.org/dois/10.5281/zenodo.21": 503})  # fmt: skip
+    api = Pages(
+        {
+            "https://doi.org/api/handles/10.5281/zenodo.21": 503,
+            "https://api.datacite.org/dois/10.5281/zenodo.21": 503,
+        }
+    )
     resource, helper = found("10.5281/zenodo.21", api)
     assert (helper.name, resource.url) == ("zenodo", "https://doi.org/10.5281/zenodo.21")
 
 
 @pytest.mark.parametrize(
-    ("answer", "status"), [(404, "no-platform-match"), (503, "platform-http-error"),
-                           (429, "platform-rate-limited"), ([], "no-platform-match")]
-)  # fmt: skip
+    ("answer", "status"),
+    [
+        (404, "no-platform-match"),
+        (503, "platform-http-error"),
+        (429, "platform-rate-limited"),
+        ([], "no-platform-match"),
+    ],
+)
 def test_a_doi_that_no_registry_tells_is_no_page(answer: Any, status: str) -> None:
     api = Pages({"https://doi.org/api/handles/10.5072/x": answer})
     assert failed("10.5072/x", api).status == status
@@ -265,10 +277,11 @@ def test_what_is_blocked_is_not_asked_for(text: str, block: str) -> None:
         {
             "https://doi.org/api/handles/10.5072/fk2/abc": handle(target),
             "https://short.example.org/a": page("", target, hops=("https://short.example.org/a",)),
-            "https://short.example.org/c": page('<link rel=canonical href="http://dataverse.nl/x">',
-                                                "https://short.example.org/c"),
+            "https://short.example.org/c": page(
+                '<link rel=canonical href="http://dataverse.nl/x">', "https://short.example.org/c"
+            ),
         }
-    )  # fmt: skip
+    )
     assert failed(text, api, (block,)).status == "skip-url-blocklist"
     assert not [url for url in api.asked if url.startswith(block)]
 

@@ -137,15 +137,24 @@ def test_digests_are_of_their_length_and_in_lower_case() -> None:
 
 def test_sizes_may_be_written_as_texts_and_are_not_negative() -> None:
     assert [json_document.size(one) for one in (7, "13165", 7.0, True, -1, "1e3", 7.5, None)] == [
-        7, 13165, 7, None, None, None, None, None,
-    ]  # fmt: skip
+        7,
+        13165,
+        7,
+        None,
+        None,
+        None,
+        None,
+        None,
+    ]
 
 
 def test_files_of_one_path_are_put_apart_by_id_and_others_are_left() -> None:
     files = [FilesetManifestFile(path=path) for path in ("a.csv", "b.csv", "a.csv")]
     assert [file.path for file in json_document.apart(files, ["1", "2", "3"])] == [
-        "1/a.csv", "b.csv", "3/a.csv",
-    ]  # fmt: skip
+        "1/a.csv",
+        "b.csv",
+        "3/a.csv",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -95,10 +95,13 @@ def test_what_is_cut_is_gone_on_with(there: World) -> None:
 @pytest.mark.parametrize(
     ("etag", "modified", "condition"),
     [
-        (None, MODIFIED, MODIFIED), (None, DATE, None), (None, None, None),
-        ("weak", MODIFIED, None), ("weak", None, None),
+        (None, MODIFIED, MODIFIED),
+        (None, DATE, None),
+        (None, None, None),
+        ("weak", MODIFIED, None),
+        ("weak", None, None),
     ],
-)  # fmt: skip
+)
 def test_what_has_no_strong_tag_is_gone_on_with_by_date_or_digest(
     there: World, etag: str | None, modified: str | None, condition: str | None
 ) -> None:
@@ -426,10 +429,15 @@ def test_a_rest_that_is_longer_than_there_is_time_ends_it_at_once(
 @pytest.mark.parametrize(
     ("code", "told"),
     [
-        (404, "file-404"), (410, "file-404"), (403, "file-forbidden"), (401, "file-forbidden"),
-        (451, "file-forbidden"), (400, "error-platform-download"), (204, "error-platform-download"),
+        (404, "file-404"),
+        (410, "file-404"),
+        (403, "file-forbidden"),
+        (401, "file-forbidden"),
+        (451, "file-forbidden"),
+        (400, "error-platform-download"),
+        (204, "error-platform-download"),
     ],
-)  # fmt: skip
+)
 def test_what_a_server_refuses_is_asked_for_once(there: World, code: int, told: str) -> None:
     there.server.add(URL, status(code))
     assert failed(there) == told
@@ -439,10 +447,14 @@ def test_what_a_server_refuses_is_asked_for_once(there: World, code: int, told: 
 @pytest.mark.parametrize("digests", ["md5", ""])
 @pytest.mark.parametrize(
     "answer",
-    [login(), html("<html><body>Not here</body></html>"),
-     served(b"\n <!DOCTYPE html>\n<p>no</p>", "application/zip"), html("")],
+    [
+        login(),
+        html("<html><body>Not here</body></html>"),
+        served(b"\n <!DOCTYPE html>\n<p>no</p>", "application/zip"),
+        html(""),
+    ],
     ids=["login", "page", "page that says it is a zip", "nothing"],
-)  # fmt: skip
+)
 def test_a_page_in_the_place_of_a_file(there: World, answer: Answer, digests: str) -> None:
     """Scenario 26."""
     there.server.add(URL, answer)
@@ -533,8 +545,9 @@ def test_a_bomb_in_the_place_of_a_file_is_ended(there: World) -> None:
     body = gzip.compress(b"\0" * 50_000_000)
     there.server.add(URL, served(body, headers={"Content-Encoding": "gzip"}))
     assert failed(there, None, limit=1_000_000, md5="0" * 32) in {
-        "over-limit-stream", "mismatch-md5",
-    }  # fmt: skip
+        "over-limit-stream",
+        "mismatch-md5",
+    }
     assert all(len(some) <= 1_000_000 for some in there.thrown)
 
 
@@ -561,9 +574,15 @@ def test_no_token_goes_over_a_line_that_others_read(server: Server, tmp_path: Pa
 
 @pytest.mark.parametrize(
     "target",
-    ["http://127.0.0.1/x", "http://2130706433/x", "http://[::1]/x", "http://inside.example.org/x",
-     "http://169.254.169.254/latest/meta-data/", "https://data.example.org:8443/x"],
-)  # fmt: skip
+    [
+        "http://127.0.0.1/x",
+        "http://2130706433/x",
+        "http://[::1]/x",
+        "http://inside.example.org/x",
+        "http://169.254.169.254/latest/meta-data/",
+        "https://data.example.org:8443/x",
+    ],
+)
 def test_no_redirect_leads_into_our_own_network(
     server: Server, tmp_path: Path, target: str
 ) -> None:

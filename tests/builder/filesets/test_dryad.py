@@ -55,8 +55,9 @@ def test_a_dataset_is_known_by_host_or_doi_and_asked_for_by_the_whole_doi(
     found = item(TWO, url, doi)
     assert (found.platform_id, found.version, found.platform_status) == (DOI, "3", "success")
     assert [(file.path, file.size, file.sha256) for file in found.files] == [
-        ("hive1.csv", 11, SHA256), ("hive2.csv", 12, SHA256),
-    ]  # fmt: skip
+        ("hive1.csv", 11, SHA256),
+        ("hive2.csv", 12, SHA256),
+    ]
     assert found.files[0].platform_url == "https://datadryad.org/api/v2/files/1/download"
 
 
@@ -64,9 +65,14 @@ def test_a_dataset_is_described() -> None:
     said = item(TWO).description
     assert (said.title, said.abstract) == ("Data from: honey", 'Honey and "bees".')
     assert said.creators == (
-        Person(name="Medová, Jana", given="Jana", family="Medová",
-               orcid="0000-0002-1825-0097", affiliations=("Brno University",)),
-    )  # fmt: skip
+        Person(
+            name="Medová, Jana",
+            given="Jana",
+            family="Medová",
+            orcid="0000-0002-1825-0097",
+            affiliations=("Brno University",),
+        ),
+    )
     assert (said.publisher, said.published, said.doi) == ("Dryad", "2020-01-02", DOI)
     assert said.licences[0].spdx == "CC0-1.0"
     assert said.related == (Related("10.1234/paper", "DOI", "IsSupplementTo"),)
@@ -134,10 +140,12 @@ def versions() -> dict[str, Any]:
     }
     first, second = version(18, 1), version(32, 2, visibility="restricted")
     pages = [
-        {"_links": {"next": {"href": f"{LIST}&page=2"}},
-         "_embedded": {"stash:versions": [first, second]}},
+        {
+            "_links": {"next": {"href": f"{LIST}&page=2"}},
+            "_embedded": {"stash:versions": [first, second]},
+        },
         {"_links": {}, "_embedded": {"stash:versions": [version(231, 3)]}},
-    ]  # fmt: skip
+    ]
     return {
         **TWO,
         DRYAD: dryad(_links=links),
@@ -177,13 +185,16 @@ def test_a_version_of_another_dataset_or_of_one_that_is_gone_is_refused() -> Non
     ("more", "status", "until"),
     [
         ({"curationStatus": "Withdrawn"}, "platform-gone", None),
-        ({"curationStatus": "Embargoed", "publicationDate": "2031-01-02"}, "platform-embargoed",
-         "2031-01-02"),
+        (
+            {"curationStatus": "Embargoed", "publicationDate": "2031-01-02"},
+            "platform-embargoed",
+            "2031-01-02",
+        ),
         ({"curationStatus": "Embargoed", "publicationDate": None}, "platform-embargoed", None),
         ({"visibility": "restricted"}, "platform-restricted", None),
         ({"title": None, "message": "cannot be viewed"}, "platform-restricted", None),
     ],
-)  # fmt: skip
+)
 def test_what_is_withheld_is_told_without_asking_for_files(
     more: dict[str, Any], status: str, until: str | None
 ) -> None:
@@ -208,10 +219,12 @@ def test_what_is_no_dataset_is_refused_without_asking(url: str, code: str) -> No
         ({DRYAD: dryad(identifier="doi:10.5061/dryad.other")}, "platform-error"),
         ({DRYAD: dryad(_links={})}, "platform-bad-response"),
         ({DRYAD: dryad(), DRYAD_FILES: {"total": 1}}, "platform-bad-response"),
-        ({DRYAD: dryad(), DRYAD_FILES: dryad_page([dryad_file(1)], 1) | {"total": None}},
-         "platform-bad-response"),
+        (
+            {DRYAD: dryad(), DRYAD_FILES: dryad_page([dryad_file(1)], 1) | {"total": None}},
+            "platform-bad-response",
+        ),
         ({}, "platform-404"),
     ],
-)  # fmt: skip
+)
 def test_an_answer_that_is_not_whole_is_refused(documents: dict[str, Any], status: str) -> None:
     assert refused(documents)[0] == status

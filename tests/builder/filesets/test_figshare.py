@@ -116,8 +116,9 @@ def test_an_article_is_told_whole() -> None:
     assert (found.platform_name, found.platform_domain) == ("figshare", "brno.figshare.com")
     assert found.web_bundle_url == "https://ndownloader.figshare.com/articles/4711/versions/2"
     assert [(file.path, file.size, file.md5) for file in found.files] == [
-        ("a.csv", 100, MD5), ("b.csv", 100, MD5),
-    ]  # fmt: skip
+        ("a.csv", 100, MD5),
+        ("b.csv", 100, MD5),
+    ]
     said = found.description
     assert (said.title, said.abstract) == ("Prices of honey", "What honey cost.\nIn Brno.")
     assert said.creators == (
@@ -138,8 +139,10 @@ def test_an_article_is_told_whole() -> None:
 
 
 def test_an_md5_that_was_not_computed_yet_is_the_one_that_was_supplied_and_says_so() -> None:
-    files = [figshare_file(1, "a.csv", computed_md5=""), figshare_file(2, "b.csv", computed_md5="-",
-             supplied_md5="")]  # fmt: skip
+    files = [
+        figshare_file(1, "a.csv", computed_md5=""),
+        figshare_file(2, "b.csv", computed_md5="-", supplied_md5=""),
+    ]
     first, second = item(PAGE, {FIGSHARE: figshare(files=files)}).files
     assert (first.md5, first.extra["md5_from"]) == (MD5, "supplied_md5")
     assert second.md5 is None
@@ -179,15 +182,18 @@ def test_an_article_that_does_not_tell_its_size_is_believed() -> None:
 @pytest.mark.parametrize(
     ("more", "status", "until"),
     [
-        ({"is_embargoed": True, "embargo_date": "2031-01-02T00:00:00Z", "files": None},
-         "platform-embargoed", "2031-01-02"),
+        (
+            {"is_embargoed": True, "embargo_date": "2031-01-02T00:00:00Z", "files": None},
+            "platform-embargoed",
+            "2031-01-02",
+        ),
         ({"is_embargoed": True, "embargo_date": None, "files": None}, "platform-embargoed", None),
         ({"is_confidential": True, "confidential_reason": "names"}, "platform-restricted", None),
         ({"is_public": False}, "platform-restricted", None),
         ({"download_disabled": True}, "platform-restricted", None),
         ({"is_metadata_record": True, "files": []}, "metadata-only", None),
     ],
-)  # fmt: skip
+)
 def test_what_is_withheld_is_told_without_files(
     more: dict[str, Any], status: str, until: str | None
 ) -> None:
@@ -213,12 +219,15 @@ def test_links_to_other_sites_are_withheld_and_nothing_but_links_is_no_dataset()
     [
         ("https://figshare.com/collections/Bees/4711/1", None, "collection"),
         ("https://figshare.com/projects/Bees/4711", None, "collection"),
-        ("https://doi.org/10.6084/m9.figshare.c.4711.v1", "10.6084/m9.figshare.c.4711.v1",
-         "collection"),
+        (
+            "https://doi.org/10.6084/m9.figshare.c.4711.v1",
+            "10.6084/m9.figshare.c.4711.v1",
+            "collection",
+        ),
         ("https://ndownloader.figshare.com/files/15", None, "file-level"),
         ("https://figshare.com/about", None, "no-dataset"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_article_is_refused_without_asking(url: str, doi: str | None, code: str) -> None:
     error = refused(url, {}, doi)
     assert (error.status, error.code) == ("platform-scope", code)

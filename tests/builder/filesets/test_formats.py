@@ -140,9 +140,20 @@ def test_a_dataset_that_its_platform_closed_says_how_since_when_and_why() -> Non
     access = {"status": "platform-restricted", "since": "2026-11-25", "reason": None}
     found = made(outcome(item("a.csv")), "oai_datacite", access=access)
     assert "info:eu-repo/semantics/restrictedAccess" in told(found)["rights"]
-    assert line in told(made(outcome(item("a.csv")), "oai_dc", access={
-        "status": "platform-gone", "since": "2026-11-25", "reason": "a <duplicate>"
-    }))["description"]  # fmt: skip
+    assert (
+        line
+        in told(
+            made(
+                outcome(item("a.csv")),
+                "oai_dc",
+                access={
+                    "status": "platform-gone",
+                    "since": "2026-11-25",
+                    "reason": "a <duplicate>",
+                },
+            )
+        )["description"]
+    )
 
 
 def test_versions_are_related_by_their_dois_or_else_by_their_pages() -> None:

@@ -67,8 +67,10 @@ def test_a_release_has_linked_files_and_the_source_once_in_each_form() -> None:
 def test_a_release_is_described_with_its_project() -> None:
     said = told(GitLab(), URL, WHOLE).description
     assert (said.title, said.published, said.publisher) == (
-        "honey First prices", "2024-03-04", "git.bees.example",
-    )  # fmt: skip
+        "honey First prices",
+        "2024-03-04",
+        "git.bees.example",
+    )
     assert [(one.name, one.organisation) for one in said.creators] == [("Apiary", True)]
     assert [one.name for one in said.licences] == ["MIT License"]
     assert [(one.identifier, one.relation) for one in said.related] == [
@@ -93,9 +95,12 @@ def test_a_link_is_a_file_if_it_is_called_as_one(given: dict[str, Any], path: st
 
 @pytest.mark.parametrize(
     "url",
-    ["https://gitlab.com/apiary/honey", "https://gitlab.com/apiary/honey/-/releases",
-     "https://gitlab.com/apiary/honey/-/releases/permalink/latest"],
-)  # fmt: skip
+    [
+        "https://gitlab.com/apiary/honey",
+        "https://gitlab.com/apiary/honey/-/releases",
+        "https://gitlab.com/apiary/honey/-/releases/permalink/latest",
+    ],
+)
 def test_without_a_tag_the_newest_release_is_meant(url: str) -> None:
     api = "https://gitlab.com/api/v4/projects/apiary%2Fhoney"
     documents = {f"{api}/releases/permalink/latest": release(), f"{api}?license=true": PROJECT}

@@ -99,9 +99,11 @@ def test_files_in_pages_are_gathered() -> None:
     pages = dict(dataset())
     following = f"{TREE}&cursor=2"
     pages[TREE] = ApiAnswer(
-        url=TREE, status=200, body=b'[{"type": "file", "path": "a", "size": 1}]',
+        url=TREE,
+        status=200,
+        body=b'[{"type": "file", "path": "a", "size": 1}]',
         headers={"link": f'<{following}>; rel="next"'},
-    )  # fmt: skip
+    )
     pages[following] = [entry("b")]
     assert [f.path for f in told(HuggingFace(), URL, pages).files] == ["a", "b"]
     assert refused(HuggingFace(), URL, {**pages, following: 404})[0] == "incomplete-manifest"

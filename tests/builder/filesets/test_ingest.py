@@ -107,16 +107,19 @@ def test_a_dry_run_ends_where_files_would_be_fetched() -> None:
 def test_another_type_of_ingest_is_not_ours() -> None:
     found = Fakes().ingest().process(IngestRequest(URL, "pdf"))
     assert (found.status, found.detail) == (
-        "not-implemented", "ingest_type pdf: expected dataset",
-    )  # fmt: skip
+        "not-implemented",
+        "ingest_type pdf: expected dataset",
+    )
 
 
 def test_what_a_platform_raises_is_the_outcome() -> None:
     error = FilesetError("platform-scope", "it is all versions", code="work-level")
     found, _ = outcome(error)
     assert (found.status, found.detail, found.code) == (
-        "platform-scope", "it is all versions", "work-level",
-    )  # fmt: skip
+        "platform-scope",
+        "it is all versions",
+        "work-level",
+    )
     gone = FilesetError("platform-gone", "a tombstone", item=item(platform_status="platform-gone"))
     found, _ = outcome(gone)
     assert found.item == gone.item

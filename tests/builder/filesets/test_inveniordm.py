@@ -35,7 +35,9 @@ def record(**more: Any) -> dict[str, Any]:
             "creators": [
                 {
                     "person_or_org": {
-                        "type": "personal", "given_name": "Jana", "family_name": "Včela",
+                        "type": "personal",
+                        "given_name": "Jana",
+                        "family_name": "Včela",
                         "name": "Včela, Jana",
                         "identifiers": [{"scheme": "orcid", "identifier": "0000-0002-1825-0097"}],
                     },
@@ -44,26 +46,38 @@ def record(**more: Any) -> dict[str, Any]:
                 {"person_or_org": {"type": "organizational", "name": "Bees, Wasps and Sons"}},
             ],
             "contributors": [
-                {"person_or_org": {"type": "personal", "name": "Roj, P."},
-                 "role": {"id": "datacurator"}},
+                {
+                    "person_or_org": {"type": "personal", "name": "Roj, P."},
+                    "role": {"id": "datacurator"},
+                },
             ],
             "languages": [{"id": "ces"}],
             "subjects": [{"subject": "bees"}, {"id": "x", "title": None}],
             "rights": [
-                {"id": "cc-by-4.0", "title": {"en": "CC BY 4.0"},
-                 "props": {"url": "https://creativecommons.org/licenses/by/4.0/legalcode"}},
+                {
+                    "id": "cc-by-4.0",
+                    "title": {"en": "CC BY 4.0"},
+                    "props": {"url": "https://creativecommons.org/licenses/by/4.0/legalcode"},
+                },
             ],
             "related_identifiers": [
-                {"identifier": "10.5072/p", "scheme": "doi",
-                 "relation_type": {"id": "issupplementto"}},
+                {
+                    "identifier": "10.5072/p",
+                    "scheme": "doi",
+                    "relation_type": {"id": "issupplementto"},
+                },
             ],
             "version": "v3",
         },
-        "files": {"enabled": True, "count": 2, "total_bytes": 10,
-                  "entries": {"b.csv": entry("b.csv"), "a/c.csv": entry("a/c.csv")}},
+        "files": {
+            "enabled": True,
+            "count": 2,
+            "total_bytes": 10,
+            "entries": {"b.csv": entry("b.csv"), "a/c.csv": entry("a/c.csv")},
+        },
         "links": {"self_html": URL, "archive": f"{API}/files-archive"},
         **more,
-    }  # fmt: skip
+    }
 
 
 def listing(*entries: dict[str, Any]) -> dict[str, Any]:
@@ -88,10 +102,15 @@ def test_a_record_is_told_whole() -> None:
 def test_a_description_has_all_that_datacite_asks_for() -> None:
     said = told(InvenioRDM(), URL, {API: record()}).description
     assert said.creators == (
-        Person(name="Včela, Jana", given="Jana", family="Včela", orcid="0000-0002-1825-0097",
-               affiliations=("Apiary",)),
+        Person(
+            name="Včela, Jana",
+            given="Jana",
+            family="Včela",
+            orcid="0000-0002-1825-0097",
+            affiliations=("Apiary",),
+        ),
         Person(name="Bees, Wasps and Sons", organisation=True),
-    )  # fmt: skip
+    )
     assert said.contributors == (
         Person(name="Roj, P.", given="P.", family="Roj", role="DataCurator"),
     )
@@ -155,15 +174,29 @@ def test_a_list_that_is_short_is_no_manifest(
     [
         ({"files": {"enabled": False}}, "metadata-only", None),
         ({"files": {"enabled": True, "count": 0, "entries": {}}}, "empty-manifest", None),
-        ({"access": {"record": "public", "files": "restricted", "embargo": {"active": False}}},
-         "platform-restricted", None),
-        ({"access": {"record": "public", "files": "restricted",
-                     "embargo": {"active": True, "until": "2031-02-03"}}},
-         "platform-embargoed", "2031-02-03"),
-        ({"files": {"entries": {"a": entry("a", access={"hidden": True})}}},
-         "platform-restricted", None),
+        (
+            {"access": {"record": "public", "files": "restricted", "embargo": {"active": False}}},
+            "platform-restricted",
+            None,
+        ),
+        (
+            {
+                "access": {
+                    "record": "public",
+                    "files": "restricted",
+                    "embargo": {"active": True, "until": "2031-02-03"},
+                }
+            },
+            "platform-embargoed",
+            "2031-02-03",
+        ),
+        (
+            {"files": {"entries": {"a": entry("a", access={"hidden": True})}}},
+            "platform-restricted",
+            None,
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_record_that_gives_no_files_is_told_with_its_metadata(
     more: dict[str, Any], status: str, until: str | None
 ) -> None:

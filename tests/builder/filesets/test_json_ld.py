@@ -78,8 +78,10 @@ def test_references_to_other_nodes_of_the_page_are_followed() -> None:
     assert [one.name for one in creators(found)] == ["Jana"]
     (file,) = list_files(found, PAGE)
     assert (file.path, file.size, file.platform_url) == (
-        "a.csv", 12, "https://example.org/set/a.csv",
-    )  # fmt: skip
+        "a.csv",
+        12,
+        "https://example.org/set/a.csv",
+    )
 
 
 def test_a_small_page_becomes_no_huge_description() -> None:
@@ -95,16 +97,25 @@ def test_files_have_what_the_distribution_says() -> None:
     sha256, md5 = "AB" * 32, "cd" * 16
     dataset = {
         "distribution": [
-            {"contentUrl": "/f/1", "name": "data/a.csv", "contentSize": "1024", "sha256": sha256,
-             "encodingFormat": ["CSV", "text/csv;header=present"]},
-            {"contentUrl": ["/f/b.zip", "/f/b.zip"], "contentSize": "1.5 MB", "md5": md5,
-             "sha256": "?"},
+            {
+                "contentUrl": "/f/1",
+                "name": "data/a.csv",
+                "contentSize": "1024",
+                "sha256": sha256,
+                "encodingFormat": ["CSV", "text/csv;header=present"],
+            },
+            {
+                "contentUrl": ["/f/b.zip", "/f/b.zip"],
+                "contentSize": "1.5 MB",
+                "md5": md5,
+                "sha256": "?",
+            },
             {"contentUrl": PAGE, "encodingFormat": "text/html"},
             {"name": "member.csv", "containedIn": "b.zip"},
             {"url": "https://other.example.net/c/content"},
             "/d.nc",
         ]
-    }  # fmt: skip
+    }
     found = [
         (file.path, file.platform_url, file.size, file.sha256, file.md5, file.mimetype)
         for file in list_files(dataset, PAGE)
@@ -138,16 +149,22 @@ def test_a_description_is_read_whatever_the_types_of_its_values() -> None:
             "name": ["Hives", "Úly"],
             "identifier": {"@type": "PropertyValue", "value": "doi:10.5072/ABC"},
             "creator": [
-                {"@type": "Person", "name": "Jana Medová", "givenName": "Jana",
-                 "familyName": "Medová", "sameAs": ["https://orcid.org/0000-0002-1825-0097"],
-                 "affiliation": [{"name": "Brno"}, "Brno"]},
+                {
+                    "@type": "Person",
+                    "name": "Jana Medová",
+                    "givenName": "Jana",
+                    "familyName": "Medová",
+                    "sameAs": ["https://orcid.org/0000-0002-1825-0097"],
+                    "affiliation": [{"name": "Brno"}, "Brno"],
+                },
                 {"@type": "Organization", "name": "Beekeepers"},
                 "Včelař, Jan",
             ],
             "keywords": "bees, honey",
             "inLanguage": {"@type": "Language", "alternateName": "cs"},
-            "license": [{"@type": "CreativeWork",
-                         "url": "https://creativecommons.org/licenses/by/4.0/"}],
+            "license": [
+                {"@type": "CreativeWork", "url": "https://creativecommons.org/licenses/by/4.0/"}
+            ],
             "version": 2,
             "publisher": [{"name": "Press"}],
             "dateCreated": "2024-05",
@@ -155,7 +172,7 @@ def test_a_description_is_read_whatever_the_types_of_its_values() -> None:
             "isBasedOn": "https://doi.org/10.5072/base",
         },
         PAGE,
-    )  # fmt: skip
+    )
     assert (found.title, found.doi, found.version) == ("Hives", "10.5072/abc", "2")
     assert [
         (one.name, one.orcid, one.affiliations, one.organisation) for one in found.creators

@@ -91,9 +91,31 @@ PLATFORMS: dict[str, tuple[FilesetPlatformHelper, str, dict[str, Any]]] = {
     ),
 }
 JUNK: list[Any] = [
-    None, True, False, 0, -1, 1.5, 10**400, "", " ", "\ud800", "\x00", "a\nb", "../../x", "é" * 300,
-    [], [None], [[]], ["x"], {}, {"a": {}}, [{}], {"href": []}, "https://[::1", "https://a b/c",
-]  # fmt: skip
+    None,
+    True,
+    False,
+    0,
+    -1,
+    1.5,
+    10**400,
+    "",
+    " ",
+    "\ud800",
+    "\x00",
+    "a\nb",
+    "../../x",
+    "é" * 300,
+    [],
+    [None],
+    [[]],
+    ["x"],
+    {},
+    {"a": {}},
+    [{}],
+    {"href": []},
+    "https://[::1",
+    "https://a b/c",
+]
 
 
 def places(value: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

@@ -55,7 +55,7 @@ PLATFORMS: dict[str, tuple[FilesetPlatformHelper, str, dict[str, Any]]] = {
             dataverse.OLD: {"data": dataverse.version(dataverse.TABLE, number=(1, 0))},
         },
     ),
-}  # fmt: skip
+}
 
 
 def spoilt(whole: dict[str, Any], data: st.DataObject) -> dict[str, Any]:

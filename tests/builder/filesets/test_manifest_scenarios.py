@@ -68,11 +68,15 @@ def made(bodies: dict[str, bytes]) -> dict[str, Any]:
         "doi": "10.5281/zenodo.21",
         "metadata": {"title": "Hives", "access_right": "open"},
         "files": [
-            {"key": name, "size": len(body), "links": {"self": f"{bucket}/{name}"},
-             "checksum": f"md5:{hashlib.md5(body).hexdigest()}"}
+            {
+                "key": name,
+                "size": len(body),
+                "links": {"self": f"{bucket}/{name}"},
+                "checksum": f"md5:{hashlib.md5(body).hexdigest()}",
+            }
             for name, body in bodies.items()
         ],
-    }  # fmt: skip
+    }
 
 
 def true_record() -> tuple[dict[str, Any], dict[str, bytes]]:
@@ -90,8 +94,10 @@ def test_scenario_1_a_legacy_record_is_had_whole(server: Server, there: World, t
     assert (item.platform_name, item.platform_status) == ("zenodo", "success")
     assert fetched(there, item) == {name: sha256(body) for name, body in bodies.items()}
     asked = [asked.url for asked in server.asked()]
-    assert asked[:2] == [f"https://doi.org/api/handles/{doi}",
-                         f"{ZENODO}/api/records/{record['id']}"]  # fmt: skip
+    assert asked[:2] == [
+        f"https://doi.org/api/handles/{doi}",
+        f"{ZENODO}/api/records/{record['id']}",
+    ]
     assert len(asked) == 2 + len(bodies)
 
 
@@ -175,10 +181,14 @@ def dataset(*files: dict[str, Any]) -> dict[str, Any]:
 
 def table(number: int) -> dict[str, Any]:
     return {
-        "id": number, "persistentId": f"doi:10.5072/FK2/HIVES/{number}", "filename": "hives.tab",
-        "filesize": 999, "originalFileFormat": SPREADSHEET, "originalFileName": "hives.xlsx",
+        "id": number,
+        "persistentId": f"doi:10.5072/FK2/HIVES/{number}",
+        "filename": "hives.tab",
+        "filesize": 999,
+        "originalFileFormat": SPREADSHEET,
+        "originalFileName": "hives.xlsx",
         "checksum": {},
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize("name", ["made", "harvard_RLMYMR_v2", "harvard_TJCLKP_v3_111files"])
@@ -273,8 +283,10 @@ def test_a_landing_page_leads_to_a_probe_over_the_wire(server: Server, there: Wo
     server.add("https://new.example.org/view/7", html(page))
     server.add("https://new.example.org/robots.txt", status(404))
     server.add("https://catalogue.example.org/robots.txt", status(404))
-    server.add("https://new.example.org/api/info/version",
-               json_of({"status": "OK", "data": {"version": "6.2"}}))  # fmt: skip
+    server.add(
+        "https://new.example.org/api/info/version",
+        json_of({"status": "OK", "data": {"version": "6.2"}}),
+    )
     document = dataset({"id": 8, "filename": "a.csv", "filesize": 1, "checksum": {}})
     url = "https://new.example.org/api/datasets/:persistentId/?persistentId=doi:10.5072/FK2/HIVES"
     server.add(url, json_of(document))

@@ -65,9 +65,13 @@ class Dice:
         return url
 
     def deposit(
-        self, id_: int, files: Mapping[str, bytes], *may: str, first: Answer | None = None,
+        self,
+        id_: int,
+        files: Mapping[str, bytes],
+        *may: str,
+        first: Answer | None = None,
         **more: Any,
-    ) -> str:  # fmt: skip
+    ) -> str:
         """Have a deposit whose first file is answered so."""
         answers = {next(iter(files)): first} if first else {}
         url = deposit(self.command.server, id_, files, answers=answers, **more)
@@ -186,9 +190,11 @@ def kept(store: FolderStore, row: Mapping[str, Any]) -> bytes:
 def test_requests_with_faults_end_in_one_result_each(command: Command) -> None:
     dice = Dice(command, seed=20261122)
     command.configure(
-        http__tries="2", http__host_concurrent="16", http__concurrent="16",
+        http__tries="2",
+        http__host_concurrent="16",
+        http__concurrent="16",
         fileset__strategy="{ bytes = 4000 }",
-    )  # fmt: skip
+    )
     urls = [dice.add(10 * number) for number in range(1, MANY * 19 // 20 + 1)]
     urls += dice.random.choices(urls, k=MANY - len(urls) - 10)
     bad = [f"no URL, number {number}" for number in range(10)]
@@ -227,9 +233,10 @@ def _check_listed(dice: Dice, results: list[dict[str, Any]]) -> None:
     """See that all that is listed is stored, is what the platform has, and that nothing else is."""
     command = dice.command
     out, _ = command(
-        "query", "--json", "SELECT f.*, r.base_url FROM files f "
-        "JOIN ingest_fileset_platform r USING (identifier)",
-    )  # fmt: skip
+        "query",
+        "--json",
+        "SELECT f.*, r.base_url FROM files f JOIN ingest_fileset_platform r USING (identifier)",
+    )
     rows = [json.loads(line) for line in out.splitlines()]
     hit = {r["request"]["base_url"] for r in results if r["status"] in HIT and "manifest" in r}
     assert {row["base_url"] for row in rows} == hit

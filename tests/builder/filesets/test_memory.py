@@ -50,9 +50,12 @@ class Measured(Site):
         (self.folder / "sheaf.toml").write_text(text, "utf-8")
         done = subprocess.run(
             [sys.executable, "-S", "-c", _RUNNER, sys.executable, "-m", "builder", *arguments],
-            cwd=self.folder, capture_output=True, text=True, check=True,
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            check=True,
             env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
-        )  # fmt: skip
+        )
         code, most = map(int, done.stdout.split())
         assert code == 0, done.stderr
         lines = [line for line in done.stderr.splitlines() if line.startswith("{")]

@@ -70,8 +70,9 @@ def test_a_dataset_is_listed_folder_by_folder(url: str, doi: str | None) -> None
     zip_ = "https://data.mendeley.com/public-api/zip/h0n3ybees1/download/2"
     assert found.web_bundle_url == zip_
     assert [(file.path, file.size, file.sha256) for file in found.files] == [
-        ("a.csv", 12, SHA256), ("Brno/2021/b.csv", 12, SHA256),
-    ]  # fmt: skip
+        ("a.csv", 12, SHA256),
+        ("Brno/2021/b.csv", 12, SHA256),
+    ]
 
 
 def test_the_version_that_is_named_is_the_one_that_is_asked_for() -> None:
@@ -86,12 +87,15 @@ def test_the_version_that_is_named_is_the_one_that_is_asked_for() -> None:
 def test_a_dataset_is_described() -> None:
     said = item(dataset()).description
     assert (said.title, said.abstract, said.publisher) == (
-        "Honey", "Prices of honey.", "Mendeley Data",
-    )  # fmt: skip
+        "Honey",
+        "Prices of honey.",
+        "Mendeley Data",
+    )
     assert said.creators == (
-        Person(name="Medová, Jana", given="Jana", family="Medová",
-               affiliations=("Brno University",)),
-    )  # fmt: skip
+        Person(
+            name="Medová, Jana", given="Jana", family="Medová", affiliations=("Brno University",)
+        ),
+    )
     assert (said.published, said.doi, said.version) == ("2022-03-01", "10.17632/h0n3ybees1.2", "2")
     assert said.licences[0].spdx == "CC-BY-4.0"
     assert said.related == (

@@ -68,8 +68,9 @@ def test_a_project_is_walked_to_its_last_file(url: str, doi: str | None) -> None
     assert Osf().match_request(IngestRequest(url), DatasetResource(url=url, doi=doi))
     found = item(project(), url, doi)
     assert [(file.path, file.size, file.md5, file.sha256) for file in found.files] == [
-        ("a.txt", 7, MD5, SHA256), ("dir1/b.txt", 7, MD5, SHA256),
-    ]  # fmt: skip
+        ("a.txt", 7, MD5, SHA256),
+        ("dir1/b.txt", 7, MD5, SHA256),
+    ]
     assert found.files[0].platform_url == "https://osf.io/download/f1/"
     assert (found.platform_domain, found.platform_id, found.version) == ("osf.io", "hny12", None)
     assert found.web_bundle_url == (
@@ -92,21 +93,25 @@ def test_other_providers_have_folders_of_their_own_and_no_bundle() -> None:
     github = f"{OSF}files/github/"
     bare = osf_entry("f3", "/a.txt", provider="github", extra={"hashes": {}}, size=None)
     found = item(
-        project(**{
-            PROVIDERS: osf_page([provider("osfstorage", ROOT), provider("github", github)], 2),
-            f"{github}{SIZED}": osf_page([bare], None),
-        })
-    )  # fmt: skip
+        project(
+            **{
+                PROVIDERS: osf_page([provider("osfstorage", ROOT), provider("github", github)], 2),
+                f"{github}{SIZED}": osf_page([bare], None),
+            }
+        )
+    )
     assert sorted(file.path for file in found.files) == ["a.txt", "dir1/b.txt", "github/a.txt"]
     assert found.web_bundle_url is None
 
 
 def test_folders_in_pages_are_gathered_and_a_short_one_is_refused() -> None:
     second = f"{ROOT}?page=2"
-    whole = project(**{
-        f"{ROOT}{SIZED}": osf_page([osf_entry("f1", "/a.txt")], 2, second),
-        second: osf_page([osf_entry("f2", "/b.txt")], 2),
-    })  # fmt: skip
+    whole = project(
+        **{
+            f"{ROOT}{SIZED}": osf_page([osf_entry("f1", "/a.txt")], 2, second),
+            second: osf_page([osf_entry("f2", "/b.txt")], 2),
+        }
+    )
     assert [file.path for file in item(whole).files] == ["a.txt", "b.txt"]
     assert refused({**whole, second: osf_page([], 2)})[0] == "incomplete-manifest"
     away = osf_page([osf_entry("f1", "/a.txt")], 2, "https://example.org/?page=2")
@@ -127,12 +132,15 @@ def test_a_folder_that_leads_nowhere_or_back_is_refused(related: dict[str, Any])
     ("more", "status", "until"),
     [
         ({"withdrawn": True}, "platform-gone", None),
-        ({"embargoed": True, "embargo_end_date": "2031-01-02T00:00:00"}, "platform-embargoed",
-         "2031-01-02"),
+        (
+            {"embargoed": True, "embargo_end_date": "2031-01-02T00:00:00"},
+            "platform-embargoed",
+            "2031-01-02",
+        ),
         ({"embargoed": True}, "platform-embargoed", None),
         ({"public": False}, "platform-restricted", None),
     ],
-)  # fmt: skip
+)
 def test_what_is_withheld_is_told_without_asking_for_files(
     more: dict[str, Any], status: str, until: str | None
 ) -> None:

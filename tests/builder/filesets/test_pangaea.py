@@ -77,8 +77,9 @@ def test_a_table_of_files_is_the_list_of_them(measured: Any) -> None:
     ).encode()
     found = item({METADATA: pangaea(variableMeasured=measured), TABLE: table})
     assert [(file.path, file.md5) for file in found.files] == [
-        ("hive 1.nc", MD5), ("hive2.nc", None),
-    ]  # fmt: skip
+        ("hive 1.nc", MD5),
+        ("hive2.nc", None),
+    ]
     assert found.files[0].platform_url == (
         "https://download.pangaea.de/dataset/4711/files/hive%201.nc"
     )

@@ -154,8 +154,10 @@ def test_paths_are_distinct_and_none_is_inside_a_file(raw: list[str]) -> None:
 
 
 def test_of_very_many_twins_a_few_are_told() -> None:
-    forms = ["".join(c.upper() if n >> at & 1 else c for at, c in enumerate("abcdefghijkl"))
-             for n in range(4096)]  # fmt: skip
+    forms = [
+        "".join(c.upper() if n >> at & 1 else c for at, c in enumerate("abcdefghijkl"))
+        for n in range(4096)
+    ]
     found = make_paths_safe(FilesetManifestFile(path=form) for form in forms)
     assert {len(file.extra["twins"]) for file in found} == {10}
     assert found[0].path not in found[0].extra["twins"]

@@ -56,10 +56,14 @@ class Here(Site):
     def begun(self, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
         """Give the process of a command, which is ended in any case."""
         process = subprocess.Popen(
-            [*SHEAF, *arguments], cwd=self.folder, text=True, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            [*SHEAF, *arguments],
+            cwd=self.folder,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
-        )  # fmt: skip
+        )
         try:
             yield process
         finally:
@@ -283,10 +287,15 @@ def test_a_platform_that_never_answers_holds_up_its_own_dataset_alone(site: Here
 def test_requests_that_come_one_by_one_are_answered_one_by_one(site: Here) -> None:
     url = site.record("hives-1")
     with subprocess.Popen(
-        [*SHEAF, "fileset"], cwd=site.folder, text=True, bufsize=1,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        [*SHEAF, "fileset"],
+        cwd=site.folder,
+        text=True,
+        bufsize=1,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
-    ) as process:  # fmt: skip
+    ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         for status in ("success", "success-existing", "success-existing"):

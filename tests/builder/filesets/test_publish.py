@@ -123,10 +123,15 @@ def test_what_is_gone_says_so_and_stays_with_its_files(world: World) -> None:
     assert (told["status"], len(told["files"])) == ("success", 2)
     assert rows(world, f"SELECT sets FROM records WHERE identifier = '{NAME}'") == [
         (
-            ["host:data.example", "platform:invenio", "status:platform-gone", "status:success",
-             "strategy:s3-fileset"],
+            [
+                "host:data.example",
+                "platform:invenio",
+                "status:platform-gone",
+                "status:success",
+                "strategy:s3-fileset",
+            ],
         )
-    ]  # fmt: skip
+    ]
     assert rows(world, "SELECT count(*) FROM files") == [(4,)]
     assert publish(world, failed("platform-gone", detail="otherwise said")).changed == 0
     assert publish(world, outcome(item("a.csv", "b.csv"), existing=True)).changed == 1

@@ -248,8 +248,10 @@ def test_the_command_works_a_queue_off(sqs: Sqs, command: Command) -> None:
     command("publish")
     out, _ = command("query", "SELECT status FROM ingest_fileset_platform ORDER BY 1")
     assert out.splitlines()[1:] == [
-        "error-platform-download", "platform-404", "success-file",
-    ]  # fmt: skip
+        "error-platform-download",
+        "platform-404",
+        "success-file",
+    ]
 
 
 @pytest.mark.usefixtures("cloud")

@@ -138,7 +138,7 @@ BROKEN = {
     "nothing-archived": edited(archived=None),
     "no-key": edited(objects=[{"bytes": 1, "sha256": "b"}]),
     "deep": b"[" * 100_000,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("defect", BROKEN)

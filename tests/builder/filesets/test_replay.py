@@ -56,12 +56,16 @@ def test_each_step_is_a_response_and_a_request_without_secrets(warc: Path) -> No
     urls = [url for kind, url, *_ in records if kind == "response"]
     marks = [hashlib.sha256(body).hexdigest()[:16] for body in FILES.values()]
     assert urls == [
-        content(11, "a.csv"), f"{MIRROR}/a.csv", f"{BUCKET}/a.csv?versionId=7",
-        content(11, "b.csv"), f"{MIRROR}/get?sheaf-file={marks[1]}",
+        content(11, "a.csv"),
+        f"{MIRROR}/a.csv",
+        f"{BUCKET}/a.csv?versionId=7",
+        content(11, "b.csv"),
+        f"{MIRROR}/get?sheaf-file={marks[1]}",
         f"{BUCKET}/get?sheaf-file={marks[1]}",
-        content(11, "c.csv"), f"{MIRROR}/get?sheaf-file={marks[2]}",
+        content(11, "c.csv"),
+        f"{MIRROR}/get?sheaf-file={marks[2]}",
         f"{BUCKET}/get?sheaf-file={marks[2]}",
-    ]  # fmt: skip
+    ]
     for (_, _, head, _), following in zip(records[::2], urls[1:], strict=False):
         assert head["Location"] in (None, following)
     assert [head.get_statuscode() for _, _, head, _ in records[:6:2]] == ["302", "303", "200"]
@@ -78,8 +82,12 @@ def test_pywb_replays_each_file_by_the_platforms_url(warc: Path) -> None:
     urls = [content(11, path) for path in FILES]
     done = subprocess.run(
         [PYWB, "-P", Path(__file__).with_name("with_pywb.py"), warc],
-        input=json.dumps([stamp, urls]), capture_output=True, text=True, check=False, timeout=120,
-    )  # fmt: skip
+        input=json.dumps([stamp, urls]),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [
         {"statuses": [302, 303, 200], "sha1": hashlib.sha1(body).hexdigest()}

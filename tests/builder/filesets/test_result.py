@@ -25,18 +25,43 @@ REQUEST = IngestRequest(
     "10.5/1", given={"base_url": "10.5/1", "link_source": "doi", "fatcat": {"a": 1}}
 )
 PAGE = DatasetResource(
-    url="https://data.example.org/1", hops=("https://doi.org/10.5/1",), doi="10.5/1",
-    status=200, media_type="text/html", body=b"a,b\n", html_biblio={"title": "Hives"},
+    url="https://data.example.org/1",
+    hops=("https://doi.org/10.5/1",),
+    doi="10.5/1",
+    status=200,
+    media_type="text/html",
+    body=b"a,b\n",
+    html_biblio={"title": "Hives"},
     at="20261122095959",
-)  # fmt: skip
+)
 COMMON = {
-    "hit", "status", "request", "hops", "terminal", "file_meta", "cdx", "revisit_cdx",
-    "html_biblio", "detail", "code", "retryable", "updated",
-}  # fmt: skip
+    "hit",
+    "status",
+    "request",
+    "hops",
+    "terminal",
+    "file_meta",
+    "cdx",
+    "revisit_cdx",
+    "html_biblio",
+    "detail",
+    "code",
+    "retryable",
+    "updated",
+}
 OF_ITEM = {
-    "manifest", "platform_name", "platform_domain", "platform_id", "platform_base_url",
-    "ingest_strategy", "file_count", "total_size", "platform_version", "until", "strategy_reason",
-}  # fmt: skip
+    "manifest",
+    "platform_name",
+    "platform_domain",
+    "platform_id",
+    "platform_base_url",
+    "ingest_strategy",
+    "file_count",
+    "total_size",
+    "platform_version",
+    "until",
+    "strategy_reason",
+}
 
 
 def outcome(
@@ -61,9 +86,12 @@ def test_a_result_has_the_fields_of_the_proposal() -> None:
         "terminal_sha1hex": meta().sha1hex,
     }
     assert found["file_meta"] == {
-        "size_bytes": 4, "md5hex": meta().md5hex, "sha1hex": meta().sha1hex,
-        "sha256hex": meta().sha256hex, "mimetype": "text/html",
-    }  # fmt: skip
+        "size_bytes": 4,
+        "md5hex": meta().md5hex,
+        "sha1hex": meta().sha1hex,
+        "sha256hex": meta().sha256hex,
+        "mimetype": "text/html",
+    }
     assert (found["file_count"], found["total_size"]) == (1, 4)
     assert found["fileset_file"]["cdx"]["warc_path"] == CDX.warc_path
     assert found["hops"] == ["https://doi.org/10.5/1", "https://data.example.org/1"]
@@ -84,14 +112,20 @@ def test_a_dataset_of_one_file_has_a_second_result_of_its_file() -> None:
 
 def test_a_bundle_is_told_where_there_is_one() -> None:
     kept = ArchiveStrategyResult(
-        ingest_strategy="archiveorg-fileset-bundled", status="success", manifest=(file(),),
-        bundle_file_meta=meta(), bundle_archiveorg_path="an-item/bundle.zip",
-    )  # fmt: skip
+        ingest_strategy="archiveorg-fileset-bundled",
+        status="success",
+        manifest=(file(),),
+        bundle_file_meta=meta(),
+        bundle_archiveorg_path="an-item/bundle.zip",
+    )
     found = result(outcome("archiveorg-fileset-bundled", "success", archived=kept))
     assert found["fileset_bundle"] == {
-        "file_meta": found["fileset_bundle"]["file_meta"], "terminal": None, "cdx": None,
-        "revisit_cdx": None, "archiveorg_bundle_path": "an-item/bundle.zip",
-    }  # fmt: skip
+        "file_meta": found["fileset_bundle"]["file_meta"],
+        "terminal": None,
+        "cdx": None,
+        "revisit_cdx": None,
+        "archiveorg_bundle_path": "an-item/bundle.zip",
+    }
     assert found["archiveorg_item_name"] == "an-item"
     assert "fileset_file" not in found
 
@@ -114,10 +148,13 @@ def test_without_a_platform_there_are_the_common_fields_alone() -> None:
     unvisited = replace(PAGE, status=None, body=None, at=None, html_biblio={})
     found = result(
         IngestOutcome(
-            request=REQUEST, status="platform-404", at="20261122100000", resource=unvisited,
+            request=REQUEST,
+            status="platform-404",
+            at="20261122100000",
+            resource=unvisited,
             platform="zenodo",
         )
-    )  # fmt: skip
+    )
     assert found["platform_name"] == "zenodo"
     assert found["terminal"]["terminal_url"] == PAGE.url
     assert (found["terminal"]["terminal_sha1hex"], found["html_biblio"]) == (None, None)
@@ -132,12 +169,23 @@ def test_a_detail_is_cut_and_a_size_that_is_not_known_has_no_total() -> None:
 def test_a_file_tells_all_that_is_proposed_and_of_the_rest_what_there_is() -> None:
     found = file_json(file())
     assert list(found) == [
-        "path", "size", "md5", "sha1", "sha256", "mimetype", "extra", "status",
-        "platform_url", "terminal_url", "terminal_dt",
-    ]  # fmt: skip
+        "path",
+        "size",
+        "md5",
+        "sha1",
+        "sha256",
+        "mimetype",
+        "extra",
+        "status",
+        "platform_url",
+        "terminal_url",
+        "terminal_dt",
+    ]
     assert file_json(file(sha512="ab", key="filesets/a", offset=0)).keys() - found.keys() == {
-        "sha512", "key", "offset",
-    }  # fmt: skip
+        "sha512",
+        "key",
+        "offset",
+    }
 
 
 def test_every_status_of_a_result_can_be_told() -> None:
@@ -196,9 +244,12 @@ def test_a_person_reads_what_came_of_it() -> None:
 
 TEXT = st.text(max_size=20)
 PEOPLE = st.builds(
-    Person, name=TEXT, orcid=st.none() | TEXT, affiliations=st.lists(TEXT).map(tuple),
+    Person,
+    name=TEXT,
+    orcid=st.none() | TEXT,
+    affiliations=st.lists(TEXT).map(tuple),
     organisation=st.booleans(),
-)  # fmt: skip
+)
 DESCRIPTIONS = st.builds(
     Description,
     title=st.none() | TEXT,

@@ -221,8 +221,11 @@ def test_a_file_that_fails_ends_it_and_the_next_run_goes_on(
         asked.process(item)
     assert caught.value.item is item
     assert [f.status for f in caught.value.manifest] == [
-        "verified", "verified", "mismatch-md5", "skipped",
-    ]  # fmt: skip
+        "verified",
+        "verified",
+        "mismatch-md5",
+        "skipped",
+    ]
     assert len(objects(store)) == 2
     assert asked.check_existing(item) is None
     assert not dangling(store)
@@ -442,9 +445,12 @@ def test_the_true_bodies_of_a_real_record(server: Server, there: World, store: W
             FilesetManifestFile(path=file["key"], size=file["size"], md5=md5, platform_url=url)
         )
     item = FilesetPlatformItem(
-        platform_name="zenodo", platform_domain="zenodo.org", platform_id="7078725",
-        version="1", manifest=tuple(manifest),
-    )  # fmt: skip
+        platform_name="zenodo",
+        platform_domain="zenodo.org",
+        platform_id="7078725",
+        version="1",
+        manifest=tuple(manifest),
+    )
     found = strategy(store, there).process(item)
     assert len(found.manifest) == 7
     for row in found.manifest:

@@ -42,8 +42,14 @@ def item(*files: dict[str, Any], **more: Any) -> dict[str, Any]:
         "rights": "Public domain",
         "contacts": [
             {"type": "Point of Contact", "name": "Desk"},
-            {"type": "Author", "name": "Jana Medová", "firstName": "Jana", "lastName": "Medová",
-             "contactType": "person", "orcId": "0000-0002-1825-0097"},
+            {
+                "type": "Author",
+                "name": "Jana Medová",
+                "firstName": "Jana",
+                "lastName": "Medová",
+                "contactType": "person",
+                "orcId": "0000-0002-1825-0097",
+            },
             {"type": "Originator", "name": "Bee Survey", "contactType": "organization"},
         ],
         "dates": [
@@ -54,7 +60,7 @@ def item(*files: dict[str, Any], **more: Any) -> dict[str, Any]:
         "identifiers": [{"type": "DOI", "key": "doi:10.5066/HONEY"}],
         "webLinks": [{"type": "webLink", "uri": "https://example.org/bees"}],
         **more,
-    }  # fmt: skip
+    }
 
 
 WHOLE = {API: item(file("a.csv"))}
@@ -77,8 +83,10 @@ def test_an_item_has_its_files_and_those_of_its_facets() -> None:
 def test_an_item_is_described() -> None:
     said = told(ScienceBase(), URL, WHOLE).description
     assert (said.title, said.doi, said.published) == (
-        "Honey of the prairie", "10.5066/honey", "2024-03-04",
-    )  # fmt: skip
+        "Honey of the prairie",
+        "10.5066/honey",
+        "2024-03-04",
+    )
     assert [(one.name, one.organisation) for one in said.creators] == [
         ("Medová, Jana", False),
         ("Bee Survey", True),

@@ -65,8 +65,9 @@ def test_hosts_paths_and_queries_have_answers_of_their_own(server: Server, schem
         assert found[2] == b'{"at": "%s"}' % said.encode()
     assert ask(server, f"{scheme}://a.example.org/y")[0] == 404
     assert [a.url for a in server.asked(f"{scheme}://b.")] == [
-        f"{scheme}://b.example.org/x", f"{scheme}://b.example.org/x?page=2",
-    ]  # fmt: skip
+        f"{scheme}://b.example.org/x",
+        f"{scheme}://b.example.org/x?page=2",
+    ]
 
 
 def test_a_generated_body_is_the_same_in_pieces_and_whole() -> None:

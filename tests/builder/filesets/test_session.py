@@ -341,8 +341,9 @@ def test_lines_are_counted_and_empty_ones_passed_over() -> None:
 def test_of_a_line_without_end_little_is_in_memory() -> None:
     found = fed(b"x" * (6 * line.LONGEST) + b'\n{"base_url": "b"}\n')
     assert [request.base_url for request in found] == [
-        "line 1: more than 1,000,000 characters", "b",
-    ]  # fmt: skip
+        "line 1: more than 1,000,000 characters",
+        "b",
+    ]
 
 
 def test_a_feed_that_nobody_writes_to_ends_with_the_run() -> None:

@@ -79,9 +79,11 @@ def test_a_presigned_address_is_led_to_and_told_to_nobody(
 ) -> None:
     command.configure(fileset__strategy=f'"{backend}"')
     url = deposit(
-        command.server, 11, files,
+        command.server,
+        11,
+        files,
         answers={path: redirect(STORE + path + PRESIGNED, 303) for path in files},
-    )  # fmt: skip
+    )
     for path, body in files.items():
         command.server.add(STORE + path + PRESIGNED, served(body))
     found = command.results(url)

@@ -155,8 +155,10 @@ STORIES: Mapping[str, list[Turn]] = {
     "twice-in-one-run": [
         turn(unordered("x1"), vx1=(1, 1)),
         turn(
-            unordered("x2"), asked_by("another", unordered("x2", existing=True)),
-            vx1=(1, 2), vx2=(1, 2),
+            unordered("x2"),
+            asked_by("another", unordered("x2", existing=True)),
+            vx1=(1, 2),
+            vx2=(1, 2),
         ),
     ],
     "an-older-one-is-gone": [
@@ -189,7 +191,7 @@ STORIES: Mapping[str, list[Turn]] = {
         turn(asked_by("u", counted("2")), v2=(2, 1)),
         turn(asked_by("u", counted("1")), v1=(1, 2), v2=(2, 2), late=True),
     ],
-}  # fmt: skip
+}
 
 
 def of(story: str, found: IngestOutcome) -> IngestOutcome:

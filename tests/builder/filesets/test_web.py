@@ -329,9 +329,16 @@ def test_any_answer_makes_a_record_that_others_read(
     digests.take(body)
     every: dict[str, Any] = digests.every()
     received = Received(
-        size=len(body), verified=None, media_type=None, terminal_url="https://a.example.org/x",
-        terminal_dt=AT, terminal_status_code=200, reason=reason, headers=tuple(headers), **every,
-    )  # fmt: skip
+        size=len(body),
+        verified=None,
+        media_type=None,
+        terminal_url="https://a.example.org/x",
+        terminal_dt=AT,
+        terminal_status_code=200,
+        reason=reason,
+        headers=tuple(headers),
+        **every,
+    )
     out = io.BytesIO()
     placed = WarcRecords(out, "warcs/x.warc.gz", AT, "about\r\nEvil: header").response(
         received, lambda: [body]

@@ -109,22 +109,29 @@ def linkset(*hrefs: str, anchor: str = URL) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("link", "answer"),
     [
-        ('</links>; rel="linkset"; type="application/linkset+json"',
-         linkset("/f/a.csv", "/f/b.csv")),
+        (
+            '</links>; rel="linkset"; type="application/linkset+json"',
+            linkset("/f/a.csv", "/f/b.csv"),
+        ),
         ('</links>; rel="linkset"', linkset("/f/a.csv", "/f/b.csv", anchor=f"{URL}/")),
         (
             '</links>; rel="linkset"; type="application/linkset"',
-            ApiAnswer(url="https://data.example.org/links", status=200,
-                      media_type="application/linkset",
-                      body=f'</f/a.csv>\n ; rel="item"; anchor="{URL}",\n</f/b.csv>; rel="item"\n'
-                      f'; anchor="{URL}", </f/c.csv>; rel=item'.encode()),
+            ApiAnswer(
+                url="https://data.example.org/links",
+                status=200,
+                media_type="application/linkset",
+                body=f'</f/a.csv>\n ; rel="item"; anchor="{URL}",\n</f/b.csv>; rel="item"\n'
+                f'; anchor="{URL}", </f/c.csv>; rel=item'.encode(),
+            ),
         ),
-        ('</no>; rel="linkset"; type="application/linkset", '
-         '</links>; rel="linkset"; type="application/linkset+json"; anchor="../set/1"',
-         linkset("/f/a.csv", "/f/b.csv")),
+        (
+            '</no>; rel="linkset"; type="application/linkset", '
+            '</links>; rel="linkset"; type="application/linkset+json"; anchor="../set/1"',
+            linkset("/f/a.csv", "/f/b.csv"),
+        ),
     ],
     ids=["json", "undeclared", "text", "the better of two"],
-)  # fmt: skip
+)
 def test_a_set_of_links_lists_its_files(link: str, answer: Any) -> None:
     item = of(at("", f'{link}, </f/b.csv>; rel="item"', links=answer))
     assert [(path, way) for path, _, way in files(item)] == [
@@ -195,13 +202,22 @@ def test_of_several_datasets_the_one_that_the_page_is_about_is_taken() -> None:
     ("body", "link"),
     [
         (ld([dataset("/a.csv", name="A"), dataset("/b.csv", name="B")]), ""),
-        (ld({"@type": "DataCatalog",
-             "dataset": [dataset("/a.csv", identifier="https://doi.org/10.5072/1"),
-                         dataset("/b.csv", identifier="https://doi.org/10.5072/2")]}), ""),
+        (
+            ld(
+                {
+                    "@type": "DataCatalog",
+                    "dataset": [
+                        dataset("/a.csv", identifier="https://doi.org/10.5072/1"),
+                        dataset("/b.csv", identifier="https://doi.org/10.5072/2"),
+                    ],
+                }
+            ),
+            "",
+        ),
         ("", '</set/2>; rel="item"; type="text/html", </set/3>; rel="item"; type="text/html"'),
     ],
     ids=["two datasets", "a catalogue", "items that are pages"],
-)  # fmt: skip
+)
 def test_a_list_of_datasets_is_no_dataset(body: str, link: str) -> None:
     assert refused(at(body, link)) == ("platform-scope", "collection")
 
@@ -272,9 +288,13 @@ def test_a_doi_that_led_to_a_page_is_not_asked_for_again() -> None:
 
 def ingest(there: World, store: FolderStore, folder: Path) -> Ingest:
     materials = Materials(
-        store=store, settings=there.settings, ways=there.ways, environment={}, clock=lambda: NOW,
+        store=store,
+        settings=there.settings,
+        ways=there.ways,
+        environment={},
+        clock=lambda: NOW,
         scratch=folder,
-    )  # fmt: skip
+    )
     return wiring.ingest(materials, there.stop, 60.0)
 
 
@@ -297,8 +317,12 @@ def test_a_page_that_changes_meanwhile_is_read_again(
 def test_a_request_for_a_page_is_kept_with_its_evidence(
     server: Server, there: World, tmp_path: Path
 ) -> None:
-    about = dataset("/f/a.csv", creator=[{"name": "Jana Medová"}], datePublished="2024",
-                    license="https://creativecommons.org/licenses/by/4.0/")  # fmt: skip
+    about = dataset(
+        "/f/a.csv",
+        creator=[{"name": "Jana Medová"}],
+        datePublished="2024",
+        license="https://creativecommons.org/licenses/by/4.0/",
+    )
     server.add(URL, html(ld(about), Link='<https://doi.org/10.5072/HONEY>; rel="cite-as"'))
     server.add("https://data.example.org/f/a.csv", served(b"1,2\n", "text/csv"))
     store = FolderStore(tmp_path / "store")
@@ -338,14 +362,20 @@ def test_a_page_with_junk_in_it_comes_to_an_item_or_to_a_status(data: st.DataObj
     [
         (
             "dataverse/landing_NJ7XSO.html",
-            ["Asian_Case_Control_Results.txt", "European_Asian_Case_Control_Results.txt",
-             "European_Case_Control_Results.txt"],
+            [
+                "Asian_Case_Control_Results.txt",
+                "European_Asian_Case_Control_Results.txt",
+                "European_Case_Control_Results.txt",
+            ],
             "10.7910/dvn/nj7xso",
         ),
-        ("zenodo/landing_1196821.html", ["Data.zip", "README.txt", "excludes.txt"],
-         "10.5281/zenodo.1196821"),
+        (
+            "zenodo/landing_1196821.html",
+            ["Data.zip", "README.txt", "excludes.txt"],
+            "10.5281/zenodo.1196821",
+        ),
     ],
-)  # fmt: skip
+)
 def test_real_pages_list_their_files_even_on_an_unknown_host(
     path: str, names: list[str], doi: str
 ) -> None:

@@ -58,35 +58,51 @@ def record(files: Any, **more: Any) -> dict[str, Any]:
 def legacy() -> Any:
     bucket = "https://zenodo.org/api/files/0b-1c"
     return [
-        {"key": "a b.csv", "size": 7, "checksum": f"md5:{MD5['a b.csv']}",
-         "links": {"self": f"{bucket}/a%20b.csv"}},
-        {"key": "deep/č.txt", "size": 8, "checksum": f"md5:{MD5['deep/č.txt']}",
-         "links": {"self": f"{bucket}/deep/%C4%8D.txt"}},
-    ]  # fmt: skip
+        {
+            "key": "a b.csv",
+            "size": 7,
+            "checksum": f"md5:{MD5['a b.csv']}",
+            "links": {"self": f"{bucket}/a%20b.csv"},
+        },
+        {
+            "key": "deep/č.txt",
+            "size": 8,
+            "checksum": f"md5:{MD5['deep/č.txt']}",
+            "links": {"self": f"{bucket}/deep/%C4%8D.txt"},
+        },
+    ]
 
 
 def autumn() -> Any:
     return [
-        {"id": "x", "filename": name, "filesize": 7 + n, "checksum": MD5[name],
-         "links": {"self": f"{API}21/files/{path}", "download": f"{API}21/files/{path}/content"}}
+        {
+            "id": "x",
+            "filename": name,
+            "filesize": 7 + n,
+            "checksum": MD5[name],
+            "links": {"self": f"{API}21/files/{path}", "download": f"{API}21/files/{path}/content"},
+        }
         for n, (name, path) in enumerate(zip(MD5, ("a%20b.csv", "deep/%C4%8D.txt"), strict=True))
-    ]  # fmt: skip
+    ]
 
 
 def today() -> Any:
     return [
-        {"key": name, "size": 7 + n, "checksum": f"md5:{MD5[name]}",
-         "links": {"self": f"{API}21/files/{path}/content"}}
+        {
+            "key": name,
+            "size": 7 + n,
+            "checksum": f"md5:{MD5[name]}",
+            "links": {"self": f"{API}21/files/{path}/content"},
+        }
         for n, (name, path) in enumerate(zip(MD5, ("a%20b.csv", "deep/%C4%8D.txt"), strict=True))
-    ]  # fmt: skip
+    ]
 
 
 def native() -> dict[str, Any]:
     entries = {
-        name: {"key": name, "size": 7 + n, "checksum": f"md5:{MD5[name]}",
-               "mimetype": "text/plain"}
+        name: {"key": name, "size": 7 + n, "checksum": f"md5:{MD5[name]}", "mimetype": "text/plain"}
         for n, name in enumerate(MD5)
-    }  # fmt: skip
+    }
     return {
         "id": "21",
         "parent": {"id": "20"},
@@ -138,10 +154,15 @@ def test_bytes_are_behind_the_link_that_does_not_lead_to_metadata() -> None:
 def test_a_description_has_all_that_datacite_asks_for() -> None:
     said = told(Zenodo(), "https://zenodo.org/record/21", {f"{API}21": record(today())}).description
     assert said.creators == (
-        Person(name="Včela, Jana", given="Jana", family="Včela", orcid="0000-0002-1825-0097",
-               affiliations=("Apiary",)),
+        Person(
+            name="Včela, Jana",
+            given="Jana",
+            family="Včela",
+            orcid="0000-0002-1825-0097",
+            affiliations=("Apiary",),
+        ),
         Person(name="Hive Group"),
-    )  # fmt: skip
+    )
     assert [(p.name, p.role) for p in said.contributors] == [("Roj, Petr", "DataCollector")]
     assert said.abstract == "Ten hives & a scale."
     assert said.subjects == ("bees", "weight")
@@ -201,7 +222,7 @@ def test_a_doi_of_zenodo_needs_no_registry() -> None:
         ("https://zenodo.org/records/21", record({"a": 1}), "platform-error", ""),
         ("https://zenodo.org/records/21", record([{"size": 1}]), "platform-bad-response", ""),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_published_version_is_refused(
     url: str, answer: Any, status: str, code: str
 ) -> None:
@@ -212,13 +233,16 @@ def test_what_is_no_published_version_is_refused(
 @pytest.mark.parametrize(
     ("more", "status", "until"),
     [
-        ({"access_right": "embargoed", "embargo_date": "2030-01-02"}, "platform-embargoed",
-         "2030-01-02"),
+        (
+            {"access_right": "embargoed", "embargo_date": "2030-01-02"},
+            "platform-embargoed",
+            "2030-01-02",
+        ),
         ({"access_right": "restricted"}, "platform-restricted", None),
         ({"access_right": "closed"}, "platform-restricted", None),
         ({}, "empty-manifest", None),
     ],
-)  # fmt: skip
+)
 def test_a_record_that_gives_no_files_is_told_with_its_metadata(
     more: dict[str, Any], status: str, until: str | None
 ) -> None:

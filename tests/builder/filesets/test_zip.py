@@ -166,7 +166,7 @@ BROKEN: dict[str, tuple[str, bytes | Callable[[], bytes]]] = {
     "wrong-name": (UNREADABLE, b"PK\3\4" + TWO[4:30] + b"z" + TWO[31:]),
     "not-deflated": (UNREADABLE, central(central(TWO, 10, "<H", 8), 24, "<L", 9)),
     "large-directory": (BOMB, lambda: zipped({f"{n:0250}": b"" for n in range(15_000)})),
-}  # fmt: skip
+}
 
 
 @pytest.mark.sampled(3)

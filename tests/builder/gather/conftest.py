@@ -81,11 +81,16 @@ class World:
         digest = hashlib.sha256(data).hexdigest()
         rows: list[Row] = [
             Version(
-                id=handle, kind=TEMPLATE, key=where, bytes=len(data), sha256=digest,
-                md5=hashlib.md5(data).hexdigest(), text_sha256=digest,
+                id=handle,
+                kind=TEMPLATE,
+                key=where,
+                bytes=len(data),
+                sha256=digest,
+                md5=hashlib.md5(data).hexdigest(),
+                text_sha256=digest,
             ),
             Incidence(id=handle, kind=TEMPLATE, what="appearance", key=where),
-        ]  # fmt: skip
+        ]
         for number, written in enumerate(urls):
             found = url.normalise(written).id
             rows.append(
@@ -95,18 +100,25 @@ class World:
 
     def session(self, again: bool = False, **more: Any) -> GatherSession:
         given = {
-            "limit": None, "seconds": 60, "files": 100, "threads": 8, "megabytes": 1024,
-            **self.order, **more,
-        }  # fmt: skip
+            "limit": None,
+            "seconds": 60,
+            "files": 100,
+            "threads": 8,
+            "megabytes": 1024,
+            **self.order,
+            **more,
+        }
         choice = given.pop("choice", {})
         stop = threading.Event()
         ports = frozenset({self.site.port, *self.ports})
         self._hold = hold_store(self.folder / "work", self.store.address)
         hold = self._hold.__enter__()
         client = HttpClient(
-            agent="Sheaf/test", addresses=PublicAddresses(ports, networks(["127.0.0.0/8"])),
-            hosts=HostQueue(self.policy, stop), stop=stop,
-        )  # fmt: skip
+            agent="Sheaf/test",
+            addresses=PublicAddresses(ports, networks(["127.0.0.0/8"])),
+            hosts=HostQueue(self.policy, stop),
+            stop=stop,
+        )
         fetcher = FileFetcher(client=client, limits=self.limits, scratch=hold.journal.files)
         order = GatherJob(FileChoice(30 * DAY, DAY, again=again, **choice), "test", **given)
         return GatherSession(self.store, hold, self.runtime, fetcher, order)

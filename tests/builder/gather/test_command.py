@@ -96,8 +96,10 @@ class Archive:
     def start(self, command: str, *arguments: str) -> "subprocess.Popen[str]":
         return subprocess.Popen(
             [sys.executable, "-m", "builder", command, "--config", str(self.config), *arguments],
-            text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
 
     def __call__(self, command: str, *arguments: object) -> Result:
         return sheaf(command, "--config", self.config, *arguments)
@@ -117,8 +119,11 @@ def archive(site: Site, tmp_path: Path) -> Archive:
 
 
 def test_from_templates_to_files(archive: Archive, site: Site) -> None:
-    site.pages |= {"/1.pdf": web.text(b"%PDF 1"), "/2.pdf": web.redirect("/two"),
-                   "/two": web.text(b"%PDF 2")}  # fmt: skip
+    site.pages |= {
+        "/1.pdf": web.text(b"%PDF 1"),
+        "/2.pdf": web.redirect("/two"),
+        "/two": web.text(b"%PDF 2"),
+    }
     archive.ingest(paper(1, site.url("/1.pdf")), paper(2, site.url("/2.pdf"), site.url("/3.pdf")))
     done = archive("gather", "--json")
     assert done.code == 0, done.err

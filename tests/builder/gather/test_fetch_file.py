@@ -138,9 +138,20 @@ def test_304_to_who_did_not_ask_for_it(site: Site, fetcher: FileFetcher) -> None
     assert code(ask(fetcher, site.url("/a"))) == "http-status"
 
 
-STATUSES = {404: "not-found", 410: "gone", 401: "forbidden", 403: "forbidden", 451: "forbidden",
-            429: "too-many-requests", 500: "server-error", 503: "server-error", 400: "http-status",
-            204: "http-status", 206: "http-status", 300: "http-status"}  # fmt: skip
+STATUSES = {
+    404: "not-found",
+    410: "gone",
+    401: "forbidden",
+    403: "forbidden",
+    451: "forbidden",
+    429: "too-many-requests",
+    500: "server-error",
+    503: "server-error",
+    400: "http-status",
+    204: "http-status",
+    206: "http-status",
+    300: "http-status",
+}
 
 
 @pytest.mark.parametrize(("status", "expected"), STATUSES.items())
@@ -157,26 +168,36 @@ BROKEN = {
     "fewer bytes than promised": (web.raw(OK + b"Content-Length: 9\r\n\r\nabc"), "cut-short"),
     "chunk cut off": (web.raw(OK + b"Transfer-Encoding: chunked\r\n\r\n9\r\nabc"), "cut-short"),
     "chunk size not hexadecimal": (
-        web.raw(OK + b"Transfer-Encoding: chunked\r\n\r\nzz\r\nabc\r\n"), "cut-short"),
+        web.raw(OK + b"Transfer-Encoding: chunked\r\n\r\nzz\r\nabc\r\n"),
+        "cut-short",
+    ),
     "no HTTP": (web.raw(b"SSH-2.0-OpenSSH_9.2\r\n"), "bad-answer"),
     "nothing": (web.raw(b"\r\n"), "bad-answer"),
     "two lengths": (
-        web.raw(OK + b"Content-Length: 3\r\nContent-Length: 5\r\n\r\nabcde"), "bad-answer"),
+        web.raw(OK + b"Content-Length: 3\r\nContent-Length: 5\r\n\r\nabcde"),
+        "bad-answer",
+    ),
     "length that is none": (web.raw(OK + b"Content-Length: many\r\n\r\nabc"), "bad-answer"),
     "head without end": (web.raw(OK + b"X: " + b"y" * 200_000), "bad-answer"),
     "head cut off": (web.raw(OK + b"Content-Le"), "bad-answer"),
     "silence": (web.silent(1.2), "no-answer"),
     "head that trickles": (web.raw(OK + b"X: " + b"y" * 300, 0.05, 100), "no-answer"),
     "body that trickles": (
-        web.raw(b"x" * 60, 0.05, 40, OK + b"Content-Length: 60\r\n\r\n"), "too-slow"),
+        web.raw(b"x" * 60, 0.05, 40, OK + b"Content-Length: 60\r\n\r\n"),
+        "too-slow",
+    ),
     "body that stops": (
-        web.raw(OK + b"Content-Length: 900000\r\n\r\n" + b"x" * 300_000, 1.5), "too-slow"),
+        web.raw(OK + b"Content-Length: 900000\r\n\r\n" + b"x" * 300_000, 1.5),
+        "too-slow",
+    ),
     "promised too large": (web.raw(OK + b"Content-Length: 1000001\r\n\r\n"), "too-large"),
     "too large, unannounced": (web.raw(OK + b"\r\n" + b"x" * 1_000_001), "too-large"),
     "gzip although identity was asked for": (
-        web.text(b"\x1f\x8b", Content_Encoding="gzip"), "content-coding"),
+        web.text(b"\x1f\x8b", Content_Encoding="gzip"),
+        "content-coding",
+    ),
     "redirect to nowhere": (web.status(302), "bad-redirect"),
-}  # fmt: skip
+}
 
 
 @in_real_time

@@ -35,15 +35,24 @@ def row(url: str, tist: int, chance: random.Random) -> Row:
     kind = chance.randrange(6)
     if kind == 0:
         return Refipo(
-            handle=f"RePEc:aaa:wpaper:{chance.randrange(5)}", position=0, url=url, id=url,
+            handle=f"RePEc:aaa:wpaper:{chance.randrange(5)}",
+            position=0,
+            url=url,
+            id=url,
             format=chance.choice((None, "application/pdf", "text/html")),
             restriction=chance.choice((None, "members")),
-        )  # fmt: skip
+        )
     if kind == 1:
         return Version(
-            id=url, kind="fobi", key=key.key(tist, url), bytes=1, md5="", sha256="ab" * 32,
-            etag=chance.choice((None, "x")), text_sha256=chance.choice((None, "c")),
-        )  # fmt: skip
+            id=url,
+            kind="fobi",
+            key=key.key(tist, url),
+            bytes=1,
+            md5="",
+            sha256="ab" * 32,
+            etag=chance.choice((None, "x")),
+            text_sha256=chance.choice((None, "c")),
+        )
     if kind == 2:
         return SeenRow(id=url, kind="fobi", status=chance.choice((None, 200)), etag="y")
     if kind == 3:

@@ -31,8 +31,9 @@ def test_rules_exclude_hosts_publishers_and_restricted_files(archive: Archive, s
     plan = json.loads(archive("gather", "--plan", "--json").out)
     assert plan["due"] == 3
     assert [(h["host"], h["due"], h["excluded"]) for h in plan["hosts"]] == [
-        ("127.0.0.1", 3, 1), ("no.example.org", 0, 1)
-    ]  # fmt: skip
+        ("127.0.0.1", 3, 1),
+        ("no.example.org", 0, 1),
+    ]
     assert site.requests == []
     told = json.loads(archive("gather", "--json").out)
     assert (told["appearances"], told["failures"]) == (2, {"excluded": 2})

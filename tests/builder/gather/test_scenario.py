@@ -54,8 +54,9 @@ def test_scenario_9(world: World) -> None:
         "SELECT found, noted, lost, seen, versions, key FROM obi WHERE kind = 'fobi'"
     ) == [(tists[0], tists[2], None, tists[6], 3, keys[2])]
     assert world.ask("SELECT tist, code, status FROM failure ORDER BY tist") == [
-        (tists[4], "not-found", 404), (tists[5], "not-found", 404),
-    ]  # fmt: skip
+        (tists[4], "not-found", 404),
+        (tists[5], "not-found", 404),
+    ]
     stored = [world.store.read(where) for where in keys[:3]]
     assert stored == [A, B, A]
     for where in keys[3:]:
@@ -261,13 +262,15 @@ def test_a_redirect_to_what_is_lost(world: World) -> None:
     world.site.pages |= {"/a": web.redirect("/b"), "/b": web.text(B)}
     world.gather(again=True)
     assert world.ask("SELECT id, lost FROM obi WHERE kind = 'fobi' ORDER BY id") == [
-        (first, None), (last, None),
-    ]  # fmt: skip
+        (first, None),
+        (last, None),
+    ]
     world.site.pages["/b"] = web.status(404)
     (run,) = world.gather(again=True).runs
     assert world.ask("SELECT id, lost FROM obi WHERE kind = 'fobi' ORDER BY id") == [
-        (first, run), (last, run),
-    ]  # fmt: skip
+        (first, run),
+        (last, run),
+    ]
 
 
 def test_many_ways_to_one_file(world: World) -> None:
@@ -295,16 +298,24 @@ def test_flags(world: World) -> None:
     told = [
         # path, answer, format that is promised, flags
         ("/a.pdf", PAGE, None, ("landing-page", "soft-404")),
-        ("/A.PDF", web.text("\ufeff\n<!DOCTYPE html>x", "application/pdf"), None,
-         ("landing-page", "soft-404")),
-        ("/a", web.text('<?xml version="1.0"?><!-- a --> <!--b-->\n<!DOCTYPE\thtml>', "text/plain"),
-         None, ("landing-page",)),
+        (
+            "/A.PDF",
+            web.text("\ufeff\n<!DOCTYPE html>x", "application/pdf"),
+            None,
+            ("landing-page", "soft-404"),
+        ),
+        (
+            "/a",
+            web.text('<?xml version="1.0"?><!-- a --> <!--b-->\n<!DOCTYPE\thtml>', "text/plain"),
+            None,
+            ("landing-page",),
+        ),
         ("/a", web.text("<!--" * 200 + "<html>", "text/plain"), None, ()),
         ("/a", PAGE, "Application/PDF", ("landing-page", "soft-404")),
         ("/a", PAGE, "text/html", ("landing-page",)),
         ("/a.pdf", web.text(A, "text/html"), None, ()),
         ("/a.txt", web.text("plain", "text/plain"), None, ()),
-    ]  # fmt: skip
+    ]
     expected = {}
     for number, (name, answer, format_, flags) in enumerate(told):
         path = f"/{number}{name}"
@@ -361,8 +372,9 @@ def test_what_templates_ever_referred_to(world: World) -> None:
     world.site.pages["/a"] = world.site.pages["/c"] = web.status(404)
     assert world.gather(again=True).counts == {"deletions": 2, "seen": 1}
     assert world.ask("SELECT id FROM obi WHERE kind = 'fobi' AND lost IS NOT NULL ORDER BY id") == [
-        (urls["/a"],), (urls["/c"],),
-    ]  # fmt: skip
+        (urls["/a"],),
+        (urls["/c"],),
+    ]
 
 
 def test_an_empty_answer_is_a_failure(world: World) -> None:
@@ -372,8 +384,12 @@ def test_an_empty_answer_is_a_failure(world: World) -> None:
     world.site.pages["/a"] = web.text("")
     assert world.gather().failures == {"empty": 1}
     for answer, counts in (
-        (A, {"appearances": 1}), (b"", {}), (A, {"seen": 1}), (b"", {}), (B, {"changes": 1})
-    ):  # fmt: skip
+        (A, {"appearances": 1}),
+        (b"", {}),
+        (A, {"seen": 1}),
+        (b"", {}),
+        (B, {"changes": 1}),
+    ):
         world.site.pages["/a"] = web.text(answer)
         assert world.gather(again=True).counts == counts
     assert world.ask("SELECT versions, lost FROM obi WHERE kind = 'fobi'") == [(2, None)]
@@ -480,8 +496,9 @@ def test_a_url_that_leads_to_a_host_that_wants_peace_is_told_of(world: World) ->
     account = world.gather()
     assert account.left == 0
     assert world.ask("SELECT id, code FROM failure ORDER BY id") == [
-        (first, "server-error"), (last, "server-error"),
-    ]  # fmt: skip
+        (first, "server-error"),
+        (last, "server-error"),
+    ]
     assert len(world.site.asked("/b")) == 4
 
 

@@ -30,9 +30,11 @@ from tests.extent import examples
 PATHS = ("/a", "/b", "/a/", "/c")
 NAMED = ("/a", "/b", "/c")
 ANSWERS: Mapping[str, Answer] = {
-    "one": web.text(b"%PDF 1"), "two": web.text(b"%PDF 2"), "page": web.text(b"<p>", "text/html"),
+    "one": web.text(b"%PDF 1"),
+    "two": web.text(b"%PDF 2"),
+    "page": web.text(b"<p>", "text/html"),
     **{path: web.redirect(path, 301) for path in PATHS[1:]},
-}  # fmt: skip
+}
 FILES = ("one", "two", "page")
 STATE = st.fixed_dictionaries(
     {path: st.sampled_from((*FILES, *PATHS[n + 1 :])) for n, path in enumerate(PATHS)}
@@ -46,9 +48,11 @@ def describe(world: World) -> dict[str, list[Any]]:
     for run in history(world.store):
         for row in log.read_rows(world.store, run):
             if isinstance(row, Incidence | Version) and row.kind == "fobi":
-                what = (row.what, row.again) if isinstance(row, Incidence) else (
-                    read_version(world.store, row), row.media_type, row.flags
-                )  # fmt: skip
+                what = (
+                    (row.what, row.again)
+                    if isinstance(row, Incidence)
+                    else (read_version(world.store, row), row.media_type, row.flags)
+                )
                 found.setdefault(row.id, []).append(what)
             elif isinstance(row, Redirect):
                 led = (row.target, row.status, row.key is None, row.target_key is None)
@@ -84,13 +88,20 @@ def test_an_export_gives_the_same_histories(
             first.days(1)
         target = Path(name) / "warc"
         with obi_source.open_obi(first.store, 512, 1) as (runs, connection):
-            warc.export(first.store, [
-                warc.FetchedFile(
-                    run.tist, partial(obi_source.sightings, connection, run.tist),
-                    partial(obi_source.list_exchanges, first.store, run),
-                )
-                for run in runs if run.kind == "gather"
-            ], target, lambda many: None)  # fmt: skip
+            warc.export(
+                first.store,
+                [
+                    warc.FetchedFile(
+                        run.tist,
+                        partial(obi_source.sightings, connection, run.tist),
+                        partial(obi_source.list_exchanges, first.store, run),
+                    )
+                    for run in runs
+                    if run.kind == "gather"
+                ],
+                target,
+                lambda many: None,
+            )
         import_folder(second, target, batch)
         assert describe(second) == describe(first)
         assert not import_folder(second, target, batch).gathered.runs

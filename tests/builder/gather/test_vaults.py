@@ -73,16 +73,23 @@ def twin(archive: Archive, site: Site) -> Archive:
 
 def test_an_export_of_gathered_files_gives_the_same_store(archive: Archive, site: Site) -> None:
     pages = site.pages
-    pages |= {"/1.pdf": web.text(b"%PDF 1", ETag='"1"'), "/2.pdf": web.redirect("/two", 301),
-              "/two": web.text(b"%PDF 2"), "/3.pdf": web.text(b"<p>", "text/html")}  # fmt: skip
+    pages |= {
+        "/1.pdf": web.text(b"%PDF 1", ETag='"1"'),
+        "/2.pdf": web.redirect("/two", 301),
+        "/two": web.text(b"%PDF 2"),
+        "/3.pdf": web.text(b"<p>", "text/html"),
+    }
     papers = [paper(1, site.url("/1.pdf")), paper(2, site.url("/2.pdf"), site.url("/3.pdf"))]
     archive.ingest(*papers)
     for change in (
         {},
         {"/1.pdf": web.text(b"%PDF 1b"), "/two": web.text(b"%PDF 2b")},
-        {"/1.pdf": web.text(b"%PDF 1"), "/2.pdf": web.redirect("/three", 302),
-         "/three": web.text(b"%PDF 3")},
-    ):  # fmt: skip
+        {
+            "/1.pdf": web.text(b"%PDF 1"),
+            "/2.pdf": web.redirect("/three", 302),
+            "/three": web.text(b"%PDF 3"),
+        },
+    ):
         pages |= change
         done = archive("gather", "--again")
         assert done.code == 0, done.err
@@ -132,16 +139,22 @@ class Vault:
         head = StatusAndHeaders(f"{method} / HTTP/1.1", [("User-Agent", "old crawler")])
         self.writer.write_record(
             self.writer.create_warc_record(
-                url, "request", payload=BytesIO(b""), http_headers=head,
+                url,
+                "request",
+                payload=BytesIO(b""),
+                http_headers=head,
                 warc_headers_dict={"WARC-Date": WHEN.format(1)},
             )
-        )  # fmt: skip
+        )
 
     def revisit(self, url: str, day: int, body: bytes, of: str, on: int) -> None:
         record = self.writer.create_revisit_record(
-            url, Vault.digest(body), of, WHEN.format(on), warc_headers_dict={
-                "WARC-Date": WHEN.format(day)}
-        )  # fmt: skip
+            url,
+            Vault.digest(body),
+            of,
+            WHEN.format(on),
+            warc_headers_dict={"WARC-Date": WHEN.format(day)},
+        )
         self.writer.write_record(record)
 
     @staticmethod
@@ -189,16 +202,22 @@ def test_each_response_is_recorded_as_if_gathered_then(named: Archive) -> None:
     assert data == {f"{BASE}/0.pdf": b"%PDF 0", f"{BASE}/1.pdf": whole, f"{BASE}/2.pdf": b"%PDF 2"}
     assert versions[f"{BASE}/0.pdf"].etag == '"x"'
     assert {row.id[-5:]: row.code for row in rows(named) if isinstance(row, FailureRow)} == {
-        "3.pdf": "not-found", "4.pdf": "forbidden", "5.pdf": "empty", "6.pdf": "cut-short",
-        "7.pdf": "cut-short", "8.pdf": "content-coding",
-    }  # fmt: skip
+        "3.pdf": "not-found",
+        "4.pdf": "forbidden",
+        "5.pdf": "empty",
+        "6.pdf": "cut-short",
+        "7.pdf": "cut-short",
+        "8.pdf": "content-coding",
+    }
     exchanges = {row.id: row for row in rows(named) if isinstance(row, ExchangeRow)}
     assert {row.at for row in exchanges.values()} == {1430474400}  # 1 May 2015, 10:00
     assert len(exchanges) == 9
     first = exchanges[f"{BASE}/0.pdf"]
     assert (first.sent, first.address, first.reason) == (
-        ("User-Agent: old crawler",), "192.0.2.7", "OK"
-    )  # fmt: skip
+        ("User-Agent: old crawler",),
+        "192.0.2.7",
+        "OK",
+    )
     assert "captured    2015-05-01T10:00:00Z, HTTP status 404" in named("obi", f"{BASE}/3.pdf").out
     assert imported(named, vault.path)["runs"] == []
 
@@ -219,8 +238,11 @@ def test_captures_of_a_url_are_recorded_in_the_order_of_time(named: Archive) -> 
     assert told["faults"] == {"no-original": 1}
     assert told["repeated"] == 1  # the day before the last
     assert [row[1:] for row in describe(named) if row[0] == url and len(row) == 3] == [
-        ("appearance", False), ("deletion", False), ("appearance", True), ("change", False),
-    ]  # fmt: skip
+        ("appearance", False),
+        ("deletion", False),
+        ("appearance", True),
+        ("change", False),
+    ]
     seen = [row for row in rows(named) if isinstance(row, SeenRow)]
     assert [row.id for row in seen] == [url]  # the last day
     with Vault(named.folder / "last.warc.gz") as last:
@@ -249,8 +271,10 @@ def test_redirects_are_followed_to_the_nearest_capture(named: Archive) -> None:
     assert told["failures"] == {"bad-redirect": 1, "redirect-loop": 1}
     redirects = [row for row in rows(named) if isinstance(row, Redirect)]
     assert [(row.origin[-5:], row.target[-4:]) for row in redirects] == [
-        ("0.pdf", "next"), ("4.pdf", "/end"), ("/next", "/end")
-    ]  # fmt: skip
+        ("0.pdf", "next"),
+        ("4.pdf", "/end"),
+        ("/next", "/end"),
+    ]
     assert len({row.target_key for row in redirects}) == 1
     target = named.folder / "found.pdf"
     assert named("obi", f"{BASE}/0.pdf", "--bytes", target).code == 0
@@ -269,16 +293,22 @@ def test_an_import_is_exported_at_its_own_times(named: Archive, site: Site) -> N
     assert named("export", "warc", target).code == 0
     with target.open("rb") as file:
         found = [
-            (record.rec_type, record.rec_headers["WARC-Target-URI"][-5:],
-             record.rec_headers["WARC-Date"], record.rec_headers["WARC-Refers-To-Date"])
+            (
+                record.rec_type,
+                record.rec_headers["WARC-Target-URI"][-5:],
+                record.rec_headers["WARC-Date"],
+                record.rec_headers["WARC-Refers-To-Date"],
+            )
             for record in ArchiveIterator(file, check_digests="raise")
             if record.rec_type != "warcinfo" and record.content_stream().read() is not None
-        ]  # fmt: skip
+        ]
     first, second, third = map(WHEN.format, (1, 2, 3))
     assert found == [
-        ("response", "1.pdf", second, None), ("response", "0.pdf", first, None),
-        ("response", "g/end", second, None), ("revisit", "0.pdf", third, first),
-    ]  # fmt: skip
+        ("response", "1.pdf", second, None),
+        ("response", "0.pdf", first, None),
+        ("response", "g/end", second, None),
+        ("revisit", "0.pdf", third, first),
+    ]
     copy = twin(named, site)
     copy.ingest(paper(1, *(f"{BASE}/{n}.pdf" for n in range(10))))
     imported(copy, target)

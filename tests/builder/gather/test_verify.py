@@ -36,9 +36,11 @@ def test_a_gathered_store_is_whole(anywhere: World) -> None:
         if isinstance(row, Incidence)
     )
     assert events == {
-        ("appearance", False): 6, ("change", False): 2, ("deletion", False): 1,
+        ("appearance", False): 6,
+        ("change", False): 2,
+        ("deletion", False): 1,
         ("appearance", True): 1,
-    }  # fmt: skip
+    }
     (back,) = world.ask(f"SELECT versions, seen, lost, key FROM obi WHERE id = '{gone}'")
     assert back[:3] == (1, run, None)
     assert world.store.read(back[3]) == b"gone"

@@ -24,11 +24,13 @@ def test_requests_and_responses_are_exported(archive: Archive, site: Site) -> No
     with path.open("rb") as file:
         found = {
             (record.rec_type, record.rec_headers["WARC-Target-URI"]): (
-                record.http_headers, record.content_stream().read(), record.rec_headers
+                record.http_headers,
+                record.content_stream().read(),
+                record.rec_headers,
             )
             for record in ArchiveIterator(file, check_digests="raise")
             if record.http_headers
-        }  # fmt: skip
+        }
     first, last = site.url("/1.pdf"), site.url("/2.pdf")
     assert set(found) == {(kind, url) for kind in ("response", "request") for url in (first, last)}
     headers, body, about = found["response", last]

@@ -197,9 +197,14 @@ class Provider:
         if start + len(rest) < len(wanted):
             token = self.token(given, self.key(rest[-1]), depth + 1)
         return Page(
-            tuple(rest), token, start, len(wanted), depth, start,
+            tuple(rest),
+            token,
+            start,
+            len(wanted),
+            depth,
+            start,
             call.arguments.get("resumptionToken", ""),
-        )  # fmt: skip
+        )
 
     def key(self, item: Item) -> str:
         return f"{item.stamp.strftime(_SECOND)} {item.identifier}"

@@ -123,21 +123,32 @@ def test_where_it_was_taken_from_is_told_in_full(home: Home, folder: Path) -> No
         "</p:originDescription></p:originDescription></p:provenance>"
     )
     plain = row(FIRST)
-    told = replace(plain, record=plain.record.replace(
-        "</metadata>", f"</metadata><about>{earlier}</about><about>{rights}</about>"))  # fmt: skip
+    told = replace(
+        plain,
+        record=plain.record.replace(
+            "</metadata>", f"</metadata><about>{earlier}</about><about>{rights}</about>"
+        ),
+    )
     mended = row(SOME[2], fault="a character was mended")
     harvest(folder, [told, mended])
     assert published(home, folder) == (2, 0, 0)
     with home.served() as base:
         found = records(asked(base, RECORDS))
     chain = list(found[FIRST.identifier].iter(ORIGIN))
-    assert [(o.get("harvestDate"), o.get("altered"), o.findtext(f"{PROVENANCE}baseURL"),
-             o.findtext(f"{PROVENANCE}identifier"), o.findtext(f"{PROVENANCE}datestamp"))
-            for o in chain] == [
+    assert [
+        (
+            o.get("harvestDate"),
+            o.get("altered"),
+            o.findtext(f"{PROVENANCE}baseURL"),
+            o.findtext(f"{PROVENANCE}identifier"),
+            o.findtext(f"{PROVENANCE}datestamp"),
+        )
+        for o in chain
+    ] == [
         ("2026-11-22T10:00:00Z", "false", "http://a.cz/oai", FIRST.identifier, plain.datestamp),
         ("2020-01-02T03:04:05Z", "true", "http://b.cz/oai", "oai:b.cz:7", "2019-01-01"),
         ("2018-01-02", "false", "http://c.cz/", "oai:c.cz:7", "2017-01-01"),
-    ]  # fmt: skip
+    ]
     assert chain[2].getparent() is chain[1]
     abouts = found[FIRST.identifier].findall(f"{OAI}about")
     assert [one[0].tag for one in abouts] == [f"{PROVENANCE}provenance", "{urn:x-rights}rights"]
@@ -286,18 +297,28 @@ def test_a_deletion_in_one_format_is_one_in_all_that_are_not_newer(
     harvest(folder, [row(one, came=LATER) for one in gone])
     harvest(folder, [row(newer, "marc21", came=LATER)], prefix="marc21")
     assert published(home, folder) == (0, 2, 1)
-    state = home("query", "--json", "SELECT identifier, deleted, list_transform(from_json("
-                 "document -> '$.records', '[\"JSON\"]'), lambda r: r ->> '$.prefix') AS p "
-                 "FROM records ORDER BY identifier").out  # fmt: skip
+    state = home(
+        "query",
+        "--json",
+        "SELECT identifier, deleted, list_transform(from_json("
+        "document -> '$.records', '[\"JSON\"]'), lambda r: r ->> '$.prefix') AS p "
+        "FROM records ORDER BY identifier",
+    ).out
     rows = [json.loads(line) for line in state.splitlines()]
     assert [(r["deleted"], r["p"]) for r in rows] == [
-        (True, None), (False, ["marc21"]), (False, ["oai_dc", "marc21"]),
-    ]  # fmt: skip
+        (True, None),
+        (False, ["marc21"]),
+        (False, ["oai_dc", "marc21"]),
+    ]
 
 
 def names(home: Home) -> dict[str, Any]:
-    out = home("query", "--json", "SELECT identifier, kind, document ->> '$.base_url' AS url "
-               "FROM records WHERE NOT deleted ORDER BY identifier").out  # fmt: skip
+    out = home(
+        "query",
+        "--json",
+        "SELECT identifier, kind, document ->> '$.base_url' AS url "
+        "FROM records WHERE NOT deleted ORDER BY identifier",
+    ).out
     return {r["identifier"]: (r["kind"], r["url"]) for r in map(json.loads, out.splitlines())}
 
 
@@ -315,11 +336,17 @@ def test_nobody_takes_an_item_over_by_its_identifier(home: Home, folder: Path) -
     assert found.pop(own) == ("capture", None)
     assert found == {
         f"oai:b.cz:harvested,a.cz/oai,{own.replace(':', '%3A')}": ("harvested", "http://a.cz/oai"),
-        f"oai:b.cz:harvested,a.cz/oai,{own.upper().replace(':', '%3A')}": ("harvested", "http://a.cz/oai"),
-        "oai:b.cz:harvested,a.cz/oai,http%3A//b.cz/x%20y%3A1%2C%C3%A9": ("harvested", "http://a.cz/oai"),
+        f"oai:b.cz:harvested,a.cz/oai,{own.upper().replace(':', '%3A')}": (
+            "harvested",
+            "http://a.cz/oai",
+        ),
+        "oai:b.cz:harvested,a.cz/oai,http%3A//b.cz/x%20y%3A1%2C%C3%A9": (
+            "harvested",
+            "http://a.cz/oai",
+        ),
         "oai:x.cz:1": ("harvested", "http://a.cz/oai"),
         "oai:b.cz:harvested,z.cz/oai,oai%3Ax.cz%3A1": ("harvested", "http://z.cz/oai"),
-    }  # fmt: skip
+    }
     assert published(home, folder) == (0, 0, 0)
     with home.served() as base:
         assert len(records(asked(base, RECORDS))) == 6
@@ -363,8 +390,11 @@ def test_a_record_that_is_no_xml_is_told_of(home: Home, folder: Path) -> None:
 @pytest.mark.parametrize("damage", ["state", "part", "sets"])
 def test_a_damaged_folder_is_told_of_in_a_line(home: Home, folder: Path, damage: str) -> None:
     own = harvest(folder, [row(SOME[0])], sets=[("a", "A")])
-    {"state": own / "harvest.json", "part": own / "part-000001-000001.parquet",
-     "sets": own / "sets.json"}[damage].write_bytes(b"{")  # fmt: skip
+    {
+        "state": own / "harvest.json",
+        "part": own / "part-000001-000001.parquet",
+        "sets": own / "sets.json",
+    }[damage].write_bytes(b"{")
     found = home("ingest", folder)
     assert found.code == 2
     assert "damaged" in found.err or "cannot be read" in found.err

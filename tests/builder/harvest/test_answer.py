@@ -57,11 +57,13 @@ def test_what_xml_does_not_allow_is_mended_and_told(bad: bytes, good: str, words
         (listed(record(1, "\xe9")).decode().encode("utf-16"), None),
         (codecs.BOM_UTF32_BE + listed(record(1, "\xe9")).decode().encode("utf-32-be"), None),
         (listed(record(1, "\xe9")).replace(b"UTF-8", b"iso-8859-1").decode().encode("latin-1"), ""),
-        (listed(record(1, "\xe9")).replace(b' encoding="UTF-8"', b"").decode().encode("cp1252"),
-         "windows-1252"),
+        (
+            listed(record(1, "\xe9")).replace(b' encoding="UTF-8"', b"").decode().encode("cp1252"),
+            "windows-1252",
+        ),
         (b"<!DOCTYPE OAI-PMH [<!ENTITY a 'b'>]>" + listed(record(1, "\xe9"))[38:], None),
     ],
-)  # fmt: skip
+)
 def test_what_is_told_wrong_or_in_another_way_is_read(data: bytes, charset: str | None) -> None:
     (entry,) = page(data, charset).entries
     assert entry.dc == {"title": ("\xe9",)}

@@ -36,8 +36,9 @@ def test_one_token_for_all_pages_is_no_loop(tmp_path: Path) -> None:
 
         provider.pages.append(scroll)
         provider.arguments = lambda call: {  # type: ignore[method-assign]
-            "metadataPrefix": "oai_dc", **{k: v for k, v in call.arguments.items() if k == "from"}
-        }  # fmt: skip
+            "metadataPrefix": "oai_dc",
+            **{k: v for k, v in call.arguments.items() if k == "from"},
+        }
         _, told, found = harvested(provider, tmp_path)
         assert told["status"] == "complete"
         assert "started again at" in told["notes"][0]

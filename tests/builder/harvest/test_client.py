@@ -216,8 +216,9 @@ def test_headers_of_ones_own_never_go_in_the_clear_where_they_did_not(
     with closing(client(base, Waits(), say=told.append, headers={"X-Key": "k"})) as exchange:
         assert ("X-Key" in exchange._credentials(place)) == sent
         exchange._move(f"{base}?verb=Identify", place)
-    assert ["encrypted" in one for one in told] == ([True] if place == "http://a.cz/oai" else
-                                                    [False] * (not sent))  # fmt: skip
+    assert ["encrypted" in one for one in told] == (
+        [True] if place == "http://a.cz/oai" else [False] * (not sent)
+    )
 
 
 @pytest.mark.parametrize("place", ["/oai?verb=Identify", "ftp://a.cz/", "http://u:p@a.cz/", "//["])

@@ -61,9 +61,16 @@ def test_what_cannot_be_asked_is_told_in_one_line(
 
 
 @pytest.mark.parametrize(
-    "given", [["--every", "-1"], ["--header", "no colon"], ["--format", "csv"],
-              ["--header", "A: b\r\nC: d"], ["--every", "nan"], ["--overlap", "x"]],
-)  # fmt: skip
+    "given",
+    [
+        ["--every", "-1"],
+        ["--header", "no colon"],
+        ["--format", "csv"],
+        ["--header", "A: b\r\nC: d"],
+        ["--every", "nan"],
+        ["--overlap", "x"],
+    ],
+)
 def test_options_are_looked_at(given: list[str], tmp_path: Path) -> None:
     done = sheaf("harvest", "http://a.cz/oai", tmp_path / "x", *given)
     assert done.code == 2
@@ -135,8 +142,11 @@ def test_prefixes_and_sets_are_harvests_of_their_own(tmp_path: Path) -> None:
         given = ["--prefix", "oai_dc", "--prefix", "marc21", "--set", "a", "--set", "c"]
         told = sheaf("harvest", provider.url, tmp_path, "--json", *given).json
     assert [(one["prefix"], one["set"], one["records"]) for one in told] == [
-        ("oai_dc", "a", 20), ("oai_dc", "c", 10), ("marc21", "a", 20), ("marc21", "c", 10),
-    ]  # fmt: skip
+        ("oai_dc", "a", 20),
+        ("oai_dc", "c", 10),
+        ("marc21", "a", 20),
+        ("marc21", "c", 10),
+    ]
     assert len({one["folder"] for one in told}) == 4
 
 
@@ -155,9 +165,16 @@ def test_what_a_repository_has_not_is_told_and_others_come(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     ("status", "body"),
-    [(200, b"<html>Nothing here</html>"), (200, b""), (200, b"{}"), (200, b"<rss/>"),
-     (404, b"<html>Not found"), (500, b"Internal error"), (302, b"")],
-)  # fmt: skip
+    [
+        (200, b"<html>Nothing here</html>"),
+        (200, b""),
+        (200, b"{}"),
+        (200, b"<rss/>"),
+        (404, b"<html>Not found"),
+        (500, b"Internal error"),
+        (302, b""),
+    ],
+)
 def test_a_url_where_no_repository_is_says_so(status: int, body: bytes, tmp_path: Path) -> None:
     with serving(items(30)) as provider:
 

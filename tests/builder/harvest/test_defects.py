@@ -64,8 +64,10 @@ OUTCOMES = {
     "token-cycle": ROUND,
     "fresh-tokens": ROUND,
     "empty-pages": ROUND,
-    **{f"tokens-die{status}": Outcome(says="started again at")
-       for status in ("", "-401", "-404", "-422", "-500")},
+    **{
+        f"tokens-die{status}": Outcome(says="started again at")
+        for status in ("", "-401", "-404", "-422", "-500")
+    },
     "bad-record-500": Outcome(1, "one by one"),
     "bad-record-cut": Outcome(1, "one by one"),
     "bad-bytes": Outcome(of=titled("ÿÃ"), mended="windows-1252"),
@@ -77,7 +79,7 @@ OUTCOMES = {
     "entities": Outcome(of=titled("éŠ"), mended="were replaced"),
     "day-stamps": Outcome(of=stamped(lambda text: text[:10])),
     "odd-stamps": Outcome(of=stamped(lambda text: text.replace("Z", ".123+00:00"))),
-}  # fmt: skip
+}
 
 
 def check_what_changes_comes_with_the_next_run(provider: Provider, name: str, home: Path) -> None:

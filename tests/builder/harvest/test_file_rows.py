@@ -47,10 +47,13 @@ def captures(rng: random.Random) -> Page:
         for column in schema.CAPTURE
     }
     header = (
-        range(count), [f"oai:a.cz:{n}&'" for n in range(count)], ["capture"] * count,
-        rng.choices(DATES, k=count), deleted,
+        range(count),
+        [f"oai:a.cz:{n}&'" for n in range(count)],
+        ["capture"] * count,
+        rng.choices(DATES, k=count),
+        deleted,
         [tuple(rng.sample(_SETS, rng.randrange(3))) for _ in range(count)],
-    )  # fmt: skip
+    )
     return Page({**dict(zip(HEADER, header, strict=True)), **columns})
 
 

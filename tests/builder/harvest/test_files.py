@@ -100,8 +100,9 @@ def told(state: HarvestState) -> dict[str, Any]:
     ]
     known = asdict(state)
     return {name: known[name] for name in ("base_url", "identify", "format", "going")} | {
-        "runs": runs, "since": state.covered and state.covered[0],
-    }  # fmt: skip
+        "runs": runs,
+        "since": state.covered and state.covered[0],
+    }
 
 
 @pytest.mark.sampled(6)

@@ -32,9 +32,15 @@ def row(number: int, title: str = "T", run: int = 1, **more: object) -> Harveste
         f"</metadata></record>"
     )
     found = HarvestedRow(
-        f"oai:a.cz:{number}", "2026-11-22", False, ("a",), {"title": (title,)}, record,
-        "2026-11-22T10:00:00Z", run,
-    )  # fmt: skip
+        f"oai:a.cz:{number}",
+        "2026-11-22",
+        False,
+        ("a",),
+        {"title": (title,)},
+        record,
+        "2026-11-22T10:00:00Z",
+        run,
+    )
     return replace(found, **more)  # type: ignore[arg-type]
 
 

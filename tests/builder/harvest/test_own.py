@@ -42,8 +42,10 @@ def publisher(home: Home, *numbers: int) -> "subprocess.Popen[bytes]":
     given = [home.config, *(archive(home, number) for number in numbers)]
     return subprocess.Popen(
         [sys.executable, "-c", PUBLISHER, *given],
-        cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
 
 
 @pytest.mark.thorough

@@ -118,7 +118,7 @@ def test_errors_formats_sets_and_identify_are_read() -> None:
         (answer("<a>@</a>").replace(b"@", b"\xe1\xc3\xa9"), "not XML"),
         (b"<!DOCTYPE a [<!ENTITY a 'b'>]>" + listed("<record>&a;</record>")[38:], "document type"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_answer_is_refused(data: bytes, why: str) -> None:
     with pytest.raises(Broken, match=why):
         read(data)
@@ -140,12 +140,15 @@ NESTED = st.recursive(
     ),
     lambda inner: st.lists(inner, max_size=3).flatmap(
         lambda some: st.sampled_from(
-            [f"<record>{''.join(some)}</record>", f"<m:record >{''.join(some)}</m:record>",
-             f"<x>{''.join(some)}</x>"]
+            [
+                f"<record>{''.join(some)}</record>",
+                f"<m:record >{''.join(some)}</m:record>",
+                f"<x>{''.join(some)}</x>",
+            ]
         )
     ),
     max_leaves=8,
-)  # fmt: skip
+)
 
 
 @given(

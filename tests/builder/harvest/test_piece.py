@@ -64,8 +64,9 @@ def test_what_is_cut_out_means_what_it_meant_within(data: st.DataObject) -> None
         alone = etree.fromstring(piece.text)
         assert meaning(alone) == meaning(element)
         assert (piece.namespace, piece.name) == (
-            etree.QName(element).namespace or "", etree.QName(element).localname
-        )  # fmt: skip
+            etree.QName(element).namespace or "",
+            etree.QName(element).localname,
+        )
 
 
 @pytest.mark.parametrize("text", ["", "<record>", "<!DOCTYPE record><record/>", "no"])
@@ -146,7 +147,7 @@ def test_identifiers_of_others_are_kept_that_are_of_the_scheme(identifier: str, 
         (("é /x",), ["from:a.cz!3A80:!C3!A9!20!2Fx", "repository:a.cz!3A80"]),
         (("",), ["from:a.cz!3A80:!", "repository:a.cz!3A80"]),
     ],
-)  # fmt: skip
+)
 def test_sets_are_those_of_the_repository_below_one_of_its_host(
     specs: tuple[str, ...], wanted: list[str]
 ) -> None:

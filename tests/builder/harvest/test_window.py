@@ -34,15 +34,23 @@ def test_datestamps_are_of_utc_in_both_forms() -> None:
     ("covered", "asked", "granularity", "expected"),
     [
         (None, HarvestDates(), window.SECOND, (None, None)),
-        ((None, "2026-11-22T10:00:00Z"), HarvestDates(), window.SECOND,
-         ("2026-11-22T09:00:00Z", None)),
+        (
+            (None, "2026-11-22T10:00:00Z"),
+            HarvestDates(),
+            window.SECOND,
+            ("2026-11-22T09:00:00Z", None),
+        ),
         ((None, "2026-11-22T10:00:00Z"), HarvestDates(), window.DAY, ("2026-11-21", None)),
         ((None, "2026-11-22T10:00:00Z"), HarvestDates(full=True), window.SECOND, (None, None)),
         ((None, "2026-11-22"), HarvestDates("2026-01-01"), window.SECOND, ("2026-01-01", None)),
-        (None, HarvestDates("2026-01-01T10:00:00Z", "2026-02-01T10:00:00Z"), window.DAY,
-         ("2026-01-01", "2026-02-01")),
+        (
+            None,
+            HarvestDates("2026-01-01T10:00:00Z", "2026-02-01T10:00:00Z"),
+            window.DAY,
+            ("2026-01-01", "2026-02-01"),
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_run_asks_from_what_is_covered_less_an_overlap(
     covered: window.Covered | None,
     asked: HarvestDates,

@@ -210,19 +210,31 @@ DEFECTS: Mapping[str, tuple[str, OfAnswer]] = {
     "trailing-html": ("HTML behind the document", body(lambda data: data + b"<br>Notice: x")),
     "prefixed": ("elements have a prefix", body(_prefixed)),
     "no-namespace": ("the namespace is missing", body(_without_namespace)),
-    "day-stamps": ("days as datestamps, though Identify promises seconds",
-                   _stamped(rb"(<datestamp>[-0-9]{10})[^<]*", rb"\1")),
-    "odd-stamps": ("datestamps with fractions and an offset",
-                   _stamped(rb"(<datestamp>[-0-9]{10}T[0-9:]{8})Z", rb"\1.123+00:00")),
-    "no-date": ("no responseDate", always(lambda a: replace(
-        a, body=re.sub(rb"<responseDate>.*?</responseDate>", b"", a.body)))),
-    "odd-date": ("responseDate with a fraction", always(lambda a: replace(
-        a, body=re.sub(rb"Z</responseDate>", b".5Z</responseDate>", a.body)))),
+    "day-stamps": (
+        "days as datestamps, though Identify promises seconds",
+        _stamped(rb"(<datestamp>[-0-9]{10})[^<]*", rb"\1"),
+    ),
+    "odd-stamps": (
+        "datestamps with fractions and an offset",
+        _stamped(rb"(<datestamp>[-0-9]{10}T[0-9:]{8})Z", rb"\1.123+00:00"),
+    ),
+    "no-date": (
+        "no responseDate",
+        always(
+            lambda a: replace(a, body=re.sub(rb"<responseDate>.*?</responseDate>", b"", a.body))
+        ),
+    ),
+    "odd-date": (
+        "responseDate with a fraction",
+        always(
+            lambda a: replace(a, body=re.sub(rb"Z</responseDate>", b".5Z</responseDate>", a.body))
+        ),
+    ),
     "echoed-from": ("echoes a from that nobody sent", _echo),
     "redirect": ("another place of the same host", _redirect("127.0.0.1", 302)),
     "redirect-host": ("another host", _redirect("localhost", 302)),
     "moved": ("moved for good", _redirect("127.0.0.1", 301)),
     "chunked": ("chunks", always(lambda a: replace(a, chunked=True))),
     "close": ("each answer ends its connection", always(lambda a: replace(a, close=True))),
-}  # fmt: skip
+}
 """By name: what it does, and how. What befalls a page once is over when it is asked for again."""

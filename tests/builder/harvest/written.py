@@ -24,9 +24,7 @@ def row(
     """Return the row of an item as a harvest would write it."""
     text = element.record(item, prefix, FORM).replace("<record", f"<record{OAI}{XSI}", 1)
     stamp = item.stamp.strftime(FORM)
-    return HarvestedRow(
-        item.identifier, stamp, item.deleted, item.sets, {}, text, came, 1, fault
-    )  # fmt: skip
+    return HarvestedRow(item.identifier, stamp, item.deleted, item.sets, {}, text, came, 1, fault)
 
 
 def harvest(

@@ -40,15 +40,18 @@ def by(environment: dict[str, str], url: str = "http://a.cz/") -> str | None:
         ({"ALL_PROXY": "http://p:3128"}, "http://p:3128", "http://p:3128"),
         ({"ALL_PROXY": "http://p:1", "HTTPS_PROXY": "http://q:2"}, "http://p:1", "http://q:2"),
         ({"http_proxy": "http://p:1", "HTTP_PROXY": "http://q:2"}, "http://p:1", None),
-        ({"http_proxy": "", "HTTP_PROXY": "http://q:2", "ALL_PROXY": "http://p:1"}, None,
-         "http://p:1"),
+        (
+            {"http_proxy": "", "HTTP_PROXY": "http://q:2", "ALL_PROXY": "http://p:1"},
+            None,
+            "http://p:1",
+        ),
         ({"HTTP_PROXY": "p:3128"}, "http://p:3128", None),
         ({"HTTP_PROXY": "http://p"}, "http://p:80", None),
         ({"HTTP_PROXY": "https://p"}, "https://p:443", None),
         ({"HTTP_PROXY": "http://[::1]:3128"}, "http://::1:3128", None),
         ({"HTTP_PROXY": "http://u:p%40ss@p:3128"}, "http://p:3128", None),
     ],
-)  # fmt: skip
+)
 def test_which_proxy(environment: dict[str, str], http: str | None, https: str | None) -> None:
     assert by(environment, "http://a.cz/") == http
     assert by(environment, "https://a.cz/") == https
@@ -64,9 +67,19 @@ def test_who_asks_a_proxy_is_written_down_nowhere() -> None:
 
 @pytest.mark.parametrize(
     "value",
-    ["socks5://p:1080", "ftp://p", "http://", "http://p:port", "http://p:0", "http://p:99999",
-     "http://[::1", "http://p/path", "http://příklad.cz:3128", "hidden:hidden@"],
-)  # fmt: skip
+    [
+        "socks5://p:1080",
+        "ftp://p",
+        "http://",
+        "http://p:port",
+        "http://p:0",
+        "http://p:99999",
+        "http://[::1",
+        "http://p/path",
+        "http://příklad.cz:3128",
+        "hidden:hidden@",
+    ],
+)
 def test_what_is_no_proxy_is_told_without_what_it_says(value: str) -> None:
     with pytest.raises(UsageError, match=r"^HTTPS_PROXY is not a usable proxy") as told:
         proxies({"HTTPS_PROXY": value}).of("https", "a.cz", 443)

@@ -32,8 +32,11 @@ class Cluster:
         data, modified = self.files.get(path, (b"", 0))
         kind = "FILE" if path in self.files else "DIRECTORY"
         return {
-            "pathSuffix": suffix, "type": kind, "length": len(data), "modificationTime": modified
-        }  # fmt: skip
+            "pathSuffix": suffix,
+            "type": kind,
+            "length": len(data),
+            "modificationTime": modified,
+        }
 
     def statuses(self, path: str) -> list[dict[str, object]]:
         below = f"{path.rstrip('/')}/"

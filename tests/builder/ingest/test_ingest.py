@@ -155,8 +155,10 @@ def test_the_intake_is_what_the_reader_gives(tmp_path: Path, crawl: list[Path]) 
     assert seen.captures == len(captures)
     assert seen.read == sum(path.stat().st_size for path in crawl)
     assert {path.name for path in (tmp_path / "intake" / "run").iterdir()} == {
-        "captures-000000.parquet", "faults-000000.parquet", "run.json",
-    }  # fmt: skip
+        "captures-000000.parquet",
+        "faults-000000.parquet",
+        "run.json",
+    }
     assert [s.captures for s in done.run.sources[4:8]] == [0, 1, 2, 3]
 
 

@@ -49,8 +49,10 @@ def test_each_is_told_of_in_its_order(tmp_path: Path) -> None:
 
 def test_batches_are_no_larger_than_they_may_be() -> None:
     assert [len(some) for some in batches((str(n), b"") for n in range(10_000))] == [
-        4096, 4096, 1808,
-    ]  # fmt: skip
+        4096,
+        4096,
+        1808,
+    ]
     assert [len(some) for some in batches((str(n), bytes(20 << 20)) for n in range(3))] == [2, 1]
 
 

@@ -108,12 +108,19 @@ def test_a_run_is_turned_back(tist: int) -> None:
 @pytest.mark.parametrize(
     "where",
     [
-        "obi/032/184/2531/a%2f", "obi/032/184/2531/a b", "obi/032/184/2531/%ff",
-        "obi/032/184/2530/a", "obi/32/184/2531/a", "obi/032/184/2531/", "obi/032/184/2531/a/b",
-        "obi/032/184/2531/..", "obi/032/184/2531/a;b", "obi/032/184/253x/a",
+        "obi/032/184/2531/a%2f",
+        "obi/032/184/2531/a b",
+        "obi/032/184/2531/%ff",
+        "obi/032/184/2530/a",
+        "obi/32/184/2531/a",
+        "obi/032/184/2531/",
+        "obi/032/184/2531/a/b",
+        "obi/032/184/2531/..",
+        "obi/032/184/2531/a;b",
+        "obi/032/184/253x/a",
         "records/032/184/2531/a",
     ],
-)  # fmt: skip
+)
 def test_what_is_no_key(where: str) -> None:
     assert key.parse(where) is None
 

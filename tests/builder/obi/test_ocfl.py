@@ -138,8 +138,10 @@ def test_versions_tell_when_and_what_happened(kept: Kept, tmp_path: Path) -> Non
         assert list(versions) == ["v1", "v2", "v3"]
         assert [v["message"] for v in versions.values()] == messages
         assert [instant.from_text(v["created"]).timestamp() for v in versions.values()] == [
-            FIRST + 100, FIRST + 200, FIRST + 300,
-        ]  # fmt: skip
+            FIRST + 100,
+            FIRST + 200,
+            FIRST + 300,
+        ]
         assert all(v["user"] == USER for v in versions.values())
 
 

@@ -113,9 +113,12 @@ def test_nothing_is_overwritten(store: Store, time: Time, tmp_path: Path) -> Non
         run.redirect("http://x.org/a", "http://x.org/c", 302, None)
     assert at.endswith("/http%3A%2F%2Fx.org%2Fa;redirect")
     assert json.loads(store.read(at)) == {
-        "from": "http://x.org/a", "to": "http://x.org/b", "status": 302, "tist": run.tist,
+        "from": "http://x.org/a",
+        "to": "http://x.org/b",
+        "status": 302,
+        "tist": run.tist,
         "to_key": None,
-    }  # fmt: skip
+    }
 
 
 def test_a_log_follows_from_its_rows(store: Store, time: Time, tmp_path: Path) -> None:

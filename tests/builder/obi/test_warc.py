@@ -192,8 +192,11 @@ def test_the_command_writes_adds_and_says_so(
     assert main([*one, "--run", str(FIRST + 400)]) == 0
     told = json.loads(capsys.readouterr().out)
     assert {k: told[k] for k in ("files", "resources", "revisits", "there")} == {
-        "files": 1, "resources": 0, "revisits": 2, "there": 0,
-    }  # fmt: skip
+        "files": 1,
+        "resources": 0,
+        "revisits": 2,
+        "there": 0,
+    }
     assert main(one) == 2
     assert "one.warc.gz already exists" in capsys.readouterr().err
     assert main(["export", "warc", "--store", "store", "w", "--run", str(FIRST + 500)]) == 2

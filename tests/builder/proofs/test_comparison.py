@@ -107,6 +107,9 @@ def test_each_object_of_the_log_is_compared(
     assert found(against(signed, copy)) == [(code, key if "differs" in code else CHECKPOINT)]
     (copy / key).unlink()
     assert {code for code, _ in found(against(signed, copy))} <= {
-        "comparison-missing", "comparison-differs", "log-altered", "log-missing",
-    }  # fmt: skip
+        "comparison-missing",
+        "comparison-differs",
+        "log-altered",
+        "log-missing",
+    }
     assert found(against(signed, copy))

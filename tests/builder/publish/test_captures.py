@@ -173,14 +173,24 @@ def test_many_copies_fit_into_little_memory(world: World) -> None:
 
 
 INDEXED = capture(
-    1, content_length=None, title=None, content_charset=None, content_mime_type="text/plain",
-    sets=("domain:cz:a", "mime:text:plain"), fetch_status=200,
-)  # fmt: skip
+    1,
+    content_length=None,
+    title=None,
+    content_charset=None,
+    content_mime_type="text/plain",
+    sets=("domain:cz:a", "mime:text:plain"),
+    fetch_status=200,
+)
 ARCHIVED = capture(
-    1, content_length=500, title="Whole", content_mime_type="text/html", fetch_status=None,
-    sets=("domain:cz:a", "mime:text:html"), content_charset="utf-8",
+    1,
+    content_length=500,
+    title="Whole",
+    content_mime_type="text/html",
+    fetch_status=None,
+    sets=("domain:cz:a", "mime:text:html"),
+    content_charset="utf-8",
     content_charset_source="declared",
-)  # fmt: skip
+)
 
 
 def test_of_two_in_one_part_the_later_counts_whatever_the_threads(

@@ -152,9 +152,13 @@ def unavailable() -> None:
 def test_a_withdrawal_that_cannot_say_that_it_was_in_time_is_one_all_the_same(world: World) -> None:
     published(world)
     done = withdraw(
-        interrupted(world, "replace", unavailable, at=2), world.configuration(), world.runtime(),
-        Selection(url_prefix="http://h3.example.cz/"), REASON, purge=True,
-    )  # fmt: skip
+        interrupted(world, "replace", unavailable, at=2),
+        world.configuration(),
+        world.runtime(),
+        Selection(url_prefix="http://h3.example.cz/"),
+        REASON,
+        purge=True,
+    )
     assert done.built.withdrawn == len(done.identifiers) > 0
     assert done.retired == (1,)
     assert all(records(world)[n].deleted for n in done.identifiers)
@@ -178,9 +182,12 @@ def test_an_answer_that_was_lost_and_a_rival_that_went_on(world: World) -> None:
             return found
 
     done = withdraw(
-        Lost(world.root), world.configuration(), world.runtime(),
-        Selection(url_prefix="http://h3.example.cz/"), REASON,
-    )  # fmt: skip
+        Lost(world.root),
+        world.configuration(),
+        world.runtime(),
+        Selection(url_prefix="http://h3.example.cz/"),
+        REASON,
+    )
     assert done.built.withdrawn == len(done.identifiers) > 0
     assert done.built.manifest == newest(world)
     assert all(records(world)[n].deleted for n in done.identifiers)
@@ -304,8 +311,9 @@ def lost_race(world: World) -> None:
     world.ingest([capture(n) for n in range(50, 60)])
     both = interrupted(world, "create", rival)
     with pytest.raises(Killed):
-        publish(cast(Writer, Interrupted(both, "replace", die)), world.configuration(),
-                world.runtime())  # fmt: skip
+        publish(
+            cast(Writer, Interrupted(both, "replace", die)), world.configuration(), world.runtime()
+        )
 
 
 @pytest.mark.sampled(2)

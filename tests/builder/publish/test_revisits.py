@@ -25,8 +25,14 @@ from tests.extent import examples
 
 pytestmark = pytest.mark.shared(2)
 
-INHERITED = ("content_charset", "content_charset_source", "content_languages",
-             "content_mime_detected", "content_mime_type", "title")  # fmt: skip
+INHERITED = (
+    "content_charset",
+    "content_charset_source",
+    "content_languages",
+    "content_mime_detected",
+    "content_mime_type",
+    "title",
+)
 SHA256 = "sha256:" + "ab" * 32
 
 
@@ -174,20 +180,31 @@ RULES: dict[str, tuple[Capture, list[Capture], Capture | None]] = {
     "digest-alone": (revisit(7, "http://a.cz/3", "D1"), [O1, O9, ELSEWHERE], ELSEWHERE),
     "none": (revisit(7, "http://a.cz/3", "D2"), [O1], None),
     "reference": (
-        revisit(7, "http://a.cz/1", "D1", refers_to_url="http://a.cz/1",
-                refers_to_date="2010-01-01T00:00:01Z"),
+        revisit(
+            7,
+            "http://a.cz/1",
+            "D1",
+            refers_to_url="http://a.cz/1",
+            refers_to_date="2010-01-01T00:00:01Z",
+        ),
         [O1, O5],
         O1,
     ),
     "no-digest": (
-        revisit(7, "http://a.cz/1", None, refers_to_url="http://a.cz/2",
-                refers_to_date="2010-01-01T00:00:03Z"),
+        revisit(
+            7,
+            "http://a.cz/1",
+            None,
+            refers_to_url="http://a.cz/2",
+            refers_to_date="2010-01-01T00:00:03Z",
+        ),
         [O1, ELSEWHERE],
         ELSEWHERE,
     ),
     "vague": (
-        revisit(7, "http://a.cz/1", "D1", refers_to_url="http://a.cz/1",
-                refers_to_date="2010-01-01"),
+        revisit(
+            7, "http://a.cz/1", "D1", refers_to_url="http://a.cz/1", refers_to_date="2010-01-01"
+        ),
         [replace(O1, fetch_date="2010-01-01", fetch_time=None)],
         O1,
     ),
@@ -203,7 +220,7 @@ RULES: dict[str, tuple[Capture, list[Capture], Capture | None]] = {
     ),
     "damaged-alone": (revisit(7, "http://a.cz/3", "D1"), [O1_DAMAGED], O1),
     "no-revisit": (revisit(7, "http://a.cz/1", "D1"), [revisit(1, "http://a.cz/1", "D1")], None),
-}  # fmt: skip
+}
 
 
 def apart(one: Capture, number: int) -> Capture:
@@ -255,8 +272,10 @@ def test_an_original_that_comes_later_heals(world: World) -> None:
     assert (built.new, built.changed, built.moved) == (1, 0, 1)
     (row,) = [r for r in rows(world) if r["warc_record_type"] == "revisit"]
     assert (row["title"], row["sequence"], row["inherited"]) == (
-        "Title 1", 2, ["content_mime_type", "sets", "title"],
-    )  # fmt: skip
+        "Title 1",
+        2,
+        ["content_mime_type", "sets", "title"],
+    )
     world.ingest([one, O1])
     assert world.publish().manifest is None
 
@@ -277,8 +296,12 @@ def test_a_title_that_is_corrected_reaches_its_revisits(world: World) -> None:
     one = revisit(7, "http://a.cz/1", "D1")
     world.ingest([O1, one])
     world.publish()
-    other = replace(O1, title="Corrected", content_mime_type="text/plain",
-                    sets=("domain:cz:a", "mime:text:plain"))  # fmt: skip
+    other = replace(
+        O1,
+        title="Corrected",
+        content_mime_type="text/plain",
+        sets=("domain:cz:a", "mime:text:plain"),
+    )
     world.ingest([other])
     built = world.publish()
     assert (built.changed, built.moved) == (1, 1)
@@ -444,8 +467,9 @@ def captures(draw: st.DrawFn) -> list[Capture]:
             more: dict[str, Any] = {"content_digest_declared": declared}
             if draw(st.integers(0, 3)) == 0:
                 more = {"content_damaged": "checksum"}
-            found.append(made(100 + number, url, digest if digest != SHA256 else "D3",
-                              **date, **more))  # fmt: skip
+            found.append(
+                made(100 + number, url, digest if digest != SHA256 else "D3", **date, **more)
+            )
         else:
             more = {}
             if draw(st.booleans()):
@@ -485,9 +509,16 @@ def test_the_order_of_publishes_makes_no_difference(
                 world.ingest(list(part))
                 world.publish()
         check(world, some)
-        states.append([{k: v for k, v in row.items()
-                        if k not in ("position", "sequence", "datestamp", "left_sets")}
-                       for row in rows(world)])  # fmt: skip
+        states.append(
+            [
+                {
+                    k: v
+                    for k, v in row.items()
+                    if k not in ("position", "sequence", "datestamp", "left_sets")
+                }
+                for row in rows(world)
+            ]
+        )
     world.ingest(some)
     assert world.publish().manifest is None
     assert states[0] == states[1]
@@ -508,8 +539,11 @@ def test_whatever_is_done_revisits_have_the_original_that_the_rules_say(
     for _ in range(data.draw(st.integers(2, 5))):
         action = data.draw(st.sampled_from(["publish", "withdraw", "restore", "correct"]))
         if action == "publish":
-            part = [c for c in data.draw(st.lists(st.sampled_from(some), min_size=1, unique=True))
-                    if name(c) not in gone and name(c) not in there]  # fmt: skip
+            part = [
+                c
+                for c in data.draw(st.lists(st.sampled_from(some), min_size=1, unique=True))
+                if name(c) not in gone and name(c) not in there
+            ]
             if part:
                 world.ingest(part)
                 world.publish()
@@ -521,12 +555,18 @@ def test_whatever_is_done_revisits_have_the_original_that_the_rules_say(
             world.publish()
         elif action == "withdraw" and there:
             key = data.draw(st.sampled_from(sorted(there)))
-            withdraw(world.store, world.configuration(), world.runtime(),
-                     Selection(identifiers=(key,)), "law")  # fmt: skip
+            withdraw(
+                world.store,
+                world.configuration(),
+                world.runtime(),
+                Selection(identifiers=(key,)),
+                "law",
+            )
             gone[key] = there.pop(key)
         elif action == "restore" and gone:
             key = data.draw(st.sampled_from(sorted(gone)))
-            reinstate(world.store, world.configuration(), world.runtime(),
-                    Selection(identifiers=(key,)))  # fmt: skip
+            reinstate(
+                world.store, world.configuration(), world.runtime(), Selection(identifiers=(key,))
+            )
             there[key] = gone.pop(key)
         check(world, list(there.values()))

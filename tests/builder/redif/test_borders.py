@@ -153,8 +153,9 @@ def test_of_a_template_no_more_than_the_limit_is_held(piece: bytes) -> None:
         tracemalloc.stop()
     assert peak < 4 << 20  # of 39 MB
     assert [event.handle for event in found if isinstance(event, Template)] == [
-        "RePEc:aaa:wpaper:98-01", "RePEc:aaa:wpaper",
-    ]  # fmt: skip
+        "RePEc:aaa:wpaper:98-01",
+        "RePEc:aaa:wpaper",
+    ]
 
 
 def test_borders_are_sought_at_the_beginning_of_a_line_alone() -> None:

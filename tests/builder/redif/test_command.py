@@ -45,11 +45,16 @@ def test_a_line_a_template_and_a_summary_of_faults(tmp_path: Path) -> None:
     assert result.code == 0
     found = lines(result)
     assert [Path(line["file"]).name for line in found] == [
-        "aaaarch.rdf", "aaaseri.RDF", "1.redif", "1.redif",
-    ]  # fmt: skip
+        "aaaarch.rdf",
+        "aaaseri.RDF",
+        "1.redif",
+        "1.redif",
+    ]
     assert [line["handle"] for line in found] == [
-        "RePEc:aaa", "RePEc:aaa:wpaper", *["RePEc:aaa:wpaper:98-01"] * 2,
-    ]  # fmt: skip
+        "RePEc:aaa",
+        "RePEc:aaa:wpaper",
+        *["RePEc:aaa:wpaper:98-01"] * 2,
+    ]
     paper = found[2]
     assert paper["text"] == PAPER.decode().rstrip()
     assert paper["structure"]["author"][0]["workplace"] == [{"name": ["Bowling Alley"]}]
@@ -59,8 +64,9 @@ def test_a_line_a_template_and_a_summary_of_faults(tmp_path: Path) -> None:
     assert paper["md5"] == digest.hex()
     assert paper["reference_md5sum"] == base64.b64encode(digest).decode().rstrip("=")
     assert [line["code"] for line in found[3]["diagnostics"]] == [
-        "required-absent", "repeated-handle",
-    ]  # fmt: skip
+        "required-absent",
+        "repeated-handle",
+    ]
     assert f"{folder}/aaa/wpaper/404.rdf: the file is a page of HTML (html)" in result.err
     assert f"{folder}/aaa/wpaper/empty.rdf: the file is empty (empty-file)" in result.err
     assert "4 templates in 5 files, 1 with errors; 3 handles" in result.err
@@ -72,11 +78,17 @@ def test_with_json_the_summary_is_the_last_line_and_nothing_is_said(tmp_path: Pa
     assert result.err == ""
     summary = lines(result)[-1]
     assert {key: summary[key] for key in ("files", "templates", "invalid", "handles")} == {
-        "files": 5, "templates": 4, "invalid": 1, "handles": 3,
-    }  # fmt: skip
+        "files": 5,
+        "templates": 4,
+        "invalid": 1,
+        "handles": 3,
+    }
     assert {line["code"] for line in summary["codes"]} == {
-        "html", "empty-file", "required-absent", "repeated-handle",
-    }  # fmt: skip
+        "html",
+        "empty-file",
+        "required-absent",
+        "repeated-handle",
+    }
     assert [line["code"] for line in summary["of_files"]] == ["html", "empty-file"]
 
 

@@ -113,8 +113,10 @@ def test_what_the_reference_gets_wrong() -> None:
     by_handle = {found.handle: found for found, _ in verdicts()}
     stopped = templates((DATA / "files/all/sttseri.rdf").read_bytes())
     assert [template.handle for template in stopped] == [
-        "RePEc:stt:dpaper", "RePEc:stt:sbooks", "RePEc:stt:journl",
-    ]  # fmt: skip
+        "RePEc:stt:dpaper",
+        "RePEc:stt:sbooks",
+        "RePEc:stt:journl",
+    ]
     with_doi = by_handle["RePEc:ceu:econwp:2025_1"]
     assert with_doi.valid
     assert with_doi.structure["doi"]

@@ -46,26 +46,33 @@ DEFECTS = {
     "no-version": (PAPER.replace(b" 1.0", b""), [(1, E, "unknown-template-type")]),
     "no-space-before-version": (PAPER.replace(b" 1.0", b"1.0"), [(1, E, "unknown-template-type")]),
     "html-behind-version": (
-        PAPER.replace(b" 1.0", b" 1.0<br />"), [(1, E, "unknown-template-type")],
+        PAPER.replace(b" 1.0", b" 1.0<br />"),
+        [(1, E, "unknown-template-type")],
     ),
     "obsolete-type": (
-        b"Template-Type: ReDIF-Mirror 1.0\nUser: dude\n", [(1, E, "unknown-template-type")],
+        b"Template-Type: ReDIF-Mirror 1.0\nUser: dude\n",
+        [(1, E, "unknown-template-type")],
     ),
     "colon-word-in-abstract": (
-        PAPER.replace(b" the room", b"Purpose: the room"), [(8, E, "unknown-attribute")],
+        PAPER.replace(b" the room", b"Purpose: the room"),
+        [(8, E, "unknown-attribute")],
     ),
     "attribute-misspelt": (with_line("Abstrct: a"), [(2, E, "unknown-attribute")]),
     "attribute-of-another-type": (
-        with_line("Maintainer-Email: a@example.org"), [(2, E, "unknown-attribute")],
+        with_line("Maintainer-Email: a@example.org"),
+        [(2, E, "unknown-attribute")],
     ),
     "workplace-before-author": (
-        with_line("Author-WorkPlace-Name: Lanes"), [(2, E, "misplaced-attribute")],
+        with_line("Author-WorkPlace-Name: Lanes"),
+        [(2, E, "misplaced-attribute")],
     ),
     "email-behind-title": (
-        with_line("Author-Email: a@example.org", at=6), [(7, E, "misplaced-attribute")],
+        with_line("Author-Email: a@example.org", at=6),
+        [(7, E, "misplaced-attribute")],
     ),
     "template-type-lost-between": (
-        PAPER + without("Template-Type"), [(23, E, "cannot-repeat")],
+        PAPER + without("Template-Type"),
+        [(23, E, "cannot-repeat")],
     ),
     "no-title": (without("Title"), [(1, E, "required-absent")]),
     "empty-title": (PAPER.replace(b" On Rugs", b""), [(1, E, "required-absent")]),
@@ -73,57 +80,72 @@ DEFECTS = {
     "no-handle": (without("Handle"), [(1, E, "required-absent")]),
     "no-url-of-archive": (without("URL", ARCHIVE), [(1, E, "required-absent")]),
     "empty-file-url": (
-        PAPER.replace(b" http://example.org/rugs.pdf", b""), [(9, W, "key-empty")],
+        PAPER.replace(b" http://example.org/rugs.pdf", b""),
+        [(9, W, "key-empty")],
     ),
     "title-as-file-url": (
         PAPER.replace(b"http://example.org/rugs.pdf", b"On Rugs"),
         [(9, W, "url-space"), (9, E, "invalid-value")],
     ),
     "doubled-file-url": (
-        PAPER.replace(b"http://", b"https:https://"), [(9, E, "invalid-value")],
+        PAPER.replace(b"http://", b"https:https://"),
+        [(9, E, "invalid-value")],
     ),
     "template-tag-as-file-url": (
-        PAPER.replace(b"http://example.org/rugs.pdf", b"<%=url%>"), [(9, E, "invalid-value")],
+        PAPER.replace(b"http://example.org/rugs.pdf", b"<%=url%>"),
+        [(9, E, "invalid-value")],
     ),
     "homepage-without-scheme": (
-        with_line("Provider-Homepage: www.example.org", SERIES, at=3), [(4, W, "invalid-value")],
+        with_line("Provider-Homepage: www.example.org", SERIES, at=3),
+        [(4, W, "invalid-value")],
     ),
     "two-e-mail-addresses": (
-        PAPER.replace(b"dude@", b"a@example.org, dude@"), [(4, W, "invalid-value")],
+        PAPER.replace(b"dude@", b"a@example.org, dude@"),
+        [(4, W, "invalid-value")],
     ),
     "month-13": (PAPER.replace(b"1998-03", b"1998-13"), [(11, W, "invalid-value")]),
     "format-in-words": (
-        PAPER.replace(b"application/pdf", b"Adobe Acrobat"), [(10, W, "invalid-value")],
+        PAPER.replace(b"application/pdf", b"Adobe Acrobat"),
+        [(10, W, "invalid-value")],
     ),
     "jel-in-words": (with_line("Classification-JEL: none"), [(2, W, "invalid-value")]),
     "handle-of-five": (
-        SERIES.replace(b":wpaper", b":paper"), [(6, E, "invalid-value")],
+        SERIES.replace(b":wpaper", b":paper"),
+        [(6, E, "invalid-value")],
     ),
     "handle-with-spaces": (
-        PAPER.replace(b"RePEc:aaa:wpaper:", b"RePEc: aaa: wpaper: "), [(12, E, "invalid-value")],
+        PAPER.replace(b"RePEc:aaa:wpaper:", b"RePEc: aaa: wpaper: "),
+        [(12, E, "invalid-value")],
     ),
     "url-broken-after-hyphen": (
-        PAPER.replace(b"rugs.pdf", b"big-\n rugs.pdf"), [(9, E, "url-split")],
+        PAPER.replace(b"rugs.pdf", b"big-\n rugs.pdf"),
+        [(9, E, "url-split")],
     ),
     "url-over-two-lines": (
-        PAPER.replace(b"rugs.pdf", b"\n rugs.pdf"), [(9, W, "url-space")],
+        PAPER.replace(b"rugs.pdf", b"\n rugs.pdf"),
+        [(9, W, "url-space")],
     ),
     "title-of-1001": (
-        PAPER.replace(b"On Rugs", b"R" * 1001), [(6, W, "too-long")],
+        PAPER.replace(b"On Rugs", b"R" * 1001),
+        [(6, W, "too-long")],
     ),
     "url-of-501": (
-        PAPER.replace(b"rugs.pdf", b"r" * 482), [(9, W, "too-long")],
+        PAPER.replace(b"rugs.pdf", b"r" * 482),
+        [(9, W, "too-long")],
     ),
     "title-of-one": (PAPER.replace(b"On Rugs", b"."), [(6, W, "too-short")]),
     "publisher-of-series": (
-        SERIES.replace(b"Provider-", b"Publisher-"), [(3, W, "deprecated")],
+        SERIES.replace(b"Provider-", b"Publisher-"),
+        [(3, W, "deprecated")],
     ),
     "institution-outside-provider": (
-        with_line("Provider-Institution: RePEc:edi:derugus", SERIES), [(2, W, "deprecated")],
+        with_line("Provider-Institution: RePEc:edi:derugus", SERIES),
+        [(2, W, "deprecated")],
     ),
     "byte-81-of-no-encoding": (PAPER.replace(b"On", b"O\x81"), [(6, W, "undecodable")]),
     "broken-utf-8-behind-a-mark": (
-        b"\xef\xbb\xbf" + PAPER.replace(b"On", b"\xab"), [(6, W, "undecodable")],
+        b"\xef\xbb\xbf" + PAPER.replace(b"On", b"\xab"),
+        [(6, W, "undecodable")],
     ),
     "cyrillic-without-a-declaration": (
         PAPER.replace(b"On Rugs", "Российская Экономическая Школа".encode("cp1251")),
@@ -131,9 +153,10 @@ DEFECTS = {
     ),
     "form-feed": (PAPER.replace(b"On", b"O\x0cn"), [(1, W, "control-character")]),
     "template-of-2000-lines": (
-        PAPER + b"Note: a\n" * 2000 + SERIES, [(1, E, "template-too-large")],
+        PAPER + b"Note: a\n" * 2000 + SERIES,
+        [(1, E, "template-too-large")],
     ),
-}  # fmt: skip
+}
 LIMITED = {"template-of-2000-lines": 4096}
 HELD = {"unreadable", "repeated-handle"}
 """Codes that no file by itself can have; see test_redif_command."""
@@ -185,7 +208,7 @@ def test_only_errors_make_a_template_invalid() -> None:
         (without("Title"), "Title"),
         (without("Editor-Name", BOOK), "Author-Name or Editor-Name"),
     ],
-)  # fmt: skip
+)
 def test_what_may_have_been_meant_is_suggested(data: bytes, suggestion: str) -> None:
     assert diagnostics(data)[0].suggestion == suggestion
 

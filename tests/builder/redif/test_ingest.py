@@ -114,8 +114,9 @@ def test_what_is_stored_of_a_template_is_its_text(home: Home, root: Path) -> Non
     raw = versions(home, "redif")["RePEc-file:aaa/wpaper/p.rdf"]
     assert content.read_version(store_of(home), raw) == data + b"\r\n\r\n"
     assert list(store_of(home).keys("obi/")) == [
-        key_.pack(str(raw.pack)), *(key_.run(account["run"]) + name for name in sorted(MEMBERS))
-    ]  # fmt: skip
+        key_.pack(str(raw.pack)),
+        *(key_.run(account["run"]) + name for name in sorted(MEMBERS)),
+    ]
 
 
 def test_file_blocks_become_refipos_with_the_ids_of_files(home: Home, root: Path) -> None:
@@ -178,8 +179,9 @@ def test_a_series_that_is_not_read_again_is_taken_from_the_store(home: Home, roo
     ingested(home, tree(root, {"aaa/wpaper/p.rdf": paper(1, "On Rags")}))
     document = documents(home)["RePEc:aaa:wpaper:1"]["document"]
     assert (document["series_name"], document["provider"]) == (
-        "Working Papers", ["Department of Rugs"],
-    )  # fmt: skip
+        "Working Papers",
+        ["Department of Rugs"],
+    )
 
 
 def test_what_xml_forbids_is_in_no_document_but_in_the_store(home: Home, root: Path) -> None:
@@ -236,8 +238,10 @@ def test_a_file_has_the_same_id_wherever_the_tree_lies(
     source = tree(tmp_path / name, files)
     ingested(home, source if name != "deep/er/RePEc" else tmp_path / "deep")
     assert sorted(versions(home, "redif")) == [
-        "RePEc-file:aaa/aaaarch.rdf", "RePEc-file:aaa/aaaseri.rdf", "RePEc-file:aaa/wpaper/p.rdf",
-    ]  # fmt: skip
+        "RePEc-file:aaa/aaaarch.rdf",
+        "RePEc-file:aaa/aaaseri.rdf",
+        "RePEc-file:aaa/wpaper/p.rdf",
+    ]
 
 
 def test_a_tarball_and_the_tree_in_it_are_the_same(home: Home, root: Path, tmp_path: Path) -> None:
@@ -278,8 +282,10 @@ def test_a_folder_with_both_goes_both_ways(home: Home, tmp_path: Path) -> None:
     assert result.code == 0, result.err
     assert [counts(one) for one in result.json["redif"]] == [(0, 0, 0, 0, 2)]
     assert [Path(one["path"]).name for one in result.json["sources"]] == [
-        "COPYRIGHT", "crawl.warc.gz", "other.warc.gz",
-    ]  # fmt: skip
+        "COPYRIGHT",
+        "crawl.warc.gz",
+        "other.warc.gz",
+    ]
     told = home("ingest", both, "--again")
     assert "0 appearances" in told.out
     assert "captures from 2 files, ready to publish" in told.out
@@ -428,9 +434,16 @@ def test_large_files_and_many_segments_give_the_same(
     monkeypatch.setattr(spool, "ALONE", 700)
     monkeypatch.setattr(redif, "_MEMORY", 200)
     result = other(
-        "ingest", "--json", "--jobs", "2", "--store", home.folder / "other", source,
-        "--tist", "2025-01-05",
-    )  # fmt: skip
+        "ingest",
+        "--json",
+        "--jobs",
+        "2",
+        "--store",
+        home.folder / "other",
+        source,
+        "--tist",
+        "2025-01-05",
+    )
     assert result.code == 0, result.err
     (account,) = result.json["redif"]
     assert counts(account) == counts(whole)
@@ -457,8 +470,17 @@ def test_a_bucket_gets_the_same_objects(
     monkeypatch.setenv("XDG_CACHE_HOME", str(home.folder / "cache"))
     source = tree(root, {**archive(), "aaa/wpaper/p.rdf": papers(5)})
     ingested(home, source, "--tist", "2025-01-05")
-    result = sheaf("ingest", "--config", home.config, "--store", bucket.uri, "--json",
-                   "--tist", "2025-01-05", source)  # fmt: skip
+    result = sheaf(
+        "ingest",
+        "--config",
+        home.config,
+        "--store",
+        bucket.uri,
+        "--json",
+        "--tist",
+        "2025-01-05",
+        source,
+    )
     assert result.code == 0, result.err
     own = list(store_of(home).keys("obi/"))
     assert list(bucket.keys("obi/")) == own

@@ -108,14 +108,19 @@ def test_a_template_whose_bytes_are_the_same_is_not_parsed_again(
     first, *others = (paper(number) for number in range(6))
     name, wrong = "aaa/wpaper/1.rdf", without("Title", paper(9))
     files = {**archive(), name: b"\n".join([first, *others, wrong])}
-    for number, (data, lines) in enumerate([
-        (b"\n".join([paper(0, "On Bowls"), *others, wrong]), [1, 79]),  # the one with a fault too
-        (b"# 1\n" + b"\n".join([first, *others]), [2]),
-        (b"\xef\xbb\xbf" + first, [1]),  # another encoding
-        (b"\n".join([first, *others[:2]]), [1, 14, 27]),
-        (b"\n".join([*others[:2], first, first]), []),
-        (b"\n".join([*others[:2], first]), [27]),  # it had shared its handle
-    ]):  # fmt: skip
+    for number, (data, lines) in enumerate(
+        [
+            (
+                b"\n".join([paper(0, "On Bowls"), *others, wrong]),
+                [1, 79],
+            ),  # the one with a fault too
+            (b"# 1\n" + b"\n".join([first, *others]), [2]),
+            (b"\xef\xbb\xbf" + first, [1]),  # another encoding
+            (b"\n".join([first, *others[:2]]), [1, 14, 27]),
+            (b"\n".join([*others[:2], first, first]), []),
+            (b"\n".join([*others[:2], first]), [27]),  # it had shared its handle
+        ]
+    ):
         ingested(home, aged(tree(tmp_path / "RePEc", files), OLD + number), "--accept-loss")
         files[name] = data
         aged(tree(tmp_path / "RePEc", files), OLD + number)
@@ -140,9 +145,12 @@ def test_another_source_may_have_changed_the_store_meanwhile(home: Home, tmp_pat
 def test_the_state_before_a_run_is_that_of_the_replay(home: Home, tmp_path: Path) -> None:
     files = {**archive(), "aaa/wpaper/1.rdf": paper(1), "aaa/wpaper/2.rdf": paper(2)}
     for change in (
-        {}, {"aaa/wpaper/1.rdf": paper(1, "X")}, {"aaa/wpaper/2.rdf": b"x"},
-        {"aaa/wpaper/2.rdf": paper(2)}, {"aaa/wpaper/2.rdf": b"", "bbb/x.rdf": paper(2)},
-    ):  # fmt: skip
+        {},
+        {"aaa/wpaper/1.rdf": paper(1, "X")},
+        {"aaa/wpaper/2.rdf": b"x"},
+        {"aaa/wpaper/2.rdf": paper(2)},
+        {"aaa/wpaper/2.rdf": b"", "bbb/x.rdf": paper(2)},
+    ):
         files |= change
         ingested(home, tree(tmp_path / "RePEc", files), "--accept-loss")
     store, found = store_of(home), []

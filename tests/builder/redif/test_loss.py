@@ -59,8 +59,9 @@ def test_back_with_another_text_is_one_event_with_a_version(home: Home, root: Pa
     assert counts(ingested(home, tree(root, other))) == (0, 1, 0, 0, 5)
     assert events(home) == [("RePEc:aaa:wpaper:3", "appearance", True)]
     assert {r.id for r in rows(home) if r.row == "version"} == {
-        "RePEc:aaa:wpaper:3", "RePEc-file:aaa/wpaper/q.rdf",
-    }  # fmt: skip
+        "RePEc:aaa:wpaper:3",
+        "RePEc-file:aaa/wpaper/q.rdf",
+    }
 
 
 def test_there_and_back_is_two_changes_stored_twice(home: Home, root: Path) -> None:
@@ -199,9 +200,14 @@ def test_more_than_ten_and_more_than_a_fifth_are_held(home: Home, root: Path) ->
     """An archive has two templates besides: its own and that of the series."""
     archives = {
         # code: papers before and after, and how many are lost
-        "aaa": (48, 38, 10), "bbb": (48, 37, 0), "ccc": (58, 46, 12), "ddd": (98, 78, 20),
-        "eee": (98, 77, 0), "fff": (8, 0, 8), "ggg": (9, 0, 9),
-    }  # fmt: skip
+        "aaa": (48, 38, 10),
+        "bbb": (48, 37, 0),
+        "ccc": (58, 46, 12),
+        "ddd": (98, 78, 20),
+        "eee": (98, 77, 0),
+        "fff": (8, 0, 8),
+        "ggg": (9, 0, 9),
+    }
     for moment in (0, 1):
         files: dict[str, bytes] = {}
         for code, many in archives.items():

@@ -54,9 +54,10 @@ class State:
 
 _PAPER = st.builds(
     lambda number, title, code: paper(number, title, archive=code),
-    st.integers(1, 3), st.sampled_from(["On Rugs", "On Bowls", "\xd0\xd1"]),
+    st.integers(1, 3),
+    st.sampled_from(["On Rugs", "On Bowls", "\xd0\xd1"]),
     st.sampled_from(["aaa", "bbb"]),
-)  # fmt: skip
+)
 _DATA = st.one_of(
     st.lists(_PAPER, min_size=1, max_size=3).map(b"\n".join),
     st.just(b"<html><body>gone</body></html>"),
@@ -66,9 +67,15 @@ _NAMES = st.sampled_from(
     [f"RePEc/{code}/wpaper/{name}.rdf" for code in ("aaa", "bbb") for name in "xy"]
     + ["RePEc/stray.rdf"]
 )
-_HEADS = st.sampled_from([
-    [], [0], [0, 1], [0, 1], [0, 1],
-])  # fmt: skip
+_HEADS = st.sampled_from(
+    [
+        [],
+        [0],
+        [0, 1],
+        [0, 1],
+        [0, 1],
+    ]
+)
 
 
 @st.composite
@@ -208,9 +215,12 @@ def test_a_pack_that_logs_of_several_formats_name_is_read_once(tmp_path: Path) -
 
 def test_what_an_older_state_had_is_in_the_history_and_the_store_is_sound(older: Repec) -> None:
     assert _events(older) == [
-        (1, "1", "appearance", False), (1, "2", "appearance", False),
-        (1, "3", "appearance", False), (3, "1", "change", False), (3, "3", "deletion", False),
-    ]  # fmt: skip
+        (1, "1", "appearance", False),
+        (1, "2", "appearance", False),
+        (1, "3", "appearance", False),
+        (3, "1", "change", False),
+        (3, "3", "deletion", False),
+    ]
     assert find_damage(older) == []
     runs = history(older.store)
     assert [(run.as_of or 0) > 0 for run in runs] == [False, True]

@@ -84,16 +84,34 @@ _PIECES = st.lists(
         st.binary(max_size=40),
         st.sampled_from(
             [
-                b"Template-Type:", b"\nTemplate-Type: ReDIF-Paper 1.0\n", b"\r", b"\n", b"\r\n",
-                b"\x1a", b"#", b"Title:", b"\nAuthor-Name: ", b"\nFile-URL: http://a.org/",
-                b"\nHandle: RePEc:", b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff", b"\x00", b"\xc3",
-                b"\nFile-Size: 9", b"\nCreation-Date: 2", b"\nAuthor-Email: a@",
-                b"<html>", b"&#xD800;", b"//", b"://",
+                b"Template-Type:",
+                b"\nTemplate-Type: ReDIF-Paper 1.0\n",
+                b"\r",
+                b"\n",
+                b"\r\n",
+                b"\x1a",
+                b"#",
+                b"Title:",
+                b"\nAuthor-Name: ",
+                b"\nFile-URL: http://a.org/",
+                b"\nHandle: RePEc:",
+                b"\xef\xbb\xbf",
+                b"\xff\xfe",
+                b"\xfe\xff",
+                b"\x00",
+                b"\xc3",
+                b"\nFile-Size: 9",
+                b"\nCreation-Date: 2",
+                b"\nAuthor-Email: a@",
+                b"<html>",
+                b"&#xD800;",
+                b"//",
+                b"://",
             ]
         ),
     ),
     max_size=30,
-).map(b"".join)  # fmt: skip
+).map(b"".join)
 
 
 @settings(max_examples=examples(300), deadline=None)

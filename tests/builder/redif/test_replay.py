@@ -65,8 +65,13 @@ def test_six_tarballs_replayed_at_their_dates_give_the_expected_incidences(
         assert account["duplicates"] == row["duplicate_occurrences"]
         assert account["no_handle"] == row["no_handle"]
     assert [run.tist for run in history(store_of(after_five))] == [
-        1705017600, 1736035200, 1736208000, 1739836800, 1776297600, 1782864000,
-    ]  # fmt: skip
+        1705017600,
+        1736035200,
+        1736208000,
+        1739836800,
+        1776297600,
+        1782864000,
+    ]
 
 
 @pytest.mark.thorough

@@ -36,8 +36,10 @@ class Step:
 
 _PAPER = st.builds(
     lambda number, title, code: paper(number, title, archive=code),
-    st.integers(1, 4), st.sampled_from(["On Rugs", "On Bowls"]), st.sampled_from(["aaa", "bbb"]),
-)  # fmt: skip
+    st.integers(1, 4),
+    st.sampled_from(["On Rugs", "On Bowls"]),
+    st.sampled_from(["aaa", "bbb"]),
+)
 _DATA = st.one_of(
     st.lists(_PAPER, min_size=1, max_size=4).map(b"\n".join),
     st.just(b"<html><body>gone</body></html>"),
@@ -149,19 +151,25 @@ _FEWER = {
 # A loss that is small against the templates that have not changed is none to hold.
 @example([Step({**archive(), **_MORE, **_MANY}), Step({**archive(), **_MORE, **_FEWER})])
 # One template of a file changes; then a known one comes back, with a fault before it.
-@example([
-    Step({**archive(), **_MORE}), Step({**archive(), "aaa/wpaper/y.rdf": _OTHER}),
-    Step({**archive(), "aaa/wpaper/y.rdf": _OTHER + b"\n" + paper(11)}),
-    Step(archive()), Step({**archive(), "aaa/wpaper/y.rdf": b"Odd: 1\n" + _OTHER}),
-    Step({**archive(), "aaa/wpaper/y.rdf": _OTHER + paper(11)}, before="other"),
-])  # fmt: skip
+@example(
+    [
+        Step({**archive(), **_MORE}),
+        Step({**archive(), "aaa/wpaper/y.rdf": _OTHER}),
+        Step({**archive(), "aaa/wpaper/y.rdf": _OTHER + b"\n" + paper(11)}),
+        Step(archive()),
+        Step({**archive(), "aaa/wpaper/y.rdf": b"Odd: 1\n" + _OTHER}),
+        Step({**archive(), "aaa/wpaper/y.rdf": _OTHER + paper(11)}, before="other"),
+    ]
+)
 # A template moves to another file, to one outside of archives, and to one that has it already.
-@example([
-    Step({**_BASE, "aaa/y.rdf": paper(1), "aaa/z.rdf": paper(3)}),
-    Step({**archive(), "aaa/y.rdf": paper(1), "stray.rdf": paper(3)}),
-    Step({**archive(), "aaa/y.rdf": paper(1), "stray.rdf": paper(3)}),
-    Step({**archive(), "aaa/v.rdf": paper(1) * 2, "stray.rdf": paper(3)}),
-])  # fmt: skip
+@example(
+    [
+        Step({**_BASE, "aaa/y.rdf": paper(1), "aaa/z.rdf": paper(3)}),
+        Step({**archive(), "aaa/y.rdf": paper(1), "stray.rdf": paper(3)}),
+        Step({**archive(), "aaa/y.rdf": paper(1), "stray.rdf": paper(3)}),
+        Step({**archive(), "aaa/v.rdf": paper(1) * 2, "stray.rdf": paper(3)}),
+    ]
+)
 def test_a_short_ingest_records_what_a_whole_one_does(steps: list[Step]) -> None:
     with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         patch.setattr(staging, "FEW", 1)
@@ -177,10 +185,16 @@ def test_the_last_ingest_of_the_store_limits_the_next_one(
     source, limited = tmp_path / "RePEc", []
     repec = Repec(tmp_path / "store")
     try:
-        for number, step in enumerate([
-            Step(_BASE), Step(_BASE), Step({**_BASE, **_MANY}), Step(_BASE, before="gather"),
-            Step(_BASE, before="other"), Step(_BASE),
-        ]):  # fmt: skip
+        for number, step in enumerate(
+            [
+                Step(_BASE),
+                Step(_BASE),
+                Step({**_BASE, **_MANY}),
+                Step(_BASE, before="gather"),
+                Step(_BASE, before="other"),
+                Step(_BASE),
+            ]
+        ):
             source.mkdir(exist_ok=True)
             _write(source, step, number)
             if step.before == "gather":

@@ -80,8 +80,9 @@ def test_values_are_raw_in_attributes_and_of_one_form_in_the_structure() -> None
     assert found.structure["creation-date"] == ["1998-03"]
     assert found.structure["file"][0]["format"] == ["application/pdf"]
     assert (found.handle, found.handle_written) == (
-        "RePEc:aaa:wpaper:98-01a", "RePEc:aaa:wpaper:98-01A",
-    )  # fmt: skip
+        "RePEc:aaa:wpaper:98-01a",
+        "RePEc:aaa:wpaper:98-01A",
+    )
 
 
 @pytest.mark.parametrize(
@@ -135,11 +136,21 @@ def test_a_url_label_alone_is_no_white_space_within() -> None:
 @pytest.mark.parametrize(
     ("written", "size"),
     [
-        ("12", 12288), ("12 kB", 12288), ("12 Kb.", 12288), ("1,234 bytes", 1234), ("1 byte", 1),
-        ("0.5", 512), ("2 MB", 2 << 20), ("7 B", 7), ("", None), ("some", None), ("1.2.3", None),
-        ("12 pages", None), ("9" * 400, None),
+        ("12", 12288),
+        ("12 kB", 12288),
+        ("12 Kb.", 12288),
+        ("1,234 bytes", 1234),
+        ("1 byte", 1),
+        ("0.5", 512),
+        ("2 MB", 2 << 20),
+        ("7 B", 7),
+        ("", None),
+        ("some", None),
+        ("1.2.3", None),
+        ("12 pages", None),
+        ("9" * 400, None),
     ],
-)  # fmt: skip
+)
 def test_a_size_is_in_kilobytes_unless_it_says_otherwise(written: str, size: int | None) -> None:
     assert notation.parse_size(written) == size
     found = one(with_line(f"File-Size: {written}", at=9)).structure["file"][0]

@@ -26,9 +26,13 @@ FILES = {
     "RePEc/aaa/ENV.RDF": b"four",
 }
 OTHERS = {
-    "RePEc/aaa/a.rdf~": b"", "RePEc/aaa/a.rdf.bad": b"", "RePEc/aaa/a.rdf-2005-03-01": b"",
-    "RePEc/aaa/rdf": b"", "RePEc/aaa/.hidden.rdf": b"", "RePEc/aaa/.git/a.rdf": b"",
-}  # fmt: skip
+    "RePEc/aaa/a.rdf~": b"",
+    "RePEc/aaa/a.rdf.bad": b"",
+    "RePEc/aaa/a.rdf-2005-03-01": b"",
+    "RePEc/aaa/rdf": b"",
+    "RePEc/aaa/.hidden.rdf": b"",
+    "RePEc/aaa/.git/a.rdf": b"",
+}
 
 
 def content(member: RedifFile) -> bytes:
@@ -56,14 +60,18 @@ def test_a_tree_gives_the_files_with_redifs_suffixes_in_the_order_of_paths(tmp_p
 @pytest.mark.parametrize(
     "pack",
     [
-        bytes, gzip.compress, bz2.compress, lzma.compress, zstandard.compress,
+        bytes,
+        gzip.compress,
+        bz2.compress,
+        lzma.compress,
+        zstandard.compress,
         lambda data: gzip.compress(data[:700]) + gzip.compress(data[700:]),
         lambda data: bz2.compress(data[:700]) + bz2.compress(data[700:]),
         lambda data: lzma.compress(data[:700]) + lzma.compress(data[700:]),
         lambda data: zstandard.compress(data[:700]) + zstandard.compress(data[700:]),
     ],
     ids=["plain", "gzip", "bzip2", "xz", "zstd", "2 gzip", "2 bzip2", "2 xz", "2 zstd"],
-)  # fmt: skip
+)
 def test_a_tarball_gives_the_same_whatever_it_is_packed_by(
     pack: Callable[[bytes], bytes], tmp_path: Path
 ) -> None:
@@ -166,10 +174,14 @@ def with_a_negative_size(data: bytes) -> bytes:
 @pytest.mark.parametrize(
     "defect",
     [
-        cut, without_its_end, with_a_broken_header, with_an_endless_name,
-        with_many_names_for_one, with_a_negative_size,
+        cut,
+        without_its_end,
+        with_a_broken_header,
+        with_an_endless_name,
+        with_many_names_for_one,
+        with_a_negative_size,
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
 def test_a_damaged_tarball_gives_what_is_before_the_damage_and_says_so(
     defect: Callable[[bytes], bytes], pack: Callable[[bytes], bytes], tmp_path: Path
@@ -264,8 +276,9 @@ def test_a_file_that_is_too_large_or_grows_is_left_out(tmp_path: Path) -> None:
     spool.close()
     (segment,) = spool.segments
     assert [(f.path, f.start, f.bytes) for f in segment.files()] == [
-        ("a.rdf", 0, 100), ("c.rdf", 100, 5),
-    ]  # fmt: skip
+        ("a.rdf", 0, 100),
+        ("c.rdf", 100, 5),
+    ]
     assert segment.path.stat().st_size == segment.bytes == 105
 
 

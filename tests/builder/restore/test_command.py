@@ -67,9 +67,10 @@ def test_as_of_a_date_redirects_are_followed_out_of_the_choice(source: str, tmp_
     site = tmp_path / "site"
     done = sheaf("restore", source, site, "--url", "www.a.cz/", "--as-of", "2009", "--json")
     assert done.code == 0, done.err
-    assert tree(site) == {**{p: b for p, b in WHOLE.items() if p[:2] != "c."}, **{
-        "www.a.cz/index.html": b"first"
-    }}  # fmt: skip
+    assert tree(site) == {
+        **{p: b for p, b in WHOLE.items() if p[:2] != "c."},
+        **{"www.a.cz/index.html": b"first"},
+    }
     assert done.json["redirects"] == 1
     assert (site / "www.a.cz/index.html").stat().st_mtime == 1199181600
     by_set = sheaf("restore", source, tmp_path / "set", "--set", "mime:image")
@@ -230,8 +231,13 @@ def test_an_archive_of_malice_stays_in_its_folder(
             assert len(there.pop(line["path"])) == line["size"]
     assert there == {}
     assert {line.get("renamed") for line in told.values()} == {
-        None, "escaped", "twin", "folder", "long-name", "long-path"
-    }  # fmt: skip
+        None,
+        "escaped",
+        "twin",
+        "folder",
+        "long-name",
+        "long-path",
+    }
     assert len({names.fold(line["path"]) for line in told.values()}) == len(told)
     assert (site / told["http://a.cz/twin"]["path"]).read_bytes() == b"lower"
     assert (site / told["http://a.cz/Twin"]["path"]).read_bytes() == b"upper"
@@ -271,8 +277,11 @@ def test_a_process_that_is_ended_goes_on(many: Shelf, tmp_path: Path, by: signal
     ended = [sys.executable, "-m", "tests.builder.restore.ended", str(int(by)), "20"]
     process = subprocess.run(
         [*ended, "restore", str(many.store), str(site), "--jobs", "2"],
-        capture_output=True, text=True, check=False, cwd=Path(__file__).parents[3],
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parents[3],
+    )
     assert process.returncode == {2: 130, 15: 143}.get(by, -by), process.stderr
     if by != signal.SIGKILL:
         assert "run the command again to finish its work" in process.stderr

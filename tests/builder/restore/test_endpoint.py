@@ -203,9 +203,17 @@ def test_what_a_redirect_or_a_refusal_says_is_not_read_to_its_end() -> None:
 
 @pytest.mark.parametrize(
     "location",
-    ["http://127.0.0.1:99999/", "http://127.0.0.1:x/", "http://127.0.0.1:0/", "http://ž.cz/",
-     "http://[::1/", "http://a b/", "ftp://a.cz/", "http://u@a.cz/"],
-)  # fmt: skip
+    [
+        "http://127.0.0.1:99999/",
+        "http://127.0.0.1:x/",
+        "http://127.0.0.1:0/",
+        "http://ž.cz/",
+        "http://[::1/",
+        "http://a b/",
+        "ftp://a.cz/",
+        "http://u@a.cz/",
+    ],
+)
 def test_a_redirect_to_no_address_is_told(location: str) -> None:
     moved = say(302, b"", Location=location.encode().decode("latin-1"))
     answers = served(moved, moved, moved)
@@ -249,8 +257,10 @@ def test_lists_go_on_by_their_keys() -> None:
         assert listed(source) == ["oai:b.cz:1", "oai:b.cz:2"]
         query = parse_qs(urlsplit(asked[2].path).query)
         assert (query["resumeKey"], query["matchType"], query["url"]) == (
-            ["k1"], ["host"], ["http://a.cz"]
-        )  # fmt: skip
+            ["k1"],
+            ["host"],
+            ["http://a.cz"],
+        )
 
 
 def test_a_list_that_is_cut_off_is_asked_for_again() -> None:
@@ -320,12 +330,15 @@ def test_sets_are_listed_by_oai_pmh() -> None:
         (say(200, b"<html/>"), "is not OAI-PMH"),
         (say(404, b"Not here."), "HTTP status 404: Not here"),
         (
-            say(200, b'<OAI-PMH xmlns="http://www.openarchives.org/OAI/2.0/">'
-                b'<error code="badArgument">no such set</error></OAI-PMH>'),
+            say(
+                200,
+                b'<OAI-PMH xmlns="http://www.openarchives.org/OAI/2.0/">'
+                b'<error code="badArgument">no such set</error></OAI-PMH>',
+            ),
             "badArgument: no such set",
         ),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_list_is_told_in_one_line(answer: Answer, said: str) -> None:
     with served(answer) as (source, _), pytest.raises(RebuildError, match=said) as error:
         listed(source, "a")
@@ -362,9 +375,18 @@ def test_the_address_of_an_endpoint(url: str, base: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["http://", "http://a.cz/oai?x", "http://u:p@a.cz/", "http://a.cz/#", "http://[::1", "http://a:99999/",
-            "http://ž.cz/oai", "http://a b/"],
-)  # fmt: skip
+    "url",
+    [
+        "http://",
+        "http://a.cz/oai?x",
+        "http://u:p@a.cz/",
+        "http://a.cz/#",
+        "http://[::1",
+        "http://a:99999/",
+        "http://ž.cz/oai",
+        "http://a b/",
+    ],
+)
 def test_what_is_no_address_of_an_endpoint_is_refused(url: str) -> None:
     with pytest.raises(RebuildError, match="expected the URL of an endpoint"):
         endpoint.base(url)

@@ -13,10 +13,36 @@ from tests.extent import examples
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=40)
 ODD = st.sampled_from(
-    ["..", ".", "%2e%2e", "", "con", "NUL.txt", "a.", "a ", "%00", "%0a", "%2F", "..%2f..", "~",
-     "e%CC%81", "%C4%8D", "%E8", "a" * 300, "č" * 200, "manifest.jsonl", ".sheaf-restore", "@",
-     "x~0123456789abcdef0123.html", "%EF%BC%8E%EF%BC%8E", "%ED%A0%80", "%E2%80%AE", "a\\b", "C:"]
-)  # fmt: skip
+    [
+        "..",
+        ".",
+        "%2e%2e",
+        "",
+        "con",
+        "NUL.txt",
+        "a.",
+        "a ",
+        "%00",
+        "%0a",
+        "%2F",
+        "..%2f..",
+        "~",
+        "e%CC%81",
+        "%C4%8D",
+        "%E8",
+        "a" * 300,
+        "č" * 200,
+        "manifest.jsonl",
+        ".sheaf-restore",
+        "@",
+        "x~0123456789abcdef0123.html",
+        "%EF%BC%8E%EF%BC%8E",
+        "%ED%A0%80",
+        "%E2%80%AE",
+        "a\\b",
+        "C:",
+    ]
+)
 PART = st.one_of(TEXT, ODD)
 URLS = st.one_of(
     TEXT,

@@ -73,13 +73,13 @@ def html(text: str | bytes, content_type: str = "text/html; charset=utf-8") -> s
             '<META CONTENT="5;URL=../x.html" HTTP-EQUIV=Refresh>',
         ),
         (
-            '<meta http-equiv=refresh content=" 0 ; url = \'/x.html\' ">',
+            "<meta http-equiv=refresh content=\" 0 ; url = '/x.html' \">",
             '<meta http-equiv=refresh content=" 0 ; url = ../x.html">',
         ),
         ("<meta http-equiv=refresh content=30>", "<meta http-equiv=refresh content=30>"),
         ('<meta name=description content="/x.html">', '<meta name=description content="/x.html">'),
         (
-            '<p style="background: url(\'/x.html\')">',
+            "<p style=\"background: url('/x.html')\">",
             '<p style="background: url(&quot;../x.html&quot;)">',
         ),
         (
@@ -96,8 +96,8 @@ def html(text: str | bytes, content_type: str = "text/html; charset=utf-8") -> s
             '<link rel=stylesheet href="../s.css" data-integrity="sha256-x" data-crossorigin>',
         ),
         (
-            '<meta http-equiv=Content-Security-Policy content="default-src \'self\'">',
-            '<meta data-http-equiv=Content-Security-Policy content="default-src \'self\'">',
+            "<meta http-equiv=Content-Security-Policy content=\"default-src 'self'\">",
+            "<meta data-http-equiv=Content-Security-Policy content=\"default-src 'self'\">",
         ),
         ('<form action="/x.html">', '<form action="../x.html">'),
         ('<object data="/x.html"></object>', '<object data="../x.html"></object>'),
@@ -107,7 +107,7 @@ def html(text: str | bytes, content_type: str = "text/html; charset=utf-8") -> s
         ('x < y <a href="/x.html', 'x < y <a href="/x.html'),
         ("<a =href=/x.html>", "<a =href=/x.html>"),
     ],
-)  # fmt: skip
+)
 def test_references_of_a_page(before: str, after: str) -> None:
     assert html(before) == after
 
@@ -165,11 +165,35 @@ def test_bytes_without_references_stay_as_they_are(data: bytes, content_type: st
 
 
 @settings(max_examples=examples(80))
-@given(st.lists(st.sampled_from(
-    ["<a ", "href=", "'", '"', "/x.html", ">", "<style>", "url(", ")", "\\", "<!--", "-->",
-     "srcset=", "</style>", "&#1;", "\x00", "@import ", "/*", "*/",
-     "<meta http-equiv=refresh content="]),
-    max_size=30).map("".join))  # fmt: skip
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "<a ",
+                "href=",
+                "'",
+                '"',
+                "/x.html",
+                ">",
+                "<style>",
+                "url(",
+                ")",
+                "\\",
+                "<!--",
+                "-->",
+                "srcset=",
+                "</style>",
+                "&#1;",
+                "\x00",
+                "@import ",
+                "/*",
+                "*/",
+                "<meta http-equiv=refresh content=",
+            ]
+        ),
+        max_size=30,
+    ).map("".join)
+)
 def test_no_page_breaks_it_and_once_is_enough(text: str) -> None:
     once = html(text)
     if "/x.html" not in text:

@@ -128,7 +128,7 @@ PARTS = st.lists(
         ["x", "X", "", "index.html", "Index.HTML", "..", "a" * 300, "%C3%A9", "e%CC%81"]
     ),
     max_size=4,
-).map("/".join)  # fmt: skip
+).map("/".join)
 CAPTURES = st.builds(
     lambda scheme, host, path, query, stamp: held(f"{scheme}://{host}/{path}{query}", stamp),
     st.sampled_from(["http", "https"]),

@@ -27,10 +27,17 @@ SCREENS = {
     "http://blog.example.org/": "blog.example.org/index.html",
 }
 QUIET = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--no-proxy-server",
-    "--hide-scrollbars", "--disable-background-networking", "--disable-component-update",
-    "--disable-sync", "--window-size=800,1000",
-)  # fmt: skip
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--no-proxy-server",
+    "--hide-scrollbars",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--window-size=800,1000",
+)
 VISITS = 2
 
 
@@ -61,8 +68,10 @@ def served(home: Home) -> Iterator[str]:
     command = [sys.executable, "-m", "builder", "serve", "--content", "--port", "0", "--json"]
     with subprocess.Popen(
         [*command, "--config", home.config],
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-    ) as process:  # fmt: skip
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
         assert process.stdout is not None
         try:
             told = ""
@@ -109,9 +118,10 @@ def test_every_file_is_what_the_site_served(archive: Home, restored: Path) -> No
     found = entries(restored)
     captured = archive("query", "--json", "SELECT DISTINCT url, fetch_status FROM captures")
     urls = {
-        row["url"] for row in map(json.loads, captured.out.splitlines())
+        row["url"]
+        for row in map(json.loads, captured.out.splitlines())
         if row["fetch_status"] == 200
-    }  # fmt: skip
+    }
     assert found.keys() == urls
     with serve() as address:
         for url, entry in found.items():
@@ -145,16 +155,25 @@ def tree(folder: Path) -> dict[str, tuple[bytes, float]]:
 
 
 def test_the_first_visit_is_restored_as_of_its_time(archive: Home, tmp_path: Path) -> None:
-    dates = archive("query", "--json", "SELECT max(fetch_date) AS d FROM captures WHERE "
-                    "warc_record_type = 'response' AND url LIKE '%aktuality%'")  # fmt: skip
+    dates = archive(
+        "query",
+        "--json",
+        "SELECT max(fetch_date) AS d FROM captures WHERE "
+        "warc_record_type = 'response' AND url LIKE '%aktuality%'",
+    )
     last = json.loads(dates.out)["d"]
     before = datetime.fromisoformat(last) - timedelta(seconds=1)
     url = "http://www.example.org/aktuality.html"
     folder = tmp_path / "site"
     given = archive(
-        "restore", archive.folder / "store", folder, "--url", url,
-        "--as-of", before.strftime("%Y-%m-%dT%H:%M:%SZ"),
-    )  # fmt: skip
+        "restore",
+        archive.folder / "store",
+        folder,
+        "--url",
+        url,
+        "--as-of",
+        before.strftime("%Y-%m-%dT%H:%M:%SZ"),
+    )
     assert given.code == 0, given.err
     with serve() as address:
         assert (folder / entries(folder)[url]["path"]).read_bytes() == asked(address, url)[1]
@@ -166,11 +185,19 @@ def screen(url: str, folder: Path, *options: str) -> bytes:
     folder.mkdir()
     picture = folder / "screen.png"
     subprocess.run(
-        [CHROMIUM, *QUIET, f"--user-data-dir={folder / 'profile'}", f"--screenshot={picture}",
-         *options, url],
-        check=True, capture_output=True, timeout=300,
+        [
+            CHROMIUM,
+            *QUIET,
+            f"--user-data-dir={folder / 'profile'}",
+            f"--screenshot={picture}",
+            *options,
+            url,
+        ],
+        check=True,
+        capture_output=True,
+        timeout=300,
         env={**os.environ, "HOME": str(folder)},
-    )  # fmt: skip
+    )
     return picture.read_bytes()
 
 

@@ -88,7 +88,7 @@ def test_what_is_known_of_a_capture(source: CaptureSource) -> None:
         (choice("www.a.cz", until="20091231235959"), 7),
         (choice(set_="domain:cz:a:www", until="20080101000000"), 0),
     ],
-)  # fmt: skip
+)
 def test_choices(source: CaptureSource, asked: CaptureFilter, urls: int) -> None:
     assert len({one.identifier for one in source.captures(asked)}) == urls
 

@@ -44,9 +44,13 @@ class Served:
         kept = Application(world.repository(), values, world.clock, self.recorder)
         self.cache = PageCache(folder, 1 << 24)
         self.pages = KeptPages(
-            kept.answer, kept, self.cache, world.clock, self.recorder,
+            kept.answer,
+            kept,
+            self.cache,
+            world.clock,
+            self.recorder,
             own_host=not values["repository.base_url"],
-        )  # fmt: skip
+        )
         self.application = kept
         self.folder = folder
 

@@ -9,9 +9,23 @@ from builder.serve.kept_pages import parse_quickly
 
 _TOKENS = st.text("abcXYZ-_.0189!~:;, \t\r\n\x00é", max_size=12)
 _NAMES = st.sampled_from(
-    ["Host", "host", "Accept-Encoding", "Connection", "User-Agent", "Content-Length", "Expect",
-     "Transfer-Encoding", "If-None-Match", "Range", "X-Forwarded-Host", "Accept ", "", "a b"]
-)  # fmt: skip
+    [
+        "Host",
+        "host",
+        "Accept-Encoding",
+        "Connection",
+        "User-Agent",
+        "Content-Length",
+        "Expect",
+        "Transfer-Encoding",
+        "If-None-Match",
+        "Range",
+        "X-Forwarded-Host",
+        "Accept ",
+        "",
+        "a b",
+    ]
+)
 
 
 @given(

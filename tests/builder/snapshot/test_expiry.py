@@ -151,8 +151,13 @@ def test_only_what_no_kept_snapshot_names_is_removed(world: World, published: Pu
     published(world, 4)
     before = set(world.store.keys(""))
     catalogue = Catalogue(world.store)
-    needed = {f.key for t in (3, 4) for m in [catalogue.manifest(t)] for table in m.tables
-              for f in catalogue.files(m, table)}  # fmt: skip
+    needed = {
+        f.key
+        for t in (3, 4)
+        for m in [catalogue.manifest(t)]
+        for table in m.tables
+        for f in catalogue.files(m, table)
+    }
     done = world.expire(keep=2)
     gone = before - set(world.store.keys(""))
     assert len(gone) == done.objects + 4  # with each snapshot go its views.sql and its mark

@@ -61,8 +61,11 @@ def put_back(world: World, *, settled: bool = True) -> bytes:
     right = path.read_bytes()
     whole = pointer(world)
     first = Catalogue(world.store).manifest(1)
-    path.write_bytes(replace(whole, entries=(replace(whole.entries[-1], snapshot=1,
-        effective=first.effective),)).to_json())  # fmt: skip
+    path.write_bytes(
+        replace(
+            whole, entries=(replace(whole.entries[-1], snapshot=1, effective=first.effective),)
+        ).to_json()
+    )
     if not settled:
         for number in (1, 2):
             (world.root / layout.settled_key(number)).unlink()

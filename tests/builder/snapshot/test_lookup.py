@@ -77,8 +77,12 @@ def test_few_rows_are_read_by_row_group(world: World) -> None:
         paths = fetch_groups(connection, draft, "records", (keys, {}))
         sql = f"SELECT position FROM {engine.table('$files')} WHERE position IN ({keys}) ORDER BY 1"
         assert connection.execute(sql, {"files": paths}).fetchall() == [
-            (1,), (8,), (75,), (76,), (90,)
-        ]  # fmt: skip
+            (1,),
+            (8,),
+            (75,),
+            (76,),
+            (90,),
+        ]
     spans = {file.key: tuple(group.span for group in groups) for file, groups in found}
     assert dict(store.reads) == spans
 

@@ -100,8 +100,11 @@ def fill(world: Repec) -> None:
     world.take(a=paper(1), b=paper(2))
     world.publish()
     world.clock.sleep(100)
-    world.ingest([made(5, "http://a.cz/1", "D1"), made(1, "http://a.cz/1", "D1", title="New")],
-                 ("collection:x:y",), digest="e")  # fmt: skip
+    world.ingest(
+        [made(5, "http://a.cz/1", "D1"), made(1, "http://a.cz/1", "D1", title="New")],
+        ("collection:x:y",),
+        digest="e",
+    )
     ingest_filesets(world, outcome(item("a.csv")))
     gather(world, "two", "2026-11-23T10:00:00Z")
     world.take(a=paper(1, "On Mats"))
@@ -169,9 +172,11 @@ def sql_of(path: Path) -> str:
     texts += imported(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
-            texts.append("".join(
-                str(p.value) if isinstance(p, ast.Constant) else "{...}" for p in node.values
-            ))  # fmt: skip
+            texts.append(
+                "".join(
+                    str(p.value) if isinstance(p, ast.Constant) else "{...}" for p in node.values
+                )
+            )
         elif isinstance(node, ast.Constant) and not {id(node)} & (docs | parts):
             texts.append(str(node.value))
     return "\n".join(texts)

@@ -166,5 +166,7 @@ def test_headers_that_were_made_to_lie_take_bounded_time():
     found = events(data)
     assert len(found) <= 3 * 2_000
     assert {f.code for f in found if hasattr(f, "code")} <= {
-        "wacz-damaged", "empty-file", "not-an-archive"
-    }  # fmt: skip
+        "wacz-damaged",
+        "empty-file",
+        "not-an-archive",
+    }

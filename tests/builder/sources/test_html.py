@@ -118,8 +118,22 @@ def test_in_xhtml_a_title_can_close_itself(kind: bytes, title: str | None) -> No
     assert (capture.title, capture.content_languages) == (title, "cs")
 
 
-HOSTILE = [b"<div>", b"<svg>", b"<title", b"<svg><title>", b"</", b"<!--", b"<script><!--",
-           b"<b a='", b"<template>", b"<font x", b"<style>", b"&", b"</x>", b"<p>"]  # fmt: skip
+HOSTILE = [
+    b"<div>",
+    b"<svg>",
+    b"<title",
+    b"<svg><title>",
+    b"</",
+    b"<!--",
+    b"<script><!--",
+    b"<b a='",
+    b"<template>",
+    b"<font x",
+    b"<style>",
+    b"&",
+    b"</x>",
+    b"<p>",
+]
 
 
 @pytest.mark.parametrize("second", [b"", b"</x>", b"<title>"])

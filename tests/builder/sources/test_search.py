@@ -46,13 +46,14 @@ _CODES = {"gz": "gzip-garbage", "zst": "zstd-garbage"}
 def _moved(found: list[Event], by: int) -> list[tuple[str, str, int | None, int | None]]:
     return [
         (
-            capture.identity, capture.url,
+            capture.identity,
+            capture.url,
             None if capture.warc_record_offset is None else capture.warc_record_offset + by,
             capture.warc_record_length,
         )
         for capture in found
         if isinstance(capture, Capture)
-    ]  # fmt: skip
+    ]
 
 
 def _faults(found: list[Event]) -> list[Fault]:
@@ -152,15 +153,34 @@ def test_a_search_takes_little_memory() -> None:
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        *((name, True) for name in (
-            "a.warc", "A.ARC.GZ", "a.warc.zst", "a.warc.lz4", "a.wacz", "a.cdxj", "a.cdx.gz",
-            "a.warc.gz.open", "a.warc.wet.gz",
-        )),
-        *((name, False) for name in (
-            "README.txt", "a.warc.gz.md5", "a.warc.gz.sha1", "MANIFEST", "warc", "a.warc.txt",
-            "cluster.idx", "search",
-        )),
+        *(
+            (name, True)
+            for name in (
+                "a.warc",
+                "A.ARC.GZ",
+                "a.warc.zst",
+                "a.warc.lz4",
+                "a.wacz",
+                "a.cdxj",
+                "a.cdx.gz",
+                "a.warc.gz.open",
+                "a.warc.wet.gz",
+            )
+        ),
+        *(
+            (name, False)
+            for name in (
+                "README.txt",
+                "a.warc.gz.md5",
+                "a.warc.gz.sha1",
+                "MANIFEST",
+                "warc",
+                "a.warc.txt",
+                "cluster.idx",
+                "search",
+            )
+        ),
     ],
-)  # fmt: skip
+)
 def test_names_of_archives(name: str, expected: bool) -> None:
     assert names_archive(name) is expected

@@ -56,9 +56,14 @@ def test_whatever_a_block_holds(noise: bytes, xml: bool) -> None:
 
 def record(kind: bytes, block: bytes, more: bytes = b"") -> bytes:
     return (
-        b"WARC/1.0\r\nWARC-Type: " + kind + b"\r\nWARC-Date: 2007-11-05T00:00:00Z\r\n" + more
-        + b"Content-Length: %d\r\n\r\n" % len(block) + block + b"\r\n\r\n"
-    )  # fmt: skip
+        b"WARC/1.0\r\nWARC-Type: "
+        + kind
+        + b"\r\nWARC-Date: 2007-11-05T00:00:00Z\r\n"
+        + more
+        + b"Content-Length: %d\r\n\r\n" % len(block)
+        + block
+        + b"\r\n\r\n"
+    )
 
 
 def test_a_file_tells_of_its_crawl_and_loses_no_record() -> None:

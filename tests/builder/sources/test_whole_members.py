@@ -36,13 +36,35 @@ from tests.extent import examples
 pytestmark = pytest.mark.shared(2)
 
 _LINES = [
-    b"WARC-Type: response", b"warc-type: request", b"WARC-Type: metadata", b"WARC-Type:revisit",
-    b"WARC-Type : request", b"WARC-Type:  metadata ", b"Content-Length: 0", b"content-length: 3",
-    b"Content-Length: 00", b"Content-Length: -1", b"Content-Length: 0 ", b"WARC-Date: 2008", b": x",
-    b"WARC-Target-URI: <http://a.cz/>", b"WARC-Target-URI:", b"X-Own: a: b", b"X-Own", b"X Own: a",
-    b" folded", b"\tfolded", b"", b"a\rb: c", b"X:y: z", b"WARC-Segment-Number: 1", b"\xe8: \xe8",
-    b"WARC-Truncated: length\x0b", b"WARC-Truncated: \x0ctime", b"WARC-Type-Of: request",
-]  # fmt: skip
+    b"WARC-Type: response",
+    b"warc-type: request",
+    b"WARC-Type: metadata",
+    b"WARC-Type:revisit",
+    b"WARC-Type : request",
+    b"WARC-Type:  metadata ",
+    b"Content-Length: 0",
+    b"content-length: 3",
+    b"Content-Length: 00",
+    b"Content-Length: -1",
+    b"Content-Length: 0 ",
+    b"WARC-Date: 2008",
+    b": x",
+    b"WARC-Target-URI: <http://a.cz/>",
+    b"WARC-Target-URI:",
+    b"X-Own: a: b",
+    b"X-Own",
+    b"X Own: a",
+    b" folded",
+    b"\tfolded",
+    b"",
+    b"a\rb: c",
+    b"X:y: z",
+    b"WARC-Segment-Number: 1",
+    b"\xe8: \xe8",
+    b"WARC-Truncated: length\x0b",
+    b"WARC-Truncated: \x0ctime",
+    b"WARC-Type-Of: request",
+]
 _HEADS = st.lists(
     st.tuples(st.sampled_from(_LINES), st.sampled_from([b"\r\n"] * 9 + [b"\n"])), max_size=8
 ).map(lambda lines: b"WARC/1.0\r\n" + b"".join(line + end for line, end in lines) + b"\r\n")

@@ -526,10 +526,22 @@ def test_a_leaf_that_says_what_the_file_does_not(
         lambda d: d["tables"]["dead"][-1].update(span=None),
     ],
     ids=[
-        "number", "effective", "skipped", "sequence", "positions", "datestamp", "too-many", "table",
-        "runs", "key", "namespace", "run-late", "run-short", "no-run",
+        "number",
+        "effective",
+        "skipped",
+        "sequence",
+        "positions",
+        "datestamp",
+        "too-many",
+        "table",
+        "runs",
+        "key",
+        "namespace",
+        "run-late",
+        "run-short",
+        "no-run",
     ],
-)  # fmt: skip
+)
 def test_an_edited_manifest(varied: World, change: Callable[[Any], None]) -> None:
     key = keys_of(newest(varied))
     edit(varied, key, change)
@@ -926,8 +938,10 @@ def test_a_missing_copy(sound: World) -> None:
             findings = found(sound)
             assert {code for code, _ in findings} == {"copy-missing"}
             assert {key for _, key in findings} <= {
-                new, *(f.key for f in files(sound, "copies")), keys_of(manifest),
-            }  # fmt: skip
+                new,
+                *(f.key for f in files(sound, "copies")),
+                keys_of(manifest),
+            }
             return
     raise AssertionError("no copy is of a listed record")
 
@@ -1040,8 +1054,9 @@ def test_a_missing_row_of_the_dead(sound: World) -> None:
             findings = found(sound)
             assert "dead-missing" in {code for code, _ in findings}
             assert {key for code, key in findings if code == "dead-missing"} <= {
-                new, *(f.key for f in files(sound, "dead")),
-            }  # fmt: skip
+                new,
+                *(f.key for f in files(sound, "dead")),
+            }
             return
     raise AssertionError("nothing is superseded")
 

@@ -46,7 +46,9 @@ PAGES = [
     taken("http://example.org/", "2010-01-01T00:00:00Z", content_mime_type="text/html"),
     taken("https://www.example.org/", "2012-01-01T00:00:00Z", content_mime_type="text/html"),
     taken(
-        "http://example.org/a b", "2011-01-01T00:00:00Z", fetch_status=302,
+        "http://example.org/a b",
+        "2011-01-01T00:00:00Z",
+        fetch_status=302,
         fetch_redirect="/else where",
     ),
     taken("http://example.org/dir/", "2010-06-01T00:00:00Z"),
@@ -59,24 +61,29 @@ PAGES = [
     taken("http://example.org.evil.com/", "2010-01-01T00:00:00Z"),
     taken("http://192.0.2.1/", "2010-01-01T00:00:00Z"),
     taken("urn:view:x", None, warc_record_type="resource", fetch_status=None),
-]  # fmt: skip
+]
 PAGES += [
     taken(
-        "http://many.org/", f"2015-{month:02}-01T00:00:00Z",
-        content_digest="AB"[month // 7], fetch_status=(200, 404)[month % 2],
+        "http://many.org/",
+        f"2015-{month:02}-01T00:00:00Z",
+        content_digest="AB"[month // 7],
+        fetch_status=(200, 404)[month % 2],
         warc_record_type="revisit" if month == 12 else "response",
     )
     for month in range(1, 13)
-]  # fmt: skip
+]
 
 
 PAGES += [
     taken(
-        "http://form.org/q?x=1", f"2010-01-0{day}T00:00:00Z", fetch_method=method, fetch_body=body,
+        "http://form.org/q?x=1",
+        f"2010-01-0{day}T00:00:00Z",
+        fetch_method=method,
+        fetch_body=body,
         url_surtkey=surt.of_request(b"http://form.org/q?x=1", method, body),
     )
     for day, method, body in ((1, None, None), (2, "POST", "a=1&B=c d"), (3, "HEAD", None))
-]  # fmt: skip
+]
 
 
 @dataclass
@@ -149,11 +156,18 @@ REST = ["http://example.org/a%20b", "http://example.org/dir/", "http://example.o
         (
             "*.example.org",
             "",
-            [*HOME, REST[0], DIR[0], REST[2], *DIR[1:], "http://sub.example.org/",
-             "http://example.org:8080/"],
+            [
+                *HOME,
+                REST[0],
+                DIR[0],
+                REST[2],
+                *DIR[1:],
+                "http://sub.example.org/",
+                "http://example.org:8080/",
+            ],
         ),
     ],
-)  # fmt: skip
+)
 def test_what_a_url_and_a_kind_of_match_mean(
     index: Index, url: str, match: str, expected: Sequence[str]
 ) -> None:
@@ -217,8 +231,9 @@ def test_the_last_and_the_first_and_the_nearest(index: Index) -> None:
     assert near == [stamps[5], stamps[6], stamps[4], stamps[3]]
     assert index.stamps(url="many.org", closest="2030", sort="closest", limit=1) == stamps[-1:]
     assert index.stamps(url="many.org", closest="1990", filter="=status:404", limit=2) == [
-        stamps[0], stamps[2]
-    ]  # fmt: skip
+        stamps[0],
+        stamps[2],
+    ]
 
 
 def test_lines_of_cdxj(index: Index) -> None:
@@ -228,10 +243,15 @@ def test_lines_of_cdxj(index: Index) -> None:
     found = json.loads(text)
     assert found.pop("identifier").startswith(f"oai:{NAMESPACE}:")
     assert found == {
-        "url": "http://example.org/a b", "mime": "unk", "status": "302", "digest": "A",
-        "redirect": "/else where", "length": "100", "filename": "a.warc.gz",
+        "url": "http://example.org/a b",
+        "mime": "unk",
+        "status": "302",
+        "digest": "A",
+        "redirect": "/else where",
+        "length": "100",
+        "filename": "a.warc.gz",
         "offset": found["offset"],
-    }  # fmt: skip
+    }
 
 
 def test_lines_of_cdx_have_eleven_fields_and_no_blank_in_one(index: Index) -> None:
@@ -270,23 +290,62 @@ def test_no_line_can_be_broken(index: Index) -> None:
 
 
 BAD = [
-    "", "url=", "url=a.cz&url=b.cz", "url=a.cz&page=1", "url=a.cz&limit=0", "url=a.cz&limit=x",
-    "url=a.cz&limit=-0", "url=a.cz&limit=99999999999", "url=a.cz&from=2007-01", "url=a.cz&to=x",
-    "url=a.cz&from=123456789012345", "url=a.cz&fl=", "url=a.cz&fl=url,url", "url=a.cz&fl=nothing",
-    "url=a.cz&output=xml", "url=a.cz&sort=up", "url=a.cz&sort=closest", "url=a.cz&matchType=range",
-    "url=a.cz&closest=2007&matchType=prefix", "url=a.cz&closest=20071301", "url=a.cz&closest=-",
-    "url=a.cz&closest=2007&sort=reverse", "url=a.cz&filter=x:y", "url=a.cz&filter=status",
-    "url=many.org&filter=~url:(", "url=many.org&filter=original:a{9999}", "url=a.cz&collapse=x",
-    "url=a.cz&collapse=url:0", "url=a.cz&collapse=url:x", "url=a.cz&limit=-1&collapse=url",
-    "url=a.cz&limit=-1&sort=reverse", "url=a.cz&showResumeKey=2", "url=a.cz&resumeKey=",
-    "url=a.cz&resumeKey=AAAA", "url=a.cz&output=cdx&fl=url", "url=urn:x&matchType=host",
-    "url=urn:x&matchType=domain", "url=" + "a" * 9000, "url=a.cz&filter=~url:" + "a" * 600,
-    "url=a.cz&offset=5", "url=a.cz&showDupeCount=true", "url=a.cz&showPagedIndex=x",
-    "url=a.cz&fl=url&fields=url", "url=a.cz&page=-1", "url=a.cz&pageSize=0", "url=a.cz&page=x",
-    "url=a.cz&page=0&limit=-1", "url=a.cz&page=0&sort=reverse", "url=a.cz&page=0&resumeKey=AAAA",
-    "url=a.cz" + "&collapse=url" * 5, "url=a.cz&output=array", "url=a.cz&closest=2007&reverse=true",
-    "url=a.cz&limit=%D9%A1", "url=%20", "url=a.cz&output=%0A%0D%00",
-]  # fmt: skip
+    "",
+    "url=",
+    "url=a.cz&url=b.cz",
+    "url=a.cz&page=1",
+    "url=a.cz&limit=0",
+    "url=a.cz&limit=x",
+    "url=a.cz&limit=-0",
+    "url=a.cz&limit=99999999999",
+    "url=a.cz&from=2007-01",
+    "url=a.cz&to=x",
+    "url=a.cz&from=123456789012345",
+    "url=a.cz&fl=",
+    "url=a.cz&fl=url,url",
+    "url=a.cz&fl=nothing",
+    "url=a.cz&output=xml",
+    "url=a.cz&sort=up",
+    "url=a.cz&sort=closest",
+    "url=a.cz&matchType=range",
+    "url=a.cz&closest=2007&matchType=prefix",
+    "url=a.cz&closest=20071301",
+    "url=a.cz&closest=-",
+    "url=a.cz&closest=2007&sort=reverse",
+    "url=a.cz&filter=x:y",
+    "url=a.cz&filter=status",
+    "url=many.org&filter=~url:(",
+    "url=many.org&filter=original:a{9999}",
+    "url=a.cz&collapse=x",
+    "url=a.cz&collapse=url:0",
+    "url=a.cz&collapse=url:x",
+    "url=a.cz&limit=-1&collapse=url",
+    "url=a.cz&limit=-1&sort=reverse",
+    "url=a.cz&showResumeKey=2",
+    "url=a.cz&resumeKey=",
+    "url=a.cz&resumeKey=AAAA",
+    "url=a.cz&output=cdx&fl=url",
+    "url=urn:x&matchType=host",
+    "url=urn:x&matchType=domain",
+    "url=" + "a" * 9000,
+    "url=a.cz&filter=~url:" + "a" * 600,
+    "url=a.cz&offset=5",
+    "url=a.cz&showDupeCount=true",
+    "url=a.cz&showPagedIndex=x",
+    "url=a.cz&fl=url&fields=url",
+    "url=a.cz&page=-1",
+    "url=a.cz&pageSize=0",
+    "url=a.cz&page=x",
+    "url=a.cz&page=0&limit=-1",
+    "url=a.cz&page=0&sort=reverse",
+    "url=a.cz&page=0&resumeKey=AAAA",
+    "url=a.cz" + "&collapse=url" * 5,
+    "url=a.cz&output=array",
+    "url=a.cz&closest=2007&reverse=true",
+    "url=a.cz&limit=%D9%A1",
+    "url=%20",
+    "url=a.cz&output=%0A%0D%00",
+]
 
 
 @pytest.mark.parametrize("text", BAD)

@@ -32,12 +32,15 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     world = World(tmp_path_factory.mktemp("clients") / "store")
     pages = [
         taken(
-            f"http://a.org/{n:02}", f"2015-01-01T00:00:{n:02}Z", content_digest=DIGEST,
-            content_mime_type="text/html", fetch_status=(200, 404)[n % 20 == 7],
+            f"http://a.org/{n:02}",
+            f"2015-01-01T00:00:{n:02}Z",
+            content_digest=DIGEST,
+            content_mime_type="text/html",
+            fetch_status=(200, 404)[n % 20 == 7],
             warc_record_type="revisit" if n == 3 else "response",
         )
         for n in range(COUNT)
-    ]  # fmt: skip
+    ]
     pages += [taken("http://a.org/undated", None, content_digest=DIGEST)]
     pages += [
         taken("http://b.org/", f"20{year:02}-01-01T00:00:00Z", content_digest=DIGEST)

@@ -248,9 +248,13 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
     """
     world = Repec(tmp_path_factory.mktemp("repec") / "store")
     world.take(
-        a=named(), b=named(2), c=named(3, url=WITHDRAWN), d=named(4, url=LEFT),
-        e=named(5, url=SHARED), f=named(6, url=SHARED),
-    )  # fmt: skip
+        a=named(),
+        b=named(2),
+        c=named(3, url=WITHDRAWN),
+        d=named(4, url=LEFT),
+        e=named(5, url=SHARED),
+        f=named(6, url=SHARED),
+    )
     rugs = world.clock.now
     one = gather(world, b"%PDF one")
     gather(world, b"%PDF two")

@@ -90,10 +90,21 @@ def test_only_html_among_what_is_shown_can_hold_a_script(media_type: str) -> Non
 @pytest.mark.parametrize(
     "value",
     [
-        "1\r\nSet-Cookie: evil=1", "1\nX: 2", "1\r", "\n", "a\0b", "\x7f\x1b[31m", "caf\xe9",
-        "\udce9\udcff", "\ud800", "\u2028", "x" * 100_000, "žluťoučký", "",
+        "1\r\nSet-Cookie: evil=1",
+        "1\nX: 2",
+        "1\r",
+        "\n",
+        "a\0b",
+        "\x7f\x1b[31m",
+        "caf\xe9",
+        "\udce9\udcff",
+        "\ud800",
+        "\u2028",
+        "x" * 100_000,
+        "žluťoučký",
+        "",
     ],
-)  # fmt: skip
+)
 def test_an_archived_header_breaks_no_line(value: str) -> None:
     names = ("Set-Cookie", "Location", "X-Evil", "Content-Type", "Content-Disposition", "Link")
     answer = answered(Made(b"x", headers=tuple(zip(names, [value] * 6, strict=True))))

@@ -261,9 +261,16 @@ def test_no_other_memento_is_nearer(gate: Gate, when: datetime) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "yesterday", "2007-05-31", "Thu, 31 May 2007 20:35:00", "Thu, 32 May 2007 20:35:00 GMT",
-     "Thu, 31 May 2007 20:35:00 +0100", "\x00\n"],
-)  # fmt: skip
+    [
+        "",
+        "yesterday",
+        "2007-05-31",
+        "Thu, 31 May 2007 20:35:00",
+        "Thu, 32 May 2007 20:35:00 GMT",
+        "Thu, 31 May 2007 20:35:00 +0100",
+        "\x00\n",
+    ],
+)
 def test_a_date_that_is_none_is_refused(gate: Gate, text: str) -> None:
     reply = gate.gate("/timegate/http://example.org/a", accept_datetime=text)
     assert (reply.status, len(reply.body.splitlines())) == (400, 1)

@@ -142,8 +142,12 @@ def test_every_line_of_pywbs_index(index: Index, name: str, count: int) -> None:
         # Of a revisit it tells no status, and of none where it led.
         assert said.items() <= found.items()
         assert found.keys() - said.keys() <= {
-            "urlkey", "timestamp", "identifier", "redirect", "status"
-        }  # fmt: skip
+            "urlkey",
+            "timestamp",
+            "identifier",
+            "redirect",
+            "status",
+        }
 
 
 def _match(number: int) -> str:

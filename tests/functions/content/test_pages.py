@@ -24,9 +24,11 @@ def one_of_many(number: int, turn: int) -> object:
     """Return one of 50 URLs on three hosts; of two with the same number the later one replaces."""
     host = ("a", "sub.a", "b")[number % 3]
     return taken(
-        f"http://{host}.org/{number % 50}", f"2015-01-01T{number % 24:02}:00:00Z",
-        title=str(turn), content_digest=str(number),
-    )  # fmt: skip
+        f"http://{host}.org/{number % 50}",
+        f"2015-01-01T{number % 24:02}:00:00Z",
+        title=str(turn),
+        content_digest=str(number),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -148,9 +150,10 @@ def test_the_internet_archives_json_is_one_array(index: Index) -> None:
     _, *rows, blank, (key,) = json.loads(reply.body)
     assert (len(rows), blank) == (2, [])
     following = get(index, "/cdx/search/cdx", url="*.org", output="json", limit=1, resumeKey=key)
-    assert json.loads(following.body)[1:] == json.loads(
-        get(index, "/cdx/search/cdx", url="*.org", output="json", limit=3).body
-    )[3:]  # fmt: skip
+    assert (
+        json.loads(following.body)[1:]
+        == json.loads(get(index, "/cdx/search/cdx", url="*.org", output="json", limit=3).body)[3:]
+    )
 
 
 def test_without_output_it_is_seven_columns(index: Index) -> None:

@@ -17,8 +17,11 @@ PYWB = ROOT / ".venv-pywb" / "bin" / "python"
 def test_pywb_finds_the_nearest(base: str, closest: str, years: list[str]) -> None:
     done = subprocess.run(
         [PYWB, Path(__file__).with_name("with_pywb.py"), f"{base}/cdx", "http://b.org/", closest],
-        capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert [one["timestamp"][:4] for one in found][:1] == years

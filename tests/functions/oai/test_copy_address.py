@@ -105,10 +105,14 @@ def test_a_path_needs_a_base_url(base: str) -> None:
 @pytest.mark.parametrize(
     "address",
     [
-        "content/{identifier}", "//a.cz/{url}", "https://a.cz/", "/{identifier}/{what}",
-        "https://a.cz{identifier}", "https://{identifier}.a.cz/x",
+        "content/{identifier}",
+        "//a.cz/{url}",
+        "https://a.cz/",
+        "/{identifier}/{what}",
+        "https://a.cz{identifier}",
+        "https://{identifier}.a.cz/x",
     ],
-)  # fmt: skip
+)
 def test_what_is_no_address_is_refused(address: str) -> None:
     with pytest.raises(ConfigurationError, match=r"content\.address"):
         settings(address)

@@ -35,8 +35,11 @@ def test_a_server_with_old_templates_is_told_to_start_anew(repository, clock, qu
     assert reply["headers"]["Retry-After"]
     assert "restart this server" in caplog.text
     assert "templates" not in reply["body"]  # strangers are not told
-    for other in ("verb=Identify", "verb=ListIdentifiers&metadataPrefix=oai_dc",
-                  query.replace("oai_dc", "mods")):  # fmt: skip
+    for other in (
+        "verb=Identify",
+        "verb=ListIdentifiers&metadataPrefix=oai_dc",
+        query.replace("oai_dc", "mods"),
+    ):
         assert client.raw(other)["statusCode"] == 200
 
 

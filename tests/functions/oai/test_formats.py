@@ -116,9 +116,16 @@ def test_what_is_not_known_is_left_out():
 
 @pytest.mark.parametrize(
     "date",
-    ["2007", "2007-11", "2007-11-05", "2007-11-05T12:30Z", "2007-11-05T12:30:00Z",
-     "2007-11-05T12:30:00.123456789Z", "0001-01-01T00:00:00Z"],
-)  # fmt: skip
+    [
+        "2007",
+        "2007-11",
+        "2007-11-05",
+        "2007-11-05T12:30Z",
+        "2007-11-05T12:30:00Z",
+        "2007-11-05T12:30:00.123456789Z",
+        "0001-01-01T00:00:00Z",
+    ],
+)
 def test_a_date_is_as_exact_as_it_is(date):
     for prefix, name in (("capture", f"{C}fetch_date"), ("mods", f"{M}dateCaptured")):
         (one,) = made(prefix, capture("http://a.cz/", fetch_date=date))

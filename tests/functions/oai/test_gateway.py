@@ -117,8 +117,10 @@ def test_a_header_that_a_rest_api_has_twice(client):
             "https://oai.example.org/meta/oai",
         ),
         (url("verb=Identify"), "https://oai.example.org/oai"),
-        (url("verb=Identify", headers={"host": ""}),
-         "https://url-id.lambda-url.eu-central-1.on.aws/oai"),
+        (
+            url("verb=Identify", headers={"host": ""}),
+            "https://url-id.lambda-url.eu-central-1.on.aws/oai",
+        ),
         (rest("verb=Identify"), "https://oai.example.org/prod/oai"),
         (rest("verb=Identify", public=""), "https://oai.example.org/oai"),
         (rest("verb=Identify", route="/oai"), "https://oai.example.org/prod/oai"),
@@ -134,7 +136,7 @@ def test_a_header_that_a_rest_api_has_twice(client):
             "https://oai.example.org/prod/oai",
         ),
     ],
-)  # fmt: skip
+)
 def test_the_base_url_is_what_the_client_wrote(client, event, base):
     answer = page(client.application(event))
     assert answer.text("baseURL") == [base]
@@ -247,12 +249,28 @@ def test_a_mapping_that_no_route_tells_of_is_that_of_the_configured_base_url(rep
 @pytest.mark.parametrize(
     "path",
     [
-        "//oai", "/oai/../oai", "/./oai", "/oai/.", "/%6fai", "/%2Foai", "/oai%2F", "/oai\0",
-        "/../../etc/passwd", "/schema/../oai", "/schema/..%2f..%2fformats.toml", "/schema/",
-        "/schema/capture.xsd\0", "\\oai", "oai", "/oai?verb=Identify", "/oai\r\nX: y", "/\ud800",
-        "/oai;x", "/" + "a" * 100_000,
+        "//oai",
+        "/oai/../oai",
+        "/./oai",
+        "/oai/.",
+        "/%6fai",
+        "/%2Foai",
+        "/oai%2F",
+        "/oai\0",
+        "/../../etc/passwd",
+        "/schema/../oai",
+        "/schema/..%2f..%2fformats.toml",
+        "/schema/",
+        "/schema/capture.xsd\0",
+        "\\oai",
+        "oai",
+        "/oai?verb=Identify",
+        "/oai\r\nX: y",
+        "/\ud800",
+        "/oai;x",
+        "/" + "a" * 100_000,
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_tricks_with_paths_find_nothing(client, kind, path):
     for event in (kind("verb=Identify"), kind("verb=Identify", route="/oai")):
@@ -319,14 +337,24 @@ def test_tampered_tokens_are_told_as_such(repository, clock, kind, change):
 @pytest.mark.parametrize(
     "event",
     [
-        None, [], [[]], "", "x", 7, True, {}, {"a": 1},
-        {"httpMethod": None}, {"httpMethod": 7, "path": 7, "resource": 7, "requestContext": 7},
+        None,
+        [],
+        [[]],
+        "",
+        "x",
+        7,
+        True,
+        {},
+        {"a": 1},
+        {"httpMethod": None},
+        {"httpMethod": 7, "path": 7, "resource": 7, "requestContext": 7},
         {"httpMethod": "GET", "path": "/oai", "multiValueQueryStringParameters": [["verb", "x"]]},
         {"httpMethod": "GET", "path": "/oai", "multiValueQueryStringParameters": {"verb": None}},
         {"httpMethod": "", "path": "/oai", "multiValueQueryStringParameters": {"verb": [None, 7]}},
         {"httpMethod": "GET", "path": "/oai", "multiValueHeaders": {"host": [[], None, 7, "a"]}},
         {"httpMethod": "GET", "path": "/oai", "queryStringParameters": {"verb": "\ud800"}},
-        {"rawPath": ["/oai"]}, {"rawPath": "/oai", "rawQueryString": {"verb": "Identify"}},
+        {"rawPath": ["/oai"]},
+        {"rawPath": "/oai", "rawQueryString": {"verb": "Identify"}},
         {"rawPath": "/oai", "headers": [], "requestContext": []},
         {"rawPath": "/oai", "headers": {"host": None, "accept-encoding": 7}, "body": {}},
         {"rawPath": "/oai", "requestContext": {"http": "GET", "stage": {}, "domainName": []}},
@@ -336,7 +364,7 @@ def test_tampered_tokens_are_told_as_such(repository, clock, kind, change):
         {"source": "aws.events", "detail-type": "Scheduled Event", "detail": {}},
     ],
     ids=repr,
-)  # fmt: skip
+)
 def test_events_that_are_none(client, event):
     reply = client.application(event)
     assert reply["statusCode"] in (200, 404)
@@ -345,23 +373,65 @@ def test_events_that_are_none(client, event):
 
 
 _TEXTS = st.text(max_size=12) | st.sampled_from(
-    ["/oai", "/", "verb=Identify", "GET", "POST", "prod", "$default", "gzip", "/{proxy+}", "oai",
-     "ANY /oai", "ListRecords", "oai_dc", "dmVyYj1JZGVudGlmeQ==", "\ud800", "\0", "\r\n", "%zz"]
-)  # fmt: skip
+    [
+        "/oai",
+        "/",
+        "verb=Identify",
+        "GET",
+        "POST",
+        "prod",
+        "$default",
+        "gzip",
+        "/{proxy+}",
+        "oai",
+        "ANY /oai",
+        "ListRecords",
+        "oai_dc",
+        "dmVyYj1JZGVudGlmeQ==",
+        "\ud800",
+        "\0",
+        "\r\n",
+        "%zz",
+    ]
+)
 _VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | _TEXTS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_TEXTS, inner, max_size=3),
     max_leaves=6,
 )
 _FIELDS = [
-    "rawPath", "rawQueryString", "routeKey", "httpMethod", "path", "resource", "headers", "body",
-    "multiValueHeaders", "queryStringParameters", "multiValueQueryStringParameters",
-    "pathParameters", "requestContext", "isBase64Encoded", "version", "cookies",
-]  # fmt: skip
+    "rawPath",
+    "rawQueryString",
+    "routeKey",
+    "httpMethod",
+    "path",
+    "resource",
+    "headers",
+    "body",
+    "multiValueHeaders",
+    "queryStringParameters",
+    "multiValueQueryStringParameters",
+    "pathParameters",
+    "requestContext",
+    "isBase64Encoded",
+    "version",
+    "cookies",
+]
 _INNER = [
-    "http", "stage", "path", "domainName", "method", "verb", "metadataPrefix", "proxy", "host",
-    "accept-encoding", "content-type", "x-forwarded-proto", "if-none-match",
-]  # fmt: skip
+    "http",
+    "stage",
+    "path",
+    "domainName",
+    "method",
+    "verb",
+    "metadataPrefix",
+    "proxy",
+    "host",
+    "accept-encoding",
+    "content-type",
+    "x-forwarded-proto",
+    "if-none-match",
+]
 _TABLES = st.dictionaries(st.sampled_from(_INNER) | _TEXTS, _VALUES, max_size=5)
 
 

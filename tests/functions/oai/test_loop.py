@@ -106,7 +106,7 @@ def test_a_page_of_headers() -> None:
         ("{{ sets | map('replace', 'a', '<' | safe) | list }}\n", False),
         ("{% set title = '<b>' | safe %}{{ title }}{{ url }}\n", True),
     ],
-)  # fmt: skip
+)
 def test_templates_of_an_operator(tmp_path: Path, source: str, plain: bool) -> None:
     (tmp_path / "crosswalks").mkdir()
     (tmp_path / "crosswalks" / "own.xml").write_text(source)
@@ -151,8 +151,17 @@ def test_an_unknown_value_is_an_error_and_no_empty_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "column",
-    [["a", "b"], ["a&", "<b"], [None, "a&"], [None, None], [1, None, "'"], [True, 1.5], ["\x1f&"],
-     [], [["a&"], ("b",)]],
-)  # fmt: skip
+    [
+        ["a", "b"],
+        ["a&", "<b"],
+        [None, "a&"],
+        [None, None],
+        [1, None, "'"],
+        [True, 1.5],
+        ["\x1f&"],
+        [],
+        [["a&"], ("b",)],
+    ],
+)
 def test_values_are_escaped_at_once_as_one_by_one(column: list[Any]) -> None:
     assert [*escaping.escape_all(column)] == [escaping.escape(value) for value in column]

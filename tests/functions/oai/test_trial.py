@@ -184,7 +184,7 @@ def test_what_a_crosswalk_includes_is_looked_over_too(own):
         (f"{HEAD}{{{{ content_charset | safe }}}}</page>", "(is a value printed unescaped?)"),
         (f"{HEAD}{{% if not title %}}&{{% endif %}}</page>", "of NULLs only is not XML"),
     ],
-)  # fmt: skip
+)
 def test_a_faulty_crosswalk_is_refused_at_the_start(own, text, expected):
     path = own / "crosswalks" / "simple.xml"
     path.write_text(text)

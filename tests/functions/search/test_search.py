@@ -32,10 +32,28 @@ pytestmark = pytest.mark.shared(2)
 _WORDS = ("Knižnice", "knihy", "zprávy", "東京都", "京都の", "mapa", "Straße", "mapa mapa", "v")
 _HOSTS = ("www.a.cz", "knihy.a.cz", "www.xn--bcher-kva.de", "b.org")
 _QUERIES = (
-    "kniznice", "kni*", "zpravy mapa", '"mapa mapa"', '"zpravy mapa"', "京都", "京", "東京都",
-    "strasse -mapa", "www.a.cz", "a.cz/knihy", "bucher kni*", "v", "nonesuch", "mapa nonesuch",
-    "kniz* -knihy zpr*", "x1 knihy", "serials", "http://www.a.cz/x7", "19*", '"京都 の"',
-)  # fmt: skip
+    "kniznice",
+    "kni*",
+    "zpravy mapa",
+    '"mapa mapa"',
+    '"zpravy mapa"',
+    "京都",
+    "京",
+    "東京都",
+    "strasse -mapa",
+    "www.a.cz",
+    "a.cz/knihy",
+    "bucher kni*",
+    "v",
+    "nonesuch",
+    "mapa nonesuch",
+    "kniz* -knihy zpr*",
+    "x1 knihy",
+    "serials",
+    "http://www.a.cz/x7",
+    "19*",
+    '"京都 の"',
+)
 
 
 def drawn(dice: random.Random, number: int) -> Capture:
@@ -43,9 +61,14 @@ def drawn(dice: random.Random, number: int) -> Capture:
     url = f"http://{host}/{dice.choice(_WORDS[1:3])}/x{number % 7}"
     title = " ".join(dice.choices(_WORDS, k=dice.randrange(5))) or None
     return capture(
-        number, url=url, url_host_name=host, title=title, fetch_date=f"{1996 + number % 5}-01-01",
-        url_surtkey=f"{host})/{number % 7}", fetch_time=None,
-    )  # fmt: skip
+        number,
+        url=url,
+        url_host_name=host,
+        title=title,
+        fetch_date=f"{1996 + number % 5}-01-01",
+        url_surtkey=f"{host})/{number % 7}",
+        fetch_time=None,
+    )
 
 
 def filled(world: World, seed: int) -> None:
@@ -146,8 +169,10 @@ def test_a_search_finds_what_each_record_has(
         for hit in hits:
             record = wanted[hit.identifier]
             assert (hit.position, hit.kind, hit.sets) == (
-                record.position, record.kind, record.sets,
-            )  # fmt: skip
+                record.position,
+                record.kind,
+                record.sets,
+            )
             assert hit.url == record.fields.get("url")
 
 

@@ -56,8 +56,14 @@ def test_a_tombstone_shows_its_header_alone(crawl: Crawl) -> None:
 
 
 def test_what_does_not_exist_is_said_to_be_missing(crawl: Crawl) -> None:
-    for path in ("/record/oai:example.org:99", "/record?id=x", "/sets?under=none", "/source?name=x",
-                 "/records?kind=none", "/captures?url=a.cz"):  # fmt: skip
+    for path in (
+        "/record/oai:example.org:99",
+        "/record?id=x",
+        "/sets?under=none",
+        "/source?name=x",
+        "/records?kind=none",
+        "/captures?url=a.cz",
+    ):
         assert "Not found" in crawl.read(path, 404).text
     for path in ("/records?record=x", f"/sets?under={'x' * 9000}", "/publishes?before=-1"):
         assert "Error" in crawl.read(path, 400).text
@@ -74,8 +80,12 @@ def test_arguments_may_have_any_name(crawl: Crawl) -> None:
 def test_errors_of_the_protocol_say_how_to_mend_the_request(crawl: Crawl) -> None:
     twice = "/answer?verb=ListRecords&metadataPrefix=oai_dc&metadataPrefix=oai_dc"
     assert "badArgument" in crawl.read(twice).text
-    for query in ("", "verb=x", "verb=GetRecord&identifier=x&metadataPrefix=oai_dc",
-                  "verb=ListRecords&resumptionToken=x"):  # fmt: skip
+    for query in (
+        "",
+        "verb=x",
+        "verb=GetRecord&identifier=x&metadataPrefix=oai_dc",
+        "verb=ListRecords&resumptionToken=x",
+    ):
         visit = crawl.read(f"/answer?{query}")
         assert "The request has an error" in visit.text
 
@@ -97,17 +107,28 @@ def test_an_answer_leads_to_the_next_one() -> None:
 def hostile() -> MemoryRepository:
     """Return items of every kind with hostile text in each of their fields."""
     samples = {
-        "VARCHAR": HOSTILE, "VARCHAR[]": [HOSTILE], "BIGINT": 7, "INTEGER": 7, "SMALLINT": 200,
+        "VARCHAR": HOSTILE,
+        "VARCHAR[]": [HOSTILE],
+        "BIGINT": 7,
+        "INTEGER": 7,
+        "SMALLINT": 200,
         "BOOLEAN": True,
-    }  # fmt: skip
+    }
     jsons = {
         "fields": {"title": [HOSTILE], "author": [{"name": [HOSTILE]}], HOSTILE: [HOSTILE]},
         "files": [{"path": HOSTILE, "mimetype": HOSTILE, "key": "x", "sha256": HOSTILE}],
-        "creators": [{"name": HOSTILE}], "licences": [{"url": f"javascript:{HOSTILE}"}],
-        "bundle": None, "records": [], "contributors": [], "related": [], "withheld": [],
-        **{n: {"different": 1, "most": [{"value": HOSTILE, "captures": 1}]}
-           for n in ("host", "media_type", "status")},
-    }  # fmt: skip
+        "creators": [{"name": HOSTILE}],
+        "licences": [{"url": f"javascript:{HOSTILE}"}],
+        "bundle": None,
+        "records": [],
+        "contributors": [],
+        "related": [],
+        "withheld": [],
+        **{
+            n: {"different": 1, "most": [{"value": HOSTILE, "captures": 1}]}
+            for n in ("host", "media_type", "status")
+        },
+    }
     items = {}
     for kind, columns in schema.KINDS.items():
         fields = {
@@ -166,8 +187,9 @@ def test_machines_get_data_links_and_lists(crawl: Crawl) -> None:
     feed = etree.fromstring(content(client.raw(path="/publishes.atom")))
     assert feed.tag == f"{ATOM}feed"
     assert [e.text for e in feed.iter(f"{ATOM}updated")][1:] == [
-        "2026-03-01T11:30:00Z", "2026-03-01T11:00:00Z",
-    ]  # fmt: skip
+        "2026-03-01T11:30:00Z",
+        "2026-03-01T11:00:00Z",
+    ]
     for path in ("/opensearch.xml", "/robots.txt", "/style.css", "/script.js", "/favicon.ico"):
         assert client.raw(path=path)["statusCode"] == 200
 
@@ -178,9 +200,10 @@ def test_the_link_set_has_all_files_and_the_header_some() -> None:
     files = [{"path": f"a b{n}.csv", "key": "k", "mimetype": "text/csv"} for n in range(count)]
     fields = {column.name: None for column in schema.KINDS["fileset"]} | {
         "files": [*files, {"path": "elsewhere", "key": None, "platform_url": "https://a.org/e"}],
-        "doi": "10.1/x(y)", "bundle": {"key": "k.zip"},
+        "doi": "10.1/x(y)",
+        "bundle": {"key": "k.zip"},
         "licences": [{"url": "https://a.org/by"}, {"url": None}, {"name": "other"}],
-    }  # fmt: skip
+    }
     repository = MemoryRepository()
     items = {name: Item(("collection:c",), "fileset", fields)}
     repository.publish(items, START - timedelta(hours=1))
@@ -195,8 +218,9 @@ def test_the_link_set_has_all_files_and_the_header_some() -> None:
     assert [one["href"] for one in found["cite-as"]] == ["https://doi.org/10.1/x(y)"]
     assert [one["href"] for one in found["license"]] == ["https://a.org/by"]
     assert found["item"][0] == {
-        "href": f"{ROOT}/content/{name}?file=a%20b0.csv", "type": "text/csv",
-    }  # fmt: skip
+        "href": f"{ROOT}/content/{name}?file=a%20b0.csv",
+        "type": "text/csv",
+    }
     assert len(found["item"]) == count
     assert all(isinstance(one["profile"], list) for one in found["describedby"])
     page = [{"href": found["anchor"], "type": "text/html"}]
@@ -210,14 +234,17 @@ def test_the_link_set_has_all_files_and_the_header_some() -> None:
         assert client.raw(f"id={missing}", path="/linkset")["statusCode"] == 404
     (data,) = re.findall(
         r'<script type="application/ld\+json">(.*?)</script>',
-        content(client.raw(path=f"/record/{name}")).decode(), re.DOTALL,
-    )  # fmt: skip
+        content(client.raw(path=f"/record/{name}")).decode(),
+        re.DOTALL,
+    )
     downloads = json.loads(data)["distribution"]
     assert len(downloads) == 20
     assert downloads[0] == {
-        "@type": "DataDownload", "name": "a b0.csv", "encodingFormat": "text/csv",
+        "@type": "DataDownload",
+        "name": "a b0.csv",
+        "encodingFormat": "text/csv",
         "contentUrl": f"{ROOT}/content/{name}?file=a%20b0.csv",
-    }  # fmt: skip
+    }
     shown = Crawl(client).read(f"/record/{name}").links()
     assert {f"/content/{name}?file=a%20b0.csv", f"/content/{name}", "https://a.org/e"} <= {
         one.removeprefix(ROOT) for one in shown
@@ -227,18 +254,26 @@ def test_the_link_set_has_all_files_and_the_header_some() -> None:
 def test_a_record_leads_to_configured_copies_and_says_how_to_cite_it() -> None:
     name = "oai:example.org:f"
     fields = {column.name: None for column in schema.KINDS["fileset"]} | {
-        "files": [{"path": f"{n} b.csv", "key": "k"} for n in (1, 2)], "title": "Hives",
-        "creators": [{"name": f"Bee {n}"} for n in range(7)], "published": "2024-07-01",
-        "publisher": "Meadow", "bytes": 1836, "doi": "10.1/x",
-    }  # fmt: skip
+        "files": [{"path": f"{n} b.csv", "key": "k"} for n in (1, 2)],
+        "title": "Hives",
+        "creators": [{"name": f"Bee {n}"} for n in range(7)],
+        "published": "2024-07-01",
+        "publisher": "Meadow",
+        "bytes": 1836,
+        "doi": "10.1/x",
+    }
     repository = MemoryRepository()
     repository.publish({name: Item(("a",), "fileset", fields)}, START - timedelta(hours=1))
     data = "https://data.example.org/store"
     replay = "https://replay.example.org/{identifier}?file={file}"
     client = Client(
-        repository, Clock(), content_address=[replay], identify_data_url=data, content_serve=True,
+        repository,
+        Clock(),
+        content_address=[replay],
+        identify_data_url=data,
+        content_serve=True,
         repository_name="An archive",
-    )  # fmt: skip
+    )
     page = Crawl(client).read(f"/record/{name}")
     for number in (1, 2):
         assert f"https://replay.example.org/{name}?file={number}%20b.csv" in page.links()
@@ -253,9 +288,11 @@ def test_a_record_leads_to_configured_copies_and_says_how_to_cite_it() -> None:
 
 def test_catalogues_of_data_learn_what_the_archive_is() -> None:
     settings = {
-        "repository_publisher": "The \"library\"", "rights_statement": "https://a.org/cc0",
-        "identify_data_url": "s3://data/store", "repository_name": "An archive",
-    }  # fmt: skip
+        "repository_publisher": 'The "library"',
+        "rights_statement": "https://a.org/cc0",
+        "identify_data_url": "s3://data/store",
+        "repository_name": "An archive",
+    }
     client = Client(ten_captures(), Clock(), **settings)
     reply = client.raw(path="/dcat.jsonld")
     assert reply["headers"]["Content-Type"].startswith("application/ld+json")
@@ -355,9 +392,12 @@ def test_an_operator_adds_a_language_and_replaces_a_page(tmp_path: Path) -> None
     (tmp_path / "site" / "error.html").write_text("<h1>Ours: {{ message }}</h1>", "utf-8")
     (tmp_path / "site" / "logo.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
     client = Client(
-        ten_captures(), Clock(), formats_templates=str(tmp_path), site_language="de",
+        ten_captures(),
+        Clock(),
+        formats_templates=str(tmp_path),
+        site_language="de",
         site_colours={"light": "#123456"},
-    )  # fmt: skip
+    )
     page = Crawl(client).read("/")
     assert "Sätze 9" in page.text
     assert "Deleted Captures 9 1" in page.text  # a text that the language lacks
@@ -374,11 +414,15 @@ def test_an_operator_adds_a_language_and_replaces_a_page(tmp_path: Path) -> None
 def test_charts_have_a_place_for_every_value() -> None:
     map_ = draw_months({"2007-11": 1, "2009-01": 1000, "2009-12": 30})
     assert [(c.month, c.level) for c in map_.cells] == [
-        ("2009-01", 5), ("2009-12", 3), ("2007-11", 1),
-    ]  # fmt: skip
+        ("2009-01", 5),
+        ("2009-12", 3),
+        ("2007-11", 1),
+    ]
     assert [(year, total) for year, _, total in map_.years] == [
-        ("2009", 1030), ("2008", 0), ("2007", 1),
-    ]  # fmt: skip
+        ("2009", 1030),
+        ("2008", 0),
+        ("2007", 1),
+    ]
     assert [bar.share for bar in draw_bars([("a", 4), ("b", 1)])] == [100, 25]
     plot = draw_line([("1", 0), ("2", 10)])
     assert plot.points[0][1] == plot.height > plot.points[1][1]
@@ -388,19 +432,36 @@ def test_charts_have_a_place_for_every_value() -> None:
 def test_changes_of_content_are_told_from_what_only_interrupts_them() -> None:
     def row(day: int, digest: str, status: int = 200, type_: str = "response") -> CaptureRow:
         fields = dict.fromkeys(FIELDS) | {
-            "url": "http://a.cz/", "url_surtkey": "cz,a)/", "fetch_date": f"2009-02-{day:02}",
-            "fetch_status": status, "content_digest": digest, "warc_record_type": type_,
-        }  # fmt: skip
+            "url": "http://a.cz/",
+            "url_surtkey": "cz,a)/",
+            "fetch_date": f"2009-02-{day:02}",
+            "fetch_status": status,
+            "content_digest": digest,
+            "warc_record_type": type_,
+        }
         return CaptureRow.of(f"oai:{day}", day, (), fields)
 
     rows = [
-        row(1, "R", 301), row(2, "A"), row(3, "E", 503), row(4, "A"), row(5, "B"),
-        row(6, "B", type_="revisit"), row(7, "B"), row(8, "A"),
-    ]  # fmt: skip
+        row(1, "R", 301),
+        row(2, "A"),
+        row(3, "E", 503),
+        row(4, "A"),
+        row(5, "B"),
+        row(6, "B", type_="revisit"),
+        row(7, "B"),
+        row(8, "A"),
+    ]
     found = find_changes(rows)
     assert found == [
-        "redirect", "changed", "error", "same", "changed", "revisit", "same", "changed",
-    ]  # fmt: skip
+        "redirect",
+        "changed",
+        "error",
+        "same",
+        "changed",
+        "revisit",
+        "same",
+        "changed",
+    ]
     assert find_changes(rows[1:3]) == ["first", "error"]
     assert find_changes(rows[1:4], lambda surt: False) == ["", "error", "same"]
     assert mark_months(rows, found) == {"2009-02": [*MARKED]}
@@ -411,9 +472,15 @@ def test_pages_of_long_records_stay_small() -> None:
     files = [{"path": f"{n}{long[:200]}", "key": "k", "sha256": "0" * 64} for n in range(500)]
     fields = {column.name: None for column in schema.KINDS["fileset"]}
     fields |= {
-        "title": long, "files": files, "subjects": [long] * 500, "status": "success",
-        "creators": [{"name": long}] * 500, "licences": [], "related": [], "withheld": [],
-    }  # fmt: skip
+        "title": long,
+        "files": files,
+        "subjects": [long] * 500,
+        "status": "success",
+        "creators": [{"name": long}] * 500,
+        "licences": [],
+        "related": [],
+        "withheld": [],
+    }
     repository = MemoryRepository()
     items = {
         f"oai:example.org:{n}": capture(f"http://a.cz/{long[:1500]}", title=long) for n in range(60)
@@ -423,6 +490,10 @@ def test_pages_of_long_records_stay_small() -> None:
     )
     crawl = Crawl(Client(repository, Clock(), content_serve=True))
     assert "More files: " in crawl.read("/record/oai:example.org:f").text
-    for path in ("/records", "/records?kind=capture", "/record/oai:example.org:1",
-                 "/answer?verb=ListRecords&metadataPrefix=oai_dc"):  # fmt: skip
+    for path in (
+        "/records",
+        "/records?kind=capture",
+        "/record/oai:example.org:1",
+        "/answer?verb=ListRecords&metadataPrefix=oai_dc",
+    ):
         crawl.read(path)

@@ -54,9 +54,10 @@ def test_pieces(bucket: Bucket) -> None:
 
 
 @pytest.mark.parametrize(
-    "fault", [Answer(503, "SlowDown"), Answer(429), Answer(400, "RequestTimeout"), Lost(),
-              Truncated()], ids=str,
-)  # fmt: skip
+    "fault",
+    [Answer(503, "SlowDown"), Answer(429), Answer(400, "RequestTimeout"), Lost(), Truncated()],
+    ids=str,
+)
 def test_what_passes_is_asked_again(bucket: Bucket, proxy: Proxy, fault: Fault) -> None:
     client = reader(bucket, proxy.url)
     proxy.fault = lambda seen: fault if seen.number in (0, 1, 3) else None

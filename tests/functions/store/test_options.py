@@ -43,10 +43,24 @@ def test_the_configuration_comes_before_the_environment() -> None:
 
 @pytest.mark.parametrize(
     "value",
-    ["localhost:9000", "foo", "https//x", "ftp://u:hidden@h/", "http://u:hidden@h", "http://h:bad",
-     "http://h:99999", "http://[::1", "http://[1.2.3.4]", "http://256.1.1.1", "http://a b",
-     "http://x/\n", "http://x/?sig=hidden", "http://x/path", "http://"],
-)  # fmt: skip
+    [
+        "localhost:9000",
+        "foo",
+        "https//x",
+        "ftp://u:hidden@h/",
+        "http://u:hidden@h",
+        "http://h:bad",
+        "http://h:99999",
+        "http://[::1",
+        "http://[1.2.3.4]",
+        "http://256.1.1.1",
+        "http://a b",
+        "http://x/\n",
+        "http://x/?sig=hidden",
+        "http://x/path",
+        "http://",
+    ],
+)
 def test_an_endpoint_that_cannot_be_is_told_by_its_variable(value: str) -> None:
     with pytest.raises(StoreError, match=r"^AWS_ENDPOINT_URL cannot be used, expected") as caught:
         options(environment={"AWS_ENDPOINT_URL": value})
@@ -101,9 +115,19 @@ def test_addresses(text: str, bucket: str, prefix: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["s3:/bucket", "S3://bucket", "s3://a", "s3://bu cket/x", "s3://bucket//x", "s3://bucket/a//b",
-     "s3://bucket/./x", "s3://bucket/x#y", "s3://bucket/a\nb", "s3:///x"],
-)  # fmt: skip
+    [
+        "s3:/bucket",
+        "S3://bucket",
+        "s3://a",
+        "s3://bu cket/x",
+        "s3://bucket//x",
+        "s3://bucket/a//b",
+        "s3://bucket/./x",
+        "s3://bucket/x#y",
+        "s3://bucket/a\nb",
+        "s3:///x",
+    ],
+)
 def test_what_is_no_address(text: str) -> None:
     assert not layout.is_address(text)
     with pytest.raises(ValueError, match=r"expected s3://|is no"):

@@ -36,11 +36,18 @@ FACTS = PlatformFacts(
 )
 _HOSTS = frozenset(
     (
-        "codebase.helmholtz.cloud", "framagit.org", "git.rwth-aachen.de", "gitlab.com",
-        "gitlab.gnome.org", "gitlab.inria.fr", "gitlab.mpcdf.mpg.de", "gitlab.kitware.com",
-        "jugit.fz-juelich.de", "salsa.debian.org",
+        "codebase.helmholtz.cloud",
+        "framagit.org",
+        "git.rwth-aachen.de",
+        "gitlab.com",
+        "gitlab.gnome.org",
+        "gitlab.inria.fr",
+        "gitlab.mpcdf.mpg.de",
+        "gitlab.kitware.com",
+        "jugit.fz-juelich.de",
+        "salsa.debian.org",
     )
-)  # fmt: skip
+)
 _PROJECT = re.compile(r"/(?P<path>[^/]+(?:/[^/-][^/]*)+?)(?:/-(?:/(?P<rest>.*))?)?/?")
 _RELEASE = re.compile(r"releases/(?!permalink(?:/|$))(?P<tag>[^/]+)(?P<file>/downloads/.+)?/?")
 _NEWEST = re.compile(r"(?:releases(?:/permalink/latest)?)?/?")

@@ -39,10 +39,17 @@ _DOIS = ("citation_doi", "dc.identifier", "dcterms.identifier", "doi", "prism.do
 _PEOPLE = ("citation_author", "dc.creator", "dcterms.creator")
 _LINKS = frozenset(
     (
-        "alternate", "author", "canonical", "cite-as", "describedby", "item", "license", "linkset",
+        "alternate",
+        "author",
+        "canonical",
+        "cite-as",
+        "describedby",
+        "item",
+        "license",
+        "linkset",
         "type",
     )
-)  # fmt: skip
+)
 """Types of links that are kept: those of FAIR Signposting, and some that lead to the dataset."""
 
 

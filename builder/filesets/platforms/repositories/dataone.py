@@ -35,11 +35,18 @@ _NODE = "cn.dataone.org"
 _QUERY = f"https://{_NODE}/cn/v2/query/solr/"
 _HOSTS = frozenset(
     (
-        "arcticdata.io", "cn.dataone.org", "data.ess-dive.lbl.gov", "dataone.org",
-        "goa.nceas.ucsb.edu", "knb.ecoinformatics.org", "opc.dataone.org", "search.dataone.org",
-        "www.arcticdata.io", "www.dataone.org",
+        "arcticdata.io",
+        "cn.dataone.org",
+        "data.ess-dive.lbl.gov",
+        "dataone.org",
+        "goa.nceas.ucsb.edu",
+        "knb.ecoinformatics.org",
+        "opc.dataone.org",
+        "search.dataone.org",
+        "www.arcticdata.io",
+        "www.dataone.org",
     )
-)  # fmt: skip
+)
 _PREFIXES = ("10.5063/", "10.15485/", "10.18739/")
 """DOI prefixes of the Knowledge Network for Biocomplexity, ESS-DIVE and the Arctic Data Center."""
 _PUBLISHERS = {

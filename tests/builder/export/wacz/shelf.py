@@ -35,11 +35,26 @@ def listed(found: events.Capture) -> CaptureRow:
     fields = {
         name: getattr(found, name, None)
         for name in (
-            "url", "url_surtkey", "fetch_date", "fetch_time", "fetch_status", "fetch_method",
-            "fetch_body", "fetch_redirect",
-            "content_digest", "content_length", "content_mime_type", "content_mime_detected",
-            "content_truncated", "content_damaged", "refers_to", "warc_record_type",
-            "warc_filename", "warc_record_offset", "warc_record_length", "warc_request_offset",
+            "url",
+            "url_surtkey",
+            "fetch_date",
+            "fetch_time",
+            "fetch_status",
+            "fetch_method",
+            "fetch_body",
+            "fetch_redirect",
+            "content_digest",
+            "content_length",
+            "content_mime_type",
+            "content_mime_detected",
+            "content_truncated",
+            "content_damaged",
+            "refers_to",
+            "warc_record_type",
+            "warc_filename",
+            "warc_record_offset",
+            "warc_record_length",
+            "warc_request_offset",
         )
-    }  # fmt: skip
+    }
     return CaptureRow.of(f"oai:b.cz:{found.identity}", 1, found.sets, fields)

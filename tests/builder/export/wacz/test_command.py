@@ -37,9 +37,14 @@ def digest(payload: bytes) -> bytes:
 
 
 REVISIT = warc(
-    http(b""), SHA1 + digest(PAGE), b"WARC-Refers-To-Target-URI: http://www.a.cz/",
-    b"WARC-Refers-To-Date: " + EARLY, kind=b"revisit", url=b"http://www.a.cz/", date=LATE,
-)  # fmt: skip
+    http(b""),
+    SHA1 + digest(PAGE),
+    b"WARC-Refers-To-Target-URI: http://www.a.cz/",
+    b"WARC-Refers-To-Date: " + EARLY,
+    kind=b"revisit",
+    url=b"http://www.a.cz/",
+    date=LATE,
+)
 FILES = {
     "one.warc.gz": members(
         [
@@ -265,9 +270,10 @@ def test_what_cannot_be_had_is_told_and_the_rest_is_there(tmp_path: Path) -> Non
 def test_what_is_withdrawn_is_never_in_it(home: Home, tmp_path: Path) -> None:
     home = Home(shutil.copytree(home.folder, tmp_path / "home"))
     original = next(
-        name for name, row in listed(home).items()
+        name
+        for name, row in listed(home).items()
         if row["url"] == "http://www.a.cz/" and row["warc_record_type"] == "response"
-    )  # fmt: skip
+    )
     assert home("withdraw", "--identifier", original, "--reason", "asked for").code == 0
     path = tmp_path / "a.wacz"
     done = exported(home, "wacz", path)

@@ -131,10 +131,12 @@ def test_a_cut_record_stays_cut(tmp_path: Path) -> None:
 
 def test_revisits_keep_what_they_refer_to(tmp_path: Path) -> None:
     revisit = warc(
-        http(b""), b"WARC-Payload-Digest: sha1:B2LTWWPUOYAH7UIPQ7ZUPQ4VMBSVC36A",
-        b"WARC-Refers-To-Target-URI: http://a.cz/", b"WARC-Refers-To-Date: " + DATE,
+        http(b""),
+        b"WARC-Payload-Digest: sha1:B2LTWWPUOYAH7UIPQ7ZUPQ4VMBSVC36A",
+        b"WARC-Refers-To-Target-URI: http://a.cz/",
+        b"WARC-Refers-To-Date: " + DATE,
         kind=b"revisit",
-    )  # fmt: skip
+    )
     shelf = Shelf(a_warc=revisit)
     (capture,) = shelf.captures("a.warc")
     (found,) = captures(taken(shelf, capture, tmp_path))

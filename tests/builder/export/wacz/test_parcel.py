@@ -64,6 +64,8 @@ def test_one_of_nothing_is_whole(tmp_path: Path) -> None:
         assert gzip.decompress(archive.read("archive/data-00001.warc.gz")).startswith(b"WARC/1.1")
     assert package["created"] == "2026-11-22T00:00:00Z"
     assert [resource["path"] for resource in package["resources"]] == [
-        "archive/data-00001.warc.gz", "indexes/index.cdx.gz", "indexes/index.idx",
+        "archive/data-00001.warc.gz",
+        "indexes/index.cdx.gz",
+        "indexes/index.idx",
         "pages/pages.jsonl",
-    ]  # fmt: skip
+    ]

@@ -34,8 +34,12 @@ def replayed(command: Sequence[object], path: Path, asked: Asked) -> list[dict[s
     """Return what a player answers for each capture of a WACZ file."""
     done = subprocess.run(
         [*map(str, command), str(path)],
-        input=json.dumps(asked), capture_output=True, text=True, timeout=SECONDS, check=False,
-    )  # fmt: skip
+        input=json.dumps(asked),
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     answers: list[dict[str, Any]] = json.loads(done.stdout)
     return answers
@@ -65,13 +69,17 @@ PAGES: dict[str, tuple[bytes, int, bytes]] = {
     # URL: the archived response, its status, its body
     "http://www.a.cz/": (http(HOME), 200, HOME),
     "http://www.a.cz/style.css": (
-        http(CODED, b"Content-Type: text/css", b"Content-Encoding: gzip"), 200, CSS,
+        http(CODED, b"Content-Type: text/css", b"Content-Encoding: gzip"),
+        200,
+        CSS,
     ),
     "http://www.a.cz/a.js": (
-        http(CHUNKED, *SCRIPT, b"Transfer-Encoding: chunked"), 200, b"firstsecond",
+        http(CHUNKED, *SCRIPT, b"Transfer-Encoding: chunked"),
+        200,
+        b"firstsecond",
     ),
     "http://www.a.cz/no?x=1": (http(b"gone", status=b"HTTP/1.1 404 No"), 404, b"gone"),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module", params=["small", "large"])
