@@ -3,6 +3,7 @@
 import ast
 import sys
 import tokenize
+import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -68,6 +69,8 @@ _IRREGULAR = frozenset(
 _VERBS = frozenset(
     {"embed", "exceed", "feed", "need", "proceed", "seed", "shed", "speed", "succeed"}
 )
+FUNCTION = 70
+"""The most lines of a function."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -199,6 +202,42 @@ def folders() -> dict[str, int]:
     return Counter(path.parent.relative_to(ROOT).as_posix() for path in modules().values())
 
 
+def weight() -> dict[str, int]:
+    """Return the lines of the product (Python and SQL) and of the tests (Python)."""
+    product = [
+        path for top in TOPS for path in (ROOT / top).rglob("*") if path.suffix in (".py", ".sql")
+    ]
+    return {
+        name: sum(len(path.read_bytes().splitlines()) for path in paths)
+        for name, paths in (("product", product), ("tests", (ROOT / "tests").rglob("*.py")))
+    }
+
+
+def weight_limits() -> dict[str, int]:
+    """Return the most lines that `weight` may count, as pyproject.toml has them."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    return dict(settings["tool"]["sheaf"]["weight"])
+
+
+def overweight() -> list[str]:
+    """Return a line for each limit that is exceeded."""
+    limits = weight_limits()
+    return [
+        f"{name}: {lines:,} lines, at most {limits[name]:,} (pyproject.toml, tool.sheaf.weight)"
+        for name, lines in weight().items()
+        if lines > limits[name]
+    ]
+
+
+def long_functions() -> list[str]:
+    """Return the functions of more than FUNCTION lines, docstrings included."""
+    return [
+        f"{name}.{node.name}: {lines} lines"
+        for name, node in functions()
+        if (lines := (node.end_lineno or 0) - node.lineno + 1) > FUNCTION
+    ]
+
+
 def _docstring_lines(path: Path) -> int:
     total = 0
     for node in ast.walk(tree(path)):
@@ -228,12 +267,17 @@ def figures() -> list[tuple[str, str]]:
     bare = participles()
     between = arrows()
     levels = {len(name.split(".")) for name in modules()}
+    limits = weight_limits()
     per_folder = folders()
     folder_sizes = f"{median(per_folder.values()):.0f} / {max(per_folder.values())}"
     function_sizes = [(node.end_lineno or 0) - node.lineno + 1 for _, node in named]
     return [
         ("files", f"{len(paths):,}"),
         ("lines", f"{lines:,}"),
+        *(
+            (f"weight: {name}", f"{count:,} of {limits[name]:,}")
+            for name, count in weight().items()
+        ),
         ("loose in builder/", str(per_folder["builder"])),
         ("files a folder, median / max", folder_sizes),
         ("lines a module, median / p95 / max", _spread(sizes.values())),
@@ -268,6 +312,7 @@ def main() -> None:
     width = max(len(name) for name, _ in rows)
     for name, value in rows:
         print(f"{name:{width}}  {value}")
+    sys.exit("\n".join(overweight()) or None)
 
 
 if __name__ == "__main__":
