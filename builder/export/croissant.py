@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Any
 
 from functions.config.configuration import Configuration
-from functions.snapshot import layout
 from functions.snapshot.manifest import Manifest
 
 _CONTEXT: Mapping[str, Any] = {
@@ -57,10 +56,7 @@ class ExportedFile:
 
 @dataclass(frozen=True, slots=True)
 class DatasetDescription:
-    """What a person reads of the dataset; `licence` and `publisher` may be empty.
-
-    `store` is the public address of the store with the tables that the rows come from, "" without.
-    """
+    """What a person reads of the dataset; `licence` and `publisher` may be empty."""
 
     name: str
     text: str
@@ -69,7 +65,6 @@ class DatasetDescription:
     publisher: str
     snapshot: int
     effective: datetime
-    store: str = ""
 
     @classmethod
     def of(
@@ -86,7 +81,6 @@ class DatasetDescription:
             configuration["repository.publisher"],
             manifest.snapshot,
             manifest.effective,
-            configuration["identify.data_url"] if configuration["publish.tables"] else "",
         )
 
 
@@ -113,7 +107,6 @@ def describe(
         ),
         "version": f"{dataset.snapshot}.0.0",
         "datePublished": f"{dataset.effective:%Y-%m-%dT%H:%M:%SZ}",
-        "isBasedOn": _find_lake(dataset),
         "distribution": _list_files(table, files),
         "recordSet": [
             {
@@ -125,14 +118,6 @@ def describe(
         ],
     }
     return {name: value for name, value in found.items() if value is not None}
-
-
-def _find_lake(dataset: DatasetDescription) -> dict[str, str] | None:
-    """Return the tables over the store's own files, which have all snapshots."""
-    if not dataset.store:
-        return None
-    url = f"{dataset.store.rstrip('/')}/{layout.LAKE}"
-    return {"@type": "sc:Dataset", "name": f"{dataset.name} (DuckLake)", "url": url}
 
 
 def _list_files(table: str, files: Sequence[ExportedFile]) -> list[dict[str, Any]]:

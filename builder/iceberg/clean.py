@@ -10,7 +10,6 @@ from builder.iceberg.update import read_index, refresh_tables
 from builder.runtime import Runtime
 from builder.snapshot.orphans import ORPHAN_AGE
 from functions.snapshot.errors import DamagedStore, MissingObject
-from functions.snapshot.layout import LAKE
 from functions.snapshot.store import Reader, Writer
 
 
@@ -20,7 +19,6 @@ def list_named(store: Reader, index: TablesIndex) -> Iterator[str]:
     Raises MissingObject, and DamagedStore if a manifest is damaged.
     """
     yield INDEX
-    yield LAKE
     for name, some in index.snapshots.items():
         yield keys.hint_key(name)
         yield keys.metadata_key(name, index.version)

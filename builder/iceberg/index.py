@@ -43,19 +43,8 @@ class FileDeletes:
     without: frozenset[str] = frozenset()
 
     def find(self, table: str) -> DeleteFile | None:
-        """Return the deletes of the file in a table: one at most, as DuckLake wants it."""
+        """Return the deletes of the file in a table: one at most."""
         return self.others.get(table) or self.superseded
-
-
-@dataclass(frozen=True, slots=True)
-class ListedFile:
-    """A data file of a table in a snapshot: key, rows, size in bytes, and its deletes."""
-
-    table: str
-    key: str
-    rows: int
-    bytes: int
-    deletes: DeleteFile | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +73,9 @@ class TablesIndex:
     """The state of the tables of a store.
 
     `location` is the address that paths begin with, `version` the number of the metadata files,
-    `lake` the SHA-256 of the catalogue of DuckLake, and `tags` the tags of objects that updates
-    replace.
-    `snapshots` are those of each table, ascending. Of the newest snapshot, `dead` are the files
-    of superseded positions, `files` the deletes of each data file of records, and `leaves` the
-    manifests of each leaf by table.
+    and `tags` the tags of objects that updates replace. `snapshots` are those of each table,
+    ascending. Of the newest snapshot, `dead` are the files of superseded positions, `files` the
+    deletes of each data file of records, and `leaves` the manifests of each leaf by table.
     """
 
     store: str
@@ -96,16 +83,11 @@ class TablesIndex:
     schemas: str
     snapshot: int = 0
     version: int = 0
-    lake: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
     snapshots: Mapping[str, tuple[TableSnapshot, ...]] = field(default_factory=dict)
     dead: tuple[str, ...] = ()
     files: Mapping[str, FileDeletes] = field(default_factory=dict)
     leaves: Mapping[str, Mapping[str, tuple[ManifestFile, ...]]] = field(default_factory=dict)
-
-    def numbers(self) -> set[int]:
-        """Return the numbers of the snapshots that a table has."""
-        return {one.number for some in self.snapshots.values() for one in some}
 
     def drop(self, keeps: Iterable[int]) -> "TablesIndex":
         """Return the index with those snapshots alone; a table without any is left out."""
@@ -125,7 +107,6 @@ class TablesIndex:
             "schemas": self.schemas,
             "snapshot": self.snapshot,
             "version": self.version,
-            "lake": self.lake,
             "tags": dict(self.tags),
             "snapshots": {
                 name: [[s.number, instant.to_text(s.effective), s.key, s.rows] for s in some]
@@ -158,7 +139,6 @@ class TablesIndex:
                 schemas=str(found["schemas"]),
                 snapshot=int(found["snapshot"]),
                 version=int(found["version"]),
-                lake=str(found["lake"]),
                 tags=dict(found["tags"]),
                 snapshots={
                     name: tuple(

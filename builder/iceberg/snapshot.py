@@ -19,7 +19,6 @@ from builder.iceberg.index import (
     FOLDER,
     DeleteFile,
     FileDeletes,
-    ListedFile,
     ManifestFile,
     TablesIndex,
     TableSnapshot,
@@ -49,7 +48,7 @@ class SnapshotWriter:
     """Writes one snapshot after the other into `objects`, which the caller stores.
 
     `index` is the state, which begins as that of the last update. `connection` is a database in
-    memory and `folder` is for scratch files. `sequences` is the data file of the table `snapshots`.
+    memory and `folder` is for scratch files.
     """
 
     store: Writer
@@ -58,7 +57,6 @@ class SnapshotWriter:
     folder: Path
     index: TablesIndex
     objects: dict[str, bytes] = field(default_factory=dict)
-    sequences: ListedFile = field(init=False)
 
     def write(self, manifest: Manifest) -> None:
         """Add a snapshot to the tables. Raises StoreError."""
@@ -99,17 +97,6 @@ class SnapshotWriter:
             files=files,
             leaves=made,
         )
-
-    def list_files(self, manifest: Manifest) -> Iterator[ListedFile]:
-        """Yield the data files of all tables in the snapshot that was written last."""
-        for table in TABLES:
-            deletes = self.index.files if table.versioned else {}
-            for file in self.catalogue.files(manifest, table.source):
-                known = _deletes_of(deletes, file)
-                if table.name not in known.without:
-                    one = known.find(table.name)
-                    yield ListedFile(table.name, file.key, file.rows, file.bytes, one)
-        yield self.sequences
 
     def _find_deletes(
         self, manifest: Manifest, leaves: Sequence[LeafReference]
@@ -248,7 +235,6 @@ class SnapshotWriter:
             "record_count": len(some),
             "file_size_in_bytes": len(data),
         }
-        self.sequences = ListedFile(SNAPSHOTS.name, key, len(some), len(data))
         return self._write_manifest(SNAPSHOTS, avro.DATA, [entry])
 
     def _list(

@@ -1,13 +1,11 @@
 """Update of the tables after a change of the store's content (`publish.tables`).
 
-Everything but the hints, the catalogue of DuckLake and the index is named by its content or by a
-number of its own, and is written first. Then the catalogue is replaced, each table's
-`version-hint.text` names the new metadata, and last the index is replaced by a conditional write.
-So no reader sees half a table. An interrupted update is done again by the next one, from the index
-and the snapshots.
+Everything but the hints and the index is named by its content or by a number of its own, and is
+written first. Then each table's `version-hint.text` names the new metadata, and last the index is
+replaced by a conditional write. So no reader sees half a table. An interrupted update is done again
+by the next one, from the index and the snapshots.
 """
 
-import hashlib
 import tempfile
 from collections.abc import Collection, Iterable
 from contextlib import suppress
@@ -15,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from builder.iceberg import index as keys
-from builder.iceberg.ducklake import LakeCatalogue
 from builder.iceberg.index import FOLDER, INDEX, TablesIndex
 from builder.iceberg.metadata import describe_table
 from builder.iceberg.snapshot import SnapshotWriter
@@ -26,7 +23,6 @@ from builder.threads import map_requests
 from functions.config.configuration import Configuration
 from functions.database import engine
 from functions.snapshot.errors import Conflict, DamagedStore, MissingObject, StoreError
-from functions.snapshot.layout import LAKE
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
@@ -77,7 +73,7 @@ def _refresh(store: Writer, runtime: Runtime, before: TablesIndex | None, tag: s
     catalogue = Catalogue(store)
     manifest = catalogue.manifest(newest.snapshot)
     kept = consistency.kept_snapshots(pointer, manifest.skipped)
-    begun, catalog = _begin(store, manifest, before)
+    begun = _begin(store, manifest, before)
     state = begun.drop(kept)
     wanted = [number for number in kept if number > begun.snapshot]
     if before is not None and state == before and not wanted:
@@ -86,7 +82,6 @@ def _refresh(store: Writer, runtime: Runtime, before: TablesIndex | None, tag: s
         tempfile.TemporaryDirectory(prefix="sheaf-tables-") as scratch,
         engine.connect(threads=runtime.threads) as connection,
     ):
-        lake = LakeCatalogue.open(connection, Path(scratch), manifest.store, catalog)
         writer = SnapshotWriter(store, catalogue, connection, Path(scratch), state)
         for number in wanted:
             try:
@@ -95,35 +90,23 @@ def _refresh(store: Writer, runtime: Runtime, before: TablesIndex | None, tag: s
                 if not catalogue.pointer().is_retired(number):
                     raise
                 continue  # expired meanwhile
-            made = catalogue.manifest(number)
-            lake.add(number, made.effective, writer.list_files(made))
             write_objects(store, writer.objects)
-        lake.drop(writer.index.numbers())
-        whole = lake.to_bytes()
-    _commit(store, writer.index, before, tag, whole)
+    _commit(store, writer.index, before, tag)
 
 
-def _begin(
-    store: Writer, manifest: Manifest, before: TablesIndex | None
-) -> tuple[TablesIndex, bytes | None]:
-    """Return the state to continue from, with the catalogue of DuckLake.
-
-    It is empty if paths or columns are others now, or if the catalogue is not that of the index.
-    """
+def _begin(store: Writer, manifest: Manifest, before: TablesIndex | None) -> TablesIndex:
+    """Return the state to continue from; it is empty if paths or columns are others now."""
     made = TablesIndex(manifest.store, store.address, digest_schemas())
     if before is None:
-        return made, None
+        return made
     same = (before.store, before.location, before.schemas) == (
         made.store,
         made.location,
         made.schemas,
     )
     if same and before.snapshot <= manifest.snapshot:
-        with suppress(MissingObject):
-            catalog = store.read(LAKE)
-            if hashlib.sha256(catalog).hexdigest() == before.lake:
-                return before, catalog
-    return replace(made, version=before.version, tags=before.tags), None
+        return before
+    return replace(made, version=before.version, tags=before.tags)
 
 
 def write_objects(store: Writer, objects: dict[str, bytes]) -> None:
@@ -133,27 +116,15 @@ def write_objects(store: Writer, objects: dict[str, bytes]) -> None:
     objects.clear()
 
 
-def _commit(
-    store: Writer,
-    index: TablesIndex,
-    before: TablesIndex | None,
-    tag: str | None,
-    catalog: bytes,
-) -> None:
-    """Write the metadata, then catalogue and hints, then the index. Raises Conflict."""
+def _commit(store: Writer, index: TablesIndex, before: TablesIndex | None, tag: str | None) -> None:
+    """Write the metadata, then the hints, then the index. Raises Conflict."""
     version = index.version + 1
     # Other metadata with this number was left by an interrupted update.
     while not _create_metadata(store, index, version):
         version += 1
     named = {keys.hint_key(name): str(version).encode() for name in index.snapshots}
-    named[LAKE] = catalog
     tags = map_requests(lambda k: _replace(store, k, named[k], index.tags.get(k)), list(named))
-    final = replace(
-        index,
-        version=version,
-        lake=hashlib.sha256(catalog).hexdigest(),
-        tags=dict(zip(named, tags, strict=True)),
-    )
+    final = replace(index, version=version, tags=dict(zip(named, tags, strict=True)))
     store.replace(INDEX, final.to_json(), tag)
     _remove_old(store, before, index.snapshots, version)
 

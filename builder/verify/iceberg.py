@@ -1,22 +1,17 @@
 """Checks of the tables: their objects exist, and show the rows of their snapshots."""
 
 import hashlib
-import tempfile
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from pathlib import Path
-from typing import Any
 
 from builder.iceberg import avro, clean
 from builder.iceberg import index as keys
-from builder.iceberg.ducklake import LakeCatalogue
 from builder.iceberg.index import FOLDER, INDEX, TablesIndex
 from builder.iceberg.metadata import describe_table
 from builder.iceberg.table import SNAPSHOTS, TABLES, IcebergTable, digest_schemas
 from builder.store.findings import Finding
 from functions.database import engine
 from functions.snapshot.errors import DamagedStore, MissingObject
-from functions.snapshot.layout import LAKE
 from functions.snapshot.manifest import DataFile, Manifest
 from functions.snapshot.pointer import Pointer
 from functions.snapshot.store import Writer
@@ -72,8 +67,8 @@ def table_findings(
 def _check_metadata(store: Writer, index: TablesIndex, *, behind: bool) -> Iterator[Finding]:
     """Check that each hint names metadata of the snapshots of the index.
 
-    Hints and the catalogue are written before the index. So they may be ahead of one that is
-    `behind` the newest snapshot.
+    Hints are written before the index. So they may be ahead of one that is `behind` the newest
+    snapshot.
     """
     for name in index.snapshots:
         key = keys.metadata_key(name, index.version)
@@ -86,11 +81,6 @@ def _check_metadata(store: Writer, index: TablesIndex, *, behind: bool) -> Itera
                     yield Finding("table-altered", one, "its content differs from the index")
             except MissingObject:
                 yield Finding("table-missing", one, f"{INDEX} names it, but it does not exist")
-    try:
-        if hashlib.sha256(store.read(LAKE)).hexdigest() != index.lake and not behind:
-            yield Finding("table-altered", LAKE, "its content differs from the index")
-    except MissingObject:
-        yield Finding("table-missing", LAKE, f"{INDEX} names it, but it does not exist")
 
 
 def _is_newer(store: Writer, name: str, index: TablesIndex, hint: bytes) -> bool:
@@ -125,13 +115,11 @@ def _check_rows(
 ) -> Iterator[Finding]:
     """Check each snapshot of each table against the store's own tables."""
     catalogue = Catalogue(store)
-    lake = _read_lake(store, index, connection)
     for table in (*TABLES, SNAPSHOTS):
         for one in index.snapshots.get(table.name, ()):
             try:
                 manifest = catalogue.manifest(one.number)
                 shown = _TableFiles.read(store, index, one.key)
-                same = shown.pairs() == lake[one.number].get(table.name, set())
                 problem = (
                     shown.compare(catalogue, manifest, table, connection)
                     if table is not SNAPSHOTS
@@ -143,21 +131,9 @@ def _check_rows(
                 raise
             if problem:
                 yield Finding("table-wrong", one.key, f"snapshot {one.number}: {problem}")
-            if not same:
-                problem = f"snapshot {one.number}: its files of {table.name} are not Iceberg's"
-                yield Finding("table-wrong", LAKE, problem)
     newest = index.snapshots.get(SNAPSHOTS.name, ())
     if newest and newest[-1].rows != len(catalogue.manifest(newest[-1].number).sequences):
         yield Finding("table-wrong", newest[-1].key, "it does not list the publishes")
-
-
-def _read_lake(
-    store: Writer, index: TablesIndex, connection: engine.Connection
-) -> Mapping[int, Mapping[str, set[tuple[str, str]]]]:
-    """Return the data files and deletes of each snapshot by table, as DuckLake lists them."""
-    with tempfile.TemporaryDirectory(prefix="sheaf-tables-") as folder:
-        found = LakeCatalogue.open(connection, Path(folder), index.store, store.read(LAKE))
-        return {number: found.list_files(number) for number in index.numbers()}
 
 
 class _TableFiles:
@@ -167,7 +143,7 @@ class _TableFiles:
         self._store = store
         self._index = index
         self.data: dict[str, tuple[object, object]] = {}
-        self.deletes: dict[str, str] = {}
+        self.deletes: set[str] = set()
 
     @staticmethod
     def read(store: Writer, index: TablesIndex, key: str) -> "_TableFiles":
@@ -179,18 +155,8 @@ class _TableFiles:
                 if file["content"] == avro.DATA:
                     found.data[path] = (file["record_count"], file["file_size_in_bytes"])
                 else:
-                    found.deletes[path] = found._find_target(file)
+                    found.deletes.add(path)
         return found
-
-    def _find_target(self, file: Mapping[str, Any]) -> str:
-        """Return the data file of a delete file, which its bounds name."""
-        (bound,) = file["lower_bounds"]
-        return str(bound["value"].decode().removeprefix(f"{self._index.location}/"))
-
-    def pairs(self) -> set[tuple[str, str]]:
-        """Return each data file with its deletes or ""."""
-        deletes = {data: path for path, data in self.deletes.items()}
-        return {(path, deletes.get(path, "")) for path in self.data}
 
     def compare(
         self,

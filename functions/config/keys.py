@@ -259,7 +259,7 @@ KEYS: tuple[ConfigKey, ...] = (
         True,
         check.is_flag,
         "true or false",
-        "each publish describes its data files as tables of Iceberg and DuckLake, below `tables/`",
+        "each publish describes its data files as tables of Iceberg, below `tables/`",
     ),
     ConfigKey(
         "publish.memory",

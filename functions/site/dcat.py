@@ -17,7 +17,6 @@ _DAY = 86_400
 """Cache lifetime in seconds."""
 _OAI_PMH = "https://www.openarchives.org/OAI/openarchivesprotocol.html"
 _MEDIA = "https://www.iana.org/assignments/media-types/"
-_DUCKLAKE = "https://ducklake.select/docs/stable/specification/introduction"
 _ICEBERG = "https://iceberg.apache.org/spec/"
 _PARQUET = "application/vnd.apache.parquet"
 _CONTEXT: Mapping[str, str] = {
@@ -173,10 +172,8 @@ def _list_forms(request: PageRequest) -> Iterator[_DataForm]:
         return
     views = f"{root}/{request.manifest.views_key}"
     yield _DataForm("Parquet", root, views, _PARQUET)
-    if configuration["publish.tables"]:
-        yield _DataForm("DuckLake", f"{root}/{layout.LAKE}", _DUCKLAKE, _DUCKLAKE)
-        if root.startswith("s3://"):
-            yield _DataForm("Apache Iceberg", f"{root}/{layout.TABLES}", _ICEBERG, _ICEBERG)
+    if configuration["publish.tables"] and root.startswith("s3://"):
+        yield _DataForm("Apache Iceberg", f"{root}/{layout.TABLES}", _ICEBERG, _ICEBERG)
 
 
 def _stamp(text: str) -> dict[str, str]:

@@ -10,7 +10,6 @@ snapshots/<n>/views-3.sql         the same of the views
 snapshots/leaves/<digest>.json    descriptions of up to LEAF_FILES data files
 records/<table>/<digest>.parquet  data files, named by their content
 tables/<table>/metadata/...       the data files as tables of Iceberg
-tables/sheaf.ducklake             the same as a catalogue of DuckLake
 fixity.jsonl                      reports of checks
 intake/<run>/...                  ingested rows that are not published yet
 .tmp/...                          unfinished writes of a folder
@@ -31,7 +30,6 @@ SNAPSHOTS = "snapshots/"
 WITNESS = "snapshots/newest.json"
 """It is below `snapshots/`, so that copies include it and roles that read may read it."""
 TABLES = "tables/"
-LAKE = "tables/sheaf.ducklake"
 INTAKE = "intake/"
 TEMPORARY = ".tmp/"
 RUN_SUMMARY = "run.json"

@@ -29,20 +29,6 @@ def duckdb(root: str, tables: list[str], snapshot: int) -> Iterator[Ask]:
     yield lambda sql: connection.execute(sql).fetchall()
 
 
-@contextmanager
-def ducklake(root: str, tables: list[str], snapshot: int) -> Iterator[Ask]:
-    """DuckDB with the catalogue of DuckLake; `root` may be an address."""
-    connection = _connect("httpfs", "ducklake")
-    connection.execute(
-        f"ATTACH 'ducklake:{root}/tables/sheaf.ducklake' AS sheaf (READ_ONLY, DATA_PATH '{root}/')"
-    )
-    for table in tables:
-        connection.execute(
-            f"CREATE VIEW {table} AS SELECT * FROM sheaf.{table} AT (VERSION => {snapshot})"
-        )
-    yield lambda sql: connection.execute(sql).fetchall()
-
-
 def _connect(*extensions: str) -> Any:
     """Return a connection with extensions, which are files of packages beside DuckDB's."""
     import duckdb
@@ -146,7 +132,7 @@ def spark(root: str, tables: list[str], snapshot: int) -> Iterator[Ask]:
     yield lambda sql: [tuple(row) for row in session.sql(sql).collect()]
 
 
-READERS = (duckdb, ducklake, views, pyiceberg, polars, clickhouse, spark)
+READERS = (duckdb, views, pyiceberg, polars, clickhouse, spark)
 ENGINES = {one.__name__: one for one in READERS}
 
 

@@ -25,7 +25,6 @@ from functions.database import engine
 from functions.snapshot import layout
 from functions.store.catalog import Catalogue
 from tests.builder.conftest import World
-from tests.static import on_the_web
 
 ROOT = Path(__file__).parents[2]
 ASK = Path(__file__).parent / "ask.py"
@@ -37,7 +36,6 @@ ENGINES = (
     # the folder of its packages, its name in ask.py
     ("duckdb-1.4", "duckdb"),
     ("duckdb-1.5", "duckdb"),
-    ("duckdb-1.5", "ducklake"),
     ("duckdb-2.0", "views"),
     ("python", "pyiceberg"),
     ("python", "polars"),
@@ -136,14 +134,6 @@ def test_an_engine_gives_equal_answers(history: History, folder: str, name: str)
     if name == "spark" and not shutil.which("java"):
         pytest.skip("Spark is not proved: there is no Java")
     compare(history, folder, name, str(history.world.root))
-
-
-def test_ducklake_reads_a_copy_at_a_web_address(history: History, tmp_path: Path) -> None:
-    """The store's files elsewhere, as any tool copies them, on a plain web server."""
-    shutil.copytree(history.world.root, tmp_path / "elsewhere" / "copy")
-    with on_the_web(tmp_path / "elsewhere") as site:
-        compare(history, "duckdb-1.5", "ducklake", f"{site.url}/copy")
-    assert any(path.startswith("copy/records/") for path, _ in site.asked)
 
 
 def compare(history: History, folder: str, name: str, root: str) -> None:

@@ -66,49 +66,6 @@ class IcebergReader:
         return path.removeprefix(root)
 
 
-def lake_rows(store: Writer, snapshot: int, name: str, columns: Sequence[str] = ()) -> Rows:
-    """Return the rows of a table of DuckLake in a snapshot, with the columns that it maps."""
-    found: Rows = []
-    with engine.connect() as connection:
-        path = store.local("tables/sheaf.ducklake")
-        connection.execute(f"ATTACH '{path}' AS lake (READ_ONLY)")
-        connection.execute("USE lake")
-        assert connection.execute(
-            "SELECT count(*) FROM ducklake_snapshot WHERE snapshot_id = $n", {"n": snapshot}
-        ).fetchall() == [(1,)]
-        within = "{0}.begin_snapshot <= $n AND coalesce({0}.end_snapshot > $n, true)"
-        files = connection.execute(
-            "SELECT f.path, f.record_count, f.file_size_bytes, f.mapping_id, d.path "
-            "FROM ducklake_data_file f JOIN ducklake_table t USING (table_id) "
-            "LEFT JOIN ducklake_delete_file d ON d.data_file_id = f.data_file_id "
-            f"AND {within.format('d')} WHERE t.table_name = $name AND {within.format('f')} "
-            "AND f.path_is_relative AND t.path = ''",
-            {"n": snapshot, "name": name},
-        ).fetchall()
-        for key, count, size, mapping, deletes in files:
-            assert store.size(key) == size
-            names = columns or [
-                source
-                for (source,) in connection.execute(
-                    "SELECT source_name FROM ducklake_name_mapping WHERE mapping_id = $mapping "
-                    "AND parent_column IS NULL ORDER BY target_field_id",
-                    {"mapping": mapping},
-                ).fetchall()
-            ]
-            rows = _read(connection, store, ", ".join(names), key)
-            gone = _read(connection, store, "pos", deletes) if deletes else []
-            hidden = {pos for (pos,) in gone}
-            assert len(rows) == count
-            assert [pos for (pos,) in gone] == sorted(hidden)
-            found += [row for n, row in enumerate(rows) if n not in hidden]
-    return found
-
-
-def _read(connection: engine.Connection, store: Writer, columns: str, key: str) -> Rows:
-    sql = f"SELECT {columns} FROM read_parquet($path, hive_partitioning = false)"
-    return connection.execute(sql, {"path": str(store.local(key))}).fetchall()
-
-
 def view_rows(store: Writer, snapshot: int, name: str, columns: Sequence[str] = ()) -> Rows:
     """Return the rows of a snapshot's view, by default with the columns that the table has."""
     manifest = Catalogue(store).manifest(snapshot)
