@@ -40,14 +40,13 @@ HEAVY = {
     "duckdb": "functions/database/engine.py",
     "fastavro": "builder/iceberg/avro.py",
     "jinja2": (
-        "builder/parquet/pieces.py functions/oai/render/loop.py functions/oai/render/loop_tree.py "
+        "functions/oai/render/loop.py functions/oai/render/loop_tree.py "
         "functions/oai/render/template.py"
     ),
     "obstore": "functions/store/client.py",
     "pyarrow": (
-        "builder/ingest/remote/hdfs.py builder/parquet/combinations.py "
-        "builder/parquet/piece_columns.py builder/parquet/ranges.py "
-        "builder/parquet/stored_columns.py builder/parquet/texts.py builder/parquet/writer.py"
+        "builder/ingest/remote/hdfs.py builder/parquet/ranges.py builder/parquet/reader.py "
+        "builder/parquet/texts.py builder/parquet/writer.py"
     ),
     "h11": "builder/serve/connection.py builder/serve/http_request.py",
     "httpcore2": "builder/http/addresses.py builder/http/connections.py",

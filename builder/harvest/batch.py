@@ -95,11 +95,9 @@ def report_text(outcome: HarvestResult) -> str:
     if counts.mended:
         said.append(f"{counts.mended:,} mended")
     head = "complete" if outcome.status == COMPLETE else outcome.status
-    ways = [tally(counts.pages, "page")] if counts.pages or not counts.files else []
-    ways += ["data files"] if counts.files else []
     lines = [
         f"{outcome.order.named}: {head}: {tally(counts.distinct, 'record')} "
-        f"({', '.join(said)}) in {' and '.join(ways)}, run {outcome.number}"
+        f"({', '.join(said)}) in {tally(counts.pages, 'page')}, run {outcome.number}"
     ]
     lines += [f"  {note}" for note in outcome.notes]
     if counts.lost:
@@ -133,7 +131,6 @@ def report_json(outcome: HarvestResult) -> dict[str, object]:
         "deleted": counts.deleted,
         "mended": counts.mended,
         "pages": counts.pages,
-        "files": counts.files,
         "rows": outcome.rows,
         "lost": counts.lost,
         "outside": counts.outside,

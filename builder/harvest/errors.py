@@ -37,7 +37,3 @@ class RefusedError(HarvestError):
     def __init__(self, code: str, text: str) -> None:
         super().__init__(f"{code}: {text}" if text else code)
         self.code = code
-
-
-class FilesError(HarvestError):
-    """A list cannot be taken from data files, or no further; pages can."""

@@ -36,8 +36,6 @@ SETS = "sets.json"
 SEEN = "seen.sqlite"
 FORMS = ("parquet", "jsonl", "xml")
 _PART = re.compile(r"part-([0-9]{6})-([0-9]{6})\.(parquet|jsonl|xml)")
-_DRAFTS = 500_000
-"""Numbers from here on are of parts that may still be taken over."""
 _ODD = re.compile(r"[^a-z0-9.]+")
 
 
@@ -114,27 +112,6 @@ class HarvestFolder:
         self._writer.append(row)
         self._rows += 1
         return sight
-
-    def adopt(self, path: Path, run: int, versions: bytes, count: int) -> bool:
-        """Take over a file of rows, durable and in this folder, if all its items are new.
-
-        `versions` are the `count` rows of the index, joined and of one length. Return whether it
-        was taken. Raises HarvestError.
-        """
-        if not self.seen.add_new(versions, len(versions) // count):
-            return False
-        self._end_part()
-        number = sum(run_number(one.name) == run for one in self.state.parts)
-        name = part_name(run, number, self.state.form)
-        with _wrap_errors(self.path):
-            path.replace(self.path / name)
-            size = (self.path / name).stat().st_size
-        self.state.parts.append(PartFile(name, count, size))
-        return True
-
-    def draft(self, run: int, number: int) -> Path:
-        """Return the path of a file of rows to be written, which `adopt` may take over."""
-        return self.path / part_name(run, _DRAFTS + number, self.state.form)
 
     def has(self, identifier: str, stamp: str) -> bool:
         """Return whether this is the latest version of an item. Raises HarvestError."""

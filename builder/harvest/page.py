@@ -15,7 +15,6 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-from builder.harvest.data_files.offer import SnapshotDescription, find_description
 from builder.harvest.errors import Broken
 from builder.harvest.version import DC
 
@@ -58,8 +57,7 @@ class ListPage:
     """A response. `token` is None if there is no such element, and "" if it is empty.
 
     `rows` are the fields of sets and formats; Identify has one row. `lost` are the identifiers of
-    unreadable records, each with the reason. `torn` means that the list is cut off. `snapshot` is
-    what Identify tells of a repository of Sheaf.
+    unreadable records, each with the reason. `torn` means that the list is cut off.
     """
 
     date: str | None = None
@@ -70,7 +68,6 @@ class ListPage:
     size: int | None = None
     lost: tuple[tuple[str, str], ...] = ()
     torn: bool = False
-    snapshot: SnapshotDescription | None = None
 
 
 def read(data: bytes) -> ListPage:
@@ -99,7 +96,6 @@ def read(data: bytes) -> ListPage:
         rows=_rows(verb, listed),
         token=None if token is None else _text(token),
         size=None if token is None else size(token.get("completeListSize", "").strip()),
-        snapshot=find_description(listed) if verb == "Identify" else None,
     )
 
 

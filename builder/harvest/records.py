@@ -13,13 +13,12 @@ from json.encoder import encode_basestring as _text
 from pathlib import Path
 from typing import Any, Protocol
 
-from builder.harvest.data_files.record_columns import RecordColumns
 from builder.harvest.errors import HarvestError, Unanswered
 from builder.harvest.page import ListPage, PageEntry, records
 from builder.harvest.state import HarvestState, RunState
 from builder.harvest.version import DC, ROW, HarvestedRow, Sight
 from builder.harvest.window import is_before, is_outside
-from builder.parquet.stored_columns import read_rows
+from builder.parquet.reader import read_rows
 from builder.parquet.writer import RowWriter
 from builder.store.durable import sync
 from functions.snapshot.errors import StoreError
@@ -155,10 +154,6 @@ class PartWriter(Protocol):
         """Add a row."""
         ...
 
-    def append_columns(self, rows: RecordColumns, harvested: str, run: int) -> None:
-        """Add rows that a run received on that date."""
-        ...
-
     def close(self) -> None:
         """Close the file durably."""
         ...
@@ -229,10 +224,6 @@ class _Parquet:
         except StoreError as error:
             raise HarvestError(str(error)) from error
 
-    def append_columns(self, rows: RecordColumns, harvested: str, run: int) -> None:
-        with _wrap_errors(self._path):
-            self._rows.append_columns(rows.values(harvested, run))
-
     def close(self) -> None:
         with _wrap_errors(self._path):
             self._rows.close()
@@ -246,10 +237,6 @@ class _Lines:
     def append(self, row: HarvestedRow) -> None:
         with _wrap_errors(self._path):
             self._file.write(_line(row))
-
-    def append_columns(self, rows: RecordColumns, harvested: str, run: int) -> None:
-        with _wrap_errors(self._path):
-            self._file.writelines(map(_line, rows.rows(harvested, run)))
 
     def close(self) -> None:
         with _wrap_errors(self._path):
@@ -282,10 +269,6 @@ class _Elements:
     def append(self, row: HarvestedRow) -> None:
         with _wrap_errors(self._path):
             self._file.write(row.record + "\n")
-
-    def append_columns(self, rows: RecordColumns, harvested: str, run: int) -> None:
-        with _wrap_errors(self._path):
-            self._file.writelines(text.decode() + "\n" for text in rows.texts)
 
     def close(self) -> None:
         with _wrap_errors(self._path):

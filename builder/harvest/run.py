@@ -1,12 +1,11 @@
 """Session of a harvest: one run, from its state to its result."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from builder.harvest import folder, window
-from builder.harvest.data_files.offer import AUTO, FILES, PAGES
-from builder.harvest.errors import FilesError, RefusedError, Unanswered
+from builder.harvest.errors import RefusedError, Unanswered
 from builder.harvest.folder import HarvestFolder
 from builder.harvest.list_walk import ListWalk
 from builder.harvest.page import ListPage
@@ -29,10 +28,6 @@ from builder.runtime import Clock
 _SHARE = 0.05
 _SETS = 100_000
 Advance = Callable[[int, int | None], None]
-FileLists = Callable[
-    [Ask, HarvestFolder, RunState, Advance, Callable[[], None], bool], tuple[str, str]
-]
-"""Walks through the list of a run in data files (builder.harvest.data_files.file_walk)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +77,7 @@ class HarvestSession:
 
     The work is committed after `every` seconds, and less often the longer the run takes. So an
     interrupted run loses at most a twentieth of its work, and there are few parts. `overlap` is in
-    seconds; None means the default. `by` is one of offer.WAYS; without `files` it is pages.
+    seconds; None means the default.
     """
 
     order: HarvestJob
@@ -95,8 +90,6 @@ class HarvestSession:
     advance: Advance
     every: float = 5.0
     overlap: float | None = None
-    files: FileLists | None = None
-    by: str = AUTO
     _last: float = field(init=False, default=0.0)
     _began: float = field(init=False, default=0.0)
 
@@ -128,14 +121,13 @@ class HarvestSession:
             same = (asked.since, asked.until) == tuple(going.asked) and asked.full == going.full
             if asked.nothing or same:
                 going.remade = going.remade or kept.remade
-                going.files = None if self.by == PAGES else going.files
                 self.say(f"{self.order.named}: resuming run {going.number}")
                 return going
             self.say(f"{self.order.named}: abandoning run {going.number} for a new one")
             for identifier, why in going.owed:  # not requested yet: the new run does that
                 going.lose(identifier, why)
             self._end(kept, going, GIVEN_UP)
-        listed, identity = self._identify(kept)
+        listed = self._identify(kept)
         overlap = window.overlap(self.overlap, state.granularity)
         since, until = window.plan(state, asked, overlap)
         number = max((run.number for run in state.runs), default=0) + 1
@@ -148,7 +140,6 @@ class HarvestSession:
             asked.full,
             begin=since,
         )
-        self._accept(state, state.going, identity)
         if state.runs:
             state.going.owed = [one for one in state.runs[-1].lost if one[0]]
         if not _is_listed(state.set, listed):
@@ -156,45 +147,6 @@ class HarvestSession:
         kept.seen.begin()
         kept.commit()
         return state.going
-
-    def _accept(self, state: HarvestState, going: RunState, identity: ListPage) -> None:
-        """Accept the data files that Identify offers, if any. Raises Unanswered."""
-        if self.files is None or self.by == PAGES:
-            return
-        try:
-            if identity.snapshot is None:
-                raise FilesError(f"{self.order.base_url} offers no data files")
-            base_url = state.identify.get("baseURL", "")
-            offer = identity.snapshot.offer(
-                state.prefix, base_url, state.base_url, signed=self.by == FILES
-            )
-            going.files = asdict(offer)
-        except FilesError as error:
-            if self.by == FILES:
-                raise Unanswered(str(error), later=True) from error
-            if identity.snapshot is not None:
-                going.note(f"harvested by pages: {error}")
-            return
-        going.began = window.beginning(identity.date, self._now())
-        going.dated = identity.date or ""
-
-    def _list(self, kept: HarvestFolder, walk: ListWalk) -> tuple[str, tuple[str, str] | None]:
-        """Walk to the end of the list; return the status, and what data files reached."""
-        going = walk.going
-        if going.files is None or self.files is None:
-            return walk.to_end(), None
-        walk.fetch_owed()
-        exact = self.overlap is None and self.asked.nothing
-        try:
-            reached = self.files(self.ask, kept, going, self.advance, walk.paused, exact)
-        except FilesError as error:
-            if self.by == FILES:
-                raise Unanswered(f"data files: {error}", later=True) from error
-            going.note(f"harvested by pages, not from data files: {error}")
-            going.files = None
-            kept.commit()
-            return walk.to_end(), None
-        return walk.end_status(), reached
 
     def _walk(self, kept: HarvestFolder, going: RunState) -> HarvestResult:
         self._last = self._began = self.seconds()
@@ -208,7 +160,7 @@ class HarvestSession:
 
         walk = ListWalk(self.ask, kept, going, overlap, self._now(), self.advance, pause)
         try:
-            status, reached = self._list(kept, walk)
+            status = walk.to_end()
         except RefusedError as error:
             run = self._end(kept, going, GIVEN_UP)
             return self._result(kept, run, str(error))
@@ -217,9 +169,6 @@ class HarvestSession:
             state.covered = window.covering(
                 state.covered, going.since, going.until, going.began or self._now()
             )
-            ends = (state.covered or (None, ""))[1]
-            if reached and going.until is None and ends == going.began:
-                state.reached = reached
             if going.full and not going.remade and (many := kept.seen.count_unlisted(going.number)):
                 going.note(f"{many:,} of earlier runs are no longer listed")
         return self._result(kept, self._end(kept, going, status))
@@ -273,10 +222,10 @@ class HarvestSession:
             error,
         )
 
-    def _identify(self, kept: HarvestFolder) -> tuple[Mapping[str, str], ListPage]:
+    def _identify(self, kept: HarvestFolder) -> Mapping[str, str]:
         """Store what Identify and ListMetadataFormats report, if anything. Return all sets.
 
-        Returns no sets if the complete list is unknown; and Identify itself.
+        Returns no sets if the complete list is unknown.
         """
         state, identity = kept.state, self._ask_or_nothing({"verb": "Identify"})
         if identity.rows:
@@ -285,11 +234,11 @@ class HarvestSession:
             if row.get("metadataPrefix") == state.prefix:
                 state.format = row
         if not self.asked.full and state.parts:
-            return {}, identity
+            return {}
         sets, whole = self._sets()
         if sets:
             kept.keep_sets([*sets.items()])
-        return sets if whole else {}, identity
+        return sets if whole else {}
 
     def _sets(self) -> tuple[Mapping[str, str], bool]:
         """Return setName by setSpec, up to the limit, and whether the list is complete."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Self
 
 from builder.harvest.errors import HarvestError
-from builder.harvest.version import ITEM, TEXT, SeenVersion, Sight, item_hash, item_versions
+from builder.harvest.version import TEXT, SeenVersion, Sight, item_hash, version_hash
 
 _CACHE = 64_000  # KiB
 _FORM = 2
@@ -22,14 +22,6 @@ CREATE TABLE items (item BLOB PRIMARY KEY, seen BLOB) WITHOUT ROWID;
 CREATE TABLE former (item BLOB, version BLOB, PRIMARY KEY (item, version)) WITHOUT ROWID;
 CREATE TABLE commits (number INTEGER);
 PRAGMA user_version = {_FORM};
-"""
-# Rows of one length, one behind the other; a statement for each would take twice as long.
-_ADD_ALL = f"""
-INSERT OR IGNORE INTO items
-WITH RECURSIVE starts(start) AS (
-    VALUES (1) UNION ALL SELECT start + :width FROM starts WHERE start + :width < :end
-)
-SELECT substr(:rows, start, {ITEM}), substr(:rows, start + {ITEM}, :width - {ITEM}) FROM starts
 """
 # Behind the hash of the XML are `deleted`, one byte, and the run, whose bytes sort as numbers.
 _UNLISTED = (
@@ -88,14 +80,14 @@ class Seen:
 
     def add(self, run: int, identifier: str, stamp: str, text: str, deleted: bool) -> Sight:
         """Record a version in a run, and return how it compares. Raises HarvestError."""
-        names, texts = (identifier.encode(),), (text.encode(),)
-        (row,) = item_versions(run, names, (stamp,), texts, (deleted,))
-        item, seen = row[:ITEM], row[ITEM:]
+        item = item_hash(identifier.encode())
+        now = SeenVersion(version_hash(text.encode()), deleted, run, stamp)
+        values = item, bytes(now)
         with _wrap_errors(self._path):
-            added = self._base.execute("INSERT OR IGNORE INTO items VALUES (?, ?)", (item, seen))
+            added = self._base.execute("INSERT OR IGNORE INTO items VALUES (?, ?)", values)
             if added.rowcount:
                 return Sight.NEW
-            before, now = self._find(item), SeenVersion.read(seen)
+            before = self._find(item)
             assert before is not None
             if before.is_same(now):
                 if before.run == run:
@@ -121,22 +113,6 @@ class Seen:
             self._base.execute("INSERT OR IGNORE INTO former VALUES (?, ?)", (item, _key(before)))
         self._put(item, now)
         return Sight.CHANGED if before.run != now.run else Sight.ANOTHER
-
-    def add_new(self, versions: bytes, width: int) -> bool:
-        """Record versions of items, if none of the items was seen before.
-
-        `versions` are those of item_versions, each of `width` bytes. Return whether they were
-        recorded. Raises HarvestError.
-        """
-        values = {"rows": versions, "width": width, "end": len(versions)}
-        with _wrap_errors(self._path):
-            self._base.execute("SAVEPOINT versions")
-            added = self._base.execute(_ADD_ALL, values).rowcount
-            whole = added * width == len(versions)
-            if not whole:
-                self._base.execute("ROLLBACK TO versions")
-            self._base.execute("RELEASE versions")
-        return whole
 
     def has(self, identifier: str, stamp: str) -> bool:
         """Return whether the latest version of an item has that datestamp."""

@@ -7,7 +7,6 @@ them.
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 from builder.harvest.errors import HarvestError
 from builder.store import documents
@@ -30,8 +29,7 @@ class Counts:
     `another` counts further versions of one item in the run. `again` counts versions that were
     received before in the run and not stored again. `deleted` and `mended` count stored versions,
     and `lost` those that could not be received. `outside` counts records with datestamps outside
-    the requested dates; `later` those with datestamps after the beginning of the list. `files`
-    counts items from data files, which came without a page.
+    the requested dates; `later` those with datestamps after the beginning of the list.
     """
 
     pages: int = 0
@@ -45,7 +43,6 @@ class Counts:
     lost: int = 0
     outside: int = 0
     later: int = 0
-    files: int = 0
 
     @property
     def distinct(self) -> int:
@@ -67,8 +64,7 @@ class RunState:
     again at the start. `remade` is true if the index of seen items was rebuilt.
     `owed` are records lost in the run before, each with the reason; they are still to be requested.
     `idle` counts pages in a row that brought nothing, and `mark` is the fingerprint of one of them.
-    `bad` is the latest datestamp of a lost record. `files` is the offer of data files that the list
-    is taken from (offer.FileOffer), None for pages.
+    `bad` is the latest datestamp of a lost record.
     """
 
     number: int
@@ -95,7 +91,6 @@ class RunState:
     idle: int = 0
     mark: str = ""
     bad: str = ""
-    files: dict[str, Any] | None = None
     counts: Counts = field(default_factory=Counts)
     owed: list[tuple[str, str]] = field(default_factory=list)
     lost: list[tuple[str, str]] = field(default_factory=list)
@@ -157,8 +152,7 @@ class HarvestState:
 
     `identify` holds fields of Identify, `format` those of ListMetadataFormats for the prefix.
     `covered` holds the earliest and the latest datestamp harvested; the earliest is None if there
-    is no lower limit. `covered` itself is None until a run is complete. `reached` is the store's id
-    and the instant of the last snapshot that was harvested from data files.
+    is no lower limit. `covered` itself is None until a run is complete.
     """
 
     base_url: str
@@ -168,7 +162,6 @@ class HarvestState:
     identify: Mapping[str, str] = field(default_factory=dict)
     format: Mapping[str, str] = field(default_factory=dict)
     covered: tuple[str | None, str] | None = None
-    reached: tuple[str, str] | None = None
     commit: int = 0
     parts: list[PartFile] = field(default_factory=list)
     runs: list[HarvestRun] = field(default_factory=list)

@@ -4,7 +4,7 @@ The hashes are XXH3, which is fast. A repository that makes two records of one h
 harvest of its own records.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from struct import Struct
@@ -48,8 +48,8 @@ ROW = (
     Column("fault", "VARCHAR", "description of repairs to it; NULL if there were none", "NULL"),
 )
 """The columns of a row, the same in Parquet and JSON lines."""
-ITEM, TEXT = 8, 16
-"""Bytes of the hash of an item's identifier, and of a version's XML."""
+TEXT = 16
+"""Bytes of the hash of a version's XML."""
 _HEAD = Struct(f">{TEXT}s?i")
 """A hash of a version's XML, whether it is deleted, and its run; its datestamp follows."""
 
@@ -122,19 +122,7 @@ def item_hash(identifier: bytes) -> bytes:
     return found
 
 
-def item_versions(
-    run: int,
-    identifiers: Iterable[bytes | memoryview],
-    stamps: Sequence[str],
-    records: Iterable[bytes | memoryview],
-    deleted: Sequence[bool],
-) -> list[bytes]:
-    """Return what the index holds of versions: each an item's hash, and then a SeenVersion.
-
-    Names and `records`, their XML, are in UTF-8.
-    """
-    heads = [*zip(stamps, deleted, strict=True)]
-    tails = {head: bytes(SeenVersion(b"", head[1], run, head[0]))[TEXT:] for head in {*heads}}
-    items, texts = map(xxh3_64_digest, identifiers), map(xxh3_128_digest, records)
-    each = zip(items, texts, heads, strict=True)
-    return [item + text + tails[head] for item, text, head in each]
+def version_hash(record: bytes) -> bytes:
+    """Return the hash of a version's XML, which is in UTF-8."""
+    found: bytes = xxh3_128_digest(record)
+    return found

@@ -103,16 +103,6 @@ class RowWriter:
         if len(self._rows) >= self._batch:
             self._flush()
 
-    def append_columns(self, columns: Mapping[str, Any]) -> None:
-        """Add rows by columns, each a sequence or an array of one length; others are NULL."""
-        self._flush()
-        count = len(next(iter(columns.values())))
-        arrays = [
-            _array(columns[f.name], f.type) if f.name in columns else pa.nulls(count, f.type)
-            for f in self._schema
-        ]
-        self._write(arrays)
-
     def close(self) -> None:
         """Write the remaining rows and the footer."""
         self._flush()

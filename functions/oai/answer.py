@@ -4,7 +4,7 @@ Rights statements and policies are each a text or the URL of a text (guidelines 
 expressions and for the eprints description).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
@@ -101,9 +101,7 @@ class Identify:
     `records` counts the records of the snapshot, tombstones included. `parquet` and `views` are the
     public addresses of the snapshot itself, or empty. `branding` and `policies` have the keys of
     the configuration. `rights` are all statements that apply to any record. `descriptions` are XML.
-    `sample` is empty if some identifiers lack the form of the oai-identifier guideline. `manifest`
-    is the address of the manifest, `digest` its SHA-256. `settings` and `renderings` (a function of
-    the base URL) are those of functions.oai.render.reproduction.
+    `sample` is empty if some identifiers lack the form of the oai-identifier guideline.
     """
 
     name: str
@@ -122,10 +120,6 @@ class Identify:
     policies: Mapping[str, Statement]
     rights: tuple[Statement, ...]
     descriptions: tuple[str, ...]
-    manifest: str = ""
-    digest: str = ""
-    settings: str = ""
-    renderings: Callable[[str], Mapping[str, str]] = lambda base_url: {}
     verb: ClassVar[str] = "Identify"
     final: ClassVar[bool] = False
 

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache, partial
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
@@ -22,7 +21,7 @@ from functions.oai.answer import Answer, SetList
 from functions.oai.as_of import AsOf, PointerReading
 from functions.oai.format import Formats
 from functions.oai.provider import Provider
-from functions.oai.render import check, reproduction, schemas
+from functions.oai.render import check, schemas
 from functions.oai.render.render import Renderer, render_document
 from functions.oai.repository import Repository
 from functions.oai.request import BAD_ARGUMENT, error
@@ -104,11 +103,7 @@ class Application:
         self._present = present
         formats, self._renderer = check.open_formats(configuration)
         digest, fields = check.lookups(configuration, formats, self._renderer)
-        renderings = partial(reproduction.digests, configuration, formats, self._renderer)
-        reproduced = reproduction.settings_text(configuration), lru_cache(maxsize=8)(renderings)
-        self._provider = Provider(
-            repository, configuration, formats, present, digest, fields, reproduced
-        )
+        self._provider = Provider(repository, configuration, formats, present, digest, fields)
         parts = OaiParts(
             repository, configuration, present, self._provider, formats, self._renderer
         )

@@ -3,8 +3,7 @@
 Identify responses also follow the guidelines (section 4.2).
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Sequence
 
 from functions import distribution
 from functions.config.configuration import Configuration
@@ -81,9 +80,6 @@ def identify(configuration: Configuration, manifest: Manifest) -> Identify:
         records=sum(manifest.kinds().values()),
         parquet=root and root + layout.RECORDS,
         views=root and root + manifest.views_key,
-        # Harvesters of data files know only the first manifest of a snapshot.
-        manifest="" if manifest.upgraded else root and root + manifest.key,
-        digest=manifest.digest,
         version=distribution.version(),
         friends=tuple(configuration["identify.friends"]),
         branding=configuration["identify.branding"],
@@ -116,11 +112,8 @@ class Provider:
         present: AsOf,
         digest: Callable[[str], str | None] = lambda prefix: None,
         fields: Callable[[str], Collection[str] | None] = lambda prefix: None,
-        reproduced: tuple[str, Callable[[str], Mapping[str, str]]] = ("", lambda base_url: {}),
     ):
         """`digest` returns the digest of a format's templates, by prefix.
-
-        `reproduced` are `settings` and `renderings` of Identify.
 
         `fields` returns, by prefix, the columns that a format needs of a record (None: all).
         """
@@ -131,7 +124,6 @@ class Provider:
         self._present = present
         named_sets = bool(configured_sets(configuration))
         self._fields = fields
-        self._reproduced = reproduced
         self._lister = ListService(repository, formats, self._drift, fields, named_sets=named_sets)
         self._verbs: dict[str, Callable[[OaiRequest, PointerReading, int], Content]] = {
             IDENTIFY: self._identify,
@@ -239,9 +231,7 @@ class Provider:
 
     def _identify(self, request: OaiRequest, reading: PointerReading, limit: int) -> Identify:
         """Section 4.2."""
-        found = identify(self._configuration, self._manifest(reading))
-        settings, renderings = self._reproduced
-        return replace(found, settings=settings, renderings=renderings)
+        return identify(self._configuration, self._manifest(reading))
 
     def _list_formats(self, request: OaiRequest, reading: PointerReading, limit: int) -> FormatList:
         """Section 4.4; a deleted item keeps the formats of its kind."""

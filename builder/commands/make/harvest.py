@@ -2,7 +2,6 @@
 
 import argparse
 import gc
-import os
 import re
 import threading
 import time
@@ -19,11 +18,8 @@ from builder.errors import UsageError
 from builder.harvest import batch, window
 from builder.harvest.batch import HarvestThreads
 from builder.harvest.client import OaiClient, OaiSettings
-from builder.harvest.data_files.file_list import FileAccess
-from builder.harvest.data_files.file_walk import walk_files
-from builder.harvest.data_files.offer import AUTO, WAYS
 from builder.harvest.folder import FORMS
-from builder.harvest.run import FileLists, HarvestJob, HarvestResult, HarvestSession
+from builder.harvest.run import HarvestJob, HarvestResult, HarvestSession
 from builder.harvest.window import HarvestDates
 from builder.http.addresses import AnyAddresses
 from builder.http.client import HttpClient, agent_of
@@ -35,8 +31,6 @@ from functions.snapshot.errors import SheafError
 from functions.snapshot.instant import from_datestamp
 
 _DAY = 86_400.0
-_MOST_JOBS = 8
-"""Processes that read data files; each takes about 400 MB, and one process stores their rows."""
 _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\x20-\x7e]*)")
 
 
@@ -69,13 +63,6 @@ def add(parser: argparse.ArgumentParser) -> None:
         choices=FORMS,
         help="rows as Parquet, rows as JSON lines, or raw record elements as XML (default: the "
         "format of an existing harvest, else parquet)",
-    )
-    parser.add_argument(
-        "--by",
-        choices=WAYS,
-        default=AUTO,
-        help="harvest from the data files that Identify names, or by pages (default: from data "
-        "files where they give the same records)",
     )
     _add_manners(parser)
 
@@ -128,10 +115,7 @@ def run(context: Context) -> int:
     with RecordBar() as bar, _rare_collections():
         client = _client(arguments, http, stop, behind)
         settings = _settings(arguments, http, bar)
-        jobs = min(os.cpu_count() or 1, _MOST_JOBS)
-        access = FileAccess(context.defaults, context.environment, jobs, stop.is_set)
-        files = partial(walk_files, access)
-        work = partial(_work, context, home, asked, client, settings, bar, files)
+        work = partial(_work, context, home, asked, client, settings, bar)
         crew = HarvestThreads(work, http.host_concurrent, stop)
         with closing(crew.outcomes(orders)) as found:
             for one in found:
@@ -172,7 +156,6 @@ def _work(
     client: HttpClient,
     settings: OaiSettings,
     bar: RecordBar,
-    files: FileLists,
     order: HarvestJob,
 ) -> HarvestResult:
     """Carry out one harvest."""
@@ -188,8 +171,6 @@ def _work(
             partial(bar.add, order.named),
             context.arguments.every,
             context.arguments.overlap,
-            files,
-            context.arguments.by,
         )
         return session.carry_out()
 

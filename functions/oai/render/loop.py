@@ -16,7 +16,6 @@ from typing import Any
 import jinja2
 import jinja2.meta
 from jinja2 import nodes
-from jinja2.nodes import Template as Template
 
 from functions.oai.render import escaping, loop_tree
 from functions.oai.render.about import Container
@@ -32,9 +31,6 @@ Abouts = Mapping[str, Container]
 
 Line = tuple[str, str, int]
 """A source line, its template, and its line number there."""
-
-END = "\x1f"
-"""What ends each record of a part. No value contains it, because XML forbids it."""
 
 CONSTANT = frozenset({"prefix", "schema_location", "repository_name"})
 """Variables of a crosswalk besides the item's columns; each has one value for a page."""
@@ -93,27 +89,18 @@ class RecordLoop:
         source: Sequence[Line],
         name: str,
         abouts: Abouts,
-        part: Sequence[nodes.Node] | None = None,
     ):
-        """`name` stands for the template in tracebacks; `part` are the only nodes to be rendered.
-
-        Raises TemplateSyntaxError.
-        """
+        """`name` stands for the template in tracebacks. Raises TemplateSyntaxError."""
         self._name = name
         self._abouts = {about_variable(name): container for name, container in abouts.items()}
         self._places = [(template, number) for line, template, number in source if line[-1] == "\n"]
-        if part is None:
-            tree = environment.parse("".join(line for line, _, _ in source))
-        else:
-            end = nodes.Output([nodes.TemplateData(END)], lineno=1)
-            tree = nodes.Template([*part, end], lineno=1)
-            tree.set_environment(environment)
+        tree = environment.parse("".join(line for line, _, _ in source))
         free = _free(tree) - environment.globals.keys() - CONSTANT
         self.names = tuple(sorted(free))
         """The columns that the template needs."""
         self._uses = {node.name: node.lineno for node in reversed([*tree.find_all(nodes.Name)])}
         self._escaped: list[str] = []
-        if is_plain(tree):
+        if _is_plain(tree):
             stored = {node.name for node in tree.find_all(nodes.Name) if node.ctx != "load"}
             self._escaped = loop_tree.rewrite(tree, free - stored)
             environment = environment.overlay(autoescape=False)
@@ -179,10 +166,6 @@ class RecordLoop:
         return column
 
 
-Separate = Callable[[Sequence[nodes.Node]], RecordLoop]
-"""Compiles a part of a template by itself."""
-
-
 def about_variable(name: str) -> str:
     """Return the variable that holds the content of an about container."""
     return f"about_{name}"
@@ -213,7 +196,7 @@ def _free(tree: nodes.Template) -> set[str]:
     return jinja2.meta.find_undeclared_variables(tree) - stored - macros
 
 
-def is_plain(tree: nodes.Template) -> bool:
+def _is_plain(tree: nodes.Template) -> bool:
     """Return whether a template prints the same if each printed value is escaped by itself."""
     for statement in tree.find_all(nodes.Stmt):
         if not isinstance(statement, _PLAIN):

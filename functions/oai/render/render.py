@@ -22,7 +22,7 @@ from functions.oai.format import TEMPLATES, Format, folders
 from functions.oai.provider import Provider
 from functions.oai.render import about, template_filters
 from functions.oai.render.copy_address import NO_COPIES, CopyAddresses
-from functions.oai.render.loop import Abouts, RecordLoop, Separate, Template
+from functions.oai.render.loop import Abouts, RecordLoop
 from functions.oai.render.sheet import Boundless, Room, Sheet, UnrenderedRecords
 from functions.oai.render.template import FAULTS, Templates
 from functions.oai.repository import PublishedRecord
@@ -130,25 +130,6 @@ class Renderer:
         if self.copies.templates and any(map(_COPY.search, made)):
             made += self.copies.templates
         return hashlib.sha256(json.dumps(made).encode()).hexdigest()[:32]
-
-    def frames(self, row: Format) -> list[str]:
-        """Return the sources of the XML around a format's metadata, from the page to the record."""
-        pages = ("oai/envelope.xml", "oai/ListRecords.xml")
-        kinds = sorted(row.crosswalks)
-        return [
-            *(self.templates.source(name) for name in pages),
-            *(self.templates.source(template(kind), _crosswalk(row, kind)) for kind in kinds),
-        ]
-
-    def tree(
-        self, row: Format, kind: str, base_url: str
-    ) -> tuple[Template, Separate, Mapping[str, str]] | None:
-        """Return a record's template, what compiles parts of it, and its constants.
-
-        None if a part does not print by itself what it prints within the whole.
-        """
-        found = self.templates.tree(template(kind), _crosswalk(row, kind))
-        return None if found is None else (*found, _constants(row, base_url, self._name))
 
     def _render_all(self, content: RecordList, base_url: str) -> tuple[bytes, ...]:
         sheet = self.sheet(base_url)

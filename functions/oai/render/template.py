@@ -14,9 +14,7 @@ from functions.oai.render.loop import (
     CONSTANT,
     Abouts,
     RecordLoop,
-    Separate,
     about_variable,
-    is_plain,
     lines,
 )
 from functions.oai.render.mets import MetsFilters
@@ -110,18 +108,6 @@ class Templates:
             self._loops[name, crosswalk] = loop
         return self._loops[name, crosswalk]
 
-    def tree(self, name: str, crosswalk: str) -> tuple[jinja2.nodes.Template, Separate] | None:
-        """Return a loop's template and what compiles parts of it, if all values print alike."""
-        source = [*lines(self._read, name, crosswalk, tuple(self.abouts))]
-        tree = self._environment.parse("".join(line for line, _, _ in source))
-        if self.abouts or not is_plain(tree):
-            return None
-
-        def separate(part: Sequence[jinja2.nodes.Node]) -> RecordLoop:
-            return RecordLoop(self._environment, source, crosswalk, {}, part)
-
-        return tree, separate
-
     def check(self, name: str, crosswalk: str, columns: Sequence[str]) -> None:
         """Check the syntax of a record's templates, and that items have the columns named there.
 
@@ -164,10 +150,6 @@ class Templates:
             rows = (repr(sorted(self._tables.rows(t).items())) for t in sorted(tables))
             self._makings[name] = [source, *rows]
         return self._makings[name]
-
-    def source(self, name: str, crosswalk: str = "") -> str:
-        """Return the lines of a template, with its includes and about containers expanded."""
-        return "".join(n for n, _, _ in lines(self._read, name, crosswalk, tuple(self.abouts)))
 
     def path(self, name: str) -> str:
         """Return the path of the template of that name."""

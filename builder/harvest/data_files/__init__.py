@@ -1,1 +1,0 @@
-"""Harvests from data files: what Identify offers, the walk over them, and their rows."""

@@ -1,0 +1,21 @@
+"""Reads Parquet files row by row. It is apart from the writer, and imports pyarrow like it."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from functions.snapshot import schema
+from functions.snapshot.errors import StoreError
+
+
+def read_rows(path: Path, columns: Sequence[schema.Column], many: int) -> Iterator[tuple[Any, ...]]:
+    """Yield a file's rows in order, `many` of them in memory. Raises StoreError."""
+    try:
+        with pq.ParquetFile(path) as file:
+            for some in file.iter_batches(many, columns=[column.name for column in columns]):
+                yield from zip(*(one.to_pylist() for one in some.columns), strict=True)
+    except (OSError, pa.ArrowException) as error:
+        raise StoreError(f"{path} cannot be read: {error}") from error
