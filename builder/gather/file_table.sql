@@ -127,10 +127,6 @@ FROM file WHERE list_contains($hosts::VARCHAR[], host) AND list_contains($ids::V
 -- name: named
 SELECT EXISTS (FROM file WHERE restricted IS NOT NULL AND {condition})
 
--- name: known
-COPY (SELECT id, restricted IS NOT NULL AS named, coalesce(pdf, false) AS pdf, tried, had FROM file)
-TO {path} (FORMAT parquet)
-
 -- name: rows
 SELECT {columns} FROM file ORDER BY host, id
 

@@ -112,7 +112,7 @@ class FileStates:
                 f"(SELECT unnest(from_json($told, '{shape}')) AS told)",
                 {"told": json.dumps(told)},
             )
-            file_table.merge(self._connection, [run.tist] if run.is_import else [])
+            file_table.merge(self._connection, [])
             self._connection.execute("DROP TABLE logged")
         self.runs = (*self.runs, run)
         self._counted = None
@@ -194,14 +194,6 @@ class FileStates:
             rows = self._connection.execute(STATEMENTS.get("states"), values).fetchall()
         found = {row[0]: _before(row) for row in rows}
         return {url: found.get(url, Before()) for url in wanted}
-
-    def write_known(self, path: Path) -> None:
-        """Write the files as Parquet: `id`, whether a template `named` it, `pdf`, `tried`, `had`.
-
-        See COLUMNS of builder.gather.file_table.
-        """
-        with engine.reading("the state of files"):
-            self._connection.execute(STATEMENTS.get("known", path=engine.quote(str(path))))
 
     def _ask(
         self, name: str, choice: FileChoice, now: int, begun: int, more: Mapping[str, object]

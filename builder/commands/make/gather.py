@@ -18,12 +18,10 @@ from builder.http.client import HttpClient, check_contact, user_agent
 from builder.http.errors import OUTCOMES
 from builder.http.politeness import HostQueue
 from builder.http.settings import http_settings
-from builder.ingest.remote.access import SourceAccess
 from builder.obi.run import ObiRuntime, history
 from builder.progress import ProgressBar
 from builder.text import tally
 from functions.config.configuration import Configuration
-from functions.snapshot.store import Writer
 
 _ARCHIVE = "repec:"
 _WILD = frozenset("*?[")
@@ -48,14 +46,6 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="fetch nothing: report what is due, and how long it will take, by host",
     )
     parser.add_argument("--limit", type=int, metavar="N", help="fetch at most N files")
-    parser.add_argument(
-        "--from-warc",
-        nargs="+",
-        action="extend",
-        metavar="SOURCE",
-        help="fetch nothing: record the captures of these ARC, WARC and WACZ files, or folders, "
-        "s3://bucket/prefix or URLs of them, as if gathered",
-    )
     parser.add_argument("--strict", action="store_true", help="exit with 1 if there are failures")
 
 
@@ -65,8 +55,6 @@ def run(context: Context) -> int:
     Only files that are due are fetched. A repeated run continues.
     """
     arguments, settings = context.arguments, context.configuration
-    if arguments.from_warc:
-        return _import(context)
     if arguments.limit is not None and arguments.limit < 1:
         raise UsageError(f"--limit {arguments.limit}: expected a number from 1")
     order = _order(arguments, settings)
@@ -74,7 +62,8 @@ def run(context: Context) -> int:
     if settings["gather.pdf_text"]:
         pdf_text.check()
     store = context.store
-    _check_templates(store)
+    if not history(store):
+        raise UsageError(f"{store.address} has no templates: ingest some with `sheaf ingest`")
     with hold_store(context.scratch(), store.address) as hold:
         runtime = ObiRuntime(context.now, context.sleep, context.say)
         fetcher, own = fetcher_of(settings, hold)
@@ -92,46 +81,6 @@ def run(context: Context) -> int:
         raise session.interrupted
     context.result(text(account), report_json(account))
     return 1 if arguments.strict and account.failures else 0
-
-
-def _import(context: Context) -> int:
-    """Record the captures of web archives as gathered files."""
-    from builder.gather.vaults.archives import VaultArchives
-    from builder.gather.vaults.faults import FaultList
-    from builder.gather.vaults.vault_import import ImportJob, VaultImport
-    from builder.redif.source import STDIN, sort_sources
-
-    arguments, settings, store = context.arguments, context.configuration, context.store
-    if arguments.again or arguments.only or arguments.plan or arguments.limit is not None:
-        raise UsageError("--from-warc takes no --again, --only, --plan or --limit")
-    if settings["gather.pdf_text"]:
-        pdf_text.check()
-    access = SourceAccess.of(settings)
-    sources = sort_sources(arguments.from_warc, access, context.environment)
-    if not sources.files or STDIN in sources.archives:
-        raise UsageError("--from-warc expects web archives, as files, folders or addresses")
-    _check_templates(store)
-    named = ", ".join(sources.archives)
-    batch, megabytes = settings["gather.batch"]["files"], settings["publish.memory"]
-    job = ImportJob(sources.files, named, batch, megabytes, settings["gather.pdf_text"])
-    with hold_store(context.scratch(), store.address) as hold:
-        runtime = ObiRuntime(context.now, context.sleep, context.say)
-        archives = VaultArchives(access, context.environment, hold.scratch, FaultList())
-        work = VaultImport(store, hold, runtime, archives, job)
-        report = work.run()
-    account = report.gathered
-    lines = [report.text(), text(account) if account.runs else "nothing new to import"]
-    if work.interrupted is not None:
-        context.say("\n".join(lines))
-        raise work.interrupted
-    context.result("\n".join(lines), {**report.document(), **report_json(account)})
-    faults = report.faults.counts.total() or account.failures
-    return 1 if report.failed or (arguments.strict and faults) else 0
-
-
-def _check_templates(store: Writer) -> None:
-    if not history(store):
-        raise UsageError(f"{store.address} has no templates: ingest some with `sheaf ingest`")
 
 
 def fetcher_of(settings: Configuration, hold: Hold) -> tuple[FileFetcher, OwnLimits]:

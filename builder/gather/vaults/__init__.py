@@ -1,1 +1,0 @@
-"""Import of web archives as gathered files: captures of URLs that templates name."""
