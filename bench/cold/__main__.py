@@ -268,7 +268,7 @@ def measure(interpreter: str, folder: Path, root: Path, runs: int) -> None:
             offset, size = file.groups[0].span
             address = f"{endpoint}/{BUCKET}/{file.key}#{offset}-{size}"
             starts(bench, named, address, runs)
-            httpfs.measure(bench, folder, file.key, runs, _SHARES)
+            httpfs.measure(bench, folder, file, runs, _SHARES)
     finally:
         quota.close()
 

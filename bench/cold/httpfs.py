@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from bench.cold.artefact import install
 from bench.cold.latency import BUCKET
+from functions.snapshot.manifest import DataFile
 
 if TYPE_CHECKING:
     from bench.cold.__main__ import Bench
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 _HTTPFS = ("duckdb==1.5.5", "duckdb-extension-httpfs==1.5.5")
 _WITH_HTTPFS = """
 import sys, time, json, duckdb
-site, endpoint, url = sys.argv[1:]
+site, endpoint, url, middle = sys.argv[1:]
 c = duckdb.connect(config={"threads": 1})
 c.execute(f"LOAD '{site}/duckdb_extension_httpfs/extensions/v1.5.5/httpfs.duckdb_extension'")
 c.execute("CREATE SECRET s (TYPE s3, KEY_ID 'k', SECRET 's', REGION 'us-east-1', "
@@ -30,12 +31,14 @@ def page(first):
     assert n == 1000, n
     return time.time()
 at = page(1)
-new = page(80001) - at
+new = page(int(middle)) - at
 print(json.dumps({"ready": ready, "at": at, "new": new}))
 """
 
 
-def measure(bench: "Bench", folder: Path, key: str, runs: int, shares: Sequence[float]) -> None:
+def measure(
+    bench: "Bench", folder: Path, file: DataFile, runs: int, shares: Sequence[float]
+) -> None:
     """Print the same of DuckDB's own reader of S3, where it can be installed."""
     site = folder / "httpfs"
     if failed := install(bench.interpreter, site, "--no-deps", *_HTTPFS):
@@ -55,7 +58,8 @@ def measure(bench: "Bench", folder: Path, key: str, runs: int, shares: Sequence[
         for run in range(runs + 1):
             bench.counts()
             begun = time.time()
-            line = [bench.interpreter, str(script), str(site), host, f"s3://{BUCKET}/{key}"]
+            line = [bench.interpreter, str(script), str(site), host]
+            line += [f"s3://{BUCKET}/{file.key}", str(file.groups[len(file.groups) // 2].first)]
             told = json.loads(
                 subprocess.run(
                     line,

@@ -22,11 +22,12 @@ def function(reader: str) -> Any:
         import readers  # beside this file
 
         client: Any = types.ModuleType("functions.store.client")
-        client.Client = readers.READERS[reader]
+        # A store on a web server has no client to compare, but `slice` imports one by name.
+        client.Client = client.WebClient = readers.READERS[reader]
         sys.modules["functions.store.client"] = client
-    from functions.oai import function as made
+    from functions.site import function as serving
 
-    return made.handler
+    return serving.handler
 
 
 def event(query: str) -> dict[str, Any]:
