@@ -52,7 +52,7 @@ _ROWS = (
     Command(
         "demo",
         "start",
-        "Demonstrate each step on this machine: record, publish, serve, harvest, restore.",
+        "Demonstrate each step on this machine: ingest, publish, serve, harvest, restore.",
         ("sheaf demo", "sheaf demo crawl.warc.gz --once"),
         "the harvest differs from the published records",
     ),

@@ -58,7 +58,7 @@ HEAVY = {
     "protego": "builder/http/politeness.py",
     "publicsuffixlist": "builder/sources/identity.py",
     "pypdfium2": "builder/gather/pdf_text.py",
-    "warcio": "builder/demo/crawl.py builder/export/warc.py",
+    "warcio": "builder/export/warc.py",
     "pyspark": "builder/ingest/engines.py",
     "tqdm": "builder/progress.py",
     "xxhash": "builder/harvest/version.py",

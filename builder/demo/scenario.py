@@ -15,10 +15,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from builder.context import Context
-from builder.demo import record, samples, shell
-from builder.demo.fetch import get_record, outline
+from builder.demo import samples, shell
+from builder.demo.outline import get_record, outline
 from builder.demo.shell import CommandReply, Shell
-from builder.demo.site import Shelf, serve_shelf
 from builder.errors import UsageError
 from builder.text import tally
 from functions.snapshot.errors import SheafError
@@ -69,8 +68,8 @@ class Scenario:
         self._context = context
         self._config = folder / "sheaf.toml"
         self._shell = Shell(context, self._config)
-        self._shelf = Shelf(samples.paper_texts())
-        self._texts = self._oai = ""  # addresses of the shelf and of the endpoint
+        self._web, self._papers = folder / "web", folder / "RePEc"
+        self._base = self._oai = ""  # addresses of the web server and of the endpoint
 
     def play(self, sources: Sequence[str], places: Sequence[str], port: int) -> "Popen[str]":
         """Run all steps, and return the server, which still runs at `port`.
@@ -83,8 +82,8 @@ class Scenario:
             shell.write_settings(self._config, places)
             self._ingest(*sources)
         else:
-            self._open_shelf()
-            self._ingest(str(self._record()))
+            self._serve_samples()
+            self._ingest(str(samples.CRAWL))
             self._ingest_templates()
             self._archive_dataset()
         self._publish()
@@ -106,44 +105,34 @@ class Scenario:
             raise ScenarioError("; ".join(reply.remarks) or f"`sheaf {line[0]}` failed")
         return reply
 
-    def _open_shelf(self) -> None:
-        """Serve full texts and a dataset locally, and allow the commands to fetch them.
-
-        The archive of templates with their URLs is written as well.
-        """
-        base = self._texts = self._stack.enter_context(serve_shelf(self._shelf))
-        for path, (media, body) in samples.dataset_answers(base).items():
-            self._shelf.put(path, body, media)
-        samples.write_papers(self._folder / "RePEc", base)
-        crawl = str((self._folder / "crawl").resolve())
-        shell.write_settings(self._config, [crawl], urlsplit(base).port)
-
-    def _record(self) -> Path:
-        self._context.say("recording a small site over HTTP, twice ...")
-        recording = record(self._folder / "crawl", self._context.now)
-        captures = tally(recording.summary.captures, "capture")
-        self._context.say(f"  {captures} in {recording.path}")
-        return recording.path
+    def _serve_samples(self) -> None:
+        """Write the sample files, serve full texts and a dataset, and allow fetching them."""
+        self._web.mkdir()
+        self._base = self._stack.enter_context(samples.serve_web(self._web))
+        samples.write_web(self._web, self._base)
+        samples.write_papers(self._papers, self._base)
+        crawl = str(samples.CRAWL.parent.resolve())
+        shell.write_settings(self._config, [crawl], urlsplit(self._base).port)
 
     def _ingest(self, *sources: str) -> None:
         self._context.say("ingesting ...")
-        found = self._run("captures", *sources).documents[0].get("sources", [])
-        captures = sum(source["captures"] for source in found)
+        archives = self._run("captures", *sources).documents[0].get("sources", [])
+        captures = sum(source["captures"] for source in archives)
         if not captures:
             raise UsageError("these files have no captures, so the demo has nothing to show")
         skips: Counter[str] = Counter()
-        for source in found:
+        for source in archives:
             skips.update(source["skips"])
         passed = ", ".join(f"{n} {reason}" for reason, n in skips.most_common()) or "none"
-        faults = sum(source["faults"] for source in found)
-        self.report.add("captures", f"{captures:,} in {tally(len(found), 'archive file')}")
+        faults = sum(source["faults"] for source in archives)
+        self.report.add("captures", f"{captures:,} in {tally(len(archives), 'archive file')}")
         self.report.add("left out", passed)
         self.report.add("faults", str(faults))
-        self.report.document |= {"sources": len(found), "faults": faults}
+        self.report.document |= {"sources": len(archives), "faults": faults}
 
     def _ingest_templates(self) -> None:
         self._context.say(
-            f"ingesting a small RePEc archive, gathering its files from {self._texts} ..."
+            f"ingesting a small RePEc archive, gathering its files from {self._base} ..."
         )
         templates, files = self._take_in()
         self.report.add(
@@ -154,13 +143,13 @@ class Scenario:
 
     def _take_in(self) -> tuple[int, int]:
         """Ingest the RePEc archive and gather its full texts; return the number of new ones."""
-        (ingested,) = self._run("templates", self._folder / "RePEc").documents[0]["redif"]
+        (ingested,) = self._run("templates", self._papers).documents[0]["redif"]
         gathered = self._run("full texts").documents[0]
         return ingested["appearances"], gathered["appearances"]
 
     def _archive_dataset(self) -> None:
         self._context.say("archiving a dataset from a platform on this machine ...")
-        (result,) = self._run("dataset", f"{self._texts}{samples.DATASET_RECORD}").documents
+        (result,) = self._run("dataset", f"{self._base}{samples.DATASET_RECORD}").documents
         self.report.document["dataset"] = result["status"]
         if result["status"] != "success":
             raise ScenarioError(f"the dataset is {result['status']}: {result['detail']}")
@@ -192,15 +181,15 @@ class Scenario:
         began = time.monotonic()
         report = self._harvest()
         seconds = time.monotonic() - began
-        found, published = report["records"], self.report.document["records"]
-        if found != published:
-            raise ScenarioError(f"{tally(published, 'record')} published, {found} harvested")
+        harvested, published = report["records"], self.report.document["records"]
+        if harvested != published:
+            raise ScenarioError(f"{tally(published, 'record')} published, {harvested} harvested")
         self.report.add(
             "harvested",
-            f"{tally(found, 'record')}, each once, in {tally(report['pages'], 'page')} and "
+            f"{tally(harvested, 'record')}, each once, in {tally(report['pages'], 'page')} and "
             f"{seconds:.2f} s over HTTP",
         )
-        self.report.document |= {"harvested": found, "pages": report["pages"]}
+        self.report.document |= {"harvested": harvested, "pages": report["pages"]}
 
     def _harvest(self) -> Any:
         """Harvest new records since the last time, and return the report."""
@@ -227,9 +216,8 @@ class Scenario:
         """Change the RePEc archive, publish it again, and harvest the new records."""
         self._context.say("changing the archive and repeating these steps ...")
         before = self._run("status").documents[0]["obi"]["run"]
-        samples.revise_papers(self._folder / "RePEc", self._texts)
-        self._shelf.put("/02.pdf", samples.pdf("Honey Prices after a Late Frost, corrected."))
-        self._shelf.take("/03.pdf")
+        samples.revise_papers(self._papers, self._base)
+        samples.revise_web(self._web, self._base)
         self._take_in()
         self._run("publish")
         rows = self._run("query", _INCIDENCES.format(before)).documents

@@ -124,13 +124,13 @@ class Shell:
 def _documents(text: str) -> list[Any]:
     """Return the consecutive JSON documents of a text."""
     decoder = json.JSONDecoder()
-    found, place = [], 0
+    documents, place = [], 0
     while place < len(text):
         document, place = decoder.raw_decode(text, place)
-        found.append(document)
+        documents.append(document)
         while text[place : place + 1].isspace():
             place += 1
-    return found
+    return documents
 
 
 def write_settings(path: Path, archives: Sequence[str], port: int | None = None) -> None:

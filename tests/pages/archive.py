@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -14,7 +15,6 @@ from warcio.warcwriter import WARCWriter
 
 from builder.context import Context, from_environment
 from builder.demo import samples
-from builder.demo.site import Shelf, serve_shelf
 from functions.config import configuration
 from tests.clock import Clock
 from tests.e2e.conftest import Home, Result, sheaf
@@ -167,17 +167,15 @@ def write(path: Path, captures: Iterator[Capture]) -> Path:
     return path
 
 
-def one_file(base: str) -> Iterator[tuple[str, tuple[str, bytes]]]:
-    """Yield the answers of the platform about a dataset with a single file, of kind `file`."""
-    for path, (media, body) in samples.dataset_answers(base).items():
-        if path.endswith("README.txt/content"):
-            yield path.replace("hives", "honey"), (media, body)
-        elif "/files/" not in path:
-            record = json.loads(body.replace(b"hives", b"honey"))
-            entries = record["files"]["entries"]
-            record["files"]["entries"] = {"README.txt": entries["README.txt"]}
-            record["files"] |= {"count": 1, "total_bytes": entries["README.txt"]["size"]}
-            yield path.replace("hives", "honey"), (media, json.dumps(record).encode())
+def add_dataset_of_one_file(web: Path) -> None:
+    """Give the platform that `web` has another dataset, with a single file, of kind `file`."""
+    folder = web / "api" / "records"
+    shutil.copytree(folder / "hives-2024", folder / "honey-2024")
+    text = (folder / "hives-2024.json").read_text("utf-8")
+    record = json.loads(text.replace("hives", "honey"))
+    entry = record["files"]["entries"]["README.txt"]
+    record["files"] |= {"entries": {"README.txt": entry}, "count": 1, "total_bytes": entry["size"]}
+    (folder / "honey-2024.json").write_text(json.dumps(record), "utf-8")
 
 
 class Builder:
@@ -217,10 +215,11 @@ def build(folder: Path, harvest_from: str) -> Home:
     """
     builder = Builder(folder)
     with ExitStack() as stack:
-        shelf = Shelf(samples.paper_texts())
-        base = stack.enter_context(serve_shelf(shelf))
-        for path, (media, body) in (*samples.dataset_answers(base).items(), *one_file(base)):
-            shelf.put(path, body, media)
+        web = builder.sources / "web"
+        web.mkdir()
+        base = stack.enter_context(samples.serve_web(web))
+        samples.write_web(web, base)
+        add_dataset_of_one_file(web)
         ports = [port for port in (urlsplit(base).port, urlsplit(harvest_from).port) if port]
         builder.configure(**{"http.ports": ports})
         papers = builder.sources / "RePEc"

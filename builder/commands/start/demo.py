@@ -27,7 +27,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(context: Context) -> int:
-    """Demonstrate each step on this machine: record, publish, serve, harvest, restore.
+    """Demonstrate each step on this machine: ingest, publish, serve, harvest, restore.
 
     Without your own files, the demo also publishes and changes a small RePEc archive, and restores
     a site from the archive.

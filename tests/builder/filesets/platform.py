@@ -4,9 +4,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from builder.demo import samples
-from builder.demo.site import Shelf, serve_shelf
 from builder.filesets import wiring
 from builder.filesets.item import IngestOutcome, IngestRequest
 from builder.filesets.wiring import Materials, make_ways
@@ -19,10 +19,8 @@ from functions.config.configuration import Configuration
 @contextmanager
 def platform() -> Iterator[str]:
     """Serve the dataset while the block runs; give the platform's address."""
-    shelf = Shelf({})
-    with serve_shelf(shelf) as base:
-        for path, (media, body) in samples.dataset_answers(base).items():
-            shelf.put(path, body, media)
+    with TemporaryDirectory() as folder, samples.serve_web(Path(folder)) as base:
+        samples.write_web(Path(folder), base)
         yield base
 
 

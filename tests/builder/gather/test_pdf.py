@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from builder.demo import site as demo
+from builder.demo import samples
 from builder.gather import pdf_text
 from builder.gather.results import FileContent
 from builder.obi.content import Incidence, Version
 from tests.builder.gather.conftest import World
 from tests.builder.http import site as web
 
-PDF = (demo.PAGES / "www" / "vypujcni-rad.pdf").read_bytes()
+PDF = (samples.FILES / "web" / "01.pdf").read_bytes()
 SAME = PDF + b"% downloaded on another day\n"
 
 

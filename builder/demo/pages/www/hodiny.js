@@ -1,1 +1,0 @@
-addEventListener("load", () => { document.title += ", " + new Date().getFullYear(); });
