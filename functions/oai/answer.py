@@ -114,7 +114,6 @@ class Identify:
     records: int
     parquet: str
     views: str
-    version: str
     friends: tuple[str, ...]
     branding: Mapping[str, Any]
     policies: Mapping[str, Statement]

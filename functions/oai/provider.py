@@ -5,7 +5,6 @@ Identify responses also follow the guidelines (section 4.2).
 
 from collections.abc import Callable, Collection, Sequence
 
-from functions import distribution
 from functions.config.configuration import Configuration
 from functions.oai.answer import (
     REPEC,
@@ -80,7 +79,6 @@ def identify(configuration: Configuration, manifest: Manifest) -> Identify:
         records=sum(manifest.kinds().values()),
         parquet=root and root + layout.RECORDS,
         views=root and root + manifest.views_key,
-        version=distribution.version(),
         friends=tuple(configuration["identify.friends"]),
         branding=configuration["identify.branding"],
         policies={

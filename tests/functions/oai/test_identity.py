@@ -1,6 +1,5 @@
 """Identify by the configuration: every container, none, several, and hostile texts in each."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -27,7 +26,6 @@ FRIENDS = "{http://www.openarchives.org/OAI/2.0/friends/}"
 BRANDING = "{http://www.openarchives.org/OAI/2.0/branding/}"
 EPRINTS = "{http://www.openarchives.org/OAI/1.1/eprints}"
 RIGHTS = "{http://www.openarchives.org/OAI/2.0/rights/}"
-TOOLKIT = "{http://oai.dlib.vt.edu/OAI/metadata/toolkit}"
 DC_RIGHTS = "{http://purl.org/dc/elements/1.1/}rights"
 NASTY = "]]><!-- &amp; <a href='x'>\"quoted\"</a> --> {{ 7 * 7 }} {% x %} \u202e\U0001f600 a\u00a0b"
 LICENCE = "https://creativecommons.org/licenses/by/4.0/?a=1&b='2'#deed"
@@ -67,7 +65,6 @@ def test_what_is_always_told(repository):
     assert described(page) == [
         "{http://www.openarchives.org/OAI/2.0/oai-identifier}oai-identifier",
         f"{SNAPSHOT}snapshot",
-        f"{TOOLKIT}toolkit",
     ]
 
 
@@ -80,7 +77,7 @@ def test_everything_at_once(repository):
         identify_descriptions=[f'<a xmlns="urn:a" {SCHEMA}/>', f'<b:b xmlns:b="urn:a" {SCHEMA}/>'],
         rights_statement="Free",
     )
-    assert described(page)[3:] == [
+    assert described(page)[2:] == [
         f"{FRIENDS}friends",
         f"{BRANDING}branding",
         f"{EPRINTS}eprints",
@@ -137,16 +134,6 @@ def test_an_empty_snapshot(clock):
     repository.publish({}, START - timedelta(hours=1))
     (element,) = identified(repository).root.iter(f"{SNAPSHOT}snapshot")
     assert element.get("records") == "0"
-
-
-def test_the_program_tells_its_name_and_version_if_it_knows_it(repository):
-    assert texts(identified(repository), f"{TOOLKIT}toolkit")[0] == ("title", "Sheaf")
-    told = provider.identify(configured(), repository.manifest(2))
-    for version, expected in (
-        ("1.2", [("title", "Sheaf"), ("version", "1.2")]),
-        ("", [("title", "Sheaf")]),
-    ):
-        assert texts(rendered(replace(told, version=version)), f"{TOOLKIT}toolkit") == expected
 
 
 @pytest.mark.parametrize(
@@ -311,7 +298,7 @@ def test_every_element_that_is_accepted_stands_alone_in_its_description(place, l
     text = _ELEMENT[:place] + piece + _ELEMENT[place + length :]
     if check.are_elements([text]):
         page = configured_so(identify_descriptions=[text])
-        assert len(described(page)) == 4
+        assert len(described(page)) == 3
 
 
 def test_several_addresses_of_people(repository):
@@ -351,7 +338,6 @@ EVERYTHING = {
         ("<metadataPolicy/>", ""),
         ("<text>None</text>", "<text> </text>"),
         ("<text>None</text>", "<URL>%zz</URL>"),
-        ("<title>Sheaf</title>", ""),
         ('number="2"', 'number="0"'),
         ('effective="2026', 'effective="26'),
         ("<parquet>https://a.cz/records/</parquet>", ""),
@@ -394,7 +380,7 @@ def test_the_example_in_the_documentation_is_a_configuration_and_does_what_is_sa
     )
     client = Client(repository, **{k.replace(".", "_", 1): v for k, v in values.items()})
     page = client.get("Identify")
-    assert len(described(page)) == 8
+    assert len(described(page)) == 7
     assert texts(page, f"{SNAPSHOT}snapshot")[0] == (
         "parquet",
         "https://data.example.org/store/records/",

@@ -23,7 +23,6 @@ _OFFICIAL = {
     "http://www.openarchives.org/OAI/2.0/oai-identifier": "oai-identifier.xsd",
     "http://www.openarchives.org/OAI/2.0/friends/": "friends.xsd",
     "http://www.openarchives.org/OAI/2.0/branding/": "branding.xsd",
-    "http://oai.dlib.vt.edu/OAI/metadata/toolkit": "toolkit.xsd",
     "http://www.loc.gov/mods/v3": "mods.xsd",
     "http://schema.datacite.org/oai/oai-1.1/": "oai_datacite.xsd",
     "http://www.loc.gov/METS/": "mets-1.12.1.xsd",
