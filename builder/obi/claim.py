@@ -145,10 +145,9 @@ def has_ended(store: Writer, run: OpenedRun, runtime: ObiRuntime) -> bool:
 def claim_run(store: Writer, purpose: Purpose, runtime: ObiRuntime, tist: int | None) -> OpenedRun:
     """Continue the run that was cut off, or open a new one, and return it.
 
-    `tist` is the time of the state that is read, None for now. If a later run exists, the run gets
-    a time of its own, and the state's as `as_of`. A run that lacks only its commit is completed
-    first. Raises StoreError for a time that no run can have, and for a disk that ignores case in
-    names.
+    `tist` is the time of the state that is read, None for now. A run that lacks only its commit is
+    completed first. Raises StoreError for a time that no run can have, and for a disk that ignores
+    case in names.
     """
     if store.folds_case():
         raise StoreError(
@@ -178,10 +177,9 @@ def _cut_off(
 ) -> OpenedRun | None:
     """Return the open run that was asked for the same; None if there is no such run."""
     for number, members in runs.items():
-        if is_open(members):
+        if is_open(members) and tist in (None, number):
             run = OpenedRun.read(store, number)
-            asked = tist in (None, run.tist if run.as_of is None else run.as_of)
-            if asked and (run.kind, run.asked) == (purpose.kind, purpose.asked):
+            if (run.kind, run.asked) == (purpose.kind, purpose.asked):
                 return run
     return None
 
@@ -207,15 +205,11 @@ def _open_run(
     now = runtime.clock()
     last = next(_counting(store, runs), None)
     number = _time(last, int(now.timestamp()), tist)
-    as_of = None if tist in (None, number) else tist
-    if as_of is not None:
-        check_time(history(store), as_of)
-    while number != tist and number in runs:
+    while tist is None and number in runs:
         number += 1  # the time of an abandoned run
     after = max((other for other in runs if other < number), default=None)
     run = OpenedRun(
-        *(number, purpose.kind, purpose.source, purpose.asked, purpose.content, now, after, True),
-        as_of,
+        number, purpose.kind, purpose.source, purpose.asked, purpose.content, now, after, True
     )
     try:
         store.create(key.run(number) + OPEN, run.document())
@@ -236,31 +230,25 @@ def _counting(store: Writer, runs: Mapping[int, frozenset[str]]) -> Iterator[int
             yield number
 
 
-def check_time(runs: Sequence[Committed], tist: int) -> None:
-    """Raise StoreError if one of the runs read a state of this time."""
-    if any(run.time == tist for run in runs):
-        raise StoreError(
-            f"the store has a run of {show_tist(tist)}: give this state another time with --tist"
-        )
-
-
 def _time(last: int | None, now: int, tist: int | None) -> int:
-    """Return the time of the next run: of a state before the last run, a time after it.
-
-    Raises StoreError for a time that no run can have.
-    """
+    """Return the time of the next run. Raises StoreError for a time that no run can have."""
     if last is not None and now < last - BEHIND:
         raise StoreError(
             f"this machine's clock shows {show_tist(now)}, but the last run was at "
             f"{show_tist(last)}: correct the clock"
         )
-    following = now if last is None else max(now, last + 1)
     if tist is None:
-        return following
+        return now if last is None else max(now, last + 1)
     key.folder(tist)
     if tist > now:
         raise StoreError(f"{show_tist(tist)} is in the future: give an earlier time")
-    return tist if last is None or tist > last else following
+    if last is not None and tist <= last:
+        raise StoreError(
+            f"the store has a run of {show_tist(last)}, so a state of {show_tist(tist)} is too old "
+            "to be added: ingest all states into a new store, in the order of their dates, or give "
+            "a later time with --tist"
+        )
+    return tist
 
 
 def _is_overtaken(store: Writer, run: OpenedRun, runtime: ObiRuntime) -> bool:

@@ -20,8 +20,8 @@ from functions.snapshot.store import Writer
 OPEN, DOCUMENTS, LOG, COMMIT = "open.json", "documents.parquet", "log.parquet", "commit.json"
 """The objects of a run itself, in the order of writing."""
 FORMAT, DATED = 2, 3
-"""Formats of the runs that are written now; DATED if rows have times of their own. Earlier ones are
-read for good."""
+"""Formats of the runs that are written now, and of those of Sheaf 0.2 that added an older state
+between others: their rows have times of their own. These and earlier ones are read for good."""
 LOGS: Mapping[int, str] = {1: "log.jsonl.gz", FORMAT: LOG, DATED: LOG}
 DOCUMENT_FILES: Mapping[int, str] = {1: "documents.jsonl.gz", FORMAT: DOCUMENTS, DATED: DOCUMENTS}
 """Names of logs and documents by the format of their run."""

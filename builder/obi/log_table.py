@@ -56,8 +56,6 @@ MEMBERS: Mapping[str, str] = _members()
 _COLUMNS = tuple(Column(name, kind, "", "") for name, kind in MEMBERS.items())
 DOCUMENT: Mapping[str, str] = {"id": "VARCHAR", "sets": "VARCHAR[]", "document": "VARCHAR"}
 """The columns of documents; the document is JSON text."""
-DATED_DOCUMENT: Mapping[str, str] = {**DOCUMENT, "own_tist": "BIGINT"}
-"""Those of a run whose rows have times of their own."""
 _SUBJECTS = {"refipo": "handle", "redirect": "origin", "archive": "home", "fault": "source"}
 _SUBJECT = "id"  # of all other kinds of rows
 _WHENS = " ".join(f"WHEN '{kind}' THEN {name}" for kind, name in _SUBJECTS.items())
@@ -156,16 +154,10 @@ def cut_log(connection: engine.Connection, rows: str, most: int = _SORTED) -> It
             low = high
 
 
-def copy_documents(
-    connection: engine.Connection,
-    query: str,
-    path: Path,
-    columns: Mapping[str, str] = DOCUMENT,
-) -> None:
-    """Write the documents of a query, ordered by id and time. Raises StoreError."""
+def copy_documents(connection: engine.Connection, query: str, path: Path) -> None:
+    """Write the documents of a query, ordered by id. Raises StoreError."""
     with engine.reading("the documents of the run"):
-        order = ", ".join(name for name in ("id", "own_tist") if name in columns)
-        sql = f"SELECT {', '.join(columns)} FROM ({query}) ORDER BY {order}"
+        sql = f"SELECT {', '.join(DOCUMENT)} FROM ({query}) ORDER BY id"
         _copy(connection, sql, path, _DOCUMENT_GROUP)
 
 

@@ -1,7 +1,7 @@
 """Replay of the logs of all runs into tables in DuckDB.
 
-A row has the time of the state that it is about. That is its run's, unless an older state was read
-after later ones. Such a run also has what the later runs would have recorded: rows with their
+A row has the time of the state that it is about, which is its run's. Sheaf 0.2 could read an older
+state after later ones. Such a run also has what the later runs would have recorded: rows with their
 times, and the names of those rows of theirs that do not count any more.
 
 The tables depend on the logs alone. The same runs therefore give the same rows, and the tables can

@@ -20,7 +20,6 @@ from builder.obi.claim import (
     ObiRuntime,
     Purpose,
     announce,
-    check_time,
     claim_run,
     commit_run,
     complete_run,
@@ -57,7 +56,6 @@ def claim(
 ) -> "ObiRun":
     """Return a run with a time of its own: `tist`, or now, or one second after the last run.
 
-    If `tist` is before the last run, it is only the time of the state that is read.
     An open run that was asked for the same continues. `wait` is the seconds to wait for its turn.
     A run before it whose process has ended is abandoned.
     Raises StoreError for a time that it cannot have and for a wrong clock. The same error is raised
@@ -82,7 +80,6 @@ class ObiRun:
 
     def __init__(self, store: Writer, opened: OpenedRun, runtime: ObiRuntime, wait: float) -> None:
         self.tist = opened.tist
-        self.as_of = opened.as_of
         self._store = store
         self._opened = opened
         self._runtime = runtime
@@ -102,17 +99,8 @@ class ObiRun:
                     f"the run {self._opened.name()} was too late for its time; run the command "
                     "again"
                 )
-            before = tuple(run for run in runs if run.tist < self.tist)
-            if self.as_of is not None and any(run.time == self.as_of for run in before):
-                self.abandon("another process read a state of the same time")
-                check_time(before, self.as_of)
-            self._before = before
+            self._before = tuple(run for run in runs if run.tist < self.tist)
         return self._before
-
-    @property
-    def time(self) -> int:
-        """The time of the state that it reads."""
-        return self.tist if self.as_of is None else self.as_of
 
     def put(self, identifier: str, data: bytes) -> str:
         """Write the bytes of an object, and return their key."""

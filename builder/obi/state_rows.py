@@ -1,8 +1,4 @@
-"""Rows of logs that tell how states follow on each other, so that an older one can be added.
-
-A later run says what it read only by its differences from the state before. With an older state
-between them, the differences are others. These rows make it possible to find them again.
-"""
+"""Rows of logs that Sheaf 0.2 wrote to add an older state between others. They are only read."""
 
 from dataclasses import dataclass
 from typing import ClassVar

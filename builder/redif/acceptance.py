@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 from builder.errors import UsageError
 
-_ALL = "*"
-
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
@@ -19,15 +17,6 @@ class Acceptance:
     everything: bool = False
     archives: Collection[str] = ()
     """Names of folders, in lower case."""
-
-    @staticmethod
-    def parse(told: Sequence[str]) -> "Acceptance":
-        """Return what `names` returned of it."""
-        return Acceptance(_ALL in told, frozenset(told) - {_ALL})
-
-    def names(self) -> list[str]:
-        """Return the names, and `*` for everything."""
-        return sorted({*self.archives, *([_ALL] if self.everything else [])})
 
     @staticmethod
     def of(given: Sequence[str | None]) -> "Acceptance":

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from builder.obi.claim import show_tist
 from builder.obi.run import Committed
 from builder.redif import spool
 from builder.redif.acceptance import can_be_named
@@ -84,10 +83,6 @@ class RedifReport:
     """Templates outside all archive folders that vanished and do not count as lost."""
     known_files: int = 0
     """Files of `files` that have not changed since they were read, and were not read again."""
-    revised: int = 0
-    """Later runs that would have recorded something else, which is recorded now."""
-    held_later: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
-    """As `held`, of the states of later runs by their times."""
     faults: Mapping[str, int] = field(default_factory=dict)
     commit: str = ""
 
@@ -111,19 +106,11 @@ class RedifReport:
             f"{tally(self.changes, 'change')}, {tally(self.deletions, 'deletion')}, "
             f"{self.unchanged:,} unchanged",
         ]
-        if self.revised:
-            lines.append(f"  revised what {tally(self.revised, 'later run')} recorded")
         lines += _list_archives(
             self.held,
             "  {many} of RePEc:{home} disappeared at once and are not deleted: "
             "--accept-loss{name} deletes them",
         )
-        for time, held in self.held_later.items():
-            lines += _list_archives(
-                held,
-                f"  {{many}} of RePEc:{{home}} disappeared at once until {show_tist(time)} and are "
-                "not deleted: ingest that state again with --accept-loss{name}",
-            )
         lines += _list_archives(
             {one: many for one, many in self.incomplete.items() if one not in self.acceptable},
             "  RePEc:{home} was not read completely: nothing of it is deleted ({many} not seen)",

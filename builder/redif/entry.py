@@ -99,10 +99,6 @@ UNION ALL BY NAME
 SELECT 'seen' AS row, handle AS id, '{TEMPLATE}' AS kind, home, rel AS source, place
 FROM step WHERE moved AND NOT ({STORED_STEPS})
 UNION ALL BY NAME
-SELECT row, id, '{SOURCE}' AS kind FROM sighting
-UNION ALL BY NAME
-SELECT 'reading' AS row, accepted, encodings FROM reading
-UNION ALL BY NAME
 SELECT 'incidence' AS row, id, '{TEMPLATE}' AS kind,
     if(became = '{CHANGED}', '{CHANGE}', '{APPEARANCE}') AS what,
     if({STORED_STEPS}, own_key, old_key) AS key,
@@ -171,7 +167,7 @@ class Parents:
 
 
 class LogEntries:
-    """Writes log and documents for the time `tist`, from the tables of compare and of packing.
+    """Writes log and documents of the run `tist`, from the tables of compare and of packing.
 
     Its methods raise StoreError and OSError.
     """

@@ -7,7 +7,7 @@ comparison with the store and for the writing. Nothing is written before that.
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -17,13 +17,12 @@ from builder.ingest import pool
 from builder.ingest.workdir import Work
 from builder.intake.intake import writing
 from builder.obi.history import DOCUMENTS, LOG
-from builder.obi.run import ObiRun, ObiRuntime, Purpose, claim, history
+from builder.obi.run import ObiRun, ObiRuntime, Purpose, claim
 from builder.redif import tarball
 from builder.redif.account import RedifReport, build_report
 from builder.redif.entry import LogEntries, Parents
 from builder.redif.job import KIND, Bar, RedifJob, is_done
 from builder.redif.known_files import KnownFiles, open_known
-from builder.redif.later import LaterRuns, check_later, name_encodings
 from builder.redif.packing import PackStorage
 from builder.redif.parse import parse
 from builder.redif.scope import WITHIN
@@ -63,11 +62,8 @@ def ingest(store: Writer, order: RedifJob, work: Work, means: RedifRuntime) -> R
     """Ingest the sources, commit the run, and return its report.
 
     A run that was cut off continues. If it lacked only its commit, it is committed and the result
-    is None: there is no report. A state that is older than that of the last run is added between
-    the others. Raises UsageError if no source holds ReDIF, and StoreError.
+    is None: there is no report. Raises UsageError if no source holds ReDIF, and StoreError.
     """
-    if order.tist is not None:
-        check_later(history(store), order.tist)
     has_trees = any(origin.is_tree for origin in order.origins)
     asked = json.dumps([store.address, order.fingerprint(), sorted(means.encodings.items())])
     kept = open_known(means.home if has_trees else None, asked, trust=not means.again)
@@ -181,9 +177,6 @@ class _RedifIngest:
 
     def commit(self, run: ObiRun) -> RedifReport:
         """Compare with the states before this one, write what is new, and commit the run."""
-        later: LaterRuns | None = None
-        if run.as_of is not None:
-            later = LaterRuns(self._store, run, self._folder, self._means, self._connect)
         while True:
             place = self._folder / f"database-{self._databases}"
             self._databases += 1
@@ -197,7 +190,7 @@ class _RedifIngest:
                 with engine.reading("the read templates"):
                     lacking = connection.execute(UNREAD).fetchall()
                 if not lacking:
-                    report = self._write(run, connection, texts, place, later)
+                    report = self._write(run, connection, texts, place)
                     self._keep(connection, report)
                     return report
             self._read_again(lacking)
@@ -206,7 +199,7 @@ class _RedifIngest:
         known, before = self._known, run.turn()
         statements = UNKNOWN if known is None else known.statements(self._dropped)
         last = next((one.digest for one in reversed(before) if one.kind == KIND), None)
-        scope = None if known is None or run.as_of is not None else known.scope(last)
+        scope = None if known is None else known.scope(last)
         with self._means.bar("comparing", len(before), " runs") as bar:
             scope = stage(
                 connection,
@@ -218,9 +211,8 @@ class _RedifIngest:
                 dropped=self._dropped,
             )
             within = "true" if scope is None else WITHIN
-            read_state(connection, self._store, before, place, run.time, within=within)
-            encodings = name_encodings(self._means.encodings)
-            compare(connection, self._order.accepted, encodings, scope)
+            read_state(connection, self._store, before, place, within)
+            compare(connection, self._order.accepted, scope)
             bar(len(before))
 
     def _keep(self, connection: engine.Connection, report: RedifReport) -> None:
@@ -230,28 +222,17 @@ class _RedifIngest:
             self._known.keep(connection, report.commit, self._following, trees, parsed)
 
     def _write(
-        self,
-        run: ObiRun,
-        connection: engine.Connection,
-        texts: Stretches,
-        place: Path,
-        later: LaterRuns | None,
+        self, run: ObiRun, connection: engine.Connection, texts: Stretches, place: Path
     ) -> RedifReport:
-        account = build_report(connection, run.time, self._order.label, self._count_known())
+        account = build_report(connection, run.tist, self._order.label, self._count_known())
         with self._means.bar("storing", None, "B") as bar, writing(place):
-            if later is not None:
-                later.list_packed(connection)
             packs = PackStorage(connection, run, self._folder, texts)
             packs.store(self._segments, PREFIX, bar)
-        entries = LogEntries(connection, texts, run.time)
+        entries = LogEntries(connection, texts, run.tist)
         with self._means.bar("writing", account.documents, " documents") as bar, writing(place):
             said, codes = entries.write_log(place / LOG)
             parents = Parents(connection, self._store)
             told = entries.write_documents(place / DOCUMENTS, parents, bar)
-        if later is not None:
-            found = later.revise(place)
-            place, said, told = found.folder, found.log, found.documents
-            account = replace(account, revised=found.runs, held_later=found.held)
         return account.having(run.commit_files(place, said, told), codes)
 
     def _count_known(self) -> int:

@@ -31,20 +31,15 @@ _PLACES = tuple(
         ("start", "BIGINT"),
     )
 )
-# Bytes that another time has in a pack are not stored again.
-PACKED = "CREATE TABLE IF NOT EXISTS packed (sha256 VARCHAR, pack VARCHAR, start BIGINT)"
-"""The statement that makes the table of files that are in packs already, by their digests."""
-_UNPACKED = "CREATE VIEW unpacked AS FROM fresh ANTI JOIN packed USING (sha256)"
-_WHOLE = "SELECT segment, sum(bytes)::BIGINT FROM unpacked GROUP BY segment ORDER BY segment"
+_WHOLE = "SELECT segment, sum(bytes)::BIGINT FROM fresh GROUP BY segment ORDER BY segment"
 _PARTS = """
-SELECT ordinal, segment, start, bytes FROM unpacked
+SELECT ordinal, segment, start, bytes FROM fresh
 WHERE segment NOT IN (SELECT segment FROM whole) ORDER BY ordinal
 """
 # Files that are not new lie in the pack of an earlier run, if it had packs.
 _ORIGIN = f"""
 CREATE TABLE origin AS
-SELECT f.ordinal, w.pack, f.start FROM unpacked f JOIN whole w USING (segment)
-UNION ALL SELECT f.ordinal, p.pack, p.start FROM fresh f JOIN packed p USING (sha256)
+SELECT f.ordinal, w.pack, f.start FROM fresh f JOIN whole w USING (segment)
 UNION ALL SELECT ordinal, pack, start FROM {engine.table("$files")} WHERE place IS NULL
 UNION ALL
 SELECT f.ordinal, v.pack, v.start
@@ -77,8 +72,6 @@ class PackStorage:
 
     def store(self, segments: Sequence[Segment], prefix: str, advance: Advance) -> None:
         """Store all packs; `prefix` begins the ids of files. Raises StoreError, OSError."""
-        self._connection.execute(PACKED)
-        self._connection.execute(_UNPACKED)
         self._store_whole(segments, advance)
         files = self._write(
             "files", (((row[0], None), self._cut(row)) for row in self._rows(_PARTS)), advance

@@ -38,19 +38,6 @@ FAULT_CODES: dict[str, str] = {
 }
 """Each code with its meaning; builder.sources.redif.specification has the other codes."""
 
-FLAW_CODES = frozenset(
-    {
-        "link",
-        "link-outside",
-        "not-a-file",
-        "path-unsafe",
-        "file-too-large",
-        "unreadable",
-        "tarball-damaged",
-        "flaws-cut",
-    }
-)
-"""The codes of faults for which a file of a source is left out."""
 KEPT, LEFT_OUT = "kept", "left out"
 """What is done with the faulty file or template."""
 NO_ENCODINGS: Mapping[str, str] = {}

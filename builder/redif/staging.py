@@ -153,18 +153,6 @@ SELECT f.*, '{PREFIX}' || f.rel AS id FROM staged_file f
 LEFT JOIN obi o ON o.kind = '{SOURCE}' AND o.id = '{PREFIX}' || f.rel
 WHERE f.counts AND o.digest IS DISTINCT FROM f.sha256
 """
-# A file that its archive does not have any more, or has again with the same bytes.
-_SIGHTINGS = f"""
-CREATE TABLE sighting AS
-SELECT 'absent' AS row, o.id FROM obi o
-WHERE o.kind = '{SOURCE}' AND o.id NOT IN (SELECT id FROM absent)
-    AND o.id NOT IN (SELECT '{PREFIX}' || rel FROM staged_file WHERE counts)
-    AND (o.home IS NULL OR o.home IN (SELECT home FROM folder))
-UNION ALL
-SELECT 'seen', '{PREFIX}' || rel FROM staged_file
-WHERE counts AND '{PREFIX}' || rel IN (SELECT id FROM absent) AND ordinal NOT IN (
-    SELECT ordinal FROM fresh)
-"""
 UNREAD = """
 SELECT ordinal, source, path FROM staged_file
 WHERE counts AND (segment IS NULL AND ordinal IN (SELECT ordinal FROM fresh)
@@ -183,15 +171,13 @@ def stage(
     known: Sequence[str] = UNKNOWN,
     scope: ChangeScope | None = None,
     *,
-    rooted: bool = False,
     dropped: Sequence[int] = (),
 ) -> ChangeScope | None:
     """Create the tables of the files that were read, and of known ones. Raises StoreError.
 
-    The statements `known` create `tree_file` and `tree_template` from the parsed tables. `rooted`:
-    paths of files begin at the root already. Parsed files with the ordinals `dropped` are left out.
-    Return the `scope` that the tables are limited to;
-    None if they have everything. Files are all in `listed_file`.
+    The statements `known` create `tree_file` and `tree_template` from the parsed tables. Parsed
+    files with the ordinals `dropped` are left out. Return the `scope` that the tables are limited
+    to; None if they have everything. Files are all in `listed_file`.
 
     `staged_file` and `flaw` have the files and the faults for which files were left out. `folder`
     has the folders of archives. One is `sound` if no fault may hide files of it, and `complete` if
@@ -205,7 +191,7 @@ def stage(
             connection.execute(f"CREATE VIEW parsed_{table} AS {parsed}")
         _run(connection, known)
         connection.execute("CREATE TABLE root (source INTEGER, root VARCHAR)")
-        roots = ["" if rooted else _root(connection, n, one) for n, one in enumerate(origins)]
+        roots = [_root(connection, number, origin) for number, origin in enumerate(origins)]
         for number, root in enumerate(roots):
             connection.execute("INSERT INTO root VALUES ($1, $2)", [number, root])
         if scope is not None and list(scope.roots) != roots:
@@ -265,14 +251,11 @@ def _is_code(name: str) -> bool:
 def compare(
     connection: engine.Connection,
     accepted: Acceptance,
-    encodings: Sequence[str] = (),
     scope: ChangeScope | None = None,
 ) -> None:
     """Create `step`, `missing`, `vanished`, `lost` and `fresh` (files with new bytes).
 
-    `sighting` has the files that are absent or back, and `reading` what was accepted and the named
-    `encodings`. It needs the tables of staging.stage, with its `scope`, and of stored_state. Raises
-    StoreError.
+    It needs the tables of staging.stage, with its `scope`, and of stored_state. Raises StoreError.
     """
     values = {
         "few": FEW,
@@ -284,7 +267,4 @@ def compare(
         present = _ALL_PRESENT if scope is None else scope.count()
         _run(connection, (_STOOD, present, _STEPS, _MISSING))
         connection.execute(_VANISHED, values)
-        _run(connection, (_LOST, _FRESH, _SIGHTINGS))
-        connection.execute("CREATE TABLE reading (accepted VARCHAR[], encodings VARCHAR[])")
-        told = [accepted.names(), list(encodings)]
-        connection.execute("INSERT INTO reading VALUES ($1, $2)", told)
+        _run(connection, (_LOST, _FRESH))

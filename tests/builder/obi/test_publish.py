@@ -3,9 +3,11 @@
 import hashlib
 import random
 import shutil
+import tarfile
 from collections.abc import Iterator
 from contextlib import closing, nullcontext
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +15,14 @@ import pytest
 
 from builder.obi import replay
 from builder.obi.content import FailureRow, Incidence, Version
-from builder.obi.history import history
+from builder.obi.history import DATED, history
 from builder.parquet import data_file
 from builder.publish import template_documents, templates
 from builder.publish.publish import publish
 from builder.store.s3 import S3Store
 from builder.verify import obi_history
 from builder.verify.verify import VerifyRuntime, verify
+from builder.withdraw.rebuild import rebuild
 from builder.withdraw.reinstate import reinstate
 from builder.withdraw.selection import Selection
 from builder.withdraw.withdraw import withdraw
@@ -603,3 +606,34 @@ def test_the_database_makes_the_same_identifiers(handle: str) -> None:
         assert connection.execute(sql, values).fetchall() == [
             (oai_name.template_identifier(PREFIX, handle),)
         ]
+
+
+def test_a_store_to_which_an_older_state_was_added_is_read_and_rebuilt(tmp_path: Path) -> None:
+    """Sheaf 0.2 added the state of day 1 after that of day 3, and published after each."""
+    (tmp_path / "store").mkdir()
+    repec = Repec(tmp_path / "store")
+    with tarfile.open(Path(__file__).with_name("dated.tar.xz")) as archived:
+        archived.extractall(repec.root, filter="data")
+    repec.clock.now += timedelta(days=1)
+    assert rebuild(repec.store, repec.configuration(), repec.runtime(), {}) == 2
+    events = [
+        ((row["tist"] - 1_700_000_000) // 86_400, row["id"][-1], row["what"])
+        for row in rows_of(repec, "incidence")
+        if row["id"].startswith("RePEc:aaa:wpaper:")
+    ]
+    assert events == [
+        *((1, number, "appearance") for number in "123"),
+        (3, "1", "change"),
+        (3, "3", "deletion"),
+    ]
+    with repec.asked() as client:
+        stamps = {name.partition("RePEc:")[2]: row[:2] for name, row in state(client).items()}
+    assert stamps == {
+        "aaa:wpaper:1": ("2026-01-01T00:00:22Z", False),
+        **{f"aaa{rest}": ("2026-01-01T00:01:14Z", False) for rest in ("", ":wpaper", ":wpaper:2")},
+    }
+    assert sound(repec) == []
+    repec.take(new=paper(4))
+    assert [run.format for run in history(repec.store)] == [2, DATED, 2]
+    repec.publish()
+    repec.close()
