@@ -1,22 +1,27 @@
 """Parsing of OAI-PMH responses, with repair of malformed XML. Pure.
 
-A well-formed response is not changed. A response that cannot be repaired is split into records.
-Each record that is well-formed by itself is kept; the others are counted as lost.
+A well-formed response is not changed. A response that cannot be repaired is split into records, and
+the markup of each is repaired by itself (markup.py). What has no end is counted as lost.
 """
 
 import codecs
+import contextlib
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import unescape
 from html.entities import html5
 
 from builder.harvest.errors import Broken
+from builder.harvest.markup import NAMESPACES, mend_markup
 from builder.harvest.page import ListPage, PageEntry, read
 
 BYTES = "bytes that are not UTF-8 were read as windows-1252"
 CHARACTERS = "characters that XML does not allow were removed"
 ENTITIES = "entities that XML does not define were replaced"
+PREFIXES = "prefixes that are not declared were declared"
+TAGS = "tags, attributes or comments that are not well-formed were repaired"
 MARKUP = "an ampersand or a less-than sign was escaped"
 _XML = frozenset({"amp", "lt", "gt", "quot", "apos"})
 _DECLARATION = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([A-Za-z0-9._:-]+)[\"'][^>]*\?>")
@@ -40,17 +45,15 @@ _ODD = re.compile(
     r"|(?P<sign>&(?!#?\w+;)|<(?![A-Za-z_/!?]))",
     re.DOTALL,
 )
-_KNOWN = {
-    "dc": "http://purl.org/dc/elements/1.1/",
-    "dcterms": "http://purl.org/dc/terms/",
-    "oai_dc": "http://www.openarchives.org/OAI/2.0/oai_dc/",
-    "xlink": "http://www.w3.org/1999/xlink",
-    "xsi": "http://www.w3.org/2001/XMLSchema-instance",
-}
-"""Prefixes that some repositories use without declaring them."""
-
 _BEGIN = re.compile(rb"<(?:[A-Za-z_][\w.-]*:)?record\b[^>]*>\s*<(?:[A-Za-z_][\w.-]*:)?header\b")
-_END = re.compile(rb"</(?:[A-Za-z_][\w.-]*:)?record\s*>")
+_TAG = re.compile(rb"<(/?)(?:[A-Za-z_][\w.-]*:)?record(?=[\s/>])[^>]*?(/?)>")
+_AFTER = re.compile(
+    rb"(?:\s|<!--.*?-->)*(?:\Z|<(?:[A-Za-z_][\w.-]*:)?(?:record(?=[\s>])|resumptionToken\b)"
+    rb"|</(?:[A-Za-z_][\w.-]*:)?(?:ListRecords|GetRecord|OAI-PMH)\b)",
+    re.DOTALL,
+)
+"""What follows a record of a list; what follows a record within its metadata is something else."""
+_PREFIX = re.compile(rb"\sxmlns:([\w.-]+)\s*=")
 _ROOT = re.compile(rb"<(?:[A-Za-z_][\w.-]*:)?OAI-PMH\b[^>]*>")
 _NAME = re.compile(rb"<([^\s>]+)")
 _TOKEN = re.compile(rb"<(?:[A-Za-z_][\w.-]*:)?resumptionToken\b([^>]*?)(?:/>|>(.*?)</)", re.DOTALL)
@@ -64,11 +67,15 @@ UNREADABLE = "its element is not XML"
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """A response in UTF-8, with the offset and a description of each repair, in order."""
+    """A response in UTF-8, with the offset and a description of each repair, in order.
+
+    `bound` are the prefixes that are now declared on the root.
+    """
 
     data: bytes
     places: tuple[int, ...]
     words: tuple[str, ...]
+    bound: tuple[str, ...] = ()
 
     def fault(self, start: int, end: int) -> str | None:
         """Return a description of the repairs between two offsets, or None."""
@@ -99,34 +106,39 @@ def page(data: bytes, charset: str | None) -> ListPage:
 
 
 def take_apart(data: bytes, charset: str | None) -> ListPage | None:
-    """Return the records that are well-formed by themselves; None without root or records."""
+    """Return the records, each repaired by itself; None without root or records."""
     repaired = repair(data, charset)
-    found = repaired.data
-    root = _ROOT.search(found)
-    starts = [match.start() for match in _BEGIN.finditer(found)]
-    if root is None or not starts:
+    text = repaired.data
+    root = _ROOT.search(text)
+    spans = _record_spans(text)
+    if root is None or not spans:
         return None
-    closes = _LIST_END.search(found, starts[-1])
+    last = spans[-1][0]
+    closes = _LIST_END.search(text, last)
     name = _NAME.match(root[0])
     assert name is not None  # _ROOT matched, so there is a name
     before, after = root[0] + b"<ListRecords>", b"</ListRecords></" + name[1] + b">"
+    prefixes = [prefix.decode() for prefix in _PREFIX.findall(root[0])]
     entries: list[PageEntry] = []
     lost: list[tuple[str, str]] = []
-    for start, limit in zip(starts, [*starts[1:], len(found)], strict=True):
-        ends = [match.end() for match in _END.finditer(found, start, limit)]
-        fragment = found[start : ends[-1] if ends else limit]
-        try:
-            (entry,) = read(before + fragment + after).entries
-        except (Broken, ValueError):
-            if ends or closes:  # otherwise the response is cut off here
-                lost.append((_identifier(fragment), UNREADABLE))
-        else:
-            entries.append(
-                _with_fault(entry._replace(start=start, end=start + len(fragment)), repaired)
-            )
-    token = _TOKEN.search(found, starts[-1])
+    for start, end, ended in spans:
+        entry = None
+        for mended in (False, True) if ended else ():
+            fragment = text[start:end]
+            if mended:
+                fragment = mend_markup(fragment.decode(), prefixes).encode()
+            with contextlib.suppress(Broken, ValueError):
+                (entry,) = read(before + fragment + after).entries
+                entry = entry._replace(start=start, end=end)
+                entry = _with_fault(entry, repaired, [TAGS] if mended else [])
+                break
+        if entry is not None:
+            entries.append(entry)
+        elif ended or closes:  # otherwise the response is cut off here
+            lost.append((_identifier(text[start:end]), UNREADABLE))
+    token = _TOKEN.search(text, last)
     size = _SIZE.search(token[1]) if token else None
-    date = _DATE.search(found)
+    date = _DATE.search(text)
     return ListPage(
         date=date[1].decode() if date else None,
         entries=tuple(entries),
@@ -137,8 +149,43 @@ def take_apart(data: bytes, charset: str | None) -> ListPage | None:
     )
 
 
-def _with_fault(entry: PageEntry, repaired: Repaired) -> PageEntry:
-    return entry._replace(fault=repaired.fault(entry.start, entry.end))
+def _record_spans(data: bytes) -> list[tuple[int, int, bool]]:
+    """Return the offsets of a broken list's records, and whether each has its end tag.
+
+    Metadata may have elements `record` of its own. So a record ends at the end tag that belongs to
+    its start tag, if something follows that can follow a record; otherwise at the last end tag
+    before the next start.
+    """
+    ends: dict[int, int] = {}
+    opened: list[int] = []
+    closing: list[int] = []
+    for tag in _TAG.finditer(data):
+        if tag[1]:
+            closing.append(tag.end())
+            if opened:
+                ends[opened.pop()] = tag.end()
+        elif not tag[2]:
+            opened.append(tag.start())
+    spans, begin = [], _BEGIN.search(data)
+    while begin is not None:
+        start, end = begin.start(), ends.get(begin.start())
+        if end is not None and _AFTER.match(data, end):
+            spans.append((start, end, True))
+            begin = _BEGIN.search(data, end)
+            continue
+        begin = _BEGIN.search(data, begin.end())
+        limit = len(data) if begin is None else begin.start()
+        within = closing[bisect_right(closing, start) : bisect_right(closing, limit)]
+        spans.append((start, within[-1] if within else limit, bool(within)))
+    return spans
+
+
+def _with_fault(entry: PageEntry, repaired: Repaired, more: Sequence[str] = ()) -> PageEntry:
+    bound = any(
+        f' xmlns:{prefix}="{NAMESPACES[prefix]}"' in entry.text for prefix in repaired.bound
+    )
+    faults = [repaired.fault(entry.start, entry.end), *more, PREFIXES if bound else None]
+    return entry._replace(fault="; ".join(filter(None, faults)) or None)
 
 
 def _identifier(fragment: bytes) -> str:
@@ -152,8 +199,9 @@ def repair(data: bytes, charset: str | None, unbound: bool = False) -> Repaired:
     `charset` is that of the Content-Type. With `unbound` the root declares well-known prefixes.
     """
     text = _within(_decode(data, charset))
+    bound: Sequence[str] = ()
     if unbound:
-        text = _bind_prefixes(text)
+        text, bound = _bind_prefixes(text)
     out, at = bytearray(), 0
     places: list[int] = []
     words: list[str] = []
@@ -172,7 +220,7 @@ def repair(data: bytes, charset: str | None, unbound: bool = False) -> Repaired:
         words.append(found[1])
         out += found[0].encode()
     out += text[at:].encode()
-    return Repaired(bytes(out), tuple(places), tuple(words))
+    return Repaired(bytes(out), tuple(places), tuple(words), tuple(bound))
 
 
 def _is_wide(data: bytes) -> bool:
@@ -252,16 +300,16 @@ def _within(text: str) -> str:
     return text[root.start() : close + 1] if end >= 0 and close >= 0 else text[root.start() :]
 
 
-def _bind_prefixes(text: str) -> str:
+def _bind_prefixes(text: str) -> tuple[str, Sequence[str]]:
     """Declare the prefixes that are declared nowhere, else those that the root does not declare."""
     root = _TEXT_ROOT.search(text)
     if root is None:
-        return text
-    used = [p for p in _KNOWN if f"{p}:" in text and not _declares(root[0], p)]
+        return text, ()
+    used = [p for p in NAMESPACES if f"{p}:" in text and not _declares(root[0], p)]
     missing = [p for p in used if not _declares(text, p)] or used
     at = root.start() + 1 + len(root[1])
-    added = "".join(f' xmlns:{prefix}="{_KNOWN[prefix]}"' for prefix in missing)
-    return text[:at] + added + text[at:]
+    added = "".join(f' xmlns:{prefix}="{NAMESPACES[prefix]}"' for prefix in missing)
+    return text[:at] + added + text[at:], missing
 
 
 def _declares(text: str, prefix: str) -> bool:

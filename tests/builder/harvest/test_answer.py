@@ -10,7 +10,8 @@ from lxml import etree
 from builder.harvest import answer
 from builder.harvest.answer import UNREADABLE, page, take_apart
 from builder.harvest.errors import Broken
-from builder.harvest.page import read
+from builder.harvest.markup import NAMESPACES
+from builder.harvest.page import ListPage, read
 from tests.builder.harvest.test_page import HEADER, OAI, listed
 
 
@@ -79,9 +80,67 @@ def test_well_known_prefixes_that_nobody_declares_are_declared() -> None:
         page(listed(record(1, "<strange:x/>")), None)
 
 
-def test_a_page_with_a_broken_record_gives_the_others() -> None:
+@pytest.mark.parametrize(
+    ("bad", "good"),
+    [
+        ("a ]]> b", "a ]]&gt; b"),
+        ('<dc:x xml:lang="cs" xml:lang="en">c</dc:x>', '<dc:x xml:lang="cs">c</dc:x>'),
+        ("<mods:note>c</mods:note>", "<mods:note>c</mods:note>"),
+        ("<mods:a>c</b>", f'<mods:a xmlns:mods="{NAMESPACES["mods"]}">c</mods:a>'),
+        ('<a b:c="d">e</a>', '<a b:c="d" xmlns:b="urn:x-sheaf:undeclared:b">e</a>'),
+        ("a<br>b<br />c", "a<br/>b<br/>c"),
+        ("a<i>b", "a<i>b</i>"),
+        ("a</p>b", "ab"),
+        ("<!-- a -- b --->", "<!-- a - - b - -->"),
+        ('<a href="b<c"/>', '<a href="b&lt;c"/>'),
+        ('<a href="?x=1&y=2"/>', '<a href="?x=1&amp;y=2"/>'),
+        ("<a href=b.cz/?c checked>d</a>", '<a href="b.cz/?c" checked="checked">d</a>'),
+        ("3 <5 and y>3 <john@a.cz>", "3 &lt;5 and y>3 &lt;john@a.cz>"),
+        ("<?xml version='1.0'?><?php x?><!DOCTYPE a>", "<?php x?>"),
+        ("<dc::x>b</dc::x>", "<dc:x>b</dc:x>"),
+        ("<1a>x</1a>", "&lt;1a>x&lt;/1a>"),
+        ("<a 1b=2 c='d\"'>", "<a c='d\"'></a>"),
+        ("<![CDATA[<b>]]><i></b></i>", "<![CDATA[<b>]]><i></i>"),
+        ("<![CDATA[ a", "&lt;![CDATA[ a"),
+    ],
+)
+def test_markup_is_repaired_within_its_record(bad: str, good: str) -> None:
+    data = listed(record(1, "T") + record(2, bad) + record(3, "C"))
+    found = _read(data)
+    assert [one.identifier for one in found.entries] == [f"oai:a.cz:{n}" for n in (1, 2, 3)]
+    assert found.lost == ()
+    first, mended, last = found.entries
+    assert f"<dc:title>{good}</dc:title>" in mended.text
+    assert (first.fault, last.fault, bool(mended.fault)) == (None, None, True)
+    etree.fromstring(mended.text)
+
+
+def _read(data: bytes) -> ListPage:
+    """Read a page as the client does: whole if that can be, else record by record."""
+    try:
+        return page(data, None)
+    except Broken:
+        found = take_apart(data, None)
+        assert found is not None
+        return found
+
+
+WRAPPED = '<w xmlns="urn:w"><record><header><identifier>inner</identifier></header>{}</record></w>'
+
+
+@pytest.mark.parametrize("inner", ["<v>1</w>", "</record><record><header/><v>", "<!-- -- --><v/>"])
+def test_records_within_metadata_are_no_records_of_the_list(inner: str) -> None:
+    """Each record has one of its own in its metadata, and one of these is broken."""
+    whole, broken = WRAPPED.format("<v>1</v>"), WRAPPED.format(inner)
+    found = _read(listed("".join(record(n, broken if n == 2 else whole) for n in (1, 2, 3))))
+    assert [one.identifier for one in found.entries] == [f"oai:a.cz:{n}" for n in (1, 2, 3)]
+    assert found.lost == ()
+
+
+def test_a_page_with_a_record_that_does_not_end_gives_the_others() -> None:
     token = b'<resumptionToken completeListSize="3">a&amp;b</resumptionToken>'
-    data = listed(record(1, "A") + record(2, "</b>") + record(3, "C"))
+    cut = record(2, "B").removesuffix("</d></metadata></record>")
+    data = listed(record(1, "A") + cut + record(3, "C"))
     data = data.replace(b"</ListRecords>", token + b"</ListRecords>")
     with pytest.raises(Broken):
         page(data, None)

@@ -155,7 +155,7 @@ def test_a_record_that_is_not_what_was_asked_for_is_missing(said: str, tmp_path:
             start = answer.body.find(bad)
             if start < 0:
                 return answer
-            body = answer.body[:start] + answer.body[start:].replace(b"</dc:title>", b"", 1)
+            body = answer.body[:start] + answer.body[start:].replace(b"</record>", b"", 1)
             return replace(answer, body=body)
 
         provider.answers.append(broken)

@@ -261,7 +261,7 @@ def test_the_next_page_is_asked_for_while_one_is_taken_and_once() -> None:
 
 
 def test_a_broken_page_is_taken_apart_when_it_comes_again() -> None:
-    body = listed(f"<record>{HEADER}</record><record>{HEADER}<a></record>")
+    body = listed(f"<record>{HEADER}</record><record>{HEADER}<a>")
     with serving(lambda path, n: (200, {}, body)) as site, asking(site) as (exchange, _):
         page = exchange.ask(LIST)
     assert len(page.entries) == len(page.lost) == 1
