@@ -6,6 +6,7 @@ new, records are requested one by one.
 """
 
 import hashlib
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -13,11 +14,16 @@ from builder.harvest import window
 from builder.harvest.errors import HarvestError, RefusedError, Unanswered
 from builder.harvest.page import ListPage
 from builder.harvest.records import Ask, RecordSink, RecordWriter
-from builder.harvest.state import COMPLETE, PARTIAL, RunState
-from builder.harvest.window import earlier, is_before
+from builder.harvest.state import COMPLETE, PARTIAL, RunState, ShortWalks
+from builder.harvest.window import LONGEST, earlier, is_before
 
-_IDLE = 50
-"""Number of consecutive pages that may bring nothing."""
+_IDLE, _PATIENCE = 50, 1000
+"""Numbers of consecutive pages that may bring nothing: after completeListSize, and otherwise.
+
+Repositories that filter what they have paged list many pages without records.
+"""
+_WALKS = 3
+"""Walks that may end short of completeListSize before the size is taken for wrong."""
 _ENDED = frozenset({"noRecordsMatch"})
 _FINAL = frozenset({"cannotDisseminateFormat", "noSetHierarchy", "badVerb"})
 _REFUSALS = frozenset({400, 404, 422, 500})
@@ -42,9 +48,14 @@ class ListWalk:
     now: str
     advance: Callable[[int, int | None], None]
     paused: Callable[[], None]
-    idle: int = _IDLE
     whole: bool = field(init=False, default=False)
-    """Whether the requested list was walked to its end; records may still be missing."""
+    """Whether the requested list was walked to its end; records may still be missing.
+
+    A list is short of its end if it has fewer records than completeListSize says. It is requested
+    again by the next runs. The size is taken for wrong if the third walk or a later one is short
+    again, and brings nothing that the walk before should have listed. From then on, lists may lack
+    that share of their size.
+    """
     _taking: RecordWriter = field(init=False)
     _resumed: bool = field(init=False)
     """Whether the next token comes from an earlier process, which may have used it already."""
@@ -71,7 +82,7 @@ class ListWalk:
                 if not self._recover(trouble):
                     return PARTIAL
                 continue
-            if ended and self._is_whole():
+            if ended and self._may_end():
                 return self.end_status()
             self.paused()
 
@@ -84,8 +95,40 @@ class ListWalk:
     def end_status(self) -> str:
         """Return the status of a run whose list has come to its end."""
         counts = self.going.counts
-        self.whole = not counts.outside
-        return PARTIAL if counts.lost or counts.outside else COMPLETE
+        missing = self._count_missing()
+        if not missing:
+            self.kept.state.short = None
+        self.whole = not counts.outside and (not missing or self._accept_short(missing))
+        return COMPLETE if self.whole and not counts.lost else PARTIAL
+
+    def _count_missing(self) -> int:
+        """Return how many records completeListSize promises beyond those that were listed."""
+        going, counts = self.going, self.going.counts
+        if going.size is None:
+            return 0
+        # An item that changed while the list was walked may have moved others out of it.
+        versions = counts.distinct + max(0, counts.another - counts.later)
+        allowed = math.ceil(self.kept.state.surplus * going.size)
+        return max(0, going.size - versions - counts.lost - allowed)
+
+    def _accept_short(self, missing: int) -> bool:
+        """Return whether a short list is taken for whole."""
+        going, state = self.going, self.kept.state
+        size = going.size or 0
+        before = state.short
+        again = before is not None and tuple(before.asked) == tuple(going.asked)
+        walks = before.walks + 1 if before is not None and again else 1
+        text = f"the list ended after {going.counts.distinct:,} of {size:,} records"
+        if walks < _WALKS or going.late:
+            state.short = ShortWalks(walks, going.began or self.now, going.asked)
+            going.note(f"{text}: the next run requests it again")
+            return False
+        state.short = None
+        state.surplus += missing / size
+        going.note(
+            f"{text} in {walks} walks that agree, so its completeListSize is taken for wrong"
+        )
+        return True
 
     def _page(self) -> bool:
         """Request a page and store its records; return whether the list has ended."""
@@ -98,6 +141,7 @@ class ListWalk:
         if page.errors:
             code, text = page.errors[0]
             if code in _ENDED:
+                going.abrupt = going.token is not None
                 return True
             raise RefusedError(code, text)
         self._resumed = False
@@ -114,6 +158,7 @@ class ListWalk:
         if page.torn and not page.token:
             raise Unanswered("the response is incomplete")
         if not page.token:
+            going.abrupt = going.token is not None and not page.entries
             return True
         self._watch(page, going.gained > before)
         going.token = page.token
@@ -155,8 +200,8 @@ class ListWalk:
         going.idle += 1
         if going.idle & (going.idle - 1) == 0:
             going.mark = mark
-        known = going.counts.pages if going.fell or going.rewound or going.stage else 0
-        if going.idle > self.idle + known:
+        ends = going.size is not None and going.counts.distinct >= going.size
+        if going.idle > going.behind + (_IDLE if ends or going.stage else _PATIENCE):
             raise ListLoopError(f"{going.idle} pages had no new records")
 
     def _leave_loop(self) -> str | None:
@@ -261,6 +306,7 @@ class ListWalk:
         going = self.going
         going.begin, going.token, going.verb = begin, None, "ListRecords"
         going.last, going.idle, going.mark = "", 0, ""
+        going.behind = going.counts.pages
 
     def _back_to_lists(self) -> None:
         """Return to lists of records after a lost record, if datestamps show where."""
@@ -270,16 +316,31 @@ class ListWalk:
             if going.gained and begin is not None and is_before(going.bad, begin):
                 self._begin(begin)
 
-    def _is_whole(self) -> bool:
-        """Return whether the list may be at its end; if datestamps misled, restart it."""
-        going, counts = self.going, self.going.counts
-        short = going.size is not None and counts.distinct + counts.lost < going.size
-        if going.fell and not going.rewound and (short or not going.ordered):
+    def _may_end(self) -> bool:
+        """Return whether the list may be at its end; otherwise restart it."""
+        going = self.going
+        if going.fell and not going.rewound and (self._count_missing() or not going.ordered):
             going.rewound = True
             self._begin(going.since)
             return False
-        if short:
-            going.note(f"the list ended after {counts.distinct:,} of {going.size:,} records")
+        if going.abrupt and going.size is None and going.is_in_order and going.gained:
+            going.gained = 0
+            self._begin(self._fall_back(self.overlap))
+            return False
+        return not self._reach_back()
+
+    def _reach_back(self) -> bool:
+        """Request an earlier beginning if records appeared late by more than half of the overlap.
+
+        Still later ones would have been missed.
+        """
+        going = self.going
+        if going.lag * 2 <= going.reach or not 0 < going.reach < LONGEST:
+            return False
+        going.reach = min(2 * going.reach, LONGEST)
+        going.since = earlier(going.former, going.reach, self.kept.state.granularity)
+        going.size = None
+        self._begin(going.since)
         return True
 
 

@@ -17,7 +17,7 @@ from builder.harvest.errors import HarvestError, Unanswered
 from builder.harvest.page import ListPage, PageEntry, records
 from builder.harvest.state import HarvestState, RunState
 from builder.harvest.version import DC, ROW, HarvestedRow, Sight
-from builder.harvest.window import is_before, is_outside
+from builder.harvest.window import LONGEST, delay, is_before, is_later, is_outside
 from builder.parquet.reader import read_rows
 from builder.parquet.writer import RowWriter
 from builder.store.durable import sync
@@ -45,6 +45,10 @@ class RecordSink(Protocol):
         """Return whether this is the latest version of an item."""
         ...
 
+    def meet(self, run: int, identifier: str, stamp: str) -> Sight | None:
+        """Record that a run listed the latest version of an item; None if it did not."""
+        ...
+
 
 @dataclass(slots=True)
 class RecordWriter:
@@ -64,6 +68,7 @@ class RecordWriter:
             going.rises += going.last not in ("", entry.datestamp)
             going.last = entry.datestamp
         if going.verb == "ListRecords":
+            self._measure_lag(entry)
             if self._keep(entry):
                 self._place(entry)
         elif not self._ensure_record(entry):
@@ -71,20 +76,35 @@ class RecordWriter:
         if not going.high or is_before(going.high, going.last):
             going.high = going.last
 
+    def _measure_lag(self, entry: PageEntry) -> None:
+        """Count a record that is new, though the walk before should have listed it."""
+        going = self.going
+        if not going.former or from_datestamp(entry.datestamp) is None:
+            return
+        lag = delay(entry.datestamp, going.former)
+        exact = 86_400 if len(entry.datestamp) == 10 else 0
+        if lag > exact and not self.kept.has(entry.identifier, entry.datestamp):
+            going.late += 1
+            # What appears years later was hidden; no overlap finds it.
+            going.lag = max(going.lag, lag if lag <= LONGEST / 2 else 0.0)
+
     def _place(self, entry: PageEntry) -> None:
         """Count a listed record whose datestamp lies outside the request."""
         going = self.going
         if from_datestamp(entry.datestamp) is None:
             return
-        if from_datestamp(going.dated) is not None and is_before(going.dated, entry.datestamp):
+        if is_later(entry.datestamp, going):
             going.counts.later += 1
         elif (going.begin or going.until) and is_outside(entry.datestamp, going):
             going.counts.outside += 1
 
     def _ensure_record(self, entry: PageEntry) -> bool:
         """Return whether the record of a header is stored, and request it if not."""
-        known = self.kept.has(entry.identifier, entry.datestamp)
-        return known or self.fetch(entry.identifier, "")
+        sight = self.kept.meet(self.going.number, entry.identifier, entry.datestamp)
+        if sight is None:
+            return self.fetch(entry.identifier, "")
+        self.going.counts.add(sight)
+        return True
 
     def _keep(self, entry: PageEntry) -> bool:
         """Store a record. Return whether this version is new in the run."""
@@ -108,7 +128,7 @@ class RecordWriter:
         )
         sight = self.kept.add(row)
         going.find(entry.identifier)
-        setattr(counts, sight.value, getattr(counts, sight.value) + 1)
+        counts.add(sight)
         if sight is Sight.AGAIN:
             return False
         going.gained += sight is not Sight.ANOTHER

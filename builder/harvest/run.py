@@ -128,8 +128,8 @@ class HarvestSession:
                 going.lose(identifier, why)
             self._end(kept, going, GIVEN_UP)
         listed = self._identify(kept)
-        overlap = window.overlap(self.overlap, state.granularity)
-        since, until = window.plan(state, asked, overlap)
+        reach = window.reach(self.overlap, state, self._now())
+        since, until = window.plan(state, asked, reach)
         number = max((run.number for run in state.runs), default=0) + 1
         state.going = RunState(
             number,
@@ -140,6 +140,14 @@ class HarvestSession:
             asked.full,
             begin=since,
         )
+        dates = state.going.asked
+        if state.short is not None and tuple(state.short.asked) == dates:
+            state.going.former = state.short.began
+        elif asked.nothing and state.covered is not None:
+            state.going.former = state.covered[1]
+            if self.overlap is None:
+                state.going.reach = reach
+                state.probed = state.going.started
         if state.runs:
             state.going.owed = [one for one in state.runs[-1].lost if one[0]]
         if not _is_listed(state.set, listed):
@@ -169,6 +177,7 @@ class HarvestSession:
             state.covered = window.covering(
                 state.covered, going.since, going.until, going.began or self._now()
             )
+            state.lag = max(state.lag, going.lag if going.reach else 0.0)
             if going.full and not going.remade and (many := kept.seen.count_unlisted(going.number)):
                 going.note(f"{many:,} of earlier runs are no longer listed")
         return self._result(kept, self._end(kept, going, status))

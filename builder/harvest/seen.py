@@ -114,6 +114,21 @@ class Seen:
         self._put(item, now)
         return Sight.CHANGED if before.run != now.run else Sight.ANOTHER
 
+    def meet(self, run: int, identifier: str, stamp: str) -> Sight | None:
+        """Record that a run listed the latest version of an item, or return None if it did not.
+
+        The version is told by its datestamp.
+        """
+        item = item_hash(identifier.encode())
+        with _wrap_errors(self._path):
+            version = self._find(item)
+            if version is None or version.stamp != stamp:
+                return None
+            if version.run == run:
+                return Sight.AGAIN
+            self._put(item, version._replace(run=run))
+        return Sight.SAME
+
     def has(self, identifier: str, stamp: str) -> bool:
         """Return whether the latest version of an item has that datestamp."""
         with _wrap_errors(self._path):

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from builder.harvest.errors import HarvestError
+from builder.harvest.version import Sight
 from builder.store import documents
 
 VERSION = 1
@@ -44,6 +45,10 @@ class Counts:
     outside: int = 0
     later: int = 0
 
+    def add(self, sight: Sight) -> None:
+        """Count a version."""
+        setattr(self, sight.value, getattr(self, sight.value) + 1)
+
     @property
     def distinct(self) -> int:
         """Number of items received."""
@@ -65,6 +70,10 @@ class RunState:
     `owed` are records lost in the run before, each with the reason; they are still to be requested.
     `idle` counts pages in a row that brought nothing, and `mark` is the fingerprint of one of them.
     `bad` is the latest datestamp of a lost record.
+    `behind` counts the pages before the present list. `abrupt` is true if a token led to nothing.
+    `former` is the instant at which the walk before began: what has an earlier datestamp should be
+    known. `late` counts records for which this is wrong, `lag` is the largest delay among them in
+    seconds. `reach` is the overlap with earlier runs in seconds, 0 if it may not be widened.
     """
 
     number: int
@@ -91,6 +100,12 @@ class RunState:
     idle: int = 0
     mark: str = ""
     bad: str = ""
+    behind: int = 0
+    abrupt: bool = False
+    former: str = ""
+    late: int = 0
+    lag: float = 0.0
+    reach: float = 0.0
     counts: Counts = field(default_factory=Counts)
     owed: list[tuple[str, str]] = field(default_factory=list)
     lost: list[tuple[str, str]] = field(default_factory=list)
@@ -146,13 +161,27 @@ class PartFile:
     size: int
 
 
+@dataclass(frozen=True, slots=True)
+class ShortWalks:
+    """Walks in a row whose list ended before its completeListSize.
+
+    `asked` are the user's dates of all these walks. `began` is when the last one began.
+    """
+
+    walks: int
+    began: str
+    asked: tuple[str | None, str | None]
+
+
 @dataclass(slots=True)
 class HarvestState:
     """State of a harvest. `commit` counts how often it was written.
 
     `identify` holds fields of Identify, `format` those of ListMetadataFormats for the prefix.
     `covered` holds the earliest and the latest datestamp harvested; the earliest is None if there
-    is no lower limit. `covered` itself is None until a run is complete.
+    is no lower limit. `covered` itself is None until a run is complete. `surplus` is the share of
+    completeListSize by which it is known to be too large. `lag` is the longest time in seconds by
+    which records appeared after their datestamps. `probed` is when that was last looked for.
     """
 
     base_url: str
@@ -166,6 +195,10 @@ class HarvestState:
     parts: list[PartFile] = field(default_factory=list)
     runs: list[HarvestRun] = field(default_factory=list)
     going: RunState | None = None
+    short: ShortWalks | None = None
+    surplus: float = 0.0
+    lag: float = 0.0
+    probed: str = ""
 
     @property
     def granularity(self) -> str:

@@ -18,6 +18,10 @@ Covered = tuple[str | None, str]
 
 _OVERLAP = {DAY: 86_400}
 _OVERLAP_OF_SECONDS = 3600
+_PROBE = 2 * 86_400
+LONGEST = 64 * 86_400
+"""Overlap in seconds: of the first run of a day, and the largest."""
+_SET_BACK = timedelta(seconds=20)
 _TOLERANCE = timedelta(days=1)
 """Maximum distance of a record from the requested dates.
 
@@ -42,6 +46,26 @@ class HarvestDates:
 def overlap(asked: float | None, granularity: str) -> float:
     """Return the overlap of lists in seconds; the default is an hour, or a day if it is days."""
     return _OVERLAP.get(granularity, _OVERLAP_OF_SECONDS) if asked is None else asked
+
+
+def reach(asked: float | None, state: HarvestState, now: str) -> float:
+    """Return by how many seconds a run overlaps the last one.
+
+    That is twice the repository's measured lag, or more. The first run of a day looks further back,
+    and so measures the lag.
+    """
+    if asked is not None:
+        return asked
+    widest = max(overlap(None, state.granularity), min(2 * state.lag, LONGEST))
+    return widest if state.probed[:10] == now[:10] else max(widest, _PROBE)
+
+
+def delay(datestamp: str, instant: str) -> float:
+    """Return the seconds from the beginning of a datestamp to an instant; both are valid."""
+    first, second = from_datestamp(datestamp), from_datestamp(instant)
+    assert first is not None, datestamp
+    assert second is not None, instant
+    return (second - first).total_seconds()
 
 
 def plan(state: HarvestState, asked: HarvestDates, seconds: float) -> tuple[str | None, str | None]:
@@ -94,6 +118,15 @@ def easier(
     return (None, until) if begin is not None else None
 
 
+def is_later(datestamp: str, going: RunState) -> bool:
+    """Return whether a valid datestamp is after the beginning of the list, as far as it is known.
+
+    Repositories of Sheaf set their responseDate back by some seconds.
+    """
+    found, began = from_datestamp(datestamp), from_datestamp(going.dated)
+    return found is not None and began is not None and found - began > _SET_BACK
+
+
 def is_outside(datestamp: str, going: RunState) -> bool:
     """Return whether a valid datestamp lies outside the dates of the present list.
 
@@ -125,6 +158,11 @@ def remarks(going: RunState) -> list[str]:
             f"{going.counts.distinct:,} records are outside them. Records within may be missing, "
             "so these dates do not count as harvested: harvest everything with --full, without "
             "dates"
+        )
+    if going.reach and 2 * going.lag > _OVERLAP_OF_SECONDS:
+        found.append(
+            f"{tally(going.late, 'record')} appeared up to {going.lag / 3600:,.1f} hours after "
+            f"their datestamps, so later runs overlap by {2 * going.lag / 3600:,.1f} hours"
         )
     if going.counts.later:
         found.append(

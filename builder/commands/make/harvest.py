@@ -73,8 +73,8 @@ def _add_manners(parser: argparse.ArgumentParser) -> None:
         "--overlap",
         type=_seconds,
         metavar="S",
-        help="seconds by which a run overlaps the last one (default: an hour, or a day if "
-        "datestamps are days)",
+        help="seconds by which a run overlaps the last one (default: an hour or more, as the "
+        "repository's delays ask for)",
     )
     parser.add_argument(
         "--every",
