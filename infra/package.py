@@ -99,19 +99,12 @@ FUNCTIONS = {
     ),
     "FilesetFunction": Contents(
         (
-            *(
-                "ada-url",
-                "cffi",
-                "h11",
-                "httpcore2",
-                "msgspec",
-                "protego",
-            ),
-            *("publicsuffixlist", "pycparser", "tqdm", "truststore"),
+            *("ada-url", "cffi", "msgspec", "protego", "publicsuffixlist", "pycparser", "tqdm"),
+            "urllib3",  # Lambda's runtime may have an older one
         ),
         ("functions", "templates", "builder"),
         (*_NEVER, "builder/commands", "builder/demo"),
-        ("httpcore2", "publicsuffixlist"),
+        ("publicsuffixlist",),
     ),
 }
 

@@ -51,7 +51,6 @@ HEAVY = {
         "builder/parquet/texts.py builder/parquet/writer.py"
     ),
     "h11": "builder/serve/connection.py builder/serve/http_request.py",
-    "httpcore2": "builder/http/addresses.py builder/http/connections.py",
     "internetarchive": "builder/filesets/strategies/archiveorg_client.py",
     "isal": "builder/serve/server.py functions/archive/inflate.py",
     "msgspec": "builder/store/documents.py functions/snapshot/documents.py",
@@ -61,6 +60,7 @@ HEAVY = {
     "warcio": "builder/export/warc.py",
     "pyspark": "builder/ingest/engines.py",
     "tqdm": "builder/progress.py",
+    "urllib3": "builder/http/connections.py builder/store/aws.py",
     "xxhash": "builder/harvest/version.py",
     "zstandard": "functions/archive/zstd.py",
 }

@@ -107,13 +107,11 @@ class HttpClient:
     tls: ssl.SSLContext = field(default_factory=connections.tls_context)
     clock: Callable[[], float] = time.monotonic
     wall: Callable[[], float] = time.time
-    _new: connections.Connections = field(init=False, repr=False, compare=False)
-    _kept: connections.Connections = field(init=False, repr=False, compare=False)
+    _connections: connections.Connections = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for name in ("_new", "_kept"):
-            made = connections.Connections(self.addresses, self.tls, self.proxies)
-            object.__setattr__(self, name, made)
+        opened = connections.Connections(self.addresses, self.tls, self.proxies)
+        object.__setattr__(self, "_connections", opened)
 
     @contextmanager
     def fetch(self, request: FetchRequest) -> Iterator[Response]:
@@ -166,8 +164,7 @@ class HttpClient:
 
     def close(self) -> None:
         """Close the connections."""
-        self._new.close()
-        self._kept.close()
+        self._connections.close()
 
     @contextmanager
     def _follow(self, request: FetchRequest, way: Redirects) -> Iterator[Response]:
@@ -200,15 +197,13 @@ class HttpClient:
             limits = replace(limits, total=left)
         own = self.credentials(request.url)
         headers = {"User-Agent": self.agent, **request.headers, **own}
-        keeps = self._keeps(request)
-        if not keeps:
-            headers["Connection"] = "close"
         stop = EitherStop(self.stop, request.stop) if request.stop else self.stop
         budget = Budget(limits, stop, self.clock)
-        with (self._kept if keeps else self._new).get(request.url, headers, budget) as response:
+        keep = self._keeps(request)
+        with self._connections.get(request.url, headers, budget, keep=keep) as response:
             if own:
-                told = tuple(one for one in response.sent if one[0] not in own)
-                response = replace(response, sent=told)
+                public = tuple(pair for pair in response.sent if pair[0] not in own)
+                response = replace(response, sent=public)
             yield response
 
     def _keeps(self, request: FetchRequest) -> bool:

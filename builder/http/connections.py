@@ -1,174 +1,294 @@
-"""Connections of the HTTP client: pooled, direct or over proxies, with a budget for each request.
+"""Connections of the HTTP client: direct or over proxies, with a budget for each request.
 
-httpcore2 provides pools, HTTP/1.1, TLS and proxies. httpx2 above it would add redirects, cookies,
-content decoding and the environment's proxies. Each would act before the checks of
-builder.http.client, or accept a truncated body. Without them it costs a fifth of a request's CPU.
+The connections of urllib3 provide HTTP/1.1, TLS and tunnels. What else it has was tried, and fails:
+
+- Its pools rewrite a URL (`%2f` becomes `%2F`), which is another file at some servers. So idle
+  connections are kept here.
+- Its timeouts bound single reads: see builder.http.sockets.
+- Its decoders accept a gzip that breaks off: see builder.http.responses.
+- It takes 103 (Early Hints) for the response, and logs header fields that it cannot read.
 """
 
 import functools
+import http.client
+import re
 import ssl
-from collections.abc import Iterable, Iterator, Mapping
+import threading
+import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
-import httpcore2
+from urllib3.connection import HTTPConnection, HTTPSConnection, ProxyConfig
+from urllib3.exceptions import HTTPError
+from urllib3.exceptions import SSLError as TlsError
+from urllib3.response import HTTPResponse
+from urllib3.util import SKIP_HEADER
+from urllib3.util.response import assert_header_parsing
 
 from builder.http import responses
-from builder.http.addresses import AddressBackend, AddressPolicy, one_line
+from builder.http.addresses import AddressPolicy, open_socket
 from builder.http.errors import Deferred, FetchError
 from builder.http.limits import Budget
 from builder.http.responses import Response
 from builder.http.settings import PORTS, Proxies, Proxy
+from builder.http.sockets import BudgetSocket
 
 _IDLE = 60.0
 """Seconds for which an unused connection is kept."""
 _MOST_IDLE = 32
+_PIECE = 1 << 16
 _BROKEN = frozenset({"bad-answer", "cut-short"})
+_FOLD = re.compile(r"[ \t]*[\r\n]+[ \t]*")
+_BLANKS = re.compile(r"\s+")
 
 
 @functools.cache
 def tls_context() -> ssl.SSLContext:
     """Return the context that checks certificates against those that this machine trusts.
 
-    It is created once: reading the certificates takes as long as many requests.
+    SSL_CERT_FILE and SSL_CERT_DIR name others. It is created once: reading the certificates takes
+    as long as many requests.
     """
-    return httpcore2.default_ssl_context()
+    return ssl.create_default_context()
+
+
+class _FinalResponse(http.client.HTTPResponse):
+    """The final response to a request, after all interim ones (RFC 9110, section 15.2).
+
+    http.client accepts a head that breaks off, and reads a body of an invalid length to the end of
+    the connection, where nobody sees that it breaks off (RFC 9112, section 6.3).
+    """
+
+    def begin(self) -> None:
+        super().begin()
+        while 100 < self.status < 200 and self.status != http.client.SWITCHING_PROTOCOLS:
+            self.headers = self.msg = None  # type: ignore[assignment]
+            super().begin()
+        reader: Any = self.fp.raw
+        if reader.has_ended:
+            raise http.client.HTTPException("the head breaks off")
+        lengths = set(self.headers.get_all("Content-Length", ()))
+        if len(lengths) > 1 or not all(text.isascii() and text.isdigit() for text in lengths):
+            raise http.client.HTTPException("its Content-Length is invalid")
+        if not self.chunked and "Transfer-Encoding" in self.headers:
+            raise http.client.HTTPException("its Transfer-Encoding is unknown")
+
+
+class _Connection(HTTPConnection):
+    """A connection to a checked address, which verifies and names the host all the same."""
+
+    response_class = _FinalResponse
+    policy: AddressPolicy
+    budget: Budget
+    address: str
+
+    def _new_conn(self) -> Any:
+        opened = open_socket(self.policy, self._dns_host, self.port, self.budget)
+        self.address = str(opened.getpeername()[0])
+        return opened
+
+
+class _TlsConnection(_Connection, HTTPSConnection):
+    """Such a connection with TLS."""
+
+
+Target = tuple[str, str, int, Proxy | None]
+"""Scheme, host, port, and the proxy in between."""
 
 
 class Connections:
     """Sends GET requests, and keeps connections for later ones. Safe to use from threads.
 
-    There is a pool of connections without a proxy, and one for each proxy. A proxy resolves the
-    names of the servers behind it, so `addresses` then checks only the proxy.
+    A proxy resolves the names of the servers behind it, so `addresses` then checks only the proxy.
     """
 
     def __init__(self, addresses: AddressPolicy, tls: ssl.SSLContext, proxies: Proxies) -> None:
-        self._backend = AddressBackend(addresses)
+        self._addresses = addresses
         self._tls = tls
         self._proxies = proxies
-        self._pools: dict[Proxy | None, httpcore2.ConnectionPool] = {None: self._pool(None)}
+        self._idle: list[tuple[float, Target, _Connection]] = []
+        self._lock = threading.Lock()
         self._closed = False
 
     @contextmanager
-    def get(self, url: str, headers: Mapping[str, str], budget: Budget) -> Iterator[Response]:
+    def get(
+        self, url: str, headers: Mapping[str, str], budget: Budget, *, keep: bool = False
+    ) -> Iterator[Response]:
         """Give the response to a GET of `url`, which is sent as it is written.
 
-        Raises FetchError and Deferred, also while the body is read.
+        With `keep`, the connection may have been used before, and may be used again. Raises
+        FetchError and Deferred, also while the body is read.
         """
         parts = urlsplit(url)
-        if parts.port == 0:  # httpcore2 treats 0 as the default port
-            raise FetchError("port-refused", f"{parts.hostname}:0")
+        host = parts.hostname or ""
+        if parts.port == 0:  # urllib3 treats 0 as the default port
+            raise FetchError("port-refused", f"{host}:0")
         port = parts.port or PORTS[parts.scheme]
-        proxy = self._proxies.of(parts.scheme, parts.hostname or "", port)
-        request = _request(url, parts, headers, budget)
-        answer = self._send(request, proxy, budget)
+        try:
+            host = host.encode("idna").decode()
+        except UnicodeError as error:
+            raise FetchError("dns", f"{host}: {error}") from error
+        target: Target = (parts.scheme, host, port, self._proxies.of(parts.scheme, host, port))
+        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        sent = {"Host": _host_field(*target[:3]), **headers}
+        if not keep:
+            sent["Connection"] = "close"
+        connection, answer = self._send(
+            target, path + "?" * url.endswith("?"), sent, budget, keep=keep
+        )
+        original: Any = answer._original_response
         try:
             budget.begin_body()
-            raw = _fields(answer.headers)
-            reason = responses.field_text(answer.extensions.get("reason_phrase", b""))
+            raw = _fields(original.getheaders())
             yield Response(
                 url,
                 answer.status,
                 responses.fields_by_name(raw),
                 _body(answer, budget),
-                reason,
+                responses.field_text((answer.reason or "").encode("latin-1")),
                 raw,
-                sent=_fields(request.headers),
-                address=None if proxy else _address(answer),
+                sent=tuple((name, value.strip()) for name, value in sent.items()),
+                address=None if target[3] else connection.address,
             )
         finally:
-            answer.close()
+            if keep and original.isclosed() and connection.sock is not None:
+                self._give_back(target, connection)
+            else:
+                answer.close()
+                connection.close()
 
     def close(self) -> None:
-        """Close all connections."""
-        self._closed = True
-        for pool in self._pools.values():
-            pool.close()
+        """Close the connections that are not in use. Those in use are not kept."""
+        with self._lock:
+            self._closed = True
+            for _, _, connection in self._idle:
+                connection.close()
+            self._idle.clear()
 
     def _send(
-        self, request: httpcore2.Request, proxy: Proxy | None, budget: Budget
-    ) -> httpcore2.Response:
-        pool = self._pools.get(proxy) or self._pools.setdefault(proxy, self._pool(proxy))
+        self, target: Target, path: str, fields: Mapping[str, str], budget: Budget, *, keep: bool
+    ) -> tuple[_Connection, HTTPResponse]:
+        scheme, host, port, proxy = target
+        if proxy and scheme == "http":
+            path = f"http://{_host_field(scheme, host, port)}{path}"
+            fields = {**proxy.authorization(), **fields}
+        names = {name.lower() for name in fields}
+        unsent = {"accept-encoding", "user-agent"} - names  # urllib3 would add its own
+        fields = {**fields, **dict.fromkeys(unsent, SKIP_HEADER)}
         while True:
             if self._closed:
                 raise Deferred("ended")
-            budget.dialled = False
+            connection = self._take(target, budget) if keep else None
+            is_new = connection is None
+            connection = connection or self._open(target, budget)
             try:
+                budget.send()
                 with _wrap_errors("bad-answer"):
-                    return pool.handle_request(request)
+                    connection.request(
+                        "GET", path, headers=fields, preload_content=False, decode_content=False
+                    )
+                    answer = connection.getresponse()
+                    original: Any = answer._original_response
+                    assert_header_parsing(original.msg)
+                    return connection, answer
             except FetchError as failure:
+                connection.close()
                 # A server may close a kept connection at any time: try again with a new one.
-                if budget.dialled or failure.code not in _BROKEN:
+                if is_new or failure.code not in _BROKEN:
                     raise
+            except BaseException:
+                connection.close()
+                raise
 
-    def _pool(self, proxy: Proxy | None) -> httpcore2.ConnectionPool:
-        settings: dict[str, Any] = {
-            "ssl_context": self._tls,
-            "max_connections": None,
-            "max_keepalive_connections": _MOST_IDLE,
-            "keepalive_expiry": _IDLE,
-            "network_backend": self._backend,
-        }
-        if proxy is None:
-            return httpcore2.ConnectionPool(**settings)
-        where = httpcore2.URL(scheme=proxy.scheme, host=proxy.host, port=proxy.port, target="/")
-        return httpcore2.HTTPProxy(
-            where,
-            proxy_auth=proxy.user and (proxy.user[0].encode(), proxy.user[1].encode()),
-            proxy_ssl_context=self._tls if proxy.scheme == "https" else None,
-            **settings,
-        )
+    def _open(self, target: Target, budget: Budget) -> _Connection:
+        scheme, host, port, proxy = target
+        place, at = (proxy.host, proxy.port) if proxy else (host, port)
+        connection: _Connection
+        if "https" in (scheme, proxy and proxy.scheme):
+            connection = _TlsConnection(
+                place,
+                at,
+                ssl_context=self._tls,
+                proxy_config=ProxyConfig(self._tls, False, None, None),
+            )
+        else:
+            connection = _Connection(place, at)
+        if proxy and scheme == "https":
+            connection.set_tunnel(host, port, proxy.authorization(), proxy.scheme)
+        connection.policy, connection.budget = self._addresses, budget
+        try:
+            connection.connect()
+        except TimeoutError as error:
+            connection.close()
+            raise FetchError("connect-timeout", f"{host}: TLS") from error
+        except (OSError, ValueError, HTTPError, http.client.HTTPException) as error:
+            connection.close()
+            is_tls = isinstance(error, ssl.SSLError | TlsError) or proxy is None
+            raise FetchError(
+                "tls" if is_tls else "connect", f"{host}: {_one_line(error)}"
+            ) from error
+        except BaseException:
+            connection.close()
+            raise
+        connection.sock = BudgetSocket(connection.sock, budget)
+        return connection
+
+    def _take(self, target: Target, budget: Budget) -> _Connection | None:
+        """Return an idle connection that its server has not closed."""
+        with self._lock:
+            for entry in reversed(self._idle):
+                if entry[1] == target:
+                    self._idle.remove(entry)
+                    if entry[0] > time.monotonic() and entry[2].is_connected:
+                        socket: Any = entry[2].sock
+                        socket.budget = budget
+                        return entry[2]
+                    entry[2].close()
+        return None
+
+    def _give_back(self, target: Target, connection: _Connection) -> None:
+        with self._lock:
+            now = time.monotonic()
+            self._idle.append((now + _IDLE, target, connection))
+            while self._idle and (
+                self._closed or len(self._idle) > _MOST_IDLE or self._idle[0][0] < now
+            ):
+                self._idle.pop(0)[2].close()
 
 
-def _request(
-    url: str, parts: SplitResult, headers: Mapping[str, str], budget: Budget
-) -> httpcore2.Request:
-    host = parts.hostname or ""
-    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    if url.endswith("?"):
-        target += "?"
+def _host_field(scheme: str, host: str, port: int) -> str:
     name = f"[{host}]" if ":" in host else host
-    shown = name if parts.port in (None, PORTS[parts.scheme]) else f"{name}:{parts.port}"
-    budget.send()
-    try:
-        named = host.encode("idna")
-    except UnicodeError as error:
-        raise FetchError("dns", f"{host}: {error}") from error
-    return httpcore2.Request(
-        "GET",
-        httpcore2.URL(scheme=parts.scheme, host=named, port=parts.port, target=target),
-        headers=[("Host", shown), *headers.items()],
-        # httpcore2 passes a timeout on unchanged, so the budget travels with its request.
-        extensions={"timeout": dict.fromkeys(("connect", "read", "write"), budget)},
+    return name if port == PORTS[scheme] else f"{name}:{port}"
+
+
+def _fields(fields: list[tuple[str, str]]) -> responses.Fields:
+    return tuple(
+        (name, responses.field_text(_FOLD.sub(" ", value).encode("latin-1")))
+        for name, value in fields
     )
 
 
-def _fields(headers: Iterable[tuple[bytes, bytes]]) -> responses.Fields:
-    return tuple((n.decode("latin-1"), responses.field_text(v)) for n, v in headers)
-
-
-def _address(answer: httpcore2.Response) -> str | None:
-    found = answer.extensions["network_stream"].get_extra_info("server_addr")
-    return str(found[0]) if found else None
-
-
-def _body(answer: httpcore2.Response, budget: Budget) -> Iterator[bytes]:
+def _body(answer: HTTPResponse, budget: Budget) -> Iterator[bytes]:
     with _wrap_errors("cut-short"):
-        for chunk in answer.iter_stream():
-            budget.count(len(chunk))
-            yield chunk
+        while piece := answer.read1(_PIECE, decode_content=False):
+            budget.count(len(piece))
+            yield piece
             budget.resume()
+
+
+def _one_line(error: BaseException) -> str:
+    """Return the message of an error in one line."""
+    return _BLANKS.sub(" ", str(error)).strip()[:200] or type(error).__name__
 
 
 @contextmanager
 def _wrap_errors(code: str) -> Iterator[None]:
-    """Turn errors of httpcore2 into FetchError; `code` is for errors of the protocol."""
+    """Turn errors of urllib3 into FetchError; `code` is for errors of the protocol."""
     try:
         yield
-    except httpcore2.ProtocolError as error:
-        raise FetchError(code, one_line(error)) from error
-    except httpcore2.NetworkError as error:
-        raise FetchError("cut-short", one_line(error)) from error
-    except httpcore2.ProxyError as error:
-        raise FetchError("connect", f"the proxy says {one_line(error)}") from error
+    except (HTTPError, http.client.HTTPException) as error:
+        raise FetchError(code, _one_line(error)) from error
+    except OSError as error:
+        raise FetchError("cut-short", _one_line(error)) from error

@@ -64,8 +64,6 @@ class Budget:
     limits: Limits
     stop: Stop
     clock: Callable[[], float] = time.monotonic
-    dialled: bool = field(init=False, default=False)
-    """True if the exchange opened a connection of its own."""
     _end: float = field(init=False)
     _phase_end: float = field(init=False)
     _code: str = field(init=False, default="connect-timeout")
@@ -80,7 +78,6 @@ class Budget:
 
     def dial(self) -> None:
         """Start the time for connecting."""
-        self.dialled = True
         self._code = "connect-timeout"
         self._phase_end = self.clock() + self.limits.connect
 

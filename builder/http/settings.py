@@ -1,19 +1,19 @@
 """Settings of HTTP: pace and limits from the configuration, proxies from the environment.
 
 HTTP_PROXY, HTTPS_PROXY and ALL_PROXY name the proxy of http URLs, of https URLs, and of both.
-NO_PROXY lists hosts that are reached directly. An entry is a name with all its subdomains, an
-address or a network, with or without a port. Lower-case variables come first. This machine itself
-is always reached directly.
-
-httpx2 reads the same variables by other rules. `.a.cz` does not cover a.cz, this machine is reached
-over the proxy, and an invalid proxy fails before it is needed.
+NO_PROXY lists hosts that are reached directly: by the rules of urllib.request, names with all their
+subdomains, optionally with a port. It may also list networks. Lower-case variables come first. This
+machine itself is always reached directly.
 """
 
+import base64
 import ipaddress
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
+from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]
 
 from builder.errors import UsageError
 from builder.http.limits import Limits, RetryPolicy
@@ -99,6 +99,13 @@ class Proxy:
         """Return its host and port, without the password."""
         return f"{self.host}:{self.port}"
 
+    def authorization(self) -> dict[str, str]:
+        """Return the header field that names the user, if there is one."""
+        if self.user is None:
+            return {}
+        pair = base64.b64encode(":".join(self.user).encode()).decode()
+        return {"Proxy-Authorization": f"Basic {pair}"}
+
 
 @dataclass(frozen=True, slots=True)
 class Proxies:
@@ -106,8 +113,8 @@ class Proxies:
 
     by_scheme: Mapping[str, tuple[str, str]] = field(default_factory=dict, repr=False)
     """The variable that names the proxy, and its value, which is parsed when it is used."""
-    direct: tuple[str, ...] = ()
-    """Names, addresses and networks, optionally with a port; an asterisk means all hosts."""
+    direct: str = ""
+    """The value of NO_PROXY."""
 
     def of(self, scheme: str, host: str, port: int) -> Proxy | None:
         """Return the proxy of a host, or None; an IPv6 host has no brackets.
@@ -115,14 +122,26 @@ class Proxies:
         Raises UsageError for a proxy that cannot be used.
         """
         named = self.by_scheme.get(scheme)
-        if named is None or _is_here(host):
-            return None
-        return None if any(_matches(one, host, port) for one in self.direct) else _proxy(*named)
+        return None if named is None or self._is_direct(host, port) else _proxy(*named)
 
     def of_url(self, url: str) -> Proxy | None:
         """Return the proxy of an http or https URL, as `of` does."""
         parts = urlsplit(url)
         return self.of(parts.scheme, parts.hostname or "", parts.port or PORTS[parts.scheme])
+
+    def _is_direct(self, host: str, port: int) -> bool:
+        name = f"[{host}]" if ":" in host else host
+        if proxy_bypass_environment(f"{name}:{port}", {"no": self.direct}):
+            return True
+        try:
+            address = ipaddress.ip_address(host)
+        except ValueError:
+            return host == "localhost" or host.endswith(".localhost")
+        for entry in self.direct.split(","):
+            with suppress(ValueError):  # it is a name
+                if address in ipaddress.ip_network(entry.strip(), strict=False):
+                    return True
+        return address.is_loopback
 
 
 def proxies(environment: Mapping[str, str]) -> Proxies:
@@ -135,8 +154,8 @@ def proxies(environment: Mapping[str, str]) -> Proxies:
                 if environment[spelled].strip():
                     named[scheme] = spelled, environment[spelled].strip()
                 break
-    direct = environment.get("no_proxy", environment.get("NO_PROXY", "")).lower()
-    return Proxies(named, tuple(one.strip() for one in direct.split(",") if one.strip()))
+    direct = environment.get("no_proxy", environment.get("NO_PROXY", ""))
+    return Proxies(named, direct.replace("*.", "."))
 
 
 def _proxy(name: str, text: str) -> Proxy:
@@ -156,26 +175,3 @@ def _proxy(name: str, text: str) -> Proxy:
 
 def _fault(name: str) -> str:
     return f"{name} is not a usable proxy: expected http[s]://[user:password@]host[:port]"
-
-
-def _matches(one: str, host: str, port: int) -> bool:
-    """Return whether an entry of NO_PROXY covers a host."""
-    if one == "*":
-        return True
-    name, colon, own = one.rpartition(":")
-    if colon and own.isdecimal() and (":" not in name or name.endswith("]")):
-        if int(own) != port:
-            return False
-        one = name
-    one = one.strip("[]")
-    try:
-        return ipaddress.ip_address(host) in ipaddress.ip_network(one, strict=False)
-    except ValueError:
-        return f".{host.lower()}".endswith(f".{one.removeprefix('*').lstrip('.')}")
-
-
-def _is_here(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")

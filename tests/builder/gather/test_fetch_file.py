@@ -180,6 +180,12 @@ BROKEN = {
     "length that is none": (web.raw(OK + b"Content-Length: many\r\n\r\nabc"), "bad-answer"),
     "head without end": (web.raw(OK + b"X: " + b"y" * 200_000), "bad-answer"),
     "head cut off": (web.raw(OK + b"Content-Le"), "bad-answer"),
+    "head cut off behind a field": (web.raw(OK + b"Content-Type: text/plain\r\n"), "bad-answer"),
+    "field without a name": (web.raw(OK + b"Set Cookie: a\r\nX: y\r\n\r\nabc"), "bad-answer"),
+    "unknown transfer coding": (
+        web.raw(OK + b"Transfer-Encoding: gzip, chunked\r\n\r\nabc"),
+        "bad-answer",
+    ),
     "silence": (web.silent(1.2), "no-answer"),
     "head that trickles": (web.raw(OK + b"X: " + b"y" * 300, 0.05, 100), "no-answer"),
     "body that trickles": (

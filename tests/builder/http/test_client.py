@@ -1,6 +1,7 @@
 """What the one client does with redirects, connections, cookies and credentials."""
 
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
@@ -74,6 +75,36 @@ def test_bytes_behind_an_answer_are_never_the_next_one(site: Site, client: HttpC
     assert fetch(own, site.url("/long"))[1] == b"ab"
     assert fetch(own, site.url("/a"))[1] == b"hello"
     own.close()
+
+
+def test_fields_are_as_they_were_sent_and_received(site: Site, client: HttpClient) -> None:
+    """An archive of the exchange needs order, case, repetition and the address."""
+    early = b"HTTP/1.1 103 Early Hints\r\nLink: </s.css>\r\n\r\n" * 2
+    fields = (
+        b"x-B: 1\r\nX-b:  2 \r\nSet-Cookie: \xc5\xbe\r\nX-Long: a\r\n  b\r\nContent-Length: 2\r\n"
+    )
+    site.pages["/x%7e?a=%2f"] = web.raw(early + OK + fields + b"\r\nab")
+    headers = {"b-Field": "1", "User-Agent": "S", "A-Field": "2"}
+    request = FetchRequest(url=site.url("/x%7e?a=%2f"), limits=LIMITS, headers=headers)
+    with replace(client, agent="S").fetch(request) as response:
+        assert b"".join(response.body) == b"ab"
+        expected = (("x-B", "1"), ("X-b", "2"), ("Set-Cookie", "ž"), ("X-Long", "a b"))
+        assert response.raw == (*expected, ("Content-Length", "2"))
+        assert response.headers["x-b"] == "1"
+        assert (response.status, response.reason, response.address) == (200, "OK", "127.0.0.1")
+        sent = (("Host", f"127.0.0.1:{site.port}"), ("User-Agent", "S"), ("b-Field", "1"))
+        assert response.sent == (*sent, ("A-Field", "2"))
+    (seen,) = site.requests
+    assert list(seen.headers) == ["host", "user-agent", "b-field", "a-field"]
+
+
+def test_a_stop_ends_a_wait(site: Site, client: HttpClient) -> None:
+    site.pages["/slow"] = web.raw(b"x", 5, 1, OK + b"Content-Length: 2\r\n\r\n")
+    threading.Timer(0.1, client.stop.set).start()
+    began = time.monotonic()
+    with pytest.raises(Deferred):
+        fetch(client, site.url("/slow"))
+    assert time.monotonic() - began < 4
 
 
 def test_a_closed_client_defers(site: Site, client: HttpClient) -> None:

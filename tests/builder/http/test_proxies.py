@@ -3,7 +3,7 @@
 import ssl
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -142,7 +142,7 @@ def line(given: Proxies, tls: ssl.SSLContext | None = None) -> Connections:
 
 def asked(line: Connections, url: str, **headers: str) -> tuple[int, bytes]:
     budget = Budget(Limits(10, 10, 20, 1, 10**6), threading.Event())
-    with line.get(url, headers, budget) as answer:
+    with line.get(url, headers, budget, keep=True) as answer:
         return answer.status, b"".join(answer.body)
 
 
@@ -198,6 +198,20 @@ def test_a_proxy_may_be_asked_by_tls(site: Site, tmp_path: Path) -> None:
         there.close()
 
 
+def test_a_tunnel_may_lead_through_a_proxy_by_tls(certificate: Certificate, tmp_path: Path) -> None:
+    own = Certificate.made(tmp_path, "localhost")
+    trusting = ssl.create_default_context(cafile=certificate.file)
+    trusting.load_verify_locations(own.file)
+    with (
+        web.serving(tls=certificate.server()) as site,
+        forwarding(site.port, tls=own.server()) as proxy,
+        closing(line(proxies({"ALL_PROXY": proxy.url("https")}), trusting)) as there,
+    ):
+        site.pages["/a"] = web.text("hello")
+        assert asked(there, f"https://{NAME}/a") == (200, b"hello")
+    assert proxy.seen == [("CONNECT", f"{NAME}:443")]
+
+
 def test_a_connection_that_the_proxy_ended_is_made_anew(site: Site) -> None:
     with forwarding(site.port) as proxy:
         proxy.ends = True
@@ -213,7 +227,8 @@ def test_what_a_proxy_refuses_is_told(site: Site) -> None:
         wrong = line(proxies({"ALL_PROXY": f"http://me:hidden@localhost:{proxy.port}"}))
         assert asked(wrong, f"http://{NAME}/a?b=c")[0] == 407
         said = told(wrong, f"https://{NAME}/a")
-        assert said == "connect: the proxy says 407 Proxy Authentication Required"
+        refusal = "Tunnel connection failed: 407 Proxy Authentication Required"
+        assert said == f"connect: {NAME}: {refusal}"
 
 
 def test_a_proxy_that_is_not_there_is_named() -> None:
