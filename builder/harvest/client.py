@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from email.message import Message
 from functools import partial
 from html import unescape
+from time import gmtime, strftime
 from urllib.parse import urlencode, urlsplit
 
 from builder.harvest import answer
@@ -21,6 +22,7 @@ from builder.harvest.errors import Broken, Unanswered
 from builder.harvest.page import ListPage
 from builder.http import responses
 from builder.http.client import FetchRequest, HttpClient
+from builder.http.cookies import Cookies
 from builder.http.errors import OUTCOMES, Deferred, FetchError
 from builder.http.limits import PASSING_STATUSES, Limits, RetryPolicy, find_wish
 from builder.http.responses import Response
@@ -83,7 +85,9 @@ class OaiClient:
     def __init__(self, base_url: str, client: HttpClient, settings: OaiSettings) -> None:
         self._base = base_url
         self._own = urlsplit(base_url)
-        self._client = replace(client, credentials=self._credentials, keep_alive=True)
+        self._client = replace(
+            client, credentials=self._credentials, keep_alive=True, cookies=Cookies()
+        )
         self._settings = settings
         self._pool = ThreadPoolExecutor(1, "harvest-ahead")
         self._ahead: tuple[str, Future[_Came]] | None = None
@@ -126,6 +130,10 @@ class OaiClient:
             return _Trouble(str(failure), often, later=failure.code in _UNREACHED)
         rest = find_wish(headers, status, self._client.wall())
         if rest is not None and (status in PASSING_STATUSES or status == 403):
+            if self._settings.retry.is_too_long(rest):
+                until = strftime("%Y-%m-%dT%H:%M:%SZ", gmtime(self._client.wall() + rest))
+                text = f"HTTP status {status}, asked to wait until {until}"
+                return _Trouble(f"{text}, beyond http.wait_seconds", 0, status, later=True)
             return _Trouble(
                 f"HTTP status {status}", min(_PATIENT, retries * 4), status, rest, later=True
             )

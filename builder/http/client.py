@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from builder.http import connections, errors, politeness, responses
 from builder.http.addresses import AddressPolicy
+from builder.http.cookies import Cookies
 from builder.http.errors import OUTCOMES, Deferred, FetchError
 from builder.http.limits import Budget, EitherStop, Limits, Stop, find_wish, is_used_up
 from builder.http.politeness import HostQueue, RobotRules, Robots
@@ -92,7 +93,8 @@ class HttpClient:
     `credentials` returns the header fields for a URL that only its host may see. `stop` ends all
     waits. `keep_alive` keeps connections for all requests. It is only for servers that the operator
     names: after a wrong Content-Length, further bytes would be read as the next response. Others
-    may keep them for content that is checked (FetchRequest.reuse). `clock` counts seconds from any
+    may keep them for content that is checked (FetchRequest.reuse). With `cookies`, those of each
+    origin are sent back to it; Response.sent leaves them out. `clock` counts seconds from any
     moment, `wall` since 1970.
     """
 
@@ -102,6 +104,7 @@ class HttpClient:
     stop: threading.Event
     credentials: Callable[[str], Mapping[str, str]] = _no_credentials
     keep_alive: bool = False
+    cookies: Cookies | None = None
     proxies: Proxies = field(default_factory=Proxies)
     robots: Robots = field(default_factory=Robots)
     tls: ssl.SSLContext = field(default_factory=connections.tls_context)
@@ -173,6 +176,7 @@ class HttpClient:
             there = request if way.last == request.url else replace(request, url=way.last)
             with self.ask(there) as response:
                 location = response.location
+                has_cookie = self.cookies is not None and self.cookies.store(way.last, response.raw)
                 if location is None:
                     if way.hops:
                         hops = tuple(way.hops)
@@ -185,7 +189,7 @@ class HttpClient:
                     response.drain()
             if request.keep_query:
                 location = _with_query(location, way.last)
-            way.follow(location, response.status)
+            way.follow(location, response.status, again=has_cookie)
 
     @contextmanager
     def _exchange(self, request: FetchRequest) -> Iterator[Response]:
@@ -195,7 +199,9 @@ class HttpClient:
         limits = request.limits
         if left < limits.total:
             limits = replace(limits, total=left)
-        own = self.credentials(request.url)
+        own = dict(self.credentials(request.url))
+        if self.cookies is not None and "cookie" not in map(str.lower, own):
+            own |= self.cookies.header(request.url)
         headers = {"User-Agent": self.agent, **request.headers, **own}
         stop = EitherStop(self.stop, request.stop) if request.stop else self.stop
         budget = Budget(limits, stop, self.clock)

@@ -139,6 +139,10 @@ class RetryPolicy:
     longest: float = 600.0
     most: float = 60.0
 
+    def is_too_long(self, wish: float | None) -> bool:
+        """Return whether a server asks for a longer wait than is allowed."""
+        return wish is not None and wish > self.longest
+
     def wait(self, tried: int, asked: float | None = None) -> float:
         """Return the seconds to wait after `tried` attempts; `asked` is the server's wish.
 

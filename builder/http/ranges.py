@@ -143,7 +143,7 @@ class RangeClient:
 
     def _may_pass(self, failure: FetchError) -> bool:
         """Return whether a failure deserves a retry."""
-        if failure.code == "tls" or (failure.retry_after or 0) > self.retry.longest:
+        if failure.code == "tls" or self.retry.is_too_long(failure.retry_after):
             return False
         return OUTCOMES[failure.code].soon or failure.status in PASSING_STATUSES
 

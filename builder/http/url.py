@@ -234,16 +234,19 @@ class Redirects:
     exact: bool = False
     hops: list[str] = field(default_factory=list)
 
-    def follow(self, location: str, status: int) -> str:
-        """Move to the target of a redirect and return its URL. Raises FetchError."""
-        found = self._target(location, status)
-        if found == self.last or found in self.hops:
-            raise FetchError("redirect-loop", self._step(found), status)
+    def follow(self, location: str, status: int, *, again: bool = False) -> str:
+        """Move to the target of a redirect and return its URL. Raises FetchError.
+
+        With `again`, the response may differ the next time, so that a repeated URL is no loop.
+        """
+        target = self._target(location, status)
+        if target in (self.last, *self.hops) and not again:
+            raise FetchError("redirect-loop", self._step(target), status)
         if len(self.hops) == MOST_REDIRECTS:
-            raise FetchError("too-many-hops", self._step(found), status)
+            raise FetchError("too-many-hops", self._step(target), status)
         self.hops.append(self.last)
-        self.last = found
-        return found
+        self.last = target
+        return target
 
     def _target(self, location: str, status: int) -> str:
         written = location if self.exact else location.replace(" ", "%20")

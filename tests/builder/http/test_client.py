@@ -10,6 +10,7 @@ import pytest
 
 from builder.http.addresses import AnyAddresses
 from builder.http.client import FetchRequest, HttpClient
+from builder.http.cookies import Cookies
 from builder.http.errors import Deferred, FetchError
 from builder.http.limits import Limits, RetryPolicy
 from builder.http.politeness import HostPolicy, HostQueue
@@ -50,11 +51,57 @@ def code(client: HttpClient, url: str, **more: object) -> str:
     return error.value.code
 
 
-def test_cookies_are_not_sent_back(site: Site, client: HttpClient) -> None:
+def test_cookies_are_not_sent_back_where_exchanges_are_archived(
+    site: Site, client: HttpClient
+) -> None:
     site.pages["/a"] = web.text("x", Set_Cookie="id=1; Path=/")
     for _ in range(2):
         fetch(client, site.url("/a"))
     assert all("cookie" not in request.headers for request in site.requests)
+
+
+def test_a_cookie_returns_to_its_own_origin_alone(site: Site, client: HttpClient) -> None:
+    own = replace(client, cookies=Cookies())
+    site.pages["/a"] = web.text("x", Set_Cookie="id=1; Path=/; Domain=127.0.0.1")
+    site.pages["/away"] = web.redirect(site.url("/a", "localhost"))
+    site.pages["/there"] = web.text("x", Set_Cookie="id=2; Path=/there")
+    for path in ("/a", "/a", "/away", "/there", "/there"):
+        fetch(own, site.url(path))
+    sent = [(request.path, request.headers.get("cookie")) for request in site.requests]
+    back = "id=2; id=1"
+    assert sent == [
+        *(("/a", None), ("/a", "id=1"), ("/away", "id=1"), ("/a", None)),
+        *(("/there", "id=1"), ("/there", back)),
+    ]
+    with own.fetch(FetchRequest(url=site.url("/a"), limits=LIMITS)) as response:
+        assert "Cookie" not in dict(response.sent)
+    with web.serving() as other:  # another port is another origin
+        other.pages["/a"] = web.text("x")
+        fetch(own, other.url("/a"))
+    assert "cookie" not in other.requests[0].headers
+    own.close()
+
+
+def test_a_redirect_that_sets_a_cookie_is_no_loop(site: Site, client: HttpClient) -> None:
+    own = replace(client, cookies=Cookies())
+    first = web.status(302, Location="/x", Set_Cookie="seen=1")
+    site.pages["/x"] = web.then(first, web.text("there"))
+    assert fetch(own, site.url("/x"))[1] == b"there"
+    site.pages["/x"] = first
+    assert code(own, site.url("/x")) == "redirect-loop"
+    own.close()
+
+
+@pytest.mark.parametrize(
+    "field", ["id=" + "x" * 5000, "id=\u017e", "id=1; Domain=example.org", "="]
+)
+def test_other_cookies_are_ignored(site: Site, client: HttpClient, field: str) -> None:
+    own = replace(client, cookies=Cookies())
+    site.pages["/a"] = web.raw(OK + f"Set-Cookie: {field}\r\nContent-Length: 1\r\n\r\nx".encode())
+    for _ in range(2):
+        assert fetch(own, site.url("/a"))[0] == 200
+    assert not [request for request in site.requests if "cookie" in request.headers]
+    own.close()
 
 
 @pytest.mark.parametrize("keep", [True, False])
