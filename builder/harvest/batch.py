@@ -106,6 +106,14 @@ def report_text(outcome: HarvestResult) -> str:
         if counts.lost > _SHOWN:
             where = "harvest.json names them" if counts.lost <= LOST else "harvest.json names some"
             lines.append(f"    and {counts.lost - _SHOWN:,} more: {where}")
+    for names, what in (
+        (outcome.unlisted, "no longer listed"),
+        (outcome.bare, "without metadata, which ends the item in this format"),
+    ):
+        lines += [f"  {what}:"] if names else []
+        lines += [f"    {name}" for name in names[:_SHOWN]]
+        if len(names) > _SHOWN:
+            lines.append(f"    and {len(names) - _SHOWN:,} more: --json names them")
     if outcome.error is not None:
         lines.append(f"  {outcome.error}")
         if outcome.status == PARTIAL:
@@ -135,6 +143,9 @@ def report_json(outcome: HarvestResult) -> dict[str, object]:
         "lost": counts.lost,
         "outside": counts.outside,
         "later": counts.later,
+        "bare": list(outcome.bare),
+        "removed": counts.removed,
+        "unlisted": list(outcome.unlisted),
         "missing": [{"identifier": one, "why": why} for one, why in outcome.lost],
         "notes": list(outcome.notes),
         "error": outcome.error,

@@ -28,7 +28,7 @@ from builder.harvest import records, state
 from builder.harvest.errors import HarvestError
 from builder.harvest.seen import Seen
 from builder.harvest.state import HarvestState, PartFile
-from builder.harvest.version import HarvestedRow, Sight
+from builder.harvest.version import HarvestedRow, Sight, item_hash
 from builder.store.durable import DRAFT, replace_durably
 
 STATE = "harvest.json"
@@ -120,6 +120,18 @@ class HarvestFolder:
     def has(self, identifier: str, stamp: str) -> bool:
         """Return whether this is the latest version of an item. Raises HarvestError."""
         return self.seen.has(identifier, stamp)
+
+    def find_unlisted(self, run: int) -> dict[str, tuple[str, ...]]:
+        """Return the items that are not deleted and were not received in a run, with their sets.
+
+        Raises HarvestError.
+        """
+        items = self.seen.list_unlisted(run)
+        latest: dict[str, tuple[str, ...]] = {}
+        for part in self.state.parts if items else ():
+            headers = records.read_headers(self.path / part.name)
+            latest |= {name: sets for name, sets in headers if item_hash(name.encode()) in items}
+        return latest
 
     @property
     def pending(self) -> int:

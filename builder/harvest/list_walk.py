@@ -56,6 +56,8 @@ class ListWalk:
     again, and brings nothing that the walk before should have listed. From then on, lists may lack
     that share of their size.
     """
+    proven: bool = field(init=False, default=False)
+    """Whether nothing speaks against the list being whole; then what it lacks is gone."""
     _taking: RecordWriter = field(init=False)
     _resumed: bool = field(init=False)
     """Whether the next token comes from an earlier process, which may have used it already."""
@@ -99,6 +101,9 @@ class ListWalk:
         if not missing:
             self.kept.state.short = None
         self.whole = not counts.outside and (not missing or self._accept_short(missing))
+        size = self.going.size
+        ends = not self.going.abrupt if size is None else counts.distinct >= size
+        self.proven = self.whole and not counts.lost and ends
         return COMPLETE if self.whole and not counts.lost else PARTIAL
 
     def _count_missing(self) -> int:
@@ -210,6 +215,7 @@ class ListWalk:
         going.note("the list is a loop: its tokens never end")
         if going.size is not None and counts.distinct >= going.size:
             return self.end_status()
+        going.abrupt = True
         if not going.is_in_order:
             going.note("its completeness cannot be checked")
             return PARTIAL

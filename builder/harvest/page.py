@@ -38,7 +38,8 @@ class PageEntry(NamedTuple):
     """A record, or a header without `text` if only identifiers are listed.
 
     `text` is the record's element with the namespaces that it needs. `start` and `end` are its
-    offsets in the bytes of the response. `fault` describes what was repaired in it.
+    offsets in the bytes of the response. `fault` describes what was repaired in it. `bare` means
+    that the record is not deleted, and yet has no element in its metadata.
     """
 
     identifier: str
@@ -50,6 +51,7 @@ class PageEntry(NamedTuple):
     start: int = 0
     end: int = 0
     fault: str | None = None
+    bare: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +163,7 @@ def places(data: bytes, count: int) -> list[tuple[int, int]]:
 def _entry(record: Element | list[Element], text: str, start: int, end: int) -> PageEntry:
     values: dict[str, tuple[str, ...]] = {}
     dc: dict[str, tuple[str, ...]] = {}
-    deleted = False
+    deleted, bare = False, bool(text)
     for part in record:
         name = _local(part.tag)
         if name == "header":
@@ -171,6 +173,7 @@ def _entry(record: Element | list[Element], text: str, start: int, end: int) -> 
                 values[name] = (*values.get(name, ()), _text(one))
         elif name == "metadata":
             for one in part:
+                bare = False
                 _take(one, dc)
     return PageEntry(
         values["identifier"][0] if "identifier" in values else "",
@@ -181,6 +184,7 @@ def _entry(record: Element | list[Element], text: str, start: int, end: int) -> 
         text,
         start,
         end,
+        bare=bare and not deleted,
     )
 
 

@@ -6,6 +6,7 @@ part is in one of folder.FORMS.
 
 import json
 import mmap
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from typing import Any, Protocol
 
 from builder.harvest.errors import HarvestError, Unanswered
 from builder.harvest.page import ListPage, PageEntry, records
-from builder.harvest.state import HarvestState, RunState
+from builder.harvest.state import LOST, HarvestState, RunState
 from builder.harvest.version import DC, ROW, HarvestedRow, Sight
 from builder.harvest.window import LONGEST, delay, is_before, is_later, is_outside
 from builder.parquet.reader import read_rows
@@ -25,10 +26,12 @@ from functions.snapshot.errors import StoreError
 from functions.snapshot.instant import from_datestamp
 
 NO_STAMP = "its datestamp is not valid in OAI-PMH"
+NO_METADATA = "it has no metadata, and is not deleted"
 Ask = Callable[[Mapping[str, str]], ListPage]
 """Sends a request and returns the response; raises Unanswered, and Deferred to stop everything."""
 _HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<records>\n'
 _FOOT = "</records>\n"
+_FAULT = re.compile(rb"<\?fault (.*?)\?>", re.DOTALL)
 _BATCH = 2048
 
 
@@ -112,9 +115,10 @@ class RecordWriter:
         if not entry.identifier:
             going.lose("", "it has no identifier")
             return False
-        fault = entry.fault
-        if from_datestamp(entry.datestamp) is None:
-            fault = NO_STAMP if fault is None else f"{fault}; {NO_STAMP}"
+        faults = [entry.fault] if entry.fault is not None else []
+        faults += [NO_STAMP] if from_datestamp(entry.datestamp) is None else []
+        mended = bool(faults)
+        faults += [NO_METADATA] if entry.bare else []
         row = HarvestedRow(
             entry.identifier,
             entry.datestamp,
@@ -124,7 +128,7 @@ class RecordWriter:
             entry.text,
             self.date,
             going.number,
-            fault,
+            "; ".join(faults) or None,
         )
         sight = self.kept.add(row)
         going.find(entry.identifier)
@@ -134,7 +138,10 @@ class RecordWriter:
         going.gained += sight is not Sight.ANOTHER
         if sight is not Sight.SAME:
             counts.deleted += entry.deleted
-            counts.mended += fault is not None
+            counts.mended += mended
+            if entry.bare and len(going.bare) < LOST and entry.identifier not in going.bare:
+                going.bare.append(entry.identifier)
+            counts.bare += entry.bare
         return True
 
     def fetch(self, identifier: str, why: str, listed: bool = False) -> bool:
@@ -190,7 +197,7 @@ def open_part(path: Path, form: str) -> PartWriter:
 def read_part(path: Path, run: int) -> Iterator[HarvestedRow]:
     """Yield the rows of a part of that run, in order. Raises HarvestError.
 
-    Rows from raw XML have neither `harvested` nor `fault`, which raw XML does not hold.
+    Rows from raw XML have no `harvested`. Their `fault` is a processing instruction before them.
     """
     with _wrap_errors(path):
         if path.suffix == ".parquet":
@@ -204,14 +211,36 @@ def read_part(path: Path, run: int) -> Iterator[HarvestedRow]:
             yield from _elements(path, run)
 
 
+def read_headers(path: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the identifier and the sets of each row of a part, in order. Raises HarvestError."""
+    if path.suffix != ".parquet":
+        yield from ((row.identifier, row.sets) for row in read_part(path, 0))
+        return
+    columns = [column for column in ROW if column.name in ("identifier", "sets")]
+    with _wrap_errors(path):
+        for identifier, sets in read_rows(path, columns, _BATCH):
+            yield identifier, tuple(sets)
+
+
 def _elements(path: Path, run: int) -> Iterator[HarvestedRow]:
     with (
         path.open("rb") as file,
         mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
     ):
+        at = 0
         for one in records(data):
+            fault = _FAULT.search(data, at, one.start)
+            at = one.end
             yield HarvestedRow(
-                one.identifier, one.datestamp, one.deleted, one.sets, one.dc, one.text, "", run
+                one.identifier,
+                one.datestamp,
+                one.deleted,
+                one.sets,
+                one.dc,
+                one.text,
+                "",
+                run,
+                fault[1].decode() if fault else None,
             )
 
 
@@ -287,8 +316,9 @@ class _Elements:
         self._file.write(_HEAD)
 
     def append(self, row: HarvestedRow) -> None:
+        fault = "" if row.fault is None else f"<?fault {row.fault.replace('?>', '? >')}?>\n"
         with _wrap_errors(self._path):
-            self._file.write(row.record + "\n")
+            self._file.write(f"{fault}{row.record}\n")
 
     def close(self) -> None:
         with _wrap_errors(self._path):

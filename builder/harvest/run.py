@@ -1,7 +1,7 @@
 """Session of a harvest: one run, from its state to its result."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from builder.harvest import folder, window
@@ -21,6 +21,7 @@ from builder.harvest.state import (
     HarvestState,
     RunState,
 )
+from builder.harvest.unlisted import end_unlisted
 from builder.harvest.window import HarvestDates
 from builder.http.errors import Deferred
 from builder.runtime import Clock
@@ -52,7 +53,8 @@ class HarvestJob:
 class HarvestResult:
     """Result of a harvest: of a finished run, or of a run that continues later.
 
-    `error` is why the run ended early, or None. `rows` counts all stored rows.
+    `error` is why the run ended early, or None. `rows` counts all stored rows. `unlisted` are the
+    items that a full run did not list, `bare` some that came without metadata.
     """
 
     order: HarvestJob
@@ -64,6 +66,8 @@ class HarvestResult:
     lost: tuple[tuple[str, str], ...] = ()
     rows: int = 0
     error: str | None = None
+    unlisted: tuple[str, ...] = ()
+    bare: tuple[str, ...] = ()
 
     @property
     def is_whole(self) -> bool:
@@ -173,14 +177,15 @@ class HarvestSession:
             run = self._end(kept, going, GIVEN_UP)
             return self._result(kept, run, str(error))
         state = kept.state
+        unlisted: tuple[str, ...] = ()
         if walk.whole and going.counts.lost <= LOST:  # the next run requests the lost records again
             state.covered = window.covering(
                 state.covered, going.since, going.until, going.began or self._now()
             )
             state.lag = max(state.lag, going.lag if going.reach else 0.0)
-            if going.full and not going.remade and (many := kept.seen.count_unlisted(going.number)):
-                going.note(f"{many:,} of earlier runs are no longer listed")
-        return self._result(kept, self._end(kept, going, status))
+            unlisted = end_unlisted(kept, going, self.asked, walk.proven)
+        ended = self._result(kept, self._end(kept, going, status))
+        return replace(ended, unlisted=unlisted, bare=tuple(going.bare))
 
     def _end(self, kept: HarvestFolder, going: RunState, status: str) -> HarvestRun:
         going.notes[:0] = window.remarks(going)

@@ -24,10 +24,8 @@ CREATE TABLE commits (number INTEGER);
 PRAGMA user_version = {_FORM};
 """
 # Behind the hash of the XML are `deleted`, one byte, and the run, whose bytes sort as numbers.
-_UNLISTED = (
-    f"SELECT count(*) FROM items WHERE substr(seen, {TEXT + 1}, 1) = x'00' "
-    f"AND substr(seen, {TEXT + 2}, 4) < ?"
-)
+_LIVE = f"FROM items WHERE substr(seen, {TEXT + 1}, 1) = x'00'"
+_UNLISTED = f"SELECT item {_LIVE} AND substr(seen, {TEXT + 2}, 4) < ?"
 
 
 class Seen:
@@ -135,11 +133,17 @@ class Seen:
             found = self._find(item_hash(identifier.encode()))
         return found is not None and found.stamp == stamp
 
-    def count_unlisted(self, run: int) -> int:
-        """Return the number of items that are not deleted and were not received in a run."""
+    def list_unlisted(self, run: int) -> frozenset[bytes]:
+        """Return the hashes of the items that are not deleted and were not received in a run."""
         with _wrap_errors(self._path):
-            (many,) = self._base.execute(_UNLISTED, (run.to_bytes(4, "big"),)).fetchone()
-        return int(many)
+            rows = self._base.execute(_UNLISTED, (run.to_bytes(4, "big"),))
+            return frozenset(item for (item,) in rows)
+
+    def count_live(self) -> int:
+        """Return the number of items that are not deleted."""
+        with _wrap_errors(self._path):
+            (count,) = self._base.execute(f"SELECT count(*) {_LIVE}").fetchone()
+        return int(count)
 
     def commit(self, number: int) -> None:
         """Flush the index to disk, as that commit."""

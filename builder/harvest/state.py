@@ -30,7 +30,9 @@ class Counts:
     `another` counts further versions of one item in the run. `again` counts versions that were
     received before in the run and not stored again. `deleted` and `mended` count stored versions,
     and `lost` those that could not be received. `outside` counts records with datestamps outside
-    the requested dates; `later` those with datestamps after the beginning of the list.
+    the requested dates; `later` those with datestamps after the beginning of the list. `bare`
+    counts stored versions without metadata, and `removed` items that ended because the repository
+    no longer lists them.
     """
 
     pages: int = 0
@@ -44,6 +46,8 @@ class Counts:
     lost: int = 0
     outside: int = 0
     later: int = 0
+    bare: int = 0
+    removed: int = 0
 
     def add(self, sight: Sight) -> None:
         """Count a version."""
@@ -69,7 +73,7 @@ class RunState:
     again at the start. `remade` is true if the index of seen items was rebuilt.
     `owed` are records lost in the run before, each with the reason; they are still to be requested.
     `idle` counts pages in a row that brought nothing, and `mark` is the fingerprint of one of them.
-    `bad` is the latest datestamp of a lost record.
+    `bad` is the latest datestamp of a lost record. `bare` are items that came without metadata.
     `behind` counts the pages before the present list. `abrupt` is true if a token led to nothing.
     `former` is the instant at which the walk before began: what has an earlier datestamp should be
     known. `late` counts records for which this is wrong, `lag` is the largest delay among them in
@@ -109,6 +113,7 @@ class RunState:
     counts: Counts = field(default_factory=Counts)
     owed: list[tuple[str, str]] = field(default_factory=list)
     lost: list[tuple[str, str]] = field(default_factory=list)
+    bare: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     @property

@@ -31,11 +31,17 @@ Some repositories filter by whole days, or in their own time zone.
 
 @dataclass(frozen=True, slots=True)
 class HarvestDates:
-    """The dates that the user asked for (each may be None), and whether to start afresh."""
+    """The dates that the user asked for (each may be None), and whether to start afresh.
+
+    With `remove_missing` a full run ends the items that it does not list, and with `accept_loss`
+    however many these are.
+    """
 
     since: str | None = None
     until: str | None = None
     full: bool = False
+    remove_missing: bool = False
+    accept_loss: bool = False
 
     @property
     def nothing(self) -> bool:

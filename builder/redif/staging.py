@@ -11,6 +11,7 @@ once are not believed.
 
 from collections.abc import Sequence
 
+from builder.intake import loss
 from builder.obi.content import SOURCE, TEMPLATE
 from builder.redif.acceptance import Acceptance
 from builder.redif.parse import TABLES, path
@@ -88,8 +89,6 @@ WHERE regexp_matches(path, 'arch[.](rdf|redif)$', 'i') AND string_split(lower(pa
     string_split(lower(path), '/')[-2] || 'arch.rdf',
     string_split(lower(path), '/')[-2] || 'arch.redif')
 """
-SHARE, FEW = 5, 10
-"""Templates of an archive that may vanish at once without approval: up to FEW, or one in SHARE."""
 
 NEW, CHANGED, BACK, BACK_CHANGED, SAME = "new", "changed", "back", "back-changed", "same"
 """What became of a template: NEW, CHANGED and BACK_CHANGED ones have a new version."""
@@ -258,8 +257,8 @@ def compare(
     It needs the tables of staging.stage, with its `scope`, and of stored_state. Raises StoreError.
     """
     values = {
-        "few": FEW,
-        "share": SHARE,
+        "few": loss.FEW,
+        "share": loss.SHARE,
         "all": accepted.everything,
         "closed": list(accepted.archives),
     }

@@ -5,7 +5,7 @@ import gc
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -22,7 +22,7 @@ from builder.harvest.folder import FORMS
 from builder.harvest.run import HarvestJob, HarvestResult, HarvestSession
 from builder.harvest.window import HarvestDates
 from builder.http.addresses import AnyAddresses
-from builder.http.client import HttpClient, agent_of
+from builder.http.client import HttpClient, agent_of, origin_of
 from builder.http.politeness import HostQueue
 from builder.http.settings import HttpSettings, Proxies, http_settings, proxies
 from builder.progress import RecordBar
@@ -31,7 +31,9 @@ from functions.snapshot.errors import SheafError
 from functions.snapshot.instant import from_datestamp
 
 _DAY = 86_400.0
-_HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\x20-\x7e]*)")
+_HEADER = re.compile(
+    r"(?:(https?://[^\s/]+)/?[ \t]+)?([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\x20-\x7e]*)"
+)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -57,6 +59,17 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--until", metavar="DATE", help="up to this datestamp (default: all)")
     parser.add_argument(
         "--full", action="store_true", help="harvest everything again, not only newer records"
+    )
+    parser.add_argument(
+        "--remove-missing",
+        action="store_true",
+        help="with --full: end the records of earlier runs that are no longer listed as deleted, "
+        "unless more than 10 and more than a fifth of all are missing",
+    )
+    parser.add_argument(
+        "--accept-loss",
+        action="store_true",
+        help="with --remove-missing: however many are missing",
     )
     parser.add_argument(
         "--format",
@@ -89,8 +102,9 @@ def _add_manners(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         type=_header,
-        metavar="'NAME: VALUE'",
-        help="header to send, such as an API key; it is not stored",
+        metavar="'[ORIGIN] NAME: VALUE'",
+        help="header to send, such as an API key; it is not stored. With repositories of several "
+        "origins, name the one that it is for: 'https://a.example X-Key: VALUE'",
     )
     parser.add_argument("--contact", metavar="MAIL", help="e-mail address to send in User-Agent")
 
@@ -108,6 +122,7 @@ def run(context: Context) -> int:
     behind = proxies(context.environment)
     for order in orders:
         behind.of_url(order.base_url)
+    headers = _bind_headers(arguments.header, {origin_of(order.base_url) for order in orders})
     home = _home(arguments.dir)
     stop = threading.Event()
     outcomes: list[HarvestResult] = []
@@ -115,7 +130,7 @@ def run(context: Context) -> int:
     with RecordBar() as bar, _rare_collections():
         client = _client(arguments, http, stop, behind)
         settings = _settings(arguments, http, bar)
-        work = partial(_work, context, home, asked, client, settings, bar)
+        work = partial(_work, context, home, asked, client, settings, headers, bar)
         crew = HarvestThreads(work, http.host_concurrent, stop)
         with closing(crew.outcomes(orders)) as found:
             for one in found:
@@ -155,10 +170,12 @@ def _work(
     asked: HarvestDates,
     client: HttpClient,
     settings: OaiSettings,
+    headers: Mapping[str, Mapping[str, str]],
     bar: RecordBar,
     order: HarvestJob,
 ) -> HarvestResult:
     """Carry out one harvest."""
+    settings = replace(settings, headers=headers[origin_of(order.base_url)])
     with closing(OaiClient(order.base_url, client, settings)) as oai:
         session = HarvestSession(
             order,
@@ -193,8 +210,25 @@ def _settings(arguments: argparse.Namespace, http: HttpSettings, bar: RecordBar)
         limits=http.limits(),
         say=lambda text: bar.print(visible(text)),
         retry=http.retry_policy(),
-        headers=dict(arguments.header),
     )
+
+
+def _bind_headers(
+    headers: Sequence[tuple[str, str, str]], origins: Collection[str]
+) -> Mapping[str, Mapping[str, str]]:
+    """Return the headers of each origin. Raises UsageError if it is not clear whose they are."""
+    bound: dict[str, dict[str, str]] = {origin: {} for origin in origins}
+    for origin, name, value in headers:
+        if not origin and len(origins) > 1:
+            raise UsageError(
+                f"--header {name}: the URLs have several origins, so name the one that it is for: "
+                f"--header 'https://a.example {name}: VALUE'"
+            )
+        mine = origin or next(iter(origins))
+        if mine not in bound:
+            raise UsageError(f"--header {name}: no URL has the origin {mine}")
+        bound[mine][name] = value
+    return bound
 
 
 def _home(text: str) -> Path:
@@ -236,17 +270,23 @@ def _window(arguments: argparse.Namespace) -> HarvestDates:
     for name, text in (("--from", arguments.since), ("--until", arguments.until)):
         if text is not None and from_datestamp(text) is None:
             raise UsageError(f"{name} {text}: expected 2026-11-22 or 2026-11-22T10:00:00Z")
-    since, until = arguments.since, arguments.until
+    since, until, full = arguments.since, arguments.until, arguments.full
+    removing, accepting = arguments.remove_missing, arguments.accept_loss
+    if removing and (not full or since or until):
+        raise UsageError("--remove-missing needs --full, and no dates: other lists lack records")
+    if accepting and not removing:
+        raise UsageError("--accept-loss is an addition to --remove-missing")
     if since and until and window.is_before(until, since) and until[:10] != since[:10]:
         raise UsageError(f"--until {until} is before --from {since}")
-    return HarvestDates(since, until, arguments.full)
+    return HarvestDates(since, until, full, removing, accepting)
 
 
-def _header(text: str) -> tuple[str, str]:
+def _header(text: str) -> tuple[str, str, str]:
+    """Return the origin of a header, "" without one, its name and its value."""
     match = _HEADER.fullmatch(text)
     if match is None:
         raise argparse.ArgumentTypeError(f"{text.partition(':')[0]!r}: expected 'Name: value'")
-    return match[1], match[2].strip()
+    return (match[1] or "").lower(), match[2], match[3].strip()
 
 
 def _seconds(text: str) -> float:

@@ -34,6 +34,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, query: str) -> None:
         provider = self.server.provider
+        provider.keys.append(self.headers.get("X-Key", ""))
         call = provider.call(query, self.headers.get("Accept-Encoding", ""))
         self._send(provider.answer(call))
 

@@ -124,6 +124,7 @@ class Provider:
     hang: float = 5.0  # seconds that pass where nothing is answered
     port: int = 0
     calls: list[Call] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)  # the header X-Key of each request
     used: set[str] = field(default_factory=set)
     seen: Counter[str] = field(default_factory=Counter)
     lock: threading.RLock = field(default_factory=threading.RLock)

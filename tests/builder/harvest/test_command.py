@@ -358,8 +358,27 @@ def test_what_is_not_listed_any_more_is_told(tmp_path: Path) -> None:
         for number in range(3):
             del provider.items[f"oai:a.cz:{number}"]
         (told,) = sheaf("harvest", provider.url, tmp_path, "--full", "--json").json
-    assert told["notes"] == ["3 of earlier runs are no longer listed"]
-    assert told["same"] == 27
+        done = sheaf("harvest", provider.url, tmp_path, "--full")
+    assert (told["unlisted"], told["same"]) == ([f"oai:a.cz:{n}" for n in range(3)], 27)
+    assert done.out.splitlines()[1:] == [
+        "  3 records of earlier runs no longer listed: --remove-missing deletes them",
+        "  no longer listed:",
+        *(f"    oai:a.cz:{number}" for number in range(3)),
+    ]
+
+
+def test_a_header_goes_to_the_origin_that_it_is_bound_to(tmp_path: Path) -> None:
+    with serving(items(3)) as one, serving(items(3)) as other:
+        urls = [one.url, one.url + "?x=1", other.url]
+        done = sheaf("harvest", *urls, tmp_path, "--header", "X-Key: secret")
+        assert (done.code, "several origins" in done.err, "secret" in done.err) == (2, True, False)
+        origin = one.url.removesuffix("/oai")
+        assert sheaf("harvest", *urls, tmp_path, "--header", f"{origin} X-Key: secret").code == 0
+        assert ({*one.keys}, {*other.keys}) == ({"secret"}, {""})
+        assert sheaf("harvest", *urls[:2], tmp_path, "--header", "X-Key: own").code == 0
+        assert one.keys[-1] == "own"
+        done = sheaf("harvest", other.url, tmp_path, "--header", f"{origin} X-Key: secret")
+        assert (done.code, f"no URL has the origin {origin}" in done.err) == (2, True)
 
 
 def test_a_run_that_is_given_up_hands_on_what_it_still_owes(
