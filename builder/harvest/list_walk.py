@@ -35,15 +35,15 @@ class ListLoopError(HarvestError):
 
 @dataclass(slots=True)
 class ListWalk:
-    """Walk through a run's list. `ask` and `kept` raise HarvestError.
+    """Walk through a run's list. `ask` and `sink` raise HarvestError.
 
     `overlap` is in seconds. `advance` is called with the number of records received and the size of
     the list, `paused` between pages.
     """
 
     ask: Ask
-    kept: RecordSink
-    going: RunState
+    sink: RecordSink
+    run: RunState
     overlap: float
     now: str
     advance: Callable[[int, int | None], None]
@@ -63,8 +63,8 @@ class ListWalk:
     """Whether the next token comes from an earlier process, which may have used it already."""
 
     def __post_init__(self) -> None:
-        self._taking = RecordWriter(self.ask, self.kept, self.going)
-        self._resumed = self.going.token is not None
+        self._taking = RecordWriter(self.ask, self.sink, self.run)
+        self._resumed = self.run.token is not None
 
     def to_end(self) -> str:
         """Walk to the list's end and return COMPLETE, or PARTIAL if something is missing.
@@ -90,103 +90,101 @@ class ListWalk:
 
     def fetch_owed(self) -> None:
         """Request the records that the run before lost."""
-        while self.going.owed:
-            self._taking.fetch(*self.going.owed[0])
-            del self.going.owed[0]
+        while self.run.owed:
+            self._taking.fetch(*self.run.owed[0])
+            del self.run.owed[0]
 
     def end_status(self) -> str:
         """Return the status of a run whose list has come to its end."""
-        counts = self.going.counts
+        counts = self.run.counts
         missing = self._count_missing()
         if not missing:
-            self.kept.state.short = None
+            self.sink.state.short = None
         self.whole = not counts.outside and (not missing or self._accept_short(missing))
-        size = self.going.size
-        ends = not self.going.abrupt if size is None else counts.distinct >= size
+        size = self.run.size
+        ends = not self.run.abrupt if size is None else counts.distinct >= size
         self.proven = self.whole and not counts.lost and ends
         return COMPLETE if self.whole and not counts.lost else PARTIAL
 
     def _count_missing(self) -> int:
         """Return how many records completeListSize promises beyond those that were listed."""
-        going, counts = self.going, self.going.counts
-        if going.size is None:
+        run, counts = self.run, self.run.counts
+        if run.size is None:
             return 0
         # An item that changed while the list was walked may have moved others out of it.
         versions = counts.distinct + max(0, counts.another - counts.later)
-        allowed = math.ceil(self.kept.state.surplus * going.size)
-        return max(0, going.size - versions - counts.lost - allowed)
+        allowed = math.ceil(self.sink.state.surplus * run.size)
+        return max(0, run.size - versions - counts.lost - allowed)
 
     def _accept_short(self, missing: int) -> bool:
         """Return whether a short list is taken for whole."""
-        going, state = self.going, self.kept.state
-        size = going.size or 0
+        run, state = self.run, self.sink.state
+        size = run.size or 0
         before = state.short
-        again = before is not None and tuple(before.asked) == tuple(going.asked)
+        again = before is not None and tuple(before.asked) == tuple(run.asked)
         walks = before.walks + 1 if before is not None and again else 1
-        text = f"the list ended after {going.counts.distinct:,} of {size:,} records"
-        if walks < _WALKS or going.late:
-            state.short = ShortWalks(walks, going.began or self.now, going.asked)
-            going.note(f"{text}: the next run requests it again")
+        text = f"the list ended after {run.counts.distinct:,} of {size:,} records"
+        if walks < _WALKS or run.late:
+            state.short = ShortWalks(walks, run.began or self.now, run.asked)
+            run.note(f"{text}: the next run requests it again")
             return False
         state.short = None
         state.surplus += missing / size
-        going.note(
-            f"{text} in {walks} walks that agree, so its completeListSize is taken for wrong"
-        )
+        run.note(f"{text} in {walks} walks that agree, so its completeListSize is taken for wrong")
         return True
 
     def _page(self) -> bool:
         """Request a page and store its records; return whether the list has ended."""
-        going = self.going
+        run = self.run
         page = self.ask(self._question())
-        going.counts.pages += 1
-        going.began = going.began or window.beginning(page.date, self.now)
-        going.dated = going.dated or page.date or ""
+        run.counts.pages += 1
+        run.began = run.began or window.beginning(page.date, self.now)
+        run.dated = run.dated or page.date or ""
         self._taking.date = page.date or ""
         if page.errors:
             code, text = page.errors[0]
             if code in _ENDED:
-                going.abrupt = going.token is not None
+                run.abrupt = run.token is not None
                 return True
             raise RefusedError(code, text)
         self._resumed = False
-        if going.size is None and not going.fell and going.verb == "ListRecords":
-            going.size = page.size
-        before, outside = going.gained, going.counts.outside
+        if run.size is None and not run.fell and run.verb == "ListRecords":
+            run.size = page.size
+        before, outside = run.gained, run.counts.outside
         for entry in page.entries:
             self._taking.take(entry)
         for identifier, why in page.lost:
             self._taking.fetch(identifier, why, listed=True)
-        self.advance(len(page.entries), going.size)
-        if self._widen(2 * (going.counts.outside - outside) >= max(1, len(page.entries))):
+        self.advance(len(page.entries), run.size)
+        if self._widen(2 * (run.counts.outside - outside) >= max(1, len(page.entries))):
             return False
         if page.torn and not page.token:
             raise Unanswered("the response is incomplete")
         if not page.token:
-            going.abrupt = going.token is not None and not page.entries
+            run.abrupt = run.token is not None and not page.entries
             return True
-        self._watch(page, going.gained > before)
-        going.token = page.token
+        self._watch(page, run.gained > before)
+        run.token = page.token
         self._back_to_lists()
         return False
 
     def _widen(self, ignored: bool) -> bool:
         """Request everything if the repository ignores dates that the user did not ask for."""
-        going = self.going
-        if not ignored or tuple(going.asked) != (None, None):
+        run = self.run
+        if not ignored or tuple(run.asked) != (None, None):
             return False
-        going.note("the repository ignores dates, so everything was requested")
-        going.since, going.size, going.counts.outside = None, None, 0
+        run.note("the repository ignores dates, so everything was requested")
+        run.since, run.size, run.counts.outside = None, None, 0
         self._begin(None)
         return True
 
     def _question(self) -> dict[str, str]:
-        going, state = self.going, self.kept.state
-        if going.token is not None:
-            return {"verb": going.verb, "resumptionToken": going.token}
-        given = {"from": going.begin, "until": going.until, "set": state.set}
-        named = {name: value for name, value in given.items() if value is not None}
-        return {"verb": going.verb, "metadataPrefix": state.prefix, **named}
+        run, state = self.run, self.sink.state
+        if run.token is not None:
+            return {"verb": run.verb, "resumptionToken": run.token}
+        dates = {"from": run.begin, "until": run.until, "set": state.set}
+        named = {name: value for name, value in dates.items() if value is not None}
+        return {"verb": run.verb, "metadataPrefix": state.prefix, **named}
 
     def _watch(self, page: ListPage, gained: bool) -> None:
         """Raise ListLoopError if the same page comes again, or too many pages bring nothing.
@@ -195,86 +193,84 @@ class ListWalk:
         doubles.
         A token alone proves nothing: some repositories use one token for all pages of a list.
         """
-        going = self.going
+        run = self.run
         if gained:
-            going.idle, going.mark = 0, ""
+            run.idle, run.mark = 0, ""
             return
         mark = _mark(page)
-        if mark == going.mark:
+        if mark == run.mark:
             raise ListLoopError("a page was repeated")
-        going.idle += 1
-        if going.idle & (going.idle - 1) == 0:
-            going.mark = mark
-        ends = going.size is not None and going.counts.distinct >= going.size
-        if going.idle > going.behind + (_IDLE if ends or going.stage else _PATIENCE):
-            raise ListLoopError(f"{going.idle} pages had no new records")
+        run.idle += 1
+        if run.idle & (run.idle - 1) == 0:
+            run.mark = mark
+        ends = run.size is not None and run.counts.distinct >= run.size
+        if run.idle > run.behind + (_IDLE if ends or run.stage else _PATIENCE):
+            raise ListLoopError(f"{run.idle} pages had no new records")
 
     def _leave_loop(self) -> str | None:
         """Return the status of a run whose list loops; None if the list is restarted."""
-        going, counts = self.going, self.going.counts
-        going.note("the list is a loop: its tokens never end")
-        if going.size is not None and counts.distinct >= going.size:
+        run, counts = self.run, self.run.counts
+        run.note("the list is a loop: its tokens never end")
+        if run.size is not None and counts.distinct >= run.size:
             return self.end_status()
-        going.abrupt = True
-        if not going.is_in_order:
-            going.note("its completeness cannot be checked")
+        run.abrupt = True
+        if not run.is_in_order:
+            run.note("its completeness cannot be checked")
             return PARTIAL
-        if going.stage and not going.gained:  # nothing later than the last record is left
+        if run.stage and not run.gained:  # nothing later than the last record is left
             return self.end_status()
-        going.stage, going.gained = 1, 0
+        run.stage, run.gained = 1, 0
         self._begin(self._fall_back(self.overlap))
         return None
 
     def _recover(self, trouble: RefusedError | Unanswered) -> bool:
         """Restart the list if that may help. Raises permanent errors, and unavailability."""
-        going = self.going
+        run = self.run
         if isinstance(trouble, Unanswered):
             if trouble.later:
                 raise trouble
             if self._is_none():
                 text = f"there is no OAI-PMH repository at this URL: {trouble}"
                 raise Unanswered(text, trouble.status, later=True) from trouble
-        if going.token is None and going.verb == "ListRecords" and self._ease_window(trouble):
+        if run.token is None and run.verb == "ListRecords" and self._ease_window(trouble):
             return True
         if isinstance(trouble, RefusedError):
-            if trouble.code in _FINAL or not going.counts.distinct:
+            if trouble.code in _FINAL or not run.counts.distinct:
                 raise trouble
         elif self._is_away():
             raise Unanswered(str(trouble), trouble.status, later=True) from trouble
-        falls = going.is_in_order
+        falls = run.is_in_order
         if self._resumed:  # the old token may have expired: the next refusal decides
-            self._resumed, verb = False, going.verb
-            self._begin(self._fall_back(self.overlap) if falls else going.since)
-            going.verb = verb
-            going.note(f"a list that could not be continued ({trouble}) was started again")
+            self._resumed, verb = False, run.verb
+            self._begin(self._fall_back(self.overlap) if falls else run.since)
+            run.verb = verb
+            run.note(f"a list that could not be continued ({trouble}) was started again")
             return True
-        going.stage = 1 if going.gained else going.stage + 1
-        going.gained = 0
-        if going.stage <= (2 if falls else 1):
-            begin = (
-                self._fall_back(0 if going.stage == 2 else self.overlap) if falls else going.since
-            )
+        run.stage = 1 if run.gained else run.stage + 1
+        run.gained = 0
+        if run.stage <= (2 if falls else 1):
+            begin = self._fall_back(0 if run.stage == 2 else self.overlap) if falls else run.since
             self._begin(begin)
             where = f"at {begin}" if falls else "at its start"
-            going.note(f"a list broke off ({trouble}) and was started again {where}")
-        elif going.verb == "ListRecords":
-            self._begin(going.begin)
-            going.verb = "ListIdentifiers"
-            going.note("records were requested one by one where lists failed")
+            run.note(f"a list broke off ({trouble}) and was started again {where}")
+        elif run.verb == "ListRecords":
+            self._begin(run.begin)
+            run.verb = "ListIdentifiers"
+            run.note("records were requested one by one where lists failed")
         else:
-            going.note(f"the list could not be completed: {trouble}")
+            run.note(f"the list could not be completed: {trouble}")
             return False
         return True
 
     def _is_none(self) -> bool:
         """Return whether no response was ever OAI-PMH, and Identify fails now too."""
-        state = self.kept.state
-        pages = self.going.counts.pages or any(run.counts.pages for run in state.runs)
+        state = self.sink.state
+        pages = self.run.counts.pages or any(past.counts.pages for past in state.runs)
         return not (state.identify or state.format or pages or self._identifies())
 
     def _is_away(self) -> bool:
         """Return whether a repository that once answered Identify does not answer it now."""
-        return bool(self.kept.state.identify) and not self._identifies()
+        return bool(self.sink.state.identify) and not self._identifies()
 
     def _identifies(self) -> bool:
         try:
@@ -284,53 +280,53 @@ class ListWalk:
 
     def _ease_window(self, trouble: HarvestError) -> bool:
         """Request another window if this one was refused."""
-        going = self.going
+        run = self.run
         refused = isinstance(trouble, RefusedError) or (
             isinstance(trouble, Unanswered)
             and trouble.status in _REFUSALS
-            and not going.counts.distinct
+            and not run.counts.distinct
         )
         if not refused or (isinstance(trouble, RefusedError) and trouble.code in _FINAL):
             return False
-        earliest = self.kept.state.identify.get("earliestDatestamp", "")
-        found = window.easier(going.begin, going.until, earliest, self.now)
-        if found is None or found == (going.begin, going.until):
+        earliest = self.sink.state.identify.get("earliestDatestamp", "")
+        wider = window.easier(run.begin, run.until, earliest, self.now)
+        if wider is None or wider == (run.begin, run.until):
             return False
-        going.note(f"the dates were refused ({trouble}), so others were requested")
-        going.until = found[1]
-        self._begin(found[0])
+        run.note(f"the dates were refused ({trouble}), so others were requested")
+        run.until = wider[1]
+        self._begin(wider[0])
         return True
 
     def _fall_back(self, overlap: float) -> str | None:
         """Return the datestamp at which an ordered list restarts: `overlap` before the last one."""
-        going = self.going
-        going.fell = True
-        found = earlier(going.high, overlap, self.kept.state.granularity)
-        return going.since if going.since is not None and is_before(found, going.since) else found
+        run = self.run
+        run.fell = True
+        begin = earlier(run.high, overlap, self.sink.state.granularity)
+        return run.since if run.since is not None and is_before(begin, run.since) else begin
 
     def _begin(self, begin: str | None) -> None:
-        going = self.going
-        going.begin, going.token, going.verb = begin, None, "ListRecords"
-        going.last, going.idle, going.mark = "", 0, ""
-        going.behind = going.counts.pages
+        run = self.run
+        run.begin, run.token, run.verb = begin, None, "ListRecords"
+        run.last, run.idle, run.mark = "", 0, ""
+        run.behind = run.counts.pages
 
     def _back_to_lists(self) -> None:
         """Return to lists of records after a lost record, if datestamps show where."""
-        going = self.going
-        if going.verb == "ListIdentifiers" and going.is_in_order:
+        run = self.run
+        if run.verb == "ListIdentifiers" and run.is_in_order:
             begin = self._fall_back(self.overlap)
-            if going.gained and begin is not None and is_before(going.bad, begin):
+            if run.gained and begin is not None and is_before(run.bad, begin):
                 self._begin(begin)
 
     def _may_end(self) -> bool:
         """Return whether the list may be at its end; otherwise restart it."""
-        going = self.going
-        if going.fell and not going.rewound and (self._count_missing() or not going.ordered):
-            going.rewound = True
-            self._begin(going.since)
+        run = self.run
+        if run.fell and not run.rewound and (self._count_missing() or not run.ordered):
+            run.rewound = True
+            self._begin(run.since)
             return False
-        if going.abrupt and going.size is None and going.is_in_order and going.gained:
-            going.gained = 0
+        if run.abrupt and run.size is None and run.is_in_order and run.gained:
+            run.gained = 0
             self._begin(self._fall_back(self.overlap))
             return False
         return not self._reach_back()
@@ -340,17 +336,17 @@ class ListWalk:
 
         Still later ones would have been missed.
         """
-        going = self.going
-        if going.lag * 2 <= going.reach or not 0 < going.reach < LONGEST:
+        run = self.run
+        if run.lag * 2 <= run.reach or not 0 < run.reach < LONGEST:
             return False
-        going.reach = min(2 * going.reach, LONGEST)
-        going.since = earlier(going.former, going.reach, self.kept.state.granularity)
-        going.size = None
-        self._begin(going.since)
+        run.reach = min(2 * run.reach, LONGEST)
+        run.since = earlier(run.former, run.reach, self.sink.state.granularity)
+        run.size = None
+        self._begin(run.since)
         return True
 
 
 def _mark(page: ListPage) -> str:
     """Return the fingerprint of a page: of its token, and its identifiers and datestamps."""
-    named = (page.token or "", *(f"{one.identifier} {one.datestamp}" for one in page.entries))
+    named = (page.token or "", *(f"{entry.identifier} {entry.datestamp}" for entry in page.entries))
     return hashlib.sha256("\n".join(named).encode()).hexdigest()

@@ -124,13 +124,13 @@ def easier(
     return (None, until) if begin is not None else None
 
 
-def is_later(datestamp: str, going: RunState) -> bool:
+def is_later(datestamp: str, run: RunState) -> bool:
     """Return whether a valid datestamp is after the beginning of the list, as far as it is known.
 
     Repositories of Sheaf set their responseDate back by some seconds.
     """
-    found, began = from_datestamp(datestamp), from_datestamp(going.dated)
-    return found is not None and began is not None and found - began > _SET_BACK
+    stamp, began = from_datestamp(datestamp), from_datestamp(run.dated)
+    return stamp is not None and began is not None and stamp - began > _SET_BACK
 
 
 def is_outside(datestamp: str, going: RunState) -> bool:

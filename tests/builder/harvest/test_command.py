@@ -390,8 +390,8 @@ def test_a_run_that_is_given_up_hands_on_what_it_still_owes(
         provider.poison = frozenset()
 
         def interrupt(self: ListWalk) -> None:
-            self._taking.fetch(*self.going.owed[0])
-            del self.going.owed[0]
+            self._taking.fetch(*self.run.owed[0])
+            del self.run.owed[0]
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:

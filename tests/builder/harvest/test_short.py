@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from builder.harvest import list_walk
 from tests.builder.harvest.kept import expected
 from tests.builder.harvest.listening import serving
 from tests.builder.harvest.provider import NOW, Call, Fault, Page, Provider, items
@@ -118,10 +119,13 @@ def test_many_pages_of_nothing_are_no_loop_while_records_are_missing(
         assert found.state == expected(provider.state())
 
 
-def test_pages_of_nothing_without_an_end_and_without_a_size_come_to_one(tmp_path: Path) -> None:
+def test_pages_of_nothing_without_an_end_and_without_a_size_come_to_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(list_walk, "_PATIENCE", 80)
     with serving(items(30), "no-size", "empty-pages") as provider:
         code, told, found = harvested(provider, tmp_path)
-        assert len(provider.calls) < 2200
+        assert len(provider.calls) < 240
         assert (code, told["status"]) == (0, "complete")
         assert found.state == expected(provider.state())
 
