@@ -6,22 +6,20 @@ Data files and leaves are named by their content.
 import hashlib
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
-from builder.parquet.data_file import Written, checksum
+from builder.parquet.data_file import Written
 from builder.parquet.ranges import join_ranges
 from builder.parquet.writer import batches, segments, write_table
 from builder.snapshot import sort
 from builder.threads import map_requests
 from functions.database import engine
 from functions.snapshot import layout
-from functions.snapshot.errors import DamagedStore, MissingObject, StoreError
 from functions.snapshot.manifest import DataFile, Leaf, LeafReference, RowGroup, Span
 from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
+from functions.store.checked_files import CheckedFiles, can_check, write_cut
 
 Query = tuple[str, Mapping[str, Any]]
 """A statement and the values of its parameters."""
@@ -46,8 +44,8 @@ class Draft:
         folder: Path,
         catalogue: Catalogue,
         tables: Mapping[str, tuple[LeafReference, ...]],
-        sound: dict[str, str] | None = None,
         threads: int = 1,
+        checked: CheckedFiles | None = None,
     ) -> None:
         self._store = store
         self._connection = connection
@@ -55,8 +53,8 @@ class Draft:
         self._catalogue = catalogue
         self.tables = dict(tables)
         self.written: list[str] = []
-        self._sound = {} if sound is None else sound
         self._threads = threads
+        self._checked = checked or CheckedFiles(store)
 
     @property
     def folder(self) -> Path:
@@ -71,8 +69,8 @@ class Draft:
             self._folder,
             self._catalogue,
             tables,
-            self._sound,
             self._threads,
+            self._checked,
         )
 
     def write(
@@ -160,43 +158,28 @@ class Draft:
         DamagedStore if a file's content does not match its name. Also raises MissingObject and
         StoreError.
         """
-        return map_requests(lambda file: self._whole(file.key), list(files))
+        return map_requests(lambda file: str(self._checked.whole(file.key)), list(files))
 
-    def group_paths(self, found: Sequence[tuple[DataFile, Sequence[RowGroup]]]) -> list[str]:
+    def group_paths(self, groups: Sequence[tuple[DataFile, Sequence[RowGroup]]]) -> list[str]:
         """Return local paths of files that hold those row groups of data files.
 
-        From a bucket, only the bytes of the row groups are read, unless they are most of the file.
-        Their checksums are compared. Raises as `paths` does.
+        If these are most of a file, it is read as a whole. Raises as `paths` does.
         """
-        return [path for paths in map_requests(self._parts, found) for path in paths]
+        return [path for paths in map_requests(self._cut, groups) for path in paths]
 
-    def _parts(self, found: tuple[DataFile, Sequence[RowGroup]]) -> list[str]:
-        file, groups = found
+    def _cut(self, part: tuple[DataFile, Sequence[RowGroup]]) -> list[str]:
+        file, groups = part
         many = 2 * len(groups) > len(file.groups) > 1
-        if many or any(group.check is None for group in groups):
-            return [self._whole(file.key)]
-        paths = self._store.parts(file.key, file.bytes, [group.span for group in groups])
-        for number, group in enumerate(groups):
-            name = f"{file.key} {group.offset}"
-            if name not in self._sound:
-                path = paths[number] if len(paths) == len(groups) else paths[0]
-                with _reading(file.key, path) as source:
-                    if checksum(source, *group.span) != group.check:
-                        raise _damage_of(
-                            file.key, f"the checksum of its row group at {group.offset}"
-                        )
-                self._sound[name] = str(path)
-        return list(map(str, paths))
-
-    def _whole(self, key: str) -> str:
-        if key not in self._sound:
-            path = self._store.local(key)
-            with _reading(key, path) as source:
-                digest = hashlib.file_digest(source, "sha256").hexdigest()
-            if digest[:32] != layout.digest_of(key):
-                raise _damage_of(key, "its name")
-            self._sound[key] = str(path)
-        return self._sound[key]
+        if many or not all(map(can_check, groups)):
+            return [str(self._checked.whole(file.key))]
+        paths = []
+        for group, data in zip(groups, self._checked.cut(file, groups), strict=True):
+            path = self._folder / f"{layout.digest_of(file.key)}-{group.offset}.parquet"
+            if not path.exists():  # a statement may be reading it
+                with path.open("wb") as target:
+                    write_cut(target, data, group)
+            paths.append(str(path))
+        return paths
 
     def _put(self, table: str, written: Written) -> DataFile:
         key = layout.data_key(table, written.digest)
@@ -228,22 +211,3 @@ class Draft:
                 bytes=sum(file.bytes for file in some),
                 span=span,
             )
-
-
-@contextmanager
-def _reading(key: str, path: Path) -> Iterator[BufferedReader]:
-    """Context of a data file's local copy, open for reading."""
-    try:
-        with path.open("rb") as source:
-            yield source
-    except FileNotFoundError as error:
-        raise MissingObject(f"{key} no longer exists") from error
-    except OSError as error:
-        raise StoreError(f"{path} cannot be read: {error.strerror}") from error
-
-
-def _damage_of(key: str, what: str) -> DamagedStore:
-    return DamagedStore(
-        f"{key} is damaged: its content does not match {what}; restore a copy of it "
-        "(run `sheaf verify` to see what else is wrong)"
-    )

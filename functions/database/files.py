@@ -5,7 +5,6 @@ from bisect import bisect_right
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Any
 
 from functions.database import columns, engine
@@ -15,6 +14,7 @@ from functions.snapshot.manifest import DataFile, Key, RowGroup
 from functions.snapshot.store import Reader
 from functions.store import s3_request
 from functions.store.catalog import LruCache
+from functions.store.checked_files import CheckedFiles
 from functions.store.s3_request import Tally
 
 FILE = engine.table("$file")
@@ -29,7 +29,7 @@ _OWED = 256
 
 
 class Files:
-    """Reads data files of one store. Thread-safe.
+    """Reads data files of one store, after they were compared with their leaves. Thread-safe.
 
     The most recently used row groups are cached whole, up to `kept` bytes: the next page of a list
     mostly needs the same one. With `ahead` a separate thread reads the next row group of a list,
@@ -37,7 +37,8 @@ class Files:
     """
 
     def __init__(self, reader: Reader, kept: int, *, memory: int, ahead: bool = False) -> None:
-        self._reader = reader
+        self._address = reader.address
+        self._checked = CheckedFiles(reader)
         self._connection = engine.connect_reader(memory)
         self._idle: list[engine.Connection] = []
         self._busy: list[engine.Connection] = []
@@ -72,14 +73,15 @@ class Files:
         self, sql: str, file: DataFile, groups: Sequence[RowGroup] | None = None, **values: Any
     ) -> list[tuple[Any, ...]]:
         """Return the rows of a statement over FILE; only the given row groups are read."""
-        if groups is None:
-            paths: Sequence[Path] = [self._reader.local(file.key)]
-        else:
-            paths = self._reader.parts(file.key, file.bytes, [group.span for group in groups])
-        values["file"] = [str(path) for path in paths]
-        with self._cursor() as cursor, engine.reading(file.key):
-            rows: list[tuple[Any, ...]] = cursor.execute(sql, values).fetchall()
-            return rows
+        with self._checked.open(file, groups) as paths:
+            values["file"] = paths
+            with self._cursor() as cursor, engine.reading(file.key):
+                rows: list[tuple[Any, ...]] = cursor.execute(sql, values).fetchall()
+                return rows
+
+    def path(self, file: DataFile) -> str:
+        """Return the local path of a whole data file, to be named in a statement."""
+        return str(self._checked.whole(file.key))
 
     def matching(self, pattern: str, texts: Sequence[str], *, whole: bool) -> Sequence[bool]:
         """Return for each text whether an expression matches, as engine.matching does."""
@@ -241,7 +243,7 @@ class Files:
         """Lend a cursor; a cursor may serve one thread at a time."""
         with self._lock:
             if not self._open:
-                raise StoreError(f"{self._reader.address} was closed")
+                raise StoreError(f"{self._address} was closed")
             cursor = self._idle.pop() if self._idle else self._connection.cursor()
             self._busy.append(cursor)
         try:

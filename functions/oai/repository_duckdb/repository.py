@@ -244,8 +244,7 @@ class DuckRepository:
             conditions.append("listing = $set" if part.copied else _IN_SET)
             values["set"] = selection.set
         conditions += record_rows.came_in_format(selection, names, values)
-        local = self._catalogue.reader.local
-        dead = [str(local(f.key)) for f, _ in self._dead(manifest, first, last)]
+        dead = [self._files.path(file) for file, _ in self._dead(manifest, first, last)]
         if dead:
             conditions.append(_LIVE)
             values["dead"] = dead

@@ -87,7 +87,6 @@ class CaptureCalendar:
 
     def _find_dead(self, manifest: Manifest, first: int, last: int) -> list[list[str]]:
         """Return the paths of the superseded positions between two, if there are any."""
-        local = self._catalogue.reader.local
         files = self._catalogue.groups(manifest, "dead", first, last)
-        paths = [str(local(file.key)) for file, _ in files]
+        paths = [self._files.path(file) for file, _ in files]
         return [paths] if paths else []
