@@ -22,6 +22,7 @@ from builder.iceberg.table import OF_KINDS
 from functions.database import engine
 from functions.snapshot.manifest import DataFile, RowGroup
 from functions.snapshot.store import Reader
+from functions.store.checked_files import CheckedFiles, can_check
 
 _FIELDS = "{file_path: 2147483546, pos: 2147483545}"
 """The reserved field ids of the columns of a position delete file."""
@@ -60,6 +61,7 @@ class DeletedRows:
     """Finds deleted rows and writes their files: into `folder`, then to `objects` by key."""
 
     store: Reader
+    checked: CheckedFiles
     connection: engine.Connection
     folder: Path
     location: str
@@ -126,16 +128,16 @@ class DeletedRows:
         """Find the rows of candidates in row groups with gaps."""
         numbered = list(_number_rows(file))
         groups = [numbered[one] for one in chosen]
-        paths = self.store.parts(file.key, file.bytes, [group.span for group, _ in groups])
-        whole = paths[0].stat().st_size == file.bytes
-        starts = [0] if whole else [before for _, before in groups]
-        for path, before in zip(paths, starts, strict=True):
-            values = {"file": number, "path": str(path), "before": before}
-            self.connection.execute(_READ, values)
+        alone = all(can_check(group) for group, _ in groups)
+        starts = [before for _, before in groups] if alone else [0]
+        with self.checked.open(file, [group for group, _ in groups]) as paths:
+            for path, before in zip(paths, starts, strict=True):
+                values = {"file": number, "path": path, "before": before}
+                self.connection.execute(_READ, values)
 
     def find_others(self, file: DataFile) -> FileDeletes:
         """Return which rows of a data file of records are not items of the tables of kinds."""
-        path = str(self.store.local(file.key))
+        path = str(self.checked.whole(file.key))
         others, without = {}, set()
         with engine.reading(file.key):
             live = dict(self.connection.execute(_KINDS, {"path": path}).fetchall())

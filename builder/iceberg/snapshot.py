@@ -29,6 +29,7 @@ from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import DataFile, Key, LeafReference, Manifest
 from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
+from functions.store.checked_files import CheckedFiles
 
 _PATH_FIELD = 2147483546  # reserved for the column file_path of position deletes
 _POSITIONS = f"SELECT position FROM {engine.table('$files')}"
@@ -57,6 +58,10 @@ class SnapshotWriter:
     folder: Path
     index: TablesIndex
     objects: dict[str, bytes] = field(default_factory=dict)
+    checked: CheckedFiles = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.checked = CheckedFiles(self.store)
 
     def write(self, manifest: Manifest) -> None:
         """Add a snapshot to the tables. Raises StoreError."""
@@ -104,7 +109,12 @@ class SnapshotWriter:
         """Return the deletes of each data file of records."""
         known = self.index.files
         deleted = DeletedRows(
-            self.store, self.connection, self.folder, self.index.location, self.objects
+            self.store,
+            self.checked,
+            self.connection,
+            self.folder,
+            self.index.location,
+            self.objects,
         )
         every = {f.key: f for leaf in leaves for f in self.catalogue.leaf(leaf).files}
         found = {key: known.get(key) or deleted.find_others(file) for key, file in every.items()}
@@ -146,7 +156,7 @@ class SnapshotWriter:
         found = []
         for key in keys:
             with suppress(MissingObject):
-                found.append(str(self.store.local(key)))
+                found.append(str(self.checked.whole(key)))
         return found
 
     def _write_leaf(

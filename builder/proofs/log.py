@@ -45,6 +45,7 @@ from functions.snapshot.errors import Conflict, DamagedStore, MissingObject
 from functions.snapshot.manifest import DataFile, LeafReference, Manifest
 from functions.snapshot.store import Reader, Writer
 from functions.store.catalog import Catalogue
+from functions.store.checked_files import CheckedFiles
 
 _TRIES = 8
 _FEW = 1024
@@ -246,7 +247,7 @@ def _digest_file(
     connection: engine.Connection, store: Reader, table: str, file: DataFile
 ) -> FileTrees:
     counts = [group.rows for group in file.groups]
-    read = read_groups(connection, store.local(file.key), table, counts)
+    read = read_groups(connection, CheckedFiles(store).whole(file.key), table, counts)
     groups = []
     for group, rows in zip(file.groups, read, strict=True):
         if rows.rows != group.rows or not isinstance(group.first, int):

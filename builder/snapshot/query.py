@@ -12,6 +12,7 @@ from functions.snapshot.errors import NothingPublished, StoreError
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
+from functions.store.checked_files import CheckedFiles
 from functions.store.store_reader import BucketReader, FolderReader
 
 _FETCHES = 4  # files fetched in parallel
@@ -77,7 +78,7 @@ def tables(store: Writer, manifest: Manifest, sql: str) -> set[str]:
     """Return the store's tables that the statements may read.
 
     For a single SELECT, DuckDB reports them, given views over empty tables. For other statements, a
-    folder gives all tables, as that costs nothing. A bucket gives the tables of each view that the
+    folder gives all tables, as nothing is fetched. A bucket gives the tables of each view that the
     text names.
     """
     words = set(re.findall(r"\w+", sql.lower()))
@@ -123,9 +124,12 @@ def statements(store: Writer, manifest: Manifest, wanted: Collection[str]) -> st
 
 
 def _read(store: Writer, manifest: Manifest, table: str) -> str:
-    """Return the expression of a table, over files that are local now. Raises StoreError."""
-    files = Catalogue(store).files(manifest, table)
-    paths = list(map_in_order(store.local, (file.key for file in files), _FETCHES, 2 * _FETCHES))
+    """Return the expression of a table, over files that are local and checked now.
+
+    Raises StoreError.
+    """
+    keys = (file.key for file in Catalogue(store).files(manifest, table))
+    paths = list(map_in_order(CheckedFiles(store).whole, keys, _FETCHES, 2 * _FETCHES))
     return views.files(paths) if paths else views.empty(table)
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from functions.snapshot import instant
 from functions.snapshot.errors import DamagedStore, MissingObject
+from functions.snapshot.seal import check_seal, seal
 from functions.snapshot.store import Reader
 
 FOLDER = "dumps/"
@@ -228,12 +229,13 @@ class DumpIndex:
         }
         if self.removed:
             document["removed"] = list(self.removed)
-        return json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()
+        return seal(json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode())
 
     @staticmethod
     def from_json(data: bytes) -> "DumpIndex":
         """Parse the output of `to_json`. Raises DamagedStore."""
         try:
+            check_seal(data)
             found = json.loads(data)
             if found["schema"] != SCHEMA:
                 raise ValueError(f"schema is {found['schema']!r}")

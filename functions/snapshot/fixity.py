@@ -13,6 +13,7 @@ from typing import Any
 
 from functions.snapshot import instant
 from functions.snapshot.errors import DamagedStore, MissingObject
+from functions.snapshot.seal import check_seal, seal
 from functions.snapshot.store import Reader
 
 FIXITY = "fixity.jsonl"
@@ -45,7 +46,7 @@ class CheckReport:
     def to_json(self) -> bytes:
         """Return the report as a line of JSON."""
         times = {"began": instant.to_text(self.began), "ended": instant.to_text(self.ended)}
-        return json.dumps({**asdict(self), **times}).encode() + b"\n"
+        return seal(json.dumps({**asdict(self), **times}).encode()) + b"\n"
 
     @staticmethod
     def from_json(line: bytes) -> "CheckReport":
@@ -53,6 +54,7 @@ class CheckReport:
 
         Raises ValueError, KeyError or TypeError.
         """
+        check_seal(line)
         found: dict[str, Any] = json.loads(line)
         some = {name: found[name] for name in CheckReport.__slots__ if name in found}
         times = {name: instant.from_text(found[name]) for name in ("began", "ended")}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from functions.snapshot.errors import VERSION, DamagedStore, check_version
+from functions.snapshot.seal import check_seal
 
 MALFORMED = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
 """Exceptions that JSON of an unexpected shape raises."""
@@ -120,6 +121,7 @@ def _values(group: RowGroup) -> list[Any]:
 def document(data: bytes, what: str) -> Any:
     """Parse a JSON document of the store. Raises NewerSchema or DamagedStore."""
     try:
+        check_seal(data)
         found = json.loads(data)
         check_version(found["schema"])
     except MALFORMED as error:

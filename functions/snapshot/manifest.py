@@ -2,6 +2,7 @@
 
 The root lists the sequences and the leaves of each table. A leaf lists data files and their row
 groups. Root and leaves are JSON. Leaves are named by their content, so snapshots share them.
+The root ends with its own digest.
 
 A sequence is a publish with the positions that it assigned.
 """
@@ -23,6 +24,7 @@ from functions.snapshot.leaf import RowGroup as RowGroup
 from functions.snapshot.leaf import key as as_key
 from functions.snapshot.leaf import overlapping as overlapping
 from functions.snapshot.making import Making as Making
+from functions.snapshot.seal import seal
 
 UNSTAMPED = datetime.max.replace(tzinfo=UTC)
 """The instant of a sequence before it has a real one: it takes effect with the next snapshot."""
@@ -221,7 +223,7 @@ class Manifest:
             },
             "leaves": {key: leaf.files_json() for key, leaf in self.leaves.items()},
         }
-        return json.dumps(whole, separators=(",", ":")).encode()
+        return seal(json.dumps(whole, separators=(",", ":")).encode())
 
     @staticmethod
     def from_json(data: bytes) -> "Manifest":
