@@ -1,5 +1,6 @@
 """What the one client does with redirects, connections, cookies and credentials."""
 
+import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -8,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from builder.http.addresses import AnyAddresses
+from builder.http.addresses import AnyAddresses, PublicAddresses, networks
 from builder.http.client import FetchRequest, HttpClient
 from builder.http.cookies import Cookies
 from builder.http.errors import Deferred, FetchError
@@ -143,6 +144,26 @@ def test_fields_are_as_they_were_sent_and_received(site: Site, client: HttpClien
         assert response.sent == (*sent, ("A-Field", "2"))
     (seen,) = site.requests
     assert list(seen.headers) == ["host", "user-agent", "b-field", "a-field"]
+
+
+def test_a_name_is_looked_up_once_for_a_connection_and_checked_each_time(
+    site: Site, client: HttpClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DNS rebinding: a name that leads into our own network the next time."""
+    answers = ["127.0.0.1", "10.0.0.1"]
+
+    def look_up(host: str, port: int, *_: object, **more: object) -> list[tuple[object, ...]]:
+        assert host == "a.example.org"
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (answers.pop(0), port))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    guard = PublicAddresses(frozenset({site.port}), networks(["127.0.0.0/8"]))
+    own = replace(client, addresses=guard, keep_alive=False)
+    assert fetch(own, site.url("/a", "a.example.org"))[1] == b"hello"
+    assert len(answers) == 1
+    assert code(own, site.url("/a", "a.example.org")) == "address-refused"
+    assert site.requests[0].headers["host"] == f"a.example.org:{site.port}"
+    own.close()
 
 
 def test_a_stop_ends_a_wait(site: Site, client: HttpClient) -> None:
