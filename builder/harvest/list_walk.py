@@ -18,9 +18,9 @@ from builder.harvest.state import COMPLETE, PARTIAL, RunState, ShortWalks
 from builder.harvest.window import LONGEST, earlier, is_before
 
 _IDLE, _PATIENCE = 50, 1000
-"""Numbers of consecutive pages that may bring nothing: after completeListSize, and otherwise.
+"""Numbers of consecutive pages that may bring nothing, and of empty ones while records are missing.
 
-Repositories that filter what they have paged list many pages without records.
+Repositories that filter what they have paged list many empty pages.
 """
 _WALKS = 3
 """Walks that may end short of completeListSize before the size is taken for wrong."""
@@ -204,7 +204,8 @@ class ListWalk:
         if run.idle & (run.idle - 1) == 0:
             run.mark = mark
         ends = run.size is not None and run.counts.distinct >= run.size
-        if run.idle > run.behind + (_IDLE if ends or run.stage else _PATIENCE):
+        idle = _IDLE if page.entries or ends or run.stage else _PATIENCE
+        if run.idle > run.behind + idle:
             raise ListLoopError(f"{run.idle} pages had no new records")
 
     def _leave_loop(self) -> str | None:
@@ -337,7 +338,7 @@ class ListWalk:
         Still later ones would have been missed.
         """
         run = self.run
-        if run.lag * 2 <= run.reach or not 0 < run.reach < LONGEST:
+        if run.begin is None or run.lag * 2 <= run.reach or not 0 < run.reach < LONGEST:
             return False
         run.reach = min(2 * run.reach, LONGEST)
         run.since = earlier(run.former, run.reach, self.sink.state.granularity)

@@ -32,6 +32,8 @@ _TOKEN = re.compile(
 _ATTRIBUTE = re.compile(r"([^\s=/\"'<>]+)(?:\s*=\s*(\"[^\"]*\"|'[^']*'|[^\s\"'<>]+))?")
 _DASHES = re.compile(r"-(?=-|$)")
 _COLONS = re.compile(":+")
+_DEEPEST = 300
+"""Levels that an end tag may close; deeper records are refused anyway (fragment.py)."""
 _EMPTY = frozenset({"br", "hr", "img", "wbr"})
 """Elements of HTML that have no end tag."""
 
@@ -81,7 +83,8 @@ class _MarkupMender:
 
     def _end(self, name: str) -> str:
         """Return the end tags up to an element's; "" if no such element is open."""
-        depth = next((n for n in range(len(self._open) - 1, 0, -1) if self._open[n][0] == name), 0)
+        levels = range(len(self._open) - 1, max(0, len(self._open) - _DEEPEST), -1)
+        depth = next((level for level in levels if self._open[level][0] == name), 0)
         if not depth:
             return ""
         ended = "".join(f"</{inner}>" for inner, _ in reversed(self._open[depth:]))

@@ -196,3 +196,14 @@ def test_items_that_are_listed_one_by_one_count_as_listed(tmp_path: Path) -> Non
         code, told, _ = harvested(provider, tmp_path, "--full")
         assert (code, told["status"], told["same"]) == (0, "complete", 60)
         assert "no longer listed" not in " ".join(told["notes"])
+
+
+def test_a_list_of_everything_is_not_requested_again_for_late_records(tmp_path: Path) -> None:
+    with serving(items(30), "no-dates") as provider:
+        provider.now = datetime.now(UTC).replace(microsecond=0)
+        harvested(provider, tmp_path)
+        _late(provider, 40, "oai:a.cz:late")
+        calls = len(provider.calls)
+        _, told, _ = harvested(provider, tmp_path)
+        tokens = ["resumptionToken" in c.arguments for c in provider.calls[calls:] if c.is_list]
+        assert (told["new"], tokens.count(True)) == (1, 1)
