@@ -70,7 +70,7 @@ class OaiDocuments:
         sheet = self.renderer.sheet(self.base_url, room)
         taken = sheet.take(replace(self.content, records=records))
         data = b"".join(sheet.finish())
-        shown = template_filters.filter_records(records[:taken], self.row.prefix)
+        shown = template_filters.filter_records(records[:taken], self.row)
         return taken, len(shown) - sheet.missed, data
 
 

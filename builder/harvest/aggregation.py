@@ -1,29 +1,43 @@
 """Aggregation of harvested folders, as `sheaf ingest` carries it out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from builder.context import Context
-from builder.harvest import ingest
-from builder.harvest.ingest import Gathered
+from builder.harvest.ingest import Gathered, HarvestIngest
 from builder.ingest import workdir
 from builder.intake import intake
-from builder.publish.harvested import KIND
+from builder.redif.read_files import find_readings
+from functions.oai.format import Formats
 from functions.oai.render import check
 
 
-def aggregate(context: Context, folders: Sequence[Path], home: Path) -> Gathered:
-    """Read the harvested records into the intake; `home` is for unfinished files."""
-    namespace = str(context.configuration["repository.namespace"])
+def aggregate(context: Context, folders: Sequence[Path], home: Path, *, again: bool) -> Gathered:
+    """Read the new parts of harvests into the intake; `home` is for unfinished files.
+
+    With `again`, parts that were ingested before are read, too.
+    """
+    configuration = context.configuration
+    known = set() if again else {reading for reading, _ in find_readings(context.store)}
+    work = HarvestIngest(
+        context.store,
+        str(configuration["repository.namespace"]),
+        configuration["harvest.repositories"],
+        known,
+        {row.prefix: row.namespace for row in _formats(context).rows},
+    )
     with workdir.open_workdir(workdir.folder_of(home, None)) as held:
         with held.scratch() as scratch:
-            name = intake.run_name(context.now())
-            gathered = ingest.ingest(context.store, folders, namespace, scratch, name)
+            gathered = work.carry_out(folders, scratch, intake.run_name(context.now()))
         held.remove()
     return gathered
 
 
-def list_offered(context: Context) -> frozenset[str]:
-    """Return the prefixes of the formats that harvested items are offered in."""
+def list_offered(context: Context) -> Mapping[str, Mapping[str, str]]:
+    """Return the crosswalks of the offered formats, by prefix."""
+    return {row.prefix: row.crosswalks for row in _formats(context).rows}
+
+
+def _formats(context: Context) -> Formats:
     formats, _ = check.open_formats(context.configuration)
-    return frozenset(row.prefix for row in formats.of_kind(KIND))
+    return formats

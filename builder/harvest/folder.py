@@ -26,6 +26,7 @@ from urllib.parse import urlsplit
 from builder.errors import UsageError
 from builder.harvest import records, state
 from builder.harvest.errors import HarvestError
+from builder.harvest.repository import HarvestedRepository
 from builder.harvest.seen import Seen
 from builder.harvest.state import HarvestState, PartFile
 from builder.harvest.version import HarvestedRow, Sight, item_hash
@@ -39,12 +40,24 @@ _PART = re.compile(r"part-([0-9]{6})-([0-9]{6})\.(parquet|jsonl|xml)")
 _ODD = re.compile(r"[^a-z0-9.]+")
 
 
-def folder_name(base_url: str, prefix: str, set_: str | None) -> str:
-    """Return the folder name of a harvest: readable, and different for each harvest."""
-    parts = urlsplit(base_url)
+def folder_name(repository: str, prefix: str, set_: str | None) -> str:
+    """Return the folder name of a harvest: readable, and different for each harvest.
+
+    `repository` is the name of the repository, or its base URL.
+    """
+    parts = urlsplit(repository)
     shown = "-".join(filter(None, (parts.netloc, parts.path, prefix, set_ or "")))
-    digest = hashlib.sha256("\n".join((base_url, prefix, set_ or "")).encode()).hexdigest()
+    digest = hashlib.sha256("\n".join((repository, prefix, set_ or "")).encode()).hexdigest()
     return f"{_ODD.sub('-', shown.lower()).strip('-.')[:80]}-{digest[:8]}"
+
+
+def find_folder(
+    home: Path, repository: HarvestedRepository, address: str, prefix: str, set_: str | None
+) -> Path:
+    """Return the folder of a harvest; one that began under an address stays there."""
+    names = (repository.name, address, *repository.addresses)
+    found = [home / folder_name(name, prefix, set_) for name in dict.fromkeys(names) if name]
+    return next((path for path in found if (path / STATE).exists()), found[0])
 
 
 def part_name(run: int, number: int, form: str) -> str:
@@ -55,12 +68,6 @@ def part_name(run: int, number: int, form: str) -> str:
 def is_part(file: str) -> bool:
     """Return whether a file of that name is a part."""
     return _PART.fullmatch(file) is not None
-
-
-def run_number(file: str) -> int:
-    """Return the number of the run that wrote a part."""
-    match = _PART.fullmatch(file)
-    return int(match[1]) if match else 0
 
 
 def read(folder: Path) -> HarvestState | None:
@@ -76,16 +83,21 @@ def read(folder: Path) -> HarvestState | None:
     for one in found.parts:
         if not is_part(one.name):
             raise HarvestError(f"{path} names something other than a part: {one.name[:100]!r}")
-        file = folder / one.name
-        if not file.is_file() or file.stat().st_size != one.size:
-            raise HarvestError(f"{file} was altered: remove {STATE} to harvest everything again")
     return found
+
+
+def check_part(folder: Path, part: PartFile) -> Path:
+    """Return the path of a part of a harvest. Raises HarvestError if it was altered."""
+    file = folder / part.name
+    if not file.is_file() or file.stat().st_size != part.size:
+        raise HarvestError(f"{file} was altered: remove {STATE} to harvest everything again")
+    return file
 
 
 def rows(folder: Path, found: HarvestState) -> Iterator[HarvestedRow]:
     """Yield all rows of a harvest in the order of arrival. Raises HarvestError."""
     for one in found.parts:
-        yield from records.read_part(folder / one.name, run_number(one.name))
+        yield from records.read_part(check_part(folder, one), one.run)
 
 
 class HarvestFolder:
@@ -106,7 +118,7 @@ class HarvestFolder:
         if sight in (Sight.SAME, Sight.AGAIN):
             return sight
         if self._writer is None:
-            number = sum(run_number(one.name) == row.run for one in self.state.parts)
+            number = sum(one.run == row.run for one in self.state.parts)
             self._name = part_name(row.run, number, self.state.form)
             self._writer, self._rows = records.open_part(self.path / self._name, self.state.form), 0
         self._writer.append(row)
@@ -150,7 +162,8 @@ class HarvestFolder:
             self._writer.close()
             self._writer = None
             size = (self.path / self._name).stat().st_size
-            self.state.parts.append(PartFile(self._name, self._rows, size))
+            begun = self.state.going.started if self.state.going else ""
+            self.state.parts.append(PartFile(self._name, self._rows, size, begun))
 
     def keep_sets(self, sets: Sequence[tuple[str, str]]) -> None:
         """Write the repository's sets: setSpec and setName of each."""
@@ -175,6 +188,9 @@ def open_folder(
     """
     with _lock(path):
         found = read(path) or fresh
+        found.base_url = fresh.base_url  # the repository may have moved
+        for part in found.parts:
+            check_part(path, part)
         if form not in (None, found.form):
             raise UsageError(
                 f"{path} has the format {found.form}: --format {form} needs another DIR"

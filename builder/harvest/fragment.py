@@ -29,7 +29,7 @@ _FIELDS = {
     f"{NAMESPACE} datestamp": "datestamp",
     f"{NAMESPACE} metadataNamespace": "namespace",
 }
-_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[!#$&-;=?-\[\]_a-z~%]+")
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:(?:[!#$&-;=?-\[\]_a-z~]|%[0-9A-Fa-f]{2})+")
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 _MOST_ORIGINS = 50
 
@@ -45,10 +45,14 @@ class Fragment:
 
 @dataclass(frozen=True, slots=True)
 class Fragments:
-    """The contents of a record: its metadata (may be None), and the about containers in order."""
+    """The contents of a record: its metadata (may be None), and the about containers in order.
+
+    `more` counts further elements of metadata, which OAI-PMH does not allow.
+    """
 
     metadata: Fragment | None
     about: tuple[Fragment, ...]
+    more: int = 0
 
 
 def cut_fragments(record: str) -> Fragments:
@@ -57,7 +61,7 @@ def cut_fragments(record: str) -> Fragments:
     found = cutter.cut()
     metadata = [piece for container, piece in found if container == "metadata"]
     about = tuple(piece for container, piece in found if container == "about")
-    return Fragments(metadata[0] if metadata else None, about)
+    return Fragments(metadata[0] if metadata else None, about, len(metadata[1:]))
 
 
 @dataclass(slots=True)

@@ -2,32 +2,40 @@
 
 Guidelines for aggregators (http://www.openarchives.org/OAI/2.0/guidelines-aggregator.htm): an item
 keeps its identifier if this is of the oai scheme. Each record says where it was harvested.
+
+A part that was ingested is known by its digest, and not read again. What its rows mean for an item
+is decided by builder.publish.sightings.
 """
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from builder.errors import UsageError
-from builder.harvest import folder
+from builder.harvest import folder, records
 from builder.harvest.errors import Broken, HarvestError
 from builder.harvest.fragment import (
     Fragment,
+    Fragments,
     HarvestOrigin,
     cut_fragments,
     is_provenance,
     is_uri,
     origins,
 )
-from builder.harvest.state import HarvestState
+from builder.harvest.repository import HarvestedRepository, find_repository
+from builder.harvest.state import HarvestState, PartFile
 from builder.harvest.version import HarvestedRow
 from builder.intake import intake
+from builder.intake.intake import IntakeSource
 from builder.intake.rows import IntakeWriter
 from builder.parquet.writer import RowWriter
+from builder.publish.harvested import READING
 from builder.sources.events import FAULT_CODES, Fault
 from builder.text import tally
 from functions.snapshot import oai_name
@@ -35,61 +43,76 @@ from functions.snapshot.instant import from_datestamp
 from functions.snapshot.item_tables import INTAKE, NAMES
 from functions.snapshot.store import Writer
 
-UNREADABLE = "harvest-unreadable"
+UNREADABLE, FOREIGN = "harvest-unreadable", "harvest-namespace"
+EMPTIED, DAMAGED = "harvest-emptied", "harvest-damaged"
+_MOST_FAULTS = 1000
+"""Faults of one code that are named in a harvest."""
 _SCHEME = "oai:"
-_SAFE = "!#$&'()*+,/:;=?@[]~%"
+_SAFE = "!#$&'()*+,/:;=?@[]~"
+_METHOD = "2"
+"""Way in which parts are read; parts that were read in another way are read again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Harvest:
-    """A harvest on disk: its folder and its state; `names` are those of its repository's sets."""
+    """A harvest on disk: its folder, state and repository.
+
+    `names` are those of its repository's sets.
+    """
 
     folder: Path
     state: HarvestState
     names: Mapping[str, str]
-
-    @property
-    def host(self) -> str:
-        """The host of the repository, with the port if one is given."""
-        return urlsplit(self.state.base_url).netloc.rpartition("@")[2].lower()
-
-    @property
-    def place(self) -> str:
-        """The base URL without its scheme, which distinguishes repositories of one host."""
-        parts = urlsplit(self.state.base_url)
-        path = parts.path.rstrip("/")
-        return f"{self.host}{path}{'?' if parts.query else ''}{parts.query}"
+    repository: HarvestedRepository
+    order: Callable[[int], str]
+    """The place of a run in the order of all runs, by its number."""
 
 
 @dataclass(slots=True)
 class Gathered:
-    """Result of an ingest: the schema and namespace of each prefix, and counts."""
+    """Result of an ingest: schemas and namespaces of each prefix, and counts.
+
+    `faults` counts by code. `parts` are those that were read, `known` those read before.
+    """
 
     run: str
     harvests: int = 0
     records: int = 0
     deleted: int = 0
-    unreadable: int = 0
+    parts: int = 0
+    known: int = 0
+    faults: Counter[str] = field(default_factory=Counter)
     formats: dict[str, tuple[str, str]] = field(default_factory=dict)
 
-    def text(self, offered: Collection[str]) -> str:
-        """Return a summary, with the formats that are not `offered` yet."""
+    @property
+    def is_whole(self) -> bool:
+        """Whether all parts could be read."""
+        return not self.faults[DAMAGED]
+
+    def text(self, offered: Mapping[str, Mapping[str, str]]) -> str:
+        """Return a summary, with the formats that are not offered yet.
+
+        `offered` has the crosswalks of each format by its prefix.
+        """
         lines = [
             f"{tally(self.records, 'record')} of {tally(self.harvests, 'harvest')}, "
             f"{self.deleted:,} deleted, ready to publish"
         ]
-        if self.unreadable:
-            left_out = tally(self.unreadable, "record is skipped", "records are skipped")
-            lines.append(f"{left_out}: {FAULT_CODES[UNREADABLE]}")
+        if not self.parts and not self.faults:
+            lines = [f"{tally(self.harvests, 'harvest')}: everything was ingested before"]
+        lines += [f"{count:,} x {FAULT_CODES[code]}" for code, count in self.faults.items()]
         for prefix, (schema, namespace) in sorted(self.formats.items()):
-            if prefix not in offered:
+            crosswalks = offered.get(prefix, {})
+            if "harvested" not in crosswalks:
                 values = {"prefix": prefix, "schema": schema, "namespace": namespace}
+                kinds = {**crosswalks, "harvested": "harvested-raw.xml"}
+                row = ", ".join(f"{kind} = {json.dumps(name)}" for kind, name in kinds.items())
                 lines += [
                     f"{prefix} is not offered: add this row to formats.toml in the folder "
                     "formats.templates to offer it",
                     "  [[format]]",
                     *(f"  {k} = {json.dumps(v, ensure_ascii=False)}" for k, v in values.items()),
-                    '  crosswalks = { harvested = "harvested-raw.xml" }',
+                    f"  crosswalks = {{ {row} }}",
                 ]
         return "\n".join(lines)
 
@@ -104,15 +127,21 @@ def find(source: str) -> tuple[Path, ...]:
     return tuple(sorted(one.parent for one in path.glob(f"*/{folder.STATE}")))
 
 
-def open_harvest(place: Path) -> Harvest:
-    """Return the harvest in a folder. Raises UsageError."""
+def open_harvest(place: Path, named: Mapping[str, Sequence[str]]) -> Harvest:
+    """Return the harvest in a folder; `named` is `harvest.repositories`. Raises UsageError."""
     names = place / folder.SETS
     try:
-        found = folder.read(place)
-        if found is None:
+        state = folder.read(place)
+        if state is None:
             raise UsageError(f"{place} is no longer a folder of a harvest")
-        told = json.loads(names.read_bytes()) if names.is_file() else []
-        return Harvest(place, found, {str(spec): str(name) for spec, name in told})
+        sets = json.loads(names.read_bytes()) if names.is_file() else []
+        return Harvest(
+            place,
+            state,
+            {str(spec): str(name) for spec, name in sets},
+            find_repository(named, state.base_url),
+            state.order_runs(),
+        )
     except HarvestError as error:
         raise UsageError(str(error)) from error
     except OSError as error:
@@ -121,77 +150,176 @@ def open_harvest(place: Path) -> Harvest:
         raise UsageError(f"{names} is damaged: {error!r}") from error
 
 
-def ingest(
-    store: Writer, places: Sequence[Path], namespace: str, scratch: Path, name: str
-) -> Gathered:
-    """Write the harvests into the intake, as one run. Raises UsageError, StoreError.
+@dataclass(slots=True)
+class HarvestIngest:
+    """Writes harvests into the intake, as one run.
 
-    `namespace` is the store's own. An item of another repository does not keep an identifier in
-    this namespace.
+    `namespace` is the store's own: an item of another repository does not keep an identifier in it.
+    `known` are the readings of parts that were ingested. `namespaces` are those of the offered
+    formats by prefix, `named` is `harvest.repositories`.
     """
-    gathered = Gathered(name)
-    with intake.writing(scratch):
-        rows = RowWriter(intake.part_path(scratch, "harvested", "000000"), INTAKE)
-        names = RowWriter(intake.part_path(scratch, "set_names", "000000"), NAMES)
-        faults = IntakeWriter(scratch, "000000")
-        for place in places:
-            harvest = open_harvest(place)
-            gathered.harvests += 1
+
+    store: Writer
+    namespace: str
+    named: Mapping[str, Sequence[str]]
+    known: Collection[str]
+    namespaces: Mapping[str, str]
+
+    def carry_out(self, places: Sequence[Path], scratch: Path, name: str) -> Gathered:
+        """Write the harvests in the folders as a run of that name; none if nothing is new.
+
+        `scratch` is for unfinished files. A part that cannot be read is a fault, and the others
+        are ingested. Raises UsageError and StoreError.
+        """
+        gathered = Gathered(name)
+        with intake.writing(scratch):
+            rows = RowWriter(intake.part_path(scratch, "harvested", "000000"), INTAKE)
+            names = RowWriter(intake.part_path(scratch, "set_names", "000000"), NAMES)
+            faults = HarvestFaults(IntakeWriter(scratch, "000000"), gathered)
+            sources: list[IntakeSource] = []
+            for place in places:
+                harvest = open_harvest(place, self.named)
+                gathered.harvests += 1
+                found = list(self._read_parts(harvest, rows, faults, gathered))
+                sources += found
+                for spec, called in _names(harvest) if found else ():
+                    names.append((spec, called))
+            for writer in (rows, names, faults.writer):
+                writer.close()
+        if sources or gathered.faults:
+            run = intake.IntakeRun(name, tuple(sources), harvested=gathered.records)
+            intake.commit(self.store, run, scratch)
+        return gathered
+
+    def _read_parts(
+        self, harvest: Harvest, rows: RowWriter, faults: "HarvestFaults", gathered: Gathered
+    ) -> Iterator[IntakeSource]:
+        """Write the rows of a harvest's new parts, and yield each part as a source."""
+        for part in harvest.state.parts:
+            source = f"{harvest.folder.name}/{part.name}"
+            before, written = gathered.faults.total(), gathered.records
             try:
-                _add(harvest, namespace, rows, faults, gathered)
-            except HarvestError as error:
-                raise UsageError(str(error)) from error
-            for spec, called in _names(harvest):
-                names.append((spec, called))
-        for writer in (rows, names, faults):
-            writer.close()
-    run = intake.IntakeRun(name, (), harvested=gathered.records)
-    intake.commit(store, run, scratch)
-    return gathered
-
-
-def _add(
-    harvest: Harvest, namespace: str, rows: RowWriter, faults: IntakeWriter, gathered: Gathered
-) -> None:
-    """Write the rows of a harvest, and a fault for each unreadable row."""
-    state_ = harvest.state
-    for row in folder.rows(harvest.folder, state_):
-        try:
-            made = entry(harvest, row)
-        except Broken as error:
-            gathered.unreadable += 1
-            faults.fault(
-                Fault(state_.base_url, None, UNREADABLE, row.identifier, str(error), "left out")
+                path = folder.check_part(harvest.folder, part)
+                with path.open("rb") as file:
+                    digest = hashlib.file_digest(file, "sha256").hexdigest()
+                reading = _reading(harvest, part, digest)
+                if reading in self.known:
+                    gathered.known += 1
+                    continue
+                for row in records.read_part(path, part.run, dc=False):
+                    self._add(harvest, row, rows, faults, gathered)
+            except (HarvestError, OSError) as error:
+                faults.add(source, DAMAGED, None, str(error), "left out until it can be read")
+                continue
+            gathered.parts += 1
+            count, form = gathered.faults.total() - before, f"harvest.{harvest.state.form}"
+            many = gathered.records - written
+            yield IntakeSource(
+                source, digest, str(path), form, part.size, 0, many, count, {}, {}, reading=reading
             )
-            continue
+
+    def _add(
+        self,
+        harvest: Harvest,
+        row: HarvestedRow,
+        rows: RowWriter,
+        faults: "HarvestFaults",
+        gathered: Gathered,
+    ) -> None:
+        """Write a row, or name why it is left out."""
+        url, entry = harvest.state.base_url, None
+        if not row.deleted:
+            try:
+                pieces = cut_fragments(row.record)
+            except Broken as error:
+                faults.add(url, UNREADABLE, row.identifier, str(error), "left out")
+                return
+            if pieces.metadata is None:
+                faults.add(
+                    url, EMPTIED, row.identifier, "it has no metadata", "its format is ended"
+                )
+            else:
+                if fault := self._find_foreign(harvest.state.prefix, harvest, pieces):
+                    faults.add(url, FOREIGN, row.identifier, *fault)
+                    if fault[1] == _LEFT_OUT:
+                        return
+                entry = make_entry(harvest, row, pieces)
+                gathered.formats[harvest.state.prefix] = (entry["schema"], entry["namespace"])
         gathered.records += 1
-        gathered.deleted += made is None
-        if made is not None:
-            gathered.formats[state_.prefix] = (made["schema"], made["namespace"])
-        rows.append(_row(harvest, row, namespace, made))
+        gathered.deleted += entry is None
+        rows.append(self._row(harvest, row, entry))
+
+    def _find_foreign(
+        self, prefix: str, harvest: Harvest, pieces: Fragments
+    ) -> tuple[str, str] | None:
+        """Return why metadata is not of its format, and what is done; None if it is."""
+        assert pieces.metadata is not None
+        declared = harvest.state.format.get("metadataNamespace", "")
+        expected = self.namespaces.get(prefix, declared)
+        if expected and pieces.metadata.namespace != expected:
+            detail = f"{prefix} has the namespace {expected}, not {pieces.metadata.namespace!r}"
+            return detail[:300], _LEFT_OUT
+        if pieces.more:
+            return f"it has {pieces.more + 1} elements of metadata", "the first one is served"
+        return None
+
+    def _row(
+        self, harvest: Harvest, row: HarvestedRow, entry: Mapping[str, Any] | None
+    ) -> tuple[Any, ...]:
+        """Return a row of INTAKE."""
+        repository, state = harvest.repository, harvest.state
+        other = oai_name.harvested_identifier(self.namespace, repository.place, row.identifier)
+        spec = "" if row.single or state.set is None else state.set
+        return (
+            row.identifier if is_kept(row.identifier, self.namespace) else other,
+            other,
+            state.base_url,
+            state.identify.get("repositoryName") or repository.host,
+            row.identifier,
+            state.prefix,
+            entry is None,
+            _datestamp(harvest, row),
+            _harvest_time(harvest, row),
+            sorted({*row.sets}),
+            list(sets(repository.host, row.sets)),
+            None if entry is None else json.dumps(entry, ensure_ascii=False, sort_keys=True),
+            entry["digest"] if entry else None if row.deleted else "",
+            repository.place,
+            repository.places,
+            spec,
+            _from(repository.host, spec) if spec else None,
+            harvest.order(row.run),
+        )
 
 
-def _row(
-    harvest: Harvest, row: HarvestedRow, namespace: str, made: Mapping[str, Any] | None
-) -> tuple[Any, ...]:
-    """Return a row of INTAKE."""
-    other = oai_name.harvested_identifier(namespace, harvest.place, row.identifier)
-    keeps = is_kept(row.identifier, namespace)
-    return (
-        row.identifier if keeps else other,
-        other,
-        harvest.state.base_url,
-        harvest.state.identify.get("repositoryName") or harvest.host,
-        row.identifier,
-        harvest.state.prefix,
-        made is None,
-        _datestamp(harvest, row),
-        _harvest_time(harvest, row),
-        sorted({*row.sets}),
-        list(sets(harvest.host, row.sets)),
-        None if made is None else json.dumps(made, ensure_ascii=False, sort_keys=True),
-        None if made is None else made["digest"],
-    )
+_LEFT_OUT = "left out"
+
+
+@dataclass(slots=True)
+class HarvestFaults:
+    """Names faults in the intake, up to a limit for each source and code, and counts all."""
+
+    writer: IntakeWriter
+    gathered: Gathered
+    _named: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def add(self, source: str, code: str, field_: str | None, detail: str, done: str) -> None:
+        """Name a fault; `field_` is the identifier of its record."""
+        self.gathered.faults[code] += 1
+        self._named[source, code] += 1
+        if self._named[source, code] <= _MOST_FAULTS:
+            self.writer.fault(Fault(source, None, code, field_, detail, done))
+        elif self._named[source, code] == _MOST_FAULTS + 1:
+            detail = f"{_MOST_FAULTS:,} of {code} are named"
+            self.writer.fault(Fault(source, None, "faults-cut", None, detail, "counted"))
+
+
+def _reading(harvest: Harvest, part: PartFile, digest: str) -> str:
+    """Return what a part was read as: another list, repository or method reads it again."""
+    state, repository = harvest.state, harvest.repository
+    list_ = (repository.place, state.prefix, state.set or "", str(part.run))
+    text = "\n".join((_METHOD, digest, *list_))
+    return READING + hashlib.sha256(text.encode()).hexdigest()
 
 
 def is_kept(identifier_: str, namespace: str) -> bool:
@@ -219,24 +347,21 @@ def _from(host: str, spec: str) -> str:
 
 def _names(harvest: Harvest) -> Iterator[tuple[str, str]]:
     """Yield the names of sets."""
-    called = harvest.state.identify.get("repositoryName")
+    called, host = harvest.state.identify.get("repositoryName"), harvest.repository.host
     if called:
-        yield oai_name.join_set("repository", harvest.host), called
+        yield oai_name.join_set("repository", host), called
     for spec, name in sorted(harvest.names.items()):
         if spec and name:
-            yield _from(harvest.host, spec), name
+            yield _from(host, spec), name
 
 
-def entry(harvest: Harvest, row: HarvestedRow) -> dict[str, Any] | None:
-    """Return the entry of an item in a format; None for a deleted item. Raises Broken.
+def make_entry(harvest: Harvest, row: HarvestedRow, pieces: Fragments) -> dict[str, Any]:
+    """Return the entry of an item in a format, made of the pieces of its record.
 
-    `digest` is the same for the same record, whenever it was harvested.
+    `digest` is the same for the same record, whenever and from which address it was harvested, and
+    whatever schema the repository names.
     """
-    if row.deleted:
-        return None
-    pieces = cut_fragments(row.record)
-    if pieces.metadata is None:
-        raise Broken("it has no metadata")
+    assert pieces.metadata is not None
     metadata, format_ = pieces.metadata, harvest.state.format
     namespace = metadata.namespace or format_.get("metadataNamespace", "")
     own = HarvestOrigin(
@@ -247,27 +372,29 @@ def entry(harvest: Harvest, row: HarvestedRow) -> dict[str, Any] | None:
         datestamp=_datestamp(harvest, row),
         namespace=namespace if is_uri(namespace) else f"urn:{quote(namespace, safe='') or 'none'}",
     )
-    told, earlier = _split_about(pieces.about)
-    found: dict[str, Any] = {
+    others, earlier = _split_about(pieces.about)
+    about = [piece.text for piece in others]
+    chain = [asdict(own), *(asdict(one) for one in earlier)]
+    steady = (own.identifier, own.datestamp, own.altered, namespace, metadata.text, about)
+    text = json.dumps((steady, chain[1:]), ensure_ascii=False)
+    return {
         "prefix": harvest.state.prefix,
         "schema": format_.get("schema", ""),
         "namespace": namespace,
         "datestamp": own.datestamp,
         "metadata": metadata.text,
-        "about": [piece.text for piece in told],
-        "origins": [asdict(own), *(asdict(one) for one in earlier)],
+        "about": about,
+        "origins": chain,
+        "harvested": own.harvested,
+        "digest": hashlib.sha256(text.encode("utf-8", "replace")).hexdigest(),
     }
-    steady = {**found, "origins": [{**found["origins"][0], "harvested": ""}, *found["origins"][1:]]}
-    text = json.dumps(steady, ensure_ascii=False, sort_keys=True)
-    digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
-    return {**found, "harvested": own.harvested, "digest": digest}
 
 
 def _split_about(about: Sequence[Fragment]) -> tuple[list[Fragment], tuple[HarvestOrigin, ...]]:
     """Split the about containers of a record into provenance and others."""
-    told = [piece for piece in about if not is_provenance(piece)]
+    others = [piece for piece in about if not is_provenance(piece)]
     chains = [origins(piece) for piece in about if is_provenance(piece)]
-    return told, next(filter(None, chains), ())
+    return others, next(filter(None, chains), ())
 
 
 def _uri(text: str) -> str:

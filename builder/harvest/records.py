@@ -109,8 +109,11 @@ class RecordWriter:
         self.going.counts.add(sight)
         return True
 
-    def _keep(self, entry: PageEntry) -> bool:
-        """Store a record. Return whether this version is new in the run."""
+    def _keep(self, entry: PageEntry, single: bool | None = None) -> bool:
+        """Store a record. Return whether this version is new in the run.
+
+        `single` is true if GetRecord gave it, which speaks for all sets.
+        """
         going, counts = self.going, self.going.counts
         if not entry.identifier:
             going.lose("", "it has no identifier")
@@ -129,6 +132,7 @@ class RecordWriter:
             self.date,
             going.number,
             "; ".join(faults) or None,
+            single,
         )
         sight = self.kept.add(row)
         going.find(entry.identifier)
@@ -167,7 +171,7 @@ class RecordWriter:
         came = next((one for one in page.entries if one.identifier == identifier), None)
         if came is not None:
             self.date = page.date or self.date
-            self._keep(came)
+            self._keep(came, single=True)
             return True
         fault = page.errors[0] if page.errors else ("a response without that record",)
         self.going.lose(identifier, why or ": ".join(fault))
@@ -194,15 +198,18 @@ def open_part(path: Path, form: str) -> PartWriter:
         return _Lines(path) if form == "jsonl" else _Elements(path)
 
 
-def read_part(path: Path, run: int) -> Iterator[HarvestedRow]:
+def read_part(path: Path, run: int, *, dc: bool = True) -> Iterator[HarvestedRow]:
     """Yield the rows of a part of that run, in order. Raises HarvestError.
 
     Rows from raw XML have no `harvested`. Their `fault` is a processing instruction before them.
+    Without `dc`, the columns of Dublin Core are not read from Parquet.
     """
+    columns = ROW if dc else [column for column in ROW if not column.name.startswith("dc_")]
+    names = [column.name for column in columns]
     with _wrap_errors(path):
         if path.suffix == ".parquet":
-            for values in read_rows(path, ROW, _BATCH):
-                yield _row(dict(zip((column.name for column in ROW), values, strict=True)))
+            for values in read_rows(path, columns, _BATCH):
+                yield _row(dict(zip(names, values, strict=True)))
         elif path.suffix == ".jsonl":
             with path.open(encoding="utf-8") as file:
                 for line in file:
@@ -245,17 +252,18 @@ def _elements(path: Path, run: int) -> Iterator[HarvestedRow]:
 
 
 def _row(document: dict[str, Any]) -> HarvestedRow:
-    names = {name: document.get(f"dc_{name}") for name in DC}
+    lists = {name: document.get(f"dc_{name}") for name in DC}
     return HarvestedRow(
         identifier=document["identifier"],
         datestamp=document["datestamp"],
         deleted=document["deleted"],
         sets=tuple(document["sets"]),
-        dc={name: tuple(some) for name, some in names.items() if some is not None},
+        dc={name: tuple(texts) for name, texts in lists.items() if texts is not None},
         record=document["record"],
         harvested=document["harvested"],
         run=document["run"],
         fault=document.get("fault"),
+        single=document.get("single"),
     )
 
 
@@ -267,7 +275,15 @@ class _Parquet:
     def append(self, row: HarvestedRow) -> None:
         dc = row.dc
         header = row.identifier, row.datestamp, row.deleted, row.sets
-        values = *header, *map(dc.get, DC), row.record, row.harvested, row.run, row.fault
+        values = (
+            *header,
+            *map(dc.get, DC),
+            row.record,
+            row.harvested,
+            row.run,
+            row.fault,
+            row.single,
+        )
         try:
             self._rows.append(values)
         except StoreError as error:
@@ -298,6 +314,7 @@ def _line(row: HarvestedRow) -> str:
     dc = row.dc
     found = "".join([f'"dc_{name}": {_texts(dc[name])}, ' for name in DC if name in dc])
     fault = "" if row.fault is None else f', "fault": {_text(row.fault)}'
+    fault += ', "single": true' if row.single else ""
     return (
         f'{{"identifier": {_text(row.identifier)}, "datestamp": {_text(row.datestamp)}, '
         f'"deleted": {"true" if row.deleted else "false"}, "sets": {_texts(row.sets)}, {found}'

@@ -10,6 +10,7 @@ from builder.harvest.folder import HarvestFolder
 from builder.harvest.list_walk import ListWalk
 from builder.harvest.page import ListPage
 from builder.harvest.records import Ask
+from builder.harvest.repository import HarvestedRepository
 from builder.harvest.state import (
     COMPLETE,
     GIVEN_UP,
@@ -35,13 +36,15 @@ Advance = Callable[[int, int | None], None]
 class HarvestJob:
     """Job of a harvest: the base URL, the format, perhaps a set, and the form of the rows.
 
-    `form` is one of folder.FORMS; None means the form that the harvest began with.
+    `form` is one of folder.FORMS; None means the form that the harvest began with. `repository` is
+    the one of that URL, if the configuration names it.
     """
 
     base_url: str
     prefix: str
     set: str | None
     form: str | None = None
+    repository: HarvestedRepository | None = None
 
     @property
     def named(self) -> str:
@@ -103,7 +106,8 @@ class HarvestSession:
         Received records are stored, even after an error.
         """
         order = self.order
-        path = self.home / folder.folder_name(order.base_url, order.prefix, order.set)
+        repository = order.repository or HarvestedRepository("", (order.base_url,))
+        path = folder.find_folder(self.home, repository, order.base_url, order.prefix, order.set)
         fresh = HarvestState(order.base_url, order.prefix, order.set, order.form or folder.FORMS[0])
         with folder.open_folder(path, fresh, order.form) as kept:
             try:

@@ -5,7 +5,7 @@ them.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 
 from builder.harvest.errors import HarvestError
@@ -159,11 +159,20 @@ class HarvestRun:
 
 @dataclass(frozen=True, slots=True)
 class PartFile:
-    """A file of rows: its name, its number of rows, and its size in bytes."""
+    """A file of rows: its name, its number of rows, and its size in bytes.
+
+    `begun` is when its run began, by our clock; "" in states of Sheaf 0.2.0.
+    """
 
     name: str
     rows: int
     size: int
+    begun: str = ""
+
+    @property
+    def run(self) -> int:
+        """Number of the run that wrote it, which is in its name (folder.part_name)."""
+        return int(self.name.split("-")[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +218,23 @@ class HarvestState:
     def granularity(self) -> str:
         """Granularity of the repository's datestamps; days if Identify does not say."""
         return SECOND if self.identify.get("granularity", "").endswith("Z") else DAY
+
+    def order_runs(self) -> Callable[[int], str]:
+        """Return a function that gives each run's place in the order of runs of all lists, as text.
+
+        The order is that of our clock, and never that of the repository's. Within this list it is
+        the order of numbers, even if our clock was set back.
+        """
+        begun = {run.number: run.started for run in self.runs}
+        begun |= {part.run: part.begun for part in self.parts if part.begun}
+        if self.going is not None:
+            begun[self.going.number] = self.going.started
+        latest, places = "", dict[int, str]()
+        for number in sorted(begun):
+            latest = max(latest, begun[number])
+            places[number] = f"{latest} {number:06}"
+        # Runs that the state no longer names came before those that it does.
+        return lambda number: places.get(number, f" {number:06}")
 
     def end(self, run: HarvestRun) -> None:
         """Add a finished run."""

@@ -46,6 +46,7 @@ ROW = (
     Column("harvested", "VARCHAR", "responseDate of its page", "2026-11-22T1..."),
     Column("run", "INTEGER", "number of its run", "1"),
     Column("fault", "VARCHAR", "description of repairs to it; NULL if there were none", "NULL"),
+    Column("single", "BOOLEAN", "whether GetRecord gave it, for all sets; NULL: no", "NULL"),
 )
 """The columns of a row, the same in Parquet and JSON lines."""
 TEXT = 16
@@ -67,6 +68,7 @@ class HarvestedRow:
     harvested: str
     run: int
     fault: str | None = None
+    single: bool | None = None
 
     def document(self) -> dict[str, Any]:
         """Return the row by the names of ROW; a JSON line is the same without None values."""
@@ -80,6 +82,7 @@ class HarvestedRow:
             "harvested": self.harvested,
             "run": self.run,
             "fault": self.fault,
+            "single": self.single,
         }
 
 

@@ -12,10 +12,16 @@ from functions.snapshot.errors import StoreError
 
 
 def read_rows(path: Path, columns: Sequence[schema.Column], many: int) -> Iterator[tuple[Any, ...]]:
-    """Yield a file's rows in order, `many` of them in memory. Raises StoreError."""
+    """Yield a file's rows in order, `many` of them in memory. Raises StoreError.
+
+    The value of a column that the file lacks is None.
+    """
+    names = [column.name for column in columns]
     try:
         with pq.ParquetFile(path) as file:
-            for some in file.iter_batches(many, columns=[column.name for column in columns]):
-                yield from zip(*(one.to_pylist() for one in some.columns), strict=True)
+            for batch in file.iter_batches(many, columns=names):
+                values = {name: batch.column(name).to_pylist() for name in batch.schema.names}
+                lacking = [None] * batch.num_rows
+                yield from zip(*(values.get(name, lacking) for name in names), strict=True)
     except (OSError, pa.ArrowException) as error:
         raise StoreError(f"{path} cannot be read: {error}") from error

@@ -1,17 +1,21 @@
 """Harvested items: records from other repositories, as versions of items.
 
-An item belongs to one repository and holds one record for each format. It is deleted when its
-repository reports a deletion in one format and no newer record in another. The item keeps its own
-identifier, unless an item of another repository or of another kind is listed under that identifier.
+An item belongs to one repository and holds one record for each format. Which records are live, and
+which are ended, is decided by builder.publish.sightings. The item keeps its own identifier, unless
+an item of another repository or of another kind is listed under that identifier.
+
+A record that is equal to the listed one changes nothing: the date of its first harvest is kept, and
+the address from which it came then.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from builder.publish import sightings
 from builder.publish.precedence import LEFT
 from builder.snapshot import scratch_tables
 from builder.snapshot.draft import Draft
-from builder.snapshot.lookup import find, rows_of
+from builder.snapshot.lookup import find, put, rows_of
 from builder.snapshot.sql import Statements
 from functions.database import engine
 from functions.snapshot import schema
@@ -19,33 +23,39 @@ from functions.snapshot import schema
 _SQL = Statements(__file__)
 
 KIND = "harvested"
+READING = "harvest "
+"""How `reading` of a part of a harvest begins in the table of sources."""
 
-# The owner of an item: its repository's URL without http or https.
-_REPOSITORY = "rtrim(regexp_replace({}, '^https?://', ''), '/')"
-
-_HARVESTED_RECORDS = _SQL.get("harvested_records", place=_REPOSITORY.format("base_url"))
 _HARVESTED_IDENTIFIERS = _SQL.get("harvested_identifiers")
 # The owner of an identifier: the repository of its listed item, else the first that claims it.
 _IS_OTHERS = f"""
-(o.identifier IS NOT NULL AND (o.kind != '{KIND}'
-    OR NOT o.deleted AND {_REPOSITORY.format("(o.document ->> '$.base_url')")} != c.place)
+(o.identifier IS NOT NULL AND (o.kind != '{KIND}' OR NOT o.deleted AND NOT list_contains(
+    c.places, {sightings.PLACE.format("(o.document ->> '$.base_url')")}))
     OR p.identifier IS NOT NULL AND NOT p.deleted)
 """
-_ASSIGNED_IDENTIFIERS = _SQL.get("assigned_identifiers", is_others=_IS_OTHERS)
-_ITEM_RECORDS = _SQL.get("item_records", kind=KIND)
-_HARVESTED_ITEMS = _SQL.get("harvested_items", kind=KIND)
-_LEFT = LEFT.format(earlier="list_concat(o.sets, o.left_sets)", now="n.sets")
-_LISTED_VALUES = (
-    "(SELECT identifier, sets, document ->> '$.repository' AS repository, "
-    "document ->> '$.base_url' AS base_url, document ->> '$.id' AS id, "
-    "list_transform(from_json(document -> '$.records', '[\"JSON\"]'), "
-    "lambda r: r ->> '$.digest') AS digests, "
-    "from_json(document -> '$.specs', '[\"VARCHAR\"]') AS specs FROM listed_versions)"
+_SERVED = (
+    "({0} ->> '$.metadata', {0} ->> '$.namespace', {0} ->> '$.datestamp', {0} -> '$.about', "
+    "{0} ->> '$.origins[0].altered', {0} ->> '$.origins[0].identifier', "
+    "from_json({0} -> '$.origins', '[\"JSON\"]')[2:])"
 )
-_REVISED_HARVESTS = _SQL.get("revised_harvests", left=_LEFT, told=_LISTED_VALUES)
-_ADDED = _SQL.get("prepared_versions", kind=KIND)
-_REPLACED = _SQL.get("superseded_versions", superseded=schema.SUPERSEDED)
+"""What of an entry is served, besides where and when it was harvested."""
+_LEFT = LEFT.format(earlier="list_concat(o.sets, o.left_sets)", now="n.sets")
+_STEPS = (
+    _SQL.get("assigned_identifiers", is_others=_IS_OTHERS),
+    _SQL.get("listed_formats", kind=KIND),
+    _SQL.get("item_formats"),
+)
+_NEW_ENTRIES = _SQL.get("new_entries")
+_CHANGES = (
+    _SQL.get("equal_entries", new=_SERVED.format("entry"), listed=_SERVED.format("listed")),
+    _SQL.get("item_headers", kind=KIND),
+    _SQL.get("harvested_items"),
+    _SQL.get("revised_harvests", left=_LEFT),
+    _SQL.get("prepared_versions", kind=KIND),
+    _SQL.get("superseded_versions", superseded=schema.SUPERSEDED),
+)
 _SET_NAMES = _SQL.get("set_names")
+_FORGOTTEN = _SQL.get("forgotten_parts", files=engine.table("$files"), reading=READING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,23 +76,20 @@ def revise(
     They go to `prepared_versions` and `superseded_versions`. The earliest run's files come first.
     `names` are files with names of sets.
     """
+    sightings.decide(connection, draft, files)
     with engine.reading("the intake"):
-        connection.execute(_HARVESTED_RECORDS, {"files": list(files)})
         connection.execute(_HARVESTED_IDENTIFIERS)
         connection.execute(scratch_tables.ensure("repository_set_names"))
         if names:
             connection.execute(_SET_NAMES, {"files": list(names)})
     with engine.reading("the last snapshot"):
         find(connection, draft, "harvested_identifiers")
-        for sql in (
-            _ASSIGNED_IDENTIFIERS,
-            _ITEM_RECORDS,
-            _HARVESTED_ITEMS,
-            _REVISED_HARVESTS,
-            _ADDED,
-            _REPLACED,
-        ):
+        for sql in _STEPS:
             connection.execute(sql)
+        connection.execute(_NEW_ENTRIES, {"files": list(files)})
+        for sql in _CHANGES:
+            connection.execute(sql)
+        sightings.keep(connection, draft)
         ((new, changed, deleted),) = connection.execute(
             "SELECT count(*) FILTER (WHERE old_position IS NULL), count(old_position), "
             "count(*) FILTER (WHERE deleted) FROM revised_harvests"
@@ -91,3 +98,17 @@ def revise(
     return RevisedHarvests(
         int(new), int(changed), int(deleted), listed - int(new + changed - deleted)
     )
+
+
+def forget_parts(connection: engine.Connection, draft: Draft) -> None:
+    """Let the next ingest read all parts of harvests again, as they may have newer records.
+
+    Changes of a withdrawn item are not kept, so a reinstated item needs them.
+    """
+    files = draft.paths(draft.files(draft.tables.get("sources", ())))
+    if not files:
+        return
+    with engine.reading("the last snapshot"):
+        connection.execute(_FORGOTTEN, {"files": files})
+        if rows_of(connection, "forgotten_parts"):
+            put(connection, draft, "sources", "source", "forgotten_parts", "FROM forgotten_parts")

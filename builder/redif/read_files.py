@@ -42,7 +42,7 @@ def leave_known(
     captures, so that the reason is said again. Raises DamagedStore and StoreError.
     """
     known: dict[str, int] = {}
-    for reading, captures in _find_readings(store):
+    for reading, captures in find_readings(store):
         known[reading] = max(captures, known.get(reading, 0))
 
     def is_known(file: ArchiveFile) -> bool:
@@ -82,7 +82,7 @@ def _exists(path: str) -> bool:
     return False
 
 
-def _find_readings(store: Writer) -> Iterator[tuple[str, int]]:
+def find_readings(store: Writer) -> Iterator[tuple[str, int]]:
     """Yield how files were read, and their captures; one may come twice."""
     with engine.connect_reader() as connection, suppress(NothingPublished):
         query.prepare_view(connection, store, "sources")

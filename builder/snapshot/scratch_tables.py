@@ -407,8 +407,31 @@ _DECLARED = (
     # Harvested items.
     _table(
         "harvested_records",
-        f"{_columns(item_tables.INTAKE)}, place VARCHAR",
-        "The newest record of each item in each format; `place` is its repository.",
+        "identifier VARCHAR, other VARCHAR, base_url VARCHAR, repository VARCHAR, id VARCHAR, "
+        "prefix VARCHAR, deleted BOOLEAN, datestamp VARCHAR, harvested VARCHAR, specs VARCHAR[], "
+        "sets VARCHAR[], digest VARCHAR, list_set VARCHAR, number BIGINT, place VARCHAR, "
+        "places VARCHAR[], list VARCHAR, run VARCHAR, row BIGINT",
+        "The last record of each item in each format and list, with its row in the intake.",
+        "publish.sightings",
+        "publish.harvested",
+    ),
+    _table(
+        "earlier_sightings",
+        _columns(item_tables.SIGHTINGS),
+        "Published sightings of these items.",
+        "publish.sightings",
+    ),
+    _table(
+        "latest_sightings",
+        f"{_columns(item_tables.SIGHTINGS)}, fresh BOOLEAN",
+        "The last sighting in each list; `fresh` ones are of the intake.",
+        "publish.sightings",
+    ),
+    _table(
+        "decided_formats",
+        "place VARCHAR, id VARCHAR, prefix VARCHAR, ended BOOLEAN, list VARCHAR, fresh BOOLEAN",
+        "Whether each record is ended, and the list whose sighting gives its content.",
+        "publish.sightings",
         "publish.harvested",
     ),
     _table("harvested_identifiers", _IDENTIFIER, "Identifiers they may get.", "publish.harvested"),
@@ -419,18 +442,30 @@ _DECLARED = (
         "publish.harvested",
     ),
     _table(
-        "item_records",
-        "identifier VARCHAR, prefix VARCHAR, deleted BOOLEAN, "
-        "datestamp VARCHAR, harvested VARCHAR, digest VARCHAR, entry VARCHAR, fresh INTEGER, "
-        "last VARCHAR",
-        "The record of each item in each format, new or published.",
+        "listed_formats",
+        "identifier VARCHAR, prefix VARCHAR, ended BOOLEAN, entry VARCHAR",
+        "The published formats of these items.",
+        "publish.harvested",
+    ),
+    _table(
+        "item_formats",
+        "identifier VARCHAR, prefix VARCHAR, ended BOOLEAN, was_ended BOOLEAN, number BIGINT, "
+        "row BIGINT, digest VARCHAR, listed VARCHAR, listed_digest VARCHAR, entry VARCHAR",
+        "Each format of each item: its listed entry, and the new one if that differs.",
+        "publish.harvested",
+    ),
+    _table(
+        "item_headers",
+        "identifier VARCHAR, base_url VARCHAR, repository VARCHAR, "
+        "id VARCHAR, specs VARCHAR[], sets VARCHAR[]",
+        "The header that counts of each item.",
         "publish.harvested",
     ),
     _table(
         "harvested_items",
         "identifier VARCHAR, base_url VARCHAR, repository VARCHAR, "
-        "id VARCHAR, specs VARCHAR[], sets VARCHAR[], gone BOOLEAN, digests VARCHAR[], "
-        "document VARCHAR",
+        "id VARCHAR, specs VARCHAR[], sets VARCHAR[], gone BOOLEAN, differs BOOLEAN, "
+        "empty BOOLEAN, document VARCHAR",
         "The items of these records.",
         "publish.harvested",
     ),
@@ -438,6 +473,12 @@ _DECLARED = (
         "revised_harvests",
         f"identifier VARCHAR, {_REVISED}",
         "New versions of harvested items.",
+        "publish.harvested",
+    ),
+    _table(
+        "forgotten_parts",
+        _SOURCE,
+        "Parts of harvests that are to be read again.",
         "publish.harvested",
     ),
     _table(

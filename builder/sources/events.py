@@ -51,7 +51,10 @@ FAULT_CODES: dict[str, str] = {
     "index-line-invalid": "a line of an index does not have the index's form",
     "index-value-invalid": "a value in an index is invalid for its field",
     "index-digest": "digests of an index are not SHA-1, which identifies its archive's items",
-    "harvest-unreadable": "a harvested record is not XML, has no metadata, or is nested too deep",
+    "harvest-unreadable": "a harvested record is not XML, or is nested too deep",
+    "harvest-namespace": "harvested metadata is not one element in its format's namespace",
+    "harvest-emptied": "a harvested record came without metadata, and without a deletion",
+    "harvest-damaged": "a part of a harvest cannot be read",
     "faults-cut": "an index has more faults of one code than can be listed",
     "xml-illegal-character": "a text has characters that XML 1.0 forbids",
 }

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from builder.dump.derived import check_derived, update_derived
 from builder.obi.publishes import REINSTATE, record_items
-from builder.publish import collections, filesets, revisits, templates
+from builder.publish import collections, filesets, harvested, revisits, templates
 from builder.publish.captures import NEW_VERSIONS, NO_INTAKE_VERSIONS
 from builder.publish.precedence import LEFT
 from builder.runtime import Runtime
@@ -85,6 +85,8 @@ class Reinstatement:
             moved = revisits.resolve(connection, draft)
             collections.restate(connection, draft, base)
             filesets.rewrite_files(connection, draft)
+            if rows_of(connection, f"(FROM new_versions WHERE kind = '{harvested.KIND}')"):
+                harvested.forget_parts(connection, draft)
             after = SnapshotTables(connection, draft, base.before).items(base.runtime.progress)
             return ChangeResult(
                 base.manifest(after, draft),

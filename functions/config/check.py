@@ -27,6 +27,7 @@ _URL = re.compile(rf"https?://{_HOST}(?:/{_PATH})?{_REST}")
 _URI = re.compile(rf"[A-Za-z][A-Za-z0-9+.\-]*:(?:{_CHARACTER}|/)+{_REST}")
 _PLACE = re.compile(rf"(?:https?://{_HOST}(?:/{_PATH})?|s3://{_PATH})")
 _MEANT_AS_URL = re.compile(r"https?://\S*")
+_NAME = re.compile(r"[A-Za-z0-9_\-]+")
 _MEDIA_TYPE = re.compile(r"[a-z]+/[a-z]+")
 _PROSE = re.compile(r"[^\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]+")
 
@@ -69,6 +70,18 @@ def are_notices(value: Any) -> bool:
     return isinstance(value, dict) and all(
         oai_name.is_set(spec) and is_notice(said) for spec, said in value.items()
     )
+
+
+def are_repositories(value: Any) -> bool:
+    """Return whether `value` is a table from names to lists of base URLs, each in one of them."""
+    if not isinstance(value, dict) or not all(map(_NAME.fullmatch, value)):
+        return False
+    if not all(
+        isinstance(urls, list) and urls and all(map(is_url, urls)) for urls in value.values()
+    ):
+        return False
+    every = [url for urls in value.values() for url in urls]
+    return len({*every}) == len(every)
 
 
 def are_friends(value: Any) -> bool:

@@ -268,6 +268,13 @@ KEYS: tuple[ConfigKey, ...] = (
         "megabytes from 256",
         "memory of the database of a publish; larger data is sorted on disk, in `TMPDIR`",
     ),
+    ConfigKey(
+        "harvest.repositories",
+        {},
+        check.are_repositories,
+        "a table from names (letters, digits, - and _) to lists of different base URLs",
+        "repositories that are harvested: the present base URL of each, then former ones",
+    ),
     *signing.SIGN_KEYS,
     *http.SERVE_KEYS,
     *gathering.REPEC_KEYS,

@@ -199,7 +199,7 @@ class ListService:
         place: int | None = None
         if more and walk.sifts:
             place = self._find_next(walk, page)
-            if place is not None and not filter_records(page.records, walk.format.prefix):
+            if place is not None and not filter_records(page.records, walk.format):
                 walk, room = replace(walk, position=place), new_room()
                 page, more = self._fill(walk, limit, room)
                 place = self._find_next(walk, page) if more else None
@@ -236,7 +236,7 @@ class ListService:
         fields = (DOCUMENT,) if walk.verb == LIST_IDENTIFIERS else self._fields(prefix)
         read = partial(self._repository.page, walk.manifest, headers=False)
         near = read(rest, _NEAR, fields=fields)
-        found = filter_records(near, prefix)
+        found = filter_records(near, walk.format)
         if not found and len(near) == _NEAR:
             behind = rest.behind(near[-1].position)
             found = read(replace(behind, prefix=prefix), 1, fields=(DOCUMENT,))

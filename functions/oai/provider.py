@@ -243,7 +243,7 @@ class Provider:
         if record.kind == HARVESTED and not record.deleted:
             full = self._repository.record(manifest, record.identifier, fields=(DOCUMENT,))
             formats = tuple(
-                f for f in formats if full and template_filters.select_available([full], f.prefix)
+                f for f in formats if full and template_filters.select_available([full], f)
             )
         if not formats:
             raise error(NO_FORMATS, f"Items such as {show(request.identifier)} have no format.")

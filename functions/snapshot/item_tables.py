@@ -25,6 +25,7 @@ HARVESTED = (
     Column("id", "VARCHAR", "its identifier there", "oai:a.cz:1"),
     Column("specs", "VARCHAR[]", "its setSpecs there, sorted", "[a, b:c]"),
     Column("records", "JSON", "its metadata in each harvested format, sorted by prefix", _RECORDS),
+    Column("ended", "VARCHAR[]", "prefixes of formats that were published and ended", "[marcxml]"),
 )
 """The document of an item of the kind `harvested`."""
 
@@ -41,9 +42,29 @@ INTAKE = (
     Column("specs", "VARCHAR[]", "its setSpecs there, sorted", "[a, b:c]"),
     Column("sets", "VARCHAR[]", "most specific sets, sorted", "[from:a.cz:a, repository:a.cz]"),
     Column("entry", "VARCHAR", "its metadata in that format, as JSON; NULL if deleted", "{...}"),
-    Column("digest", "VARCHAR", "SHA-256 of that without the time of the harvest", "9f86d081..."),
+    Column(
+        "digest",
+        "VARCHAR",
+        "SHA-256 of what is served of that; empty if it has no metadata; NULL if deleted",
+        "9f86d081...",
+    ),
+    Column("place", "VARCHAR", "its repository: the first address that this had", "a.cz/oai"),
+    Column("places", "VARCHAR[]", "all addresses that this had", "[a.cz/oai]"),
+    Column("list", "VARCHAR", "set of the list; empty for a list of all, or GetRecord", "a"),
+    Column("list_set", "VARCHAR", "the set that we make of that set", "from:a.cz:a"),
+    Column("run", "VARCHAR", "place of its run in our order", "2026-11-22T10:00:00Z 000001"),
 )
-"""A record of the intake as it was received; for each item and format, the last one counts."""
+"""A record of the intake as it was received; builder.publish.sightings decides which count."""
+
+SIGHTINGS = (
+    Column("id", "VARCHAR", "identifier of an item in its repository", "oai:a.cz:1"),
+    Column("place", "VARCHAR", "its repository: the first address that this had", "a.cz/oai"),
+    Column("prefix", "VARCHAR", "metadata prefix", "oai_dc"),
+    Column("list", "VARCHAR", "set of the list; empty for a list of all, or GetRecord", "a"),
+    Column("run", "VARCHAR", "place of the run in our order", "2026-11-22T10:00:00Z 000001"),
+    Column("deleted", "BOOLEAN", "whether the list declared the record deleted", "false"),
+)
+"""What each list last said of each harvested item; of several rows, that of the last run counts."""
 
 NAMES = (
     Column("set_spec", "VARCHAR", "a set of harvested items", "from:a.cz:a"),
@@ -212,10 +233,15 @@ FILESET = (
 COMPUTED = frozenset({"access", "versions"})
 """Columns that a publish adds to a document where they apply."""
 
-TABLES: dict[str, tuple[Column, ...]] = {"ingest_fileset_platform": RESULT, "files": FILE}
+TABLES: dict[str, tuple[Column, ...]] = {
+    "ingest_fileset_platform": RESULT,
+    "files": FILE,
+    "sightings": SIGHTINGS,
+}
 
 ORDER: dict[str, tuple[str, ...]] = {
     "ingest_fileset_platform": ("base_url", "ingest_type"),
     "files": ("identifier", "path"),
+    "sightings": ("id", "place", "prefix", "list", "run"),
 }
 """The columns that each table is sorted by; together they are unique."""

@@ -100,6 +100,10 @@ SELECT * FROM {files_files};
 CREATE OR REPLACE TEMP VIEW ingest_fileset_platform AS
 SELECT * REPLACE (manifest::JSON AS manifest) FROM {ingest_fileset_platform_files};
 
+CREATE OR REPLACE TEMP VIEW sightings AS
+SELECT * FROM {sightings_files}
+QUALIFY row_number() OVER (PARTITION BY id, place, prefix, list ORDER BY run DESC) = 1;
+
 CREATE OR REPLACE TEMP VIEW figures AS
 SELECT * FROM {figures_files};
 

@@ -19,6 +19,7 @@ from builder.harvest import batch, window
 from builder.harvest.batch import HarvestThreads
 from builder.harvest.client import OaiClient, OaiSettings
 from builder.harvest.folder import FORMS
+from builder.harvest.repository import find_repository
 from builder.harvest.run import HarvestJob, HarvestResult, HarvestSession
 from builder.harvest.window import HarvestDates
 from builder.http.addresses import AnyAddresses
@@ -38,7 +39,12 @@ _HEADER = re.compile(
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("url", nargs="+", metavar="URL", help="base URLs of repositories")
+    parser.add_argument(
+        "url",
+        nargs="+",
+        metavar="URL",
+        help="base URLs of repositories, or names of harvest.repositories",
+    )
     parser.add_argument("dir", metavar="DIR", help="folder for the harvested records")
     parser.add_argument(
         "--prefix",
@@ -116,7 +122,8 @@ def run(context: Context) -> int:
     nothing is stored twice. `sheaf ingest DIR` adds the harvested records to your own repository.
     """
     arguments = context.arguments
-    orders = list(dict.fromkeys(_orders(arguments)))
+    named = context.defaults["harvest.repositories"]
+    orders = list(dict.fromkeys(_orders(arguments, named)))
     asked = _window(arguments)
     http = http_settings(context.defaults, "harvest")
     behind = proxies(context.environment)
@@ -243,12 +250,18 @@ def _home(text: str) -> Path:
     return home
 
 
-def _orders(arguments: argparse.Namespace) -> Iterator[HarvestJob]:
-    """Yield a harvest for each URL, prefix and set. Raises UsageError."""
-    urls = [_base_url(url) for url in arguments.url]
+def _orders(
+    arguments: argparse.Namespace, named: Mapping[str, Sequence[str]]
+) -> Iterator[HarvestJob]:
+    """Yield a harvest for each repository, prefix and set. Raises UsageError.
+
+    `named` is `harvest.repositories`: a repository's name stands for its present address.
+    """
+    urls = [_base_url(named[url][0] if url in named else url) for url in arguments.url]
     prefixes, sets = arguments.prefix or ["oai_dc"], arguments.set or [None]
     for url, prefix, set_ in product(urls, prefixes, sets):
-        yield HarvestJob(url, prefix, set_, arguments.format)
+        repository = find_repository(named, url)
+        yield HarvestJob(url, prefix, set_, arguments.format, repository)
 
 
 def _base_url(text: str) -> str:

@@ -134,19 +134,20 @@ def run(context: Context) -> int:
     told = [account.text() for account in accounts]
     document: dict[str, Any] = {"redif": [*map(asdict, accounts)]} if orders else {}
     faults = any(account.faults for account in accounts)
+    failed = False
     if folders := [*dict.fromkeys(folder for found in harvests.values() for folder in found)]:
         from builder.harvest import aggregation
 
-        gathered = aggregation.aggregate(context, folders, _home(context))
+        gathered = aggregation.aggregate(context, folders, _home(context), again=arguments.again)
         told.append(gathered.text(aggregation.list_offered(context)))
         document["harvested"] = asdict(gathered)
-        faults = faults or gathered.unreadable > 0
-    failed = False
+        faults = faults or gathered.faults.total() > 0
+        failed = not gathered.is_whole
     if done := sources.archives and _archives(context, sources, sets, connection):
         told.append(done.text())
         document |= done.document()
         faults = faults or any(s.faults for s in done.run.sources)
-        failed = any(s.failed for s in done.run.sources)
+        failed = failed or any(s.failed for s in done.run.sources)
     told = told or ["no file to read again" if arguments.retry else NOTHING_NEW]
     context.result("\n".join(told), document)
     return 1 if failed or (arguments.strict and faults) else 0

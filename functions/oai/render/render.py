@@ -147,7 +147,7 @@ class Renderer:
         for kind, run in runs(content.records):
             loop = self.templates.loop(template(kind), _crosswalk(row, kind))
             if kind == documents.HARVESTED:
-                run = template_filters.select_available(run, row.prefix)
+                run = template_filters.select_available(run, row)
             try:
                 parts.append(loop.render(run, constants, since))
             except FAULTS:
@@ -188,7 +188,7 @@ def _within(content: RecordList) -> Sequence[PublishedRecord]:
     """Return the page's records, without those unavailable in the format `within`."""
     if content.within is None:
         return content.records
-    return template_filters.filter_records(content.records, content.within.prefix)
+    return template_filters.filter_records(content.records, content.within)
 
 
 def _constants(row: Format, base_url: str, repository_name: str) -> Mapping[str, str]:

@@ -6,6 +6,7 @@ unchanged.
 
 import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -106,14 +107,26 @@ def raw(xml: str) -> Markup:
     return Markup(xml)
 
 
-def select_available(records: Sequence[PublishedRecord], prefix: str) -> Sequence[PublishedRecord]:
+def select_available(records: Sequence[PublishedRecord], row: Format) -> Sequence[PublishedRecord]:
     """Return the records available in a format: those that came in it, and deleted ones.
 
-    All records are available in oai_dc.
+    A record that its repository ended in this format is deleted in it (OAI-PMH 2.0, section 2.5.1).
+    What came under the format's prefix in another namespace is not in the format. All records are
+    available in oai_dc.
     """
-    if prefix == _MANDATORY:
-        return records
-    return [r for r in records if r.deleted or select_format(r.fields["records"], prefix)]
+    found = []
+    for record in records:
+        entries = record.fields.get("records") or ()
+        own = select_format(entries, row.prefix)
+        if any(entry["namespace"] != row.namespace for entry in own):
+            own = [entry for entry in own if entry["namespace"] == row.namespace]
+            others = [entry for entry in entries if entry["prefix"] != row.prefix]
+            record = replace(record, fields={**record.fields, "records": [*own, *others]})
+        if record.deleted or own or row.prefix == _MANDATORY:
+            found.append(record)
+        elif row.prefix in (record.fields.get("ended") or ()):
+            found.append(replace(record, deleted=True, fields={}))
+    return found
 
 
 def sifts(row: Format, kinds: Collection[str]) -> bool:
@@ -121,12 +134,12 @@ def sifts(row: Format, kinds: Collection[str]) -> bool:
     return row.prefix != _MANDATORY and HARVESTED in row.crosswalks and HARVESTED in kinds
 
 
-def filter_records(records: Sequence[PublishedRecord], prefix: str) -> Sequence[PublishedRecord]:
+def filter_records(records: Sequence[PublishedRecord], row: Format) -> Sequence[PublishedRecord]:
     """Return records of any kinds, without harvested ones that did not come in the format."""
     return [
         one
         for kind, run in runs(records)
-        for one in (select_available(run, prefix) if kind == HARVESTED else run)
+        for one in (select_available(run, row) if kind == HARVESTED else run)
     ]
 
 

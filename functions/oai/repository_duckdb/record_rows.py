@@ -213,11 +213,12 @@ def came_in_format(
 ) -> Iterator[str]:
     """Yield the condition that rows may be available in the selection's format, if it has one.
 
-    Adds the parameter to `values`. In the JSON of a document, only the prefix of a record stands
-    between such quotes.
+    Adds the parameter to `values`. In the JSON of a document, only the prefix of a record, and of a
+    format that ended, stands between such quotes.
     """
     if selection.prefix is not None and DOCUMENT in names:
-        values["came"] = rf'"prefix"\s*:\s*"{re.escape(selection.prefix)}"'
+        prefix = re.escape(selection.prefix)
+        values["came"] = rf'"prefix"\s*:\s*"{prefix}"|"ended"\s*:\s*\[[^\]]*"{prefix}"'
         left = "FALSE" if selection.set is None else _LEFT_SET
         harvested = f"kind = '{documents.HARVESTED}'"
         yield f"(deleted OR {left} OR NOT ({harvested}) OR regexp_matches({DOCUMENT}, $came))"

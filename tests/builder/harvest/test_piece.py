@@ -10,7 +10,8 @@ from lxml import etree
 
 from builder.harvest.errors import Broken
 from builder.harvest.fragment import Fragment, HarvestOrigin, cut_fragments, is_provenance, origins
-from builder.harvest.ingest import Harvest, entry, is_kept, sets
+from builder.harvest.ingest import Harvest, is_kept, make_entry, sets
+from builder.harvest.repository import find_repository
 from builder.harvest.state import Counts, HarvestRun, HarvestState, RunState
 from builder.harvest.version import HarvestedRow
 from tests.extent import examples
@@ -192,7 +193,8 @@ def test_when_a_row_came_is_told_by_its_run_where_its_page_did_not_tell() -> Non
     came = []
     for number in (3, 7, 8):
         row = HarvestedRow("1", "2026-11-01", False, (), {}, record, "", number)
-        made = entry(Harvest(Path(), state, {}), row)
-        assert made is not None
+        origin = find_repository({}, state.base_url)
+        harvest = Harvest(Path(), state, {}, origin, state.order_runs())
+        made = make_entry(harvest, row, cut_fragments(record))
         came.append(made["harvested"])
     assert came == ["2026-11-20T10:00:00Z", "2026-11-20T10:00:00Z", "2026-11-21T10:00:00Z"]

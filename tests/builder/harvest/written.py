@@ -1,7 +1,7 @@
 """Folders of harvests, written as a harvest writes them, without one."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from builder.harvest import folder as folders
@@ -35,9 +35,15 @@ def harvest(
     form: str = "parquet",
     sets: Sequence[tuple[str, str]] = (),
     name: str = "Archive A",
+    set_: str | None = None,
+    begun: str | None = None,
+    format_: Mapping[str, str] | None = None,
 ) -> Path:
-    """Write a harvest into a folder of harvests, in place of one of the same; return its own."""
-    own = folder / folders.folder_name(url, prefix, None)
+    """Write a harvest into a folder of harvests, in place of one of the same; return its own.
+
+    Its run began at `begun`, else when the last row came.
+    """
+    own = folder / folders.folder_name(url, prefix, set_)
     own.mkdir(parents=True, exist_ok=True)
     file = folders.part_name(1, 1, form)
     writer = records.open_part(own / file, form)
@@ -45,15 +51,17 @@ def harvest(
     for one in written:
         writer.append(one)
     writer.close()
-    schema, namespace = PREFIXES[prefix]
+    schema, namespace = PREFIXES.get(prefix, ("", ""))
+    begun = begun or max((one.harvested for one in written), default="")
     state = HarvestState(
         base_url=url,
         prefix=prefix,
-        set=None,
+        set=set_,
         form=form,
         identify={"repositoryName": name, "granularity": "YYYY-MM-DDThh:mm:ssZ"},
-        format={"metadataPrefix": prefix, "schema": schema, "metadataNamespace": namespace},
-        parts=[PartFile(file, len(written), (own / file).stat().st_size)],
+        format=format_
+        or {"metadataPrefix": prefix, "schema": schema, "metadataNamespace": namespace},
+        parts=[PartFile(file, len(written), (own / file).stat().st_size, begun)],
     )
     (own / folders.STATE).write_bytes(state.document())
     if sets:

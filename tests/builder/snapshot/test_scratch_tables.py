@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import builder
-from builder.harvest import ingest as harvests
+from builder.harvest.ingest import HarvestIngest, find
 from builder.snapshot import scratch_tables
 from builder.withdraw.reinstate import reinstate
 from builder.withdraw.selection import Selection
@@ -87,7 +87,8 @@ def gather(world: Repec, name: str, came: str) -> None:
     harvest(folder, rows, sets=[("a", f"The set {name}")])
     scratch_folder = world.root.parent / f"scratch-{name}"
     scratch_folder.mkdir()
-    harvests.ingest(world.store, harvests.find(str(folder)), NAMESPACE, scratch_folder, name)
+    work = HarvestIngest(world.store, NAMESPACE, {}, (), {})
+    work.carry_out(find(str(folder)), scratch_folder, name)
 
 
 def fill(world: Repec) -> None:
@@ -119,6 +120,7 @@ def takedown(world: Repec) -> None:
         f"oai:{NAMESPACE}:{made(5, 'http://a.cz/1', 'D1').identity}",
         f"oai:{NAMESPACE}:dataset,invenio,data.example,41",
         f"{PREFIX}RePEc:aaa:wpaper:1",
+        items(1)[0].identifier,
     )
     arguments = world.store, world.configuration(), world.runtime(), Selection(identifiers=names)
     withdraw(*arguments, "by order")

@@ -1,0 +1,136 @@
+"""What the lists of one repository said is put together by what was asked and answered."""
+
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from builder.parquet.writer import RowWriter
+from builder.publish import sightings
+from builder.publish.sightings import decide
+from functions.database import engine
+from functions.snapshot.item_tables import INTAKE
+
+Row = tuple[str, str, str, str]
+"""List, place of the run, datestamp, and the digest of its content; "" if it is ended."""
+
+EARLY, MIDDLE, LATE = "2026-11-01T10:00:00Z", "2026-11-02T10:00:00Z", "2026-11-03T10:00:00Z"
+BOTH = [("a", EARLY, "1", "x"), ("b", EARLY, "1", "x")]
+RULES: dict[str, tuple[Sequence[Row], str | None]] = {
+    # the rows in the order in which they came, and the digest that counts; None: ended
+    "a later run of a list": ([("", EARLY, "2031-01-01", "x"), ("", LATE, "2026-01-01", "y")], "y"),
+    "a later run, ingested first": ([("", LATE, "2026", "y"), ("", EARLY, "2031", "x")], "y"),
+    "a deletion of a later run": ([("", EARLY, "2031", "x"), ("", LATE, "2026", "")], None),
+    "live and deleted in one list, the later datestamp": (
+        [("", EARLY, "2026-02", "x"), ("", EARLY, "2026-01", "")],
+        "x",
+    ),
+    "deleted and live in one list, the later datestamp": (
+        [("", EARLY, "2026-01", ""), ("", EARLY, "2026-02", "x")],
+        "x",
+    ),
+    "one datestamp in one list, the later row": (
+        [("", EARLY, "2026-01", "x"), ("", EARLY, "2026-01", "y")],
+        "y",
+    ),
+    "left a set, listed in another one after that": (
+        [
+            ("a", EARLY, "1", "x"),
+            ("b", EARLY, "1", "x"),
+            ("a", MIDDLE, "2", ""),
+            ("b", LATE, "2", "y"),
+        ],
+        "y",
+    ),
+    "left a set, listed in another one before that": (
+        [("a", EARLY, "1", "x"), ("b", MIDDLE, "2", "y"), ("a", LATE, "2", "")],
+        "y",
+    ),
+    "left a set, the other one says nothing new": (
+        [("a", EARLY, "1", "x"), ("b", EARLY, "1", "y"), ("a", LATE, "2", "")],
+        "y",
+    ),
+    "deleted in all sets": (
+        [
+            ("a", EARLY, "1", "x"),
+            ("b", EARLY, "1", "x"),
+            ("a", MIDDLE, "2", ""),
+            ("b", LATE, "2", ""),
+        ],
+        None,
+    ),
+    "deleted in a set, and listed there again": (
+        [("a", EARLY, "1", "x"), ("a", MIDDLE, "2", ""), ("a", LATE, "3", "y")],
+        "y",
+    ),
+    "deleted in a list of all, after a set had it live": (
+        [("a", EARLY, "1", "x"), ("", LATE, "2", "")],
+        None,
+    ),
+    "live in a set after a list of all had it deleted": (
+        [("", EARLY, "1", ""), ("a", LATE, "2", "x")],
+        "x",
+    ),
+    "live in a list of all after it left a set": (
+        [("a", EARLY, "1", ""), ("", LATE, "1", "x")],
+        "x",
+    ),
+    "left a set after a list of all had it live": (
+        [("", EARLY, "1", "x"), ("a", LATE, "2", "")],
+        "x",
+    ),
+}
+
+
+def write(path: Path, rows: Sequence[Row]) -> str:
+    """Write a file of the intake with rows of one item in one format."""
+    writer = RowWriter(path, INTAKE)
+    for list_, run, stamp, digest in rows:
+        values: dict[str, Any] = {
+            "identifier": "oai:a.cz:1",
+            "id": "oai:a.cz:1",
+            "prefix": "oai_dc",
+            "base_url": "http://a.cz/oai",
+            "deleted": not digest,
+            "datestamp": stamp,
+            "digest": digest or None,
+            "place": "a.cz/oai",
+            "list": list_,
+            "run": run,
+        }
+        writer.append(tuple(values.get(column.name) for column in INTAKE))
+    writer.close()
+    return str(path)
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["at once", "run by run"])
+@pytest.mark.parametrize(("rows", "expected"), RULES.values(), ids=RULES)
+def test_rules(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    rows: Sequence[Row],
+    expected: str | None,
+    whole: bool,
+) -> None:
+    """They hold however the rows were spread over publishes."""
+    names = dict.fromkeys(row[1] for row in rows)
+    runs = [rows] if whole else [[row for row in rows if row[1] == name] for name in names]
+    draft: Any = SimpleNamespace(tables={})
+    digests: dict[str, str] = {}
+    published = tmp_path / "sightings.parquet"
+    for number, part in enumerate(runs):
+        for list_, run, _, digest in sorted(part, key=lambda row: row[2]):
+            digests[f"{run} {list_}"] = digest
+        earlier = [str(published)] if number else []
+        monkeypatch.setattr(sightings, "fetch_groups", lambda *_, paths=earlier: paths)
+        with closing(engine.connect()) as connection:
+            decide(connection, draft, [write(tmp_path / f"{number}.parquet", part)])
+            ((ended, chosen),) = connection.execute(
+                "SELECT f.ended, s.run || ' ' || s.list FROM decided_formats f "
+                "LEFT JOIN latest_sightings s USING (place, id, prefix, list)"
+            ).fetchall()
+            connection.execute(f"COPY latest_sightings TO '{published}'")
+    assert (None if ended else digests[chosen]) == expected
