@@ -79,8 +79,8 @@ class Repaired:
 
     def fault(self, start: int, end: int) -> str | None:
         """Return a description of the repairs between two offsets, or None."""
-        some = self.words[bisect_left(self.places, start) : bisect_left(self.places, end)]
-        return "; ".join(sorted(set(some))) or None
+        words = self.words[bisect_left(self.places, start) : bisect_left(self.places, end)]
+        return "; ".join(sorted(set(words))) or None
 
 
 def page(data: bytes, charset: str | None) -> ListPage:
@@ -96,13 +96,15 @@ def page(data: bytes, charset: str | None) -> ListPage:
             unbound = error.unbound
     repaired = repair(data, charset, unbound)
     try:
-        found = read(repaired.data)
+        response = read(repaired.data)
     except Broken as error:
         if unbound or not error.unbound:
             raise
         repaired = repair(data, charset, unbound=True)
-        found = read(repaired.data)
-    return replace(found, entries=tuple(_with_fault(entry, repaired) for entry in found.entries))
+        response = read(repaired.data)
+    return replace(
+        response, entries=tuple(_with_fault(entry, repaired) for entry in response.entries)
+    )
 
 
 def take_apart(data: bytes, charset: str | None) -> ListPage | None:
@@ -189,8 +191,8 @@ def _with_fault(entry: PageEntry, repaired: Repaired, more: Sequence[str] = ()) 
 
 
 def _identifier(fragment: bytes) -> str:
-    found = _IDENTIFIER.search(fragment)
-    return unescape(found[1].decode())[:_SHOWN] if found else ""
+    match = _IDENTIFIER.search(fragment)
+    return unescape(match[1].decode())[:_SHOWN] if match else ""
 
 
 def repair(data: bytes, charset: str | None, unbound: bool = False) -> Repaired:
@@ -211,21 +213,21 @@ def repair(data: bytes, charset: str | None, unbound: bool = False) -> Repaired:
         if kind == "plain":
             literal = match[0] == "<![CDATA[" or (literal and match[0] != "]]>")
             continue
-        found = _instead(kind, match[0], literal)
-        if found is None:
+        replacement = _instead(kind, match[0], literal)
+        if replacement is None:
             continue
         out += text[at : match.start()].encode()
         at = match.end()
         places.append(len(out))
-        words.append(found[1])
-        out += found[0].encode()
+        words.append(replacement[1])
+        out += replacement[0].encode()
     out += text[at:].encode()
     return Repaired(bytes(out), tuple(places), tuple(words), tuple(bound))
 
 
 def _is_wide(data: bytes) -> bool:
     """Return whether a response is in UTF-16 or UTF-32, where byte offsets of a parser differ."""
-    return any(data.startswith(mark) for mark, known in _MARKS if known != "utf-8")
+    return any(data.startswith(mark) for mark, code in _MARKS if code != "utf-8")
 
 
 def _instead(kind: str | None, odd: str, literal: bool) -> tuple[str, str] | None:
@@ -243,8 +245,8 @@ def _instead(kind: str | None, odd: str, literal: bool) -> tuple[str, str] | Non
     if kind == "name":
         if odd[1:-1] in _XML:
             return None
-        known = html5.get(odd[1:])
-        return (f"&amp;{odd[1:]}", MARKUP) if known is None else (_escape(known), ENTITIES)
+        character = html5.get(odd[1:])
+        return (f"&amp;{odd[1:]}", MARKUP) if character is None else (_escape(character), ENTITIES)
     return _escape(odd), MARKUP
 
 
@@ -272,9 +274,9 @@ def _pair_surrogates(odd: str) -> str:
 
 def _decode(data: bytes, charset: str | None) -> str:
     """Return the text; each undecodable byte becomes a lone surrogate (PEP 383)."""
-    for mark, known in _MARKS:
+    for mark, code in _MARKS:
         if data.startswith(mark):
-            marked = data.decode(known, "surrogateescape" if known == "utf-8" else "replace")
+            marked = data.decode(code, "surrogateescape" if code == "utf-8" else "replace")
             return marked.removeprefix("\ufeff")
     try:
         return data.decode()

@@ -58,55 +58,55 @@ class RecordWriter:
     """Writer of a run's records; `date` is the responseDate of their page."""
 
     ask: Ask
-    kept: RecordSink
-    going: RunState
+    sink: RecordSink
+    run: RunState
     date: str = ""
 
     def take(self, entry: PageEntry) -> None:
         """Store a record, or request the record of a header."""
-        going = self.going
+        run = self.run
         if from_datestamp(entry.datestamp) is not None:
-            if going.last and is_before(entry.datestamp, going.last):
-                going.ordered = False
-            going.rises += going.last not in ("", entry.datestamp)
-            going.last = entry.datestamp
-        if going.verb == "ListRecords":
+            if run.last and is_before(entry.datestamp, run.last):
+                run.ordered = False
+            run.rises += run.last not in ("", entry.datestamp)
+            run.last = entry.datestamp
+        if run.verb == "ListRecords":
             self._measure_lag(entry)
             if self._keep(entry):
                 self._place(entry)
         elif not self._ensure_record(entry):
-            going.bad = max(going.bad, entry.datestamp)
-        if not going.high or is_before(going.high, going.last):
-            going.high = going.last
+            run.bad = max(run.bad, entry.datestamp)
+        if not run.high or is_before(run.high, run.last):
+            run.high = run.last
 
     def _measure_lag(self, entry: PageEntry) -> None:
         """Count a record that is new, though the walk before should have listed it."""
-        going = self.going
-        if not going.former or from_datestamp(entry.datestamp) is None:
+        run = self.run
+        if not run.former or from_datestamp(entry.datestamp) is None:
             return
-        lag = delay(entry.datestamp, going.former)
+        lag = delay(entry.datestamp, run.former)
         exact = 86_400 if len(entry.datestamp) == 10 else 0
-        if lag > exact and not self.kept.has(entry.identifier, entry.datestamp):
-            going.late += 1
+        if lag > exact and not self.sink.has(entry.identifier, entry.datestamp):
+            run.late += 1
             # What appears years later was hidden; no overlap finds it.
-            going.lag = max(going.lag, lag if lag <= LONGEST / 2 else 0.0)
+            run.lag = max(run.lag, lag if lag <= LONGEST / 2 else 0.0)
 
     def _place(self, entry: PageEntry) -> None:
         """Count a listed record whose datestamp lies outside the request."""
-        going = self.going
+        run = self.run
         if from_datestamp(entry.datestamp) is None:
             return
-        if is_later(entry.datestamp, going):
-            going.counts.later += 1
-        elif (going.begin or going.until) and is_outside(entry.datestamp, going):
-            going.counts.outside += 1
+        if is_later(entry.datestamp, run):
+            run.counts.later += 1
+        elif (run.begin or run.until) and is_outside(entry.datestamp, run):
+            run.counts.outside += 1
 
     def _ensure_record(self, entry: PageEntry) -> bool:
         """Return whether the record of a header is stored, and request it if not."""
-        sight = self.kept.meet(self.going.number, entry.identifier, entry.datestamp)
+        sight = self.sink.meet(self.run.number, entry.identifier, entry.datestamp)
         if sight is None:
             return self.fetch(entry.identifier, "")
-        self.going.counts.add(sight)
+        self.run.counts.add(sight)
         return True
 
     def _keep(self, entry: PageEntry, single: bool | None = None) -> bool:
@@ -114,9 +114,9 @@ class RecordWriter:
 
         `single` is true if GetRecord gave it, which speaks for all sets.
         """
-        going, counts = self.going, self.going.counts
+        run, counts = self.run, self.run.counts
         if not entry.identifier:
-            going.lose("", "it has no identifier")
+            run.lose("", "it has no identifier")
             return False
         faults = [entry.fault] if entry.fault is not None else []
         faults += [NO_STAMP] if from_datestamp(entry.datestamp) is None else []
@@ -130,21 +130,21 @@ class RecordWriter:
             entry.dc,
             entry.text,
             self.date,
-            going.number,
+            run.number,
             "; ".join(faults) or None,
             single,
         )
-        sight = self.kept.add(row)
-        going.find(entry.identifier)
+        sight = self.sink.add(row)
+        run.find(entry.identifier)
         counts.add(sight)
         if sight is Sight.AGAIN:
             return False
-        going.gained += sight is not Sight.ANOTHER
+        run.gained += sight is not Sight.ANOTHER
         if sight is not Sight.SAME:
             counts.deleted += entry.deleted
             counts.mended += mended
-            if entry.bare and len(going.bare) < LOST and entry.identifier not in going.bare:
-                going.bare.append(entry.identifier)
+            if entry.bare and len(run.bare) < LOST and entry.identifier not in run.bare:
+                run.bare.append(entry.identifier)
             counts.bare += entry.bare
         return True
 
@@ -154,27 +154,27 @@ class RecordWriter:
         A record that does not exist is deleted, unless it was `listed` just now.
         """
         if not identifier:
-            self.going.lose("", why)
+            self.run.lose("", why)
             return False
-        prefix = self.kept.state.prefix
-        asked = {"verb": "GetRecord", "metadataPrefix": prefix, "identifier": identifier}
+        prefix = self.sink.state.prefix
+        arguments = {"verb": "GetRecord", "metadataPrefix": prefix, "identifier": identifier}
         try:
-            page = self.ask(asked)
+            page = self.ask(arguments)
         except Unanswered as error:
             if error.later:
                 raise
-            self.going.lose(identifier, why or str(error))
+            self.run.lose(identifier, why or str(error))
             return False
         if page.errors and page.errors[0][0] == "idDoesNotExist" and not listed:
-            self.going.find(identifier)
+            self.run.find(identifier)
             return True
-        came = next((one for one in page.entries if one.identifier == identifier), None)
+        came = next((entry for entry in page.entries if entry.identifier == identifier), None)
         if came is not None:
             self.date = page.date or self.date
             self._keep(came, single=True)
             return True
         fault = page.errors[0] if page.errors else ("a response without that record",)
-        self.going.lose(identifier, why or ": ".join(fault))
+        self.run.lose(identifier, why or ": ".join(fault))
         return False
 
 
@@ -235,16 +235,16 @@ def _elements(path: Path, run: int) -> Iterator[HarvestedRow]:
         mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
     ):
         at = 0
-        for one in records(data):
-            fault = _FAULT.search(data, at, one.start)
-            at = one.end
+        for entry in records(data):
+            fault = _FAULT.search(data, at, entry.start)
+            at = entry.end
             yield HarvestedRow(
-                one.identifier,
-                one.datestamp,
-                one.deleted,
-                one.sets,
-                one.dc,
-                one.text,
+                entry.identifier,
+                entry.datestamp,
+                entry.deleted,
+                entry.sets,
+                entry.dc,
+                entry.text,
                 "",
                 run,
                 fault[1].decode() if fault else None,

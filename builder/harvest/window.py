@@ -49,19 +49,19 @@ class HarvestDates:
         return self.since is None and self.until is None and not self.full
 
 
-def overlap(asked: float | None, granularity: str) -> float:
+def overlap(wish: float | None, granularity: str) -> float:
     """Return the overlap of lists in seconds; the default is an hour, or a day if it is days."""
-    return _OVERLAP.get(granularity, _OVERLAP_OF_SECONDS) if asked is None else asked
+    return _OVERLAP.get(granularity, _OVERLAP_OF_SECONDS) if wish is None else wish
 
 
-def reach(asked: float | None, state: HarvestState, now: str) -> float:
+def reach(wish: float | None, state: HarvestState, now: str) -> float:
     """Return by how many seconds a run overlaps the last one.
 
     That is twice the repository's measured lag, or more. The first run of a day looks further back,
     and so measures the lag.
     """
-    if asked is not None:
-        return asked
+    if wish is not None:
+        return wish
     widest = max(overlap(None, state.granularity), min(2 * state.lag, LONGEST))
     return widest if state.probed[:10] == now[:10] else max(widest, _PROBE)
 
@@ -133,51 +133,51 @@ def is_later(datestamp: str, run: RunState) -> bool:
     return stamp is not None and began is not None and stamp - began > _SET_BACK
 
 
-def is_outside(datestamp: str, going: RunState) -> bool:
+def is_outside(datestamp: str, run: RunState) -> bool:
     """Return whether a valid datestamp lies outside the dates of the present list.
 
     After a break, the list may have begun later than the run itself.
     """
-    found = from_datestamp(datestamp)
-    assert found is not None, datestamp
-    low = None if going.begin is None or going.since is None else from_datestamp(going.since)
-    if low is not None and low - found > _TOLERANCE:
+    stamp = from_datestamp(datestamp)
+    assert stamp is not None, datestamp
+    low = None if run.begin is None or run.since is None else from_datestamp(run.since)
+    if low is not None and low - stamp > _TOLERANCE:
         return True
-    high = from_datestamp(going.until or "")
-    if high is None or going.until is None:
+    high = from_datestamp(run.until or "")
+    if high is None or run.until is None:
         return False
-    end = timedelta(days=1) if len(going.until) == 10 else timedelta()
-    return found - high > end + _TOLERANCE
+    end = timedelta(days=1) if len(run.until) == 10 else timedelta()
+    return stamp - high > end + _TOLERANCE
 
 
-def remarks(going: RunState) -> list[str]:
+def remarks(run: RunState) -> list[str]:
     """Return remarks for the user about the datestamps of a run's records."""
-    found = []
-    if going.counts.outside:
+    texts = []
+    if run.counts.outside:
         dates = ", ".join(
             f"{name} {date}"
-            for name, date in (("from", going.begin and going.since), ("until", going.until))
+            for name, date in (("from", run.begin and run.since), ("until", run.until))
             if date is not None
         )
-        found.append(
-            f"the repository ignores the requested dates ({dates}): {going.counts.outside:,} of "
-            f"{going.counts.distinct:,} records are outside them. Records within may be missing, "
+        texts.append(
+            f"the repository ignores the requested dates ({dates}): {run.counts.outside:,} of "
+            f"{run.counts.distinct:,} records are outside them. Records within may be missing, "
             "so these dates do not count as harvested: harvest everything with --full, without "
             "dates"
         )
-    if going.reach and 2 * going.lag > _OVERLAP_OF_SECONDS:
-        found.append(
-            f"{tally(going.late, 'record')} appeared up to {going.lag / 3600:,.1f} hours after "
-            f"their datestamps, so later runs overlap by {2 * going.lag / 3600:,.1f} hours"
+    if run.reach and 2 * run.lag > _OVERLAP_OF_SECONDS:
+        texts.append(
+            f"{tally(run.late, 'record')} appeared up to {run.lag / 3600:,.1f} hours after "
+            f"their datestamps, so later runs overlap by {2 * run.lag / 3600:,.1f} hours"
         )
-    if going.counts.later:
-        found.append(
-            f"{tally(going.counts.later, 'record')} had datestamps after the list began "
-            f"({going.dated}): they changed during the harvest, or the repository's clock is "
+    if run.counts.later:
+        texts.append(
+            f"{tally(run.counts.later, 'record')} had datestamps after the list began "
+            f"({run.dated}): they changed during the harvest, or the repository's clock is "
             "wrong. The next run harvests further changes. If tokens count records, others may "
             "have been skipped: --full harvests them"
         )
-    return found
+    return texts
 
 
 def beginning(response_date: str | None, now: str) -> str:
@@ -186,10 +186,10 @@ def beginning(response_date: str | None, now: str) -> str:
     The earlier one counts. Some repositories give local time, or a wrong year, as UTC, although
     their datestamps are not ahead. Without a responseDate, the result is a day before `now`.
     """
-    found = from_datestamp(response_date or "")
-    if found is None:
+    began = from_datestamp(response_date or "")
+    if began is None:
         return earlier(now, _OVERLAP[DAY], SECOND)
-    return min(to_text(found, SECOND), now)
+    return min(to_text(began, SECOND), now)
 
 
 def to_text(time: datetime, granularity: str) -> str:
@@ -200,16 +200,16 @@ def to_text(time: datetime, granularity: str) -> str:
 
 def earlier(text: str, seconds: float, granularity: str) -> str:
     """Return the datestamp so many seconds before a valid one."""
-    found = from_datestamp(text)
-    assert found is not None, text
-    if (found - datetime.min.replace(tzinfo=UTC)).total_seconds() < seconds:
-        return to_text(found, granularity)
-    return to_text(found - timedelta(seconds=seconds), granularity)
+    instant = from_datestamp(text)
+    assert instant is not None, text
+    if (instant - datetime.min.replace(tzinfo=UTC)).total_seconds() < seconds:
+        return to_text(instant, granularity)
+    return to_text(instant - timedelta(seconds=seconds), granularity)
 
 
 def is_before(first: str, second: str) -> bool:
     """Return whether one valid datestamp is before another."""
     if len(first) == len(second):
         return first < second
-    one, other = from_datestamp(first), from_datestamp(second)
-    return one is not None and other is not None and one < other
+    before, after = from_datestamp(first), from_datestamp(second)
+    return before is not None and after is not None and before < after

@@ -139,15 +139,15 @@ def run(context: Context) -> int:
         settings = _settings(arguments, http, bar)
         work = partial(_work, context, home, asked, client, settings, headers, bar)
         crew = HarvestThreads(work, http.host_concurrent, stop)
-        with closing(crew.outcomes(orders)) as found:
-            for one in found:
-                if isinstance(one, HarvestResult):
-                    outcomes.append(one)
+        with closing(crew.outcomes(orders)) as results:
+            for result in results:
+                if isinstance(result, HarvestResult):
+                    outcomes.append(result)
                 else:
-                    errors.append(one)
+                    errors.append(result)
     for fault in errors:
         context.say(f"sheaf: {fault}")
-    outcomes.sort(key=lambda one: orders.index(one.order))
+    outcomes.sort(key=lambda outcome: orders.index(outcome.order))
     if outcomes or context.arguments.json:
         context.result(
             "\n".join(map(batch.report_text, outcomes)), list(map(batch.report_json, outcomes))
