@@ -4,16 +4,19 @@ import argparse
 import json
 import os
 import secrets
+import stat
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from builder.errors import UsageError
 from builder.progress import ProgressBar
 from builder.runtime import Clock, Runtime, draw_id
 from builder.sources.identity import suffix_list_version
@@ -113,7 +116,20 @@ class Context:
             return Path(self.environment["XDG_CACHE_HOME"]) / "sheaf"
         if self.environment.get("HOME"):
             return Path(self.environment["HOME"]) / ".cache" / "sheaf"
-        return Path(tempfile.gettempdir())
+        # Its name is the same each time, so that work goes on: nobody else may have made it.
+        folder = Path(tempfile.gettempdir()) / f"sheaf-{os.getuid()}"
+        with suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+        status = folder.lstat()
+        if (
+            not stat.S_ISDIR(status.st_mode)
+            or status.st_uid != os.getuid()
+            or status.st_mode & 0o77
+        ):
+            raise UsageError(
+                f"{folder} must be a folder of this user alone: remove it, or set XDG_CACHE_HOME"
+            )
+        return folder
 
     def runtime(self) -> Runtime:
         """Return the dependencies for changing a store."""

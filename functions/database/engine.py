@@ -14,6 +14,7 @@ import duckdb
 
 from functions.database.connection import Connection as Connection
 from functions.snapshot.errors import NO_SPACE, DamagedStore, SheafError, StoreError
+from functions.store.scratch import Scratch
 
 T = TypeVar("T")
 
@@ -29,6 +30,8 @@ _shared: dict[tuple[int, int, str], Connection] = {}
 """Databases in memory for readers, by process, megabytes and temporary folder."""
 _idle: dict[tuple[int, int, int, str], list[duckdb.DuckDBPyConnection]] = {}
 """Engines that nothing uses now, by process, threads, megabytes and lasting temporary folder."""
+_spills: dict[tuple[int, str], Scratch] = {}
+"""Folders for what exceeds the memory, by process and TMPDIR; they go when the process ends."""
 _numbers = count()
 """Numbers in the names of databases: a name that were used again might be another one's."""
 
@@ -51,9 +54,9 @@ def connect(
     """
     # The file is never opened again, so it need not be durable or complete on disk.
     path, mode = (scratch / "work.duckdb", _NO_LOG) if scratch else (":memory:", "")
-    spill = (scratch or Path(gettempdir())) / "sheaf-spill"
+    spill = str(scratch / "sheaf-spill") if scratch else _find_spill_folder()
     # To start an engine costs twenty times as much as to give one another database.
-    lasting = "" if scratch else str(spill)
+    lasting = "" if scratch else spill
     idle = _idle.setdefault((os.getpid(), threads, memory_megabytes, lasting), [])
     with reading(str(path)):  # the disk may be full already
         try:
@@ -62,14 +65,28 @@ def connect(
             started = _start(threads, memory_megabytes, spill)
         else:
             if scratch is not None:
-                started.execute(f"SET temp_directory = {quote(str(spill))}")
+                started.execute(f"SET temp_directory = {quote(spill)}")
         name = f"work{next(_numbers)}"
         started.execute(f"ATTACH {quote(str(path))} AS {name}{mode}")
-        release = partial(_finish, started, name, idle, None if lasting else spill)
+        release = partial(_finish, started, name, idle, Path(spill) if scratch else None)
         return Connection(started.cursor(), name, release)
 
 
-def _start(threads: int, memory_megabytes: int, spill: Path) -> duckdb.DuckDBPyConnection:
+def _find_spill_folder() -> str:
+    """Return this process's own folder for what exceeds the memory; "" if none can be created.
+
+    A name in TMPDIR that others can foresee may be a link of theirs, and its files are readable.
+    """
+    place = os.getpid(), gettempdir()
+    if place not in _spills:
+        try:
+            _spills[place] = Scratch()
+        except StoreError:
+            return ""
+    return str(_spills[place].path / "spill")
+
+
+def _start(threads: int, memory_megabytes: int, spill: str) -> duckdb.DuckDBPyConnection:
     """Return a connection to a new engine, which has no files."""
     settings: dict[str, Any] = {
         "threads": threads,
@@ -79,7 +96,7 @@ def _start(threads: int, memory_megabytes: int, spill: Path) -> duckdb.DuckDBPyC
         # It would keep bytes of files that a bucket's cache had fetched only in part.
         "enable_external_file_cache": False,
         "fsync_mode": "NONE",
-        "temp_directory": str(spill),
+        "temp_directory": spill,
     }
     started = duckdb.connect(":memory:", config=settings)
     started.execute("PRAGMA disable_checkpoint_on_shutdown")

@@ -30,8 +30,8 @@ class Scratch:
             self.path, lock = _new_folder()
         except OSError as error:
             raise StoreError(
-                f"cannot create a folder for the cache of the bucket: {error.strerror}; free some "
-                "space, or set TMPDIR to another folder"
+                f"cannot create a folder for temporary files: {error.strerror}; free some space, "
+                "or set TMPDIR to another folder"
             ) from error
         self.close = weakref.finalize(self, _remove, self.path, lock, os.getpid())
 

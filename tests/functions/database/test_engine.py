@@ -1,6 +1,8 @@
 """Memory of DuckDB: what is larger than that goes to the disk."""
 
 import resource
+import stat
+import tempfile
 from datetime import date
 from pathlib import Path
 
@@ -102,6 +104,24 @@ def test_an_engine_that_has_spilled_is_not_given_on(tmp_path: Path) -> None:
         with engine.connect(memory_megabytes=41, scratch=tmp_path / name) as one:
             one.execute(sort, {"n": rows})
             assert (tmp_path / name / "sheaf-spill").exists()
+
+
+def test_a_database_in_memory_spills_to_a_folder_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name that others can foresee could be their link, and its files can be read by all."""
+    others = tmp_path / "others"
+    others.mkdir()
+    (tmp_path / "sheaf-spill").symlink_to(others)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    sort = "SELECT hash(range) AS a, 'x' || range AS b FROM range(2_000_000) ORDER BY a"
+    with engine.connect(memory_megabytes=43) as one:
+        rows = engine.batches(one, sort)
+        next(rows)
+        (folder,) = {path.parent for path in tmp_path.rglob("*.tmp")}
+        assert stat.S_IMODE(folder.parent.stat().st_mode) == 0o700
+        rows.close()
+    assert list(others.iterdir()) == []
 
 
 def test_a_scratch_folder_without_room_is_an_error_of_the_store(tmp_path: Path) -> None:
