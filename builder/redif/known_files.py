@@ -10,8 +10,8 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from builder.intake.intake import KNOWN_PREFIX, writing
@@ -25,6 +25,7 @@ from builder.sources.redif.document import ARCHIVE, SERIES
 from functions import distribution
 from functions.database import engine
 from functions.snapshot.schema import Column
+from functions.snapshot.seal import check_seal, seal
 
 _SQL = Statements(__file__)
 _SETTLED = 5  # seconds by which a file must be older than the begin of its ingest
@@ -47,6 +48,8 @@ class _Facts:
     roots: tuple[str, ...] = ()
     doubted: frozenset[str] = frozenset()
     """Files that could not be read, by source, folder and name."""
+    digests: Mapping[str, str] = field(default_factory=dict)
+    """The SHA-256 of each other file of the folder, by name."""
 
 
 class KnownFiles:
@@ -57,7 +60,7 @@ class KnownFiles:
         told = f"{distribution.version()} {asked}".encode("utf-8", "surrogateescape")
         self._folder = home / (KNOWN_PREFIX + hashlib.sha256(told).hexdigest()[:16])
         self._draft = self._folder.with_name(f"{self._folder.name}.{os.getpid()}")
-        self._facts = _read_facts(self._folder / _FACTS) if trust else None
+        self._facts = _read_facts(self._folder) if trust else None
         self._doubted: set[str] = set()
         self._changed = False
         with writing(self._draft):
@@ -179,9 +182,16 @@ class KnownFiles:
                     target = engine.quote(str(path))
                     connection.execute(f"COPY ({sql}) TO {target} (FORMAT parquet)")
             roots = connection.execute("SELECT root FROM root ORDER BY source").fetchall()
-            facts = [run, following, [root for (root,) in roots], sorted(self._doubted)]
             (self._draft / _GONE).unlink()
-            (self._draft / _FACTS).write_text(json.dumps(facts), "ascii")
+            facts = _Facts(
+                run,
+                following,
+                tuple(root for (root,) in roots),
+                frozenset(self._doubted),
+                {path.name: _digest(path) for path in self._draft.iterdir()},
+            )
+            document = {**asdict(facts), "doubted": sorted(facts.doubted)}
+            (self._draft / _FACTS).write_bytes(seal(json.dumps(document).encode()))
             shutil.rmtree(self._folder, ignore_errors=True)
             self._draft.rename(self._folder)
 
@@ -211,9 +221,19 @@ def _link(path: Path, target: Path) -> None:
         shutil.copyfile(path, target)
 
 
-def _read_facts(path: Path) -> _Facts | None:
-    """Return the facts of the last ingest, None if there are none or they are damaged."""
-    with contextlib.suppress(OSError, ValueError, TypeError):
-        run, following, roots, doubted = json.loads(path.read_bytes())
-        return _Facts(run, following, tuple(roots), frozenset(doubted))
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _read_facts(folder: Path) -> _Facts | None:
+    """Return the facts of the last ingest, None if there are none or a file is damaged."""
+    with contextlib.suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
+        data = (folder / _FACTS).read_bytes()
+        check_seal(data)
+        document = json.loads(data)
+        roots, doubted = tuple(document["roots"]), frozenset(document["doubted"])
+        digests = dict(document["digests"])
+        if all(_digest(folder / name) == digest for name, digest in digests.items()):
+            return _Facts(document["run"], document["following"], roots, doubted, digests)
     return None

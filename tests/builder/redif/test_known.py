@@ -65,6 +65,28 @@ def test_a_disk_may_have_no_hard_links(
         assert (again["known_files"], counts(again)) == (3, (0, 0, 0, 0, 3))
 
 
+@pytest.mark.parametrize("damage", ["cut", "flip", "remove"])
+def test_a_damaged_cache_is_made_anew(home: Home, tmp_path: Path, damage: str) -> None:
+    source = aged(tree(tmp_path / "RePEc", {**archive(), "aaa/wpaper/1.rdf": paper(1)}))
+    ingested(home, source)
+    (folder,) = (home.folder / "store" / ".tmp").glob(f"{KNOWN_PREFIX}*")
+    names = [path.name for path in folder.iterdir() if path.stat().st_size]
+    assert len(names) == 5
+    for number, name in enumerate(names):
+        path = folder / name
+        data = path.read_bytes()
+        if damage == "remove":
+            path.unlink()
+        elif damage == "cut":
+            path.write_bytes(data[: len(data) // 2])
+        else:
+            path.write_bytes(data[:40] + bytes([data[40] ^ 1]) + data[41:])
+        (source / "aaa/wpaper/1.rdf").write_bytes(paper(1, f"On Rugs {number}"))
+        again = ingested(home, aged(source, OLD + number + 1))
+        assert (again["known_files"], counts(again)) == (0, (0, 0, 1, 0, 2)), name
+    assert ingested(home, source)["known_files"] == 3
+
+
 def test_a_file_that_was_just_written_is_read_again(home: Home, tmp_path: Path) -> None:
     """A change within the same second would have given it the same time."""
     source = tree(tmp_path / "RePEc", {**archive(), "aaa/wpaper/1.rdf": paper(1, "On Rugs")})
