@@ -8,6 +8,7 @@ Both formats mark a record's start by the first line of its header.
 
 import re
 from collections import deque
+from math import inf
 from typing import BinaryIO
 
 HEAD = 1 << 14
@@ -83,6 +84,7 @@ class RecordStream:
         self._behind: deque[bytes] = deque()  # pieces before the buffer
         self._behind_size = 0
         self._gone_back = 0  # bytes read again, in total
+        self._searched = 0  # bytes of garbage that were searched for a record, in total
         self.swallowed = 0
         """Bytes of other records in the record that was closed last; the stream went back to them.
         """
@@ -250,12 +252,15 @@ class RecordStream:
     def _seek_start(self) -> int:
         skipped = 0
         while True:
-            # Not here: no record begins at this byte.
-            match = RECORD_START.search(self._buffer, self._at + 1)
-            if match:
-                skipped += match.start() - self._at
-                self._at = match.start()
-                return skipped
+            # Each record's start has the end of a line; zeros have none, and are passed at once.
+            if self._buffer.find(b"\n", self._at) >= 0 and self._searched < self._searchable():
+                self._searched += len(self._buffer) - self._at
+                # Not here: no record begins at this byte.
+                match = RECORD_START.search(self._buffer, self._at + 1)
+                if match:
+                    skipped += match.start() - self._at
+                    self._at = match.start()
+                    return skipped
             # An unfinished line is kept for the next piece, up to a header's length.
             keep = min(len(self._buffer) - self._at, HEAD)
             cut = self._buffer.rfind(b"\n", len(self._buffer) - keep)
@@ -266,6 +271,10 @@ class RecordStream:
                 skipped += len(self._buffer) - self._at
                 self._at = len(self._buffer)
                 return skipped
+
+    def _searchable(self) -> float:
+        """Return how many bytes of garbage may be searched so far."""
+        return inf
 
     def _read_more(self) -> bool:
         piece = self._read_piece()

@@ -18,6 +18,10 @@ from functions.archive.stream import HEAD, begins_record
 from functions.archive.zstd import ZstdError
 
 _CHECK = "doesn't match checksum"  # the library's message for a bad checksum
+_FREE = 1 << 26
+"""Bytes that a frame may decode to, however short it is."""
+_RATIO = 2000
+"""How many times its size a frame may decode to: twice what a gzip member can."""
 _SKIPPABLE = 1 << 23  # bytes of a skippable frame; a greater length counts as damage
 
 
@@ -44,6 +48,7 @@ class ZstdFrames(GzipMembers):
         ] = []  # offset of the first frame without dictionary, its id, number of frames
         self._lead = 0  # bytes of the frame's header, until its first block was decoded
         self._checked = False  # whether the frame ends with a checksum
+        self._decoded = 0  # bytes that the frame gave
 
     def _open(self) -> bool:
         """Open the next frame that is not empty; its first piece goes to _ahead."""
@@ -72,7 +77,7 @@ class ZstdFrames(GzipMembers):
             cut = len(self._raw) - self._raw_at < zstd.HEADER
             self._leave("zstd-truncated" if cut else "zstd-corrupt", str(error))
             return
-        self._lead, self._checked = header.size, header.checksum
+        self._lead, self._checked, self._decoded = header.size, header.checksum, 0
         if not header.dictionary or header.dictionary == self._decoder.dictionary:
             self._inflater = self._decoder.begin_frame()
             return
@@ -94,6 +99,10 @@ class ZstdFrames(GzipMembers):
                     size, last = zstd.parse_block(self._raw, at)
                     end = at + size
                     piece = self._inflater.feed(self._raw[self._raw_at : end])
+                    self._decoded += len(piece)
+                    raw = self._raw_base + end - self._member
+                    if self._decoded > max(_FREE, _RATIO * raw):
+                        raise ZstdError(f"it decodes to more than {_RATIO} times its size")
                     if last and self._checked:  # separately, so that a wrong one loses no bytes
                         self._inflater.feed(self._raw[end : end + zstd.CHECKSUM])
                         end += zstd.CHECKSUM

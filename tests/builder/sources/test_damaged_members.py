@@ -3,10 +3,13 @@
 import gzip
 import hashlib
 from base64 import b32encode
+from types import SimpleNamespace
 
 import pytest
 
 from builder.sources import backlog
+from builder.sources.events import Capture, Fault
+from functions.archive import stream
 from tests.builder.sources.containers import (
     arc,
     captures,
@@ -125,3 +128,25 @@ def test_the_fault_says_which_digest_is_published():
     ]
     assert fault.done == "published with the declared one"
     assert codes(zipped(filedesc())) == []
+
+
+@pytest.mark.parametrize(
+    ("pack", "filler", "most"),
+    [(zipped, b"\0", 1), (zipped, b"\n", 20), (frame, b"\0", 1), (frame, b"\n", 18)],
+)
+def test_a_member_that_inflates_a_thousandfold_is_a_fault(monkeypatch, pack, filler, most):
+    searched = 0
+    pattern = stream.RECORD_START
+
+    def search(data, at):
+        nonlocal searched
+        searched += len(data) - at
+        return pattern.search(data, at)
+
+    monkeypatch.setattr(stream, "RECORD_START", SimpleNamespace(search=search))
+    bomb = pack(b"WARC/1.1\r\n" + filler * (70 << 20))
+    found = list(events(pack(PLAIN) + bomb + pack(PLAIN)))
+    assert sum(isinstance(one, Capture) for one in found) == 2
+    faults = [one.code for one in found if isinstance(one, Fault)]
+    assert ("zstd-corrupt" in faults) == (pack is frame)
+    assert searched < most << 20
