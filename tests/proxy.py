@@ -21,6 +21,7 @@ class Seen:
     path: str
     range: str | None = None
     conditional: bool = False
+    bytes: int = 0
 
     @property
     def key(self) -> str:
@@ -111,7 +112,12 @@ class Proxy:
         with self.lock:
             conditional = "If-Match" in headers or "If-None-Match" in headers
             one = Seen(
-                len(self.seen), handler.command, handler.path, headers.get("Range"), conditional
+                len(self.seen),
+                handler.command,
+                handler.path,
+                headers.get("Range"),
+                conditional,
+                int(headers.get("Content-Length", 0)),
             )
             self.seen.append(one)
         return one

@@ -8,17 +8,22 @@ import base64
 import hashlib
 import threading
 from abc import abstractmethod
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from functions.snapshot.errors import Conflict, MissingObject, StoreError
+from functions.snapshot.errors import Conflict, MissingObject, StoreError, StoreUnavailable
 from functions.store.connection import BucketConnection, ObjectClient, tag_of
 
 BYTES = "application/octet-stream"
 
 _WRITE = "s3:PutObject"
 _PROBE = b"Sheaf uses this object to check that the server honours conditions.\n"
+
+
+class DeadUploadError(StoreUnavailable):
+    """Another request came between: the upload in parts is dead, and has to begin again."""
 
 
 class ConditionalClient(ObjectClient):
@@ -118,6 +123,35 @@ class ConditionalClient(ObjectClient):
             return self.piece(key, 0, 1).tag
         return None
 
+    def complete(
+        self, key: str, what: dict[str, Any], is_ours: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Complete an upload in parts, unless a request whose response was lost has done so.
+
+        `is_ours` tells that of the object. After a 409 S3 knows the upload no more, so that asking
+        again would be in vain. Raises DeadUploadError then, and StoreError.
+        """
+        tries = 0
+
+        def request() -> None:
+            nonlocal tries
+            tries += 1
+            try:
+                self.large.complete_multipart_upload(**what)
+            except Exception as error:
+                refusal = self.refusal(error)
+                if refusal is not None and refusal.status == 409:
+                    raise DeadUploadError(
+                        f"{self.where(key)}: another request came between; run again later"
+                    ) from error
+                raise
+
+        try:
+            self.attempt(key, _WRITE, request)
+        except (Conflict, MissingObject, DeadUploadError):
+            if tries == 1 or not is_ours():
+                raise
+
     def refuses_completion(self, key: str) -> bool:
         """Return whether an upload in parts cannot replace the object `key`, which exists.
 
@@ -139,9 +173,11 @@ class ConditionalClient(ObjectClient):
             part = {"PartNumber": 1, "Body": _PROBE, "ContentMD5": md5_of(_PROBE)}
             parts = [{"PartNumber": 1, "ETag": ask("upload_part", **what, **part)["ETag"]}]
             what["MultipartUpload"] = {"Parts": parts}
-            ask("complete_multipart_upload", **what, IfNoneMatch="*")
+            self.complete(key, {**what, "IfNoneMatch": "*"})
         except MissingObject:
             return False  # it was completed before, by a request whose response was lost
+        except DeadUploadError:
+            return True  # by the condition, which another test of this object came between
         except StoreError as error:
             with suppress(StoreError):  # the first error says more
                 self.abort(key, upload)

@@ -89,7 +89,7 @@ class FolderStore(FolderReader):
             _link(scratch, target)
 
     @contextlib.contextmanager
-    def creating(self, key: str) -> Iterator[Sink]:
+    def creating(self, key: str, most: int | None = None) -> Iterator[Sink]:
         """Context that writes a new object as its bytes arrive. Raises Conflict if it exists."""
         target = self.path(key)
         with contextlib.ExitStack() as stack:

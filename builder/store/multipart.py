@@ -15,34 +15,45 @@ from pathlib import Path
 from typing import Any, BinaryIO, Self, TypeVar
 
 from builder.store.client import S3Client
-from builder.store.conditional import BYTES, md5_of
+from builder.store.conditional import BYTES, DeadUploadError, md5_of
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
 from functions.store import s3_request
 from functions.store.scratch import Scratch
 
 T = TypeVar("T")
 
-_GROWS = 1500
-"""Number of parts after which the part size doubles: S3 allows 10,000 parts for an object."""
+_PARTS = 10_000  # of an object at most, all but the last of one size, as R2 demands
+_LARGEST = 512 << 20
+"""Bytes of a part at most. 10,000 of them are the largest object of S3."""
+_STEP = 1 << 20  # bytes, of which a planned size is a multiple
 _MD5 = re.compile(r'"?([0-9a-f]{32})"?')
 
 
 class Multipart:
     """Writes the object `key`; an object no larger than a part takes one request.
 
-    `width` parts are sent in parallel, and one more is in memory. With `probe`, the key of another
-    object, which exists, to test the server with, the object must not exist yet. Otherwise it is
-    named by its content, and a second copy does no harm.
+    `width` parts are sent in parallel, and one more is in memory. Their size is planned for `most`
+    bytes (None: for as many as 10,000 of the connection's parts hold). With `probe`, the key of
+    another object, which exists, to test the server with, the object must not exist yet. Otherwise
+    it is named by its content, and a second copy does no harm.
     """
 
     def __init__(
-        self, client: S3Client, key: str, width: int = 2, *, probe: str | None = None
+        self,
+        client: S3Client,
+        key: str,
+        width: int = 2,
+        *,
+        probe: str | None = None,
+        most: int | None = None,
     ) -> None:
         self._client = client
         self._key = key
         self._name = client.names(key)
         self._width = width
         self._probe = probe
+        planned = -(-(most or 0) // _PARTS // _STEP) * _STEP
+        self._part_size = max(client.connection.part, min(planned, _LARGEST))
         self._data = bytearray()
         self._size = 0
         self._tags: list[str] = []
@@ -75,11 +86,10 @@ class Multipart:
         """Write more bytes. Raises StoreError, also for an earlier part."""
         view = memoryview(data)
         while view and self._spool is None:
-            part = self._part_size()
-            if len(self._data) == part:  # more follows: the last part is never empty
+            if len(self._data) == self._part_size:  # more follows: the last part is never empty
                 self._send()
                 continue
-            room = part - len(self._data)
+            room = self._part_size - len(self._data)
             self._data += view[:room]
             view = view[room:]
         if self._spool is not None:
@@ -110,10 +120,6 @@ class Multipart:
         self._complete()
         self._upload = {}
 
-    def _part_size(self) -> int:
-        number = len(self._tags) + len(self._sending)
-        return self._client.connection.part << number // _GROWS
-
     def _send(self) -> None:
         if self._pool is None:
             self._begin()
@@ -123,6 +129,10 @@ class Multipart:
         while len(self._sending) >= self._width:
             self._tags.append(self._sending.popleft().result())
         number = len(self._tags) + len(self._sending) + 1
+        if number > _PARTS:
+            raise StoreError(
+                f"{self._client.where(self._key)} is larger than {_PARTS * self._part_size:,} bytes"
+            )
         data, self._data = self._data, bytearray()
         self._sending.append(self._pool.submit(s3_request.carry_tally(self._part), number, data))
 
@@ -164,19 +174,11 @@ class Multipart:
         what = {**self._upload, "MultipartUpload": {"Parts": parts}}
         if self._probe is not None:
             what["IfNoneMatch"] = "*"
-        tries = 0
-
-        def complete(s3: Any) -> None:
-            nonlocal tries
-            tries += 1
-            s3.complete_multipart_upload(**what)
-
         try:
-            self._ask(complete)
-        except (Conflict, MissingObject) as error:
-            # A response can be lost although the write succeeded, as with any conditional write.
-            if tries > 1 and self._is_ours():
-                return
+            self._client.complete(self._key, what, self._is_ours)
+        except (Conflict, MissingObject, DeadUploadError) as error:
+            if isinstance(error, DeadUploadError) and not self._client.has(self._key):
+                raise
             raise Conflict(f"{self._client.where(self._key)} already exists") from error
 
     def _ask(self, request: Callable[[Any], T], action: str = "s3:PutObject") -> T:

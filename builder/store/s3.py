@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from builder.store.client import Listed, S3Client
+from builder.store.conditional import DeadUploadError
 from builder.store.folder import FolderStore
 from builder.store.multipart import Multipart
 from builder.store.web_store import WebStore, open_web_store
@@ -31,6 +32,7 @@ _LONGEST = 1024  # bytes of an S3 key; some compatible servers do not check it
 _THREADS = 16
 _CHUNK = 1 << 20  # bytes
 _AHEAD = 64  # small objects in memory at a time
+_UPLOADS = 3  # begun for an object at most
 _EXACT = 1 << 15  # bytes: a publish reads many row groups in parallel, so bytes count
 
 PROOF = ".conditional"
@@ -73,11 +75,18 @@ class S3Store(BucketReader):
             self._mirror.adopt(name, Path(path))
 
     def _send(self, name: str, source: BinaryIO) -> None:
-        width = self._client.connection.concurrency
-        with Multipart(self._client, name, width) as sink:
-            while chunk := source.read(_CHUNK):
-                sink.write(chunk)
-            sink.end()
+        width, start = self._client.connection.concurrency, source.tell()
+        for left in reversed(range(_UPLOADS)):
+            try:
+                with Multipart(self._client, name, width, most=_find_rest(source)) as sink:
+                    while chunk := source.read(_CHUNK):
+                        sink.write(chunk)
+                    sink.end()
+                return
+            except DeadUploadError:
+                if not left or not source.seekable():
+                    raise
+                source.seek(start)
 
     def create(self, key: str, data: bytes) -> None:
         """Write a new object. Raises Conflict if it exists."""
@@ -95,11 +104,14 @@ class S3Store(BucketReader):
         self._client.put_file_if_absent(name, path)
 
     @contextmanager
-    def creating(self, key: str) -> Iterator[Sink]:
-        """Context that writes a new object as its bytes arrive. Raises Conflict if it exists."""
+    def creating(self, key: str, most: int | None = None) -> Iterator[Sink]:
+        """Context that writes a new object as its bytes arrive. Raises Conflict if it exists.
+
+        Raises DeadUploadError if all has to be written again.
+        """
         name = self._name(key)
         self._prove()
-        with Multipart(self._client, name, probe=self._address.key(PROOF)) as sink:
+        with Multipart(self._client, name, probe=self._address.key(PROOF), most=most) as sink:
             yield sink
             sink.end()
 
@@ -222,12 +234,18 @@ class S3Store(BucketReader):
 
 def _is_small(source: BinaryIO) -> bool:
     """Return whether the rest of the stream is known to be short."""
+    rest = _find_rest(source)
+    return rest is not None and rest <= SMALL
+
+
+def _find_rest(source: BinaryIO) -> int | None:
+    """Return the number of bytes that follow in a stream; None if it cannot tell."""
     if not source.seekable():
-        return False
+        return None
     start = source.tell()
     size = source.seek(0, io.SEEK_END) - start
     source.seek(start)
-    return size <= SMALL
+    return size
 
 
 def _marks_a_folder(one: Listed) -> bool:

@@ -116,7 +116,7 @@ class WebStore(BucketReader):
         """Raise UsageError."""
         self.refuse_write()
 
-    def creating(self, key: str) -> AbstractContextManager[Sink]:
+    def creating(self, key: str, most: int | None = None) -> AbstractContextManager[Sink]:
         """Raise UsageError."""
         self.refuse_write()
 

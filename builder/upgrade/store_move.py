@@ -71,7 +71,7 @@ def _check_same(source: Writer, target: Writer, last: int) -> None:
 def _copy(source: Writer, target: Writer, key: str, advance: Advance) -> None:
     target.remove(key)  # if it is there, its size differs
     try:
-        with closing(source.open(key)) as stream, target.creating(key) as sink:
+        with closing(source.open(key)) as stream, target.creating(key, source.size(key)) as sink:
             while chunk := stream.read(_CHUNK):
                 sink.write(chunk)
                 advance(len(chunk))

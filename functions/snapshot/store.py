@@ -87,9 +87,10 @@ class Writer(Reader, Protocol):
         """
         ...
 
-    def creating(self, key: str) -> AbstractContextManager[Sink]:
+    def creating(self, key: str, most: int | None = None) -> AbstractContextManager[Sink]:
         """Write a new object of unknown size; only a small part is in memory or on the local disk.
 
+        `most` is the number of bytes that can come: a bucket takes at most 10,000 equal parts.
         The object exists once the block ends; if the block raises, nothing is written. Raises
         Conflict if the object exists, at the end of the block at the latest.
         """

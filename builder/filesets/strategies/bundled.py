@@ -16,6 +16,7 @@ from builder.filesets.strategies import record
 from builder.filesets.strategies.bundle import ZIP, Packing, Spoilt, reconcile
 from builder.filesets.strategies.keys import BUNDLE, place
 from builder.filesets.strategies.record import KeepingRecord, KeptObject
+from builder.filesets.strategies.transfer import Quota
 from builder.filesets.strategies.zip_reader import Ranges, directory, read
 from builder.http.settings import Settings, http_settings
 from functions.snapshot.errors import Conflict
@@ -124,7 +125,7 @@ class _BundleRun:
         )
         most = self._asked.settings["fileset.limits"]["bytes"]
         received = self._asked.downloader.download(
-            wanted, most, lambda: self._asked.store.creating(self._key)
+            wanted, most, lambda: self._asked.store.creating(self._key, wanted.size or most)
         )
         if self._known is not None:
             return self._known
@@ -171,7 +172,9 @@ class _BundleRun:
 
     def _once(self, failed: dict[str, FilesetError], *, is_last: bool) -> KeepingRecord:
         asked, known = self._asked, self._known
-        with asked.store.creating(self._key) as sink:
+        with asked.store.creating(
+            self._key, Quota(self._item.files, asked.settings).most_written
+        ) as sink:
             pack = Packing(
                 asked.downloader,
                 asked.settings,

@@ -79,7 +79,7 @@ class FilesetReplication:
         if kept.key in self._sizes:
             self._target.remove(kept.key)  # its size differs, so it is damaged
         digest = hashlib.sha256()
-        with self._target.creating(kept.key) as sink:
+        with self._target.creating(kept.key, kept.bytes) as sink:
             for chunk in records.chunks(self._source, kept.key):
                 digest.update(chunk)
                 sink.write(chunk)

@@ -163,7 +163,10 @@ class _FileRun:
             if self._many and wanted.size is not None and wanted.size <= SMALL
             else None
         )
-        open_sink = (lambda: refill(held)) if held else (lambda: self._asked.store.creating(key))
+        most = self._quota.limit(wanted) if wanted.size is None else wanted.size
+        open_sink = (
+            (lambda: refill(held)) if held else (lambda: self._asked.store.creating(key, most))
+        )
         try:
             received = self._asked.downloader.download(
                 wanted, self._quota.limit(wanted), open_sink, stop=stop

@@ -41,6 +41,9 @@ def ahead_of(settings: Settings) -> int:
     return 2 * connections_of(settings)
 
 
+_HEAD = 1 << 16  # bytes around a file in an object with several
+
+
 @dataclass(slots=True)
 class Quota:
     """The bytes that the files of a dataset may have: each of them, and together.
@@ -60,6 +63,12 @@ class Quota:
     def most(self) -> int:
         """The bytes that all files may have."""
         return int(self.settings["fileset.limits"]["bytes"])
+
+    @property
+    def most_written(self) -> int:
+        """The bytes of one object with all files, in a WARC or a zip, with heads around them."""
+        files = int(self.settings["fileset.limits"]["files"])
+        return self.most + self.most // 100 + _HEAD * (files + 1)
 
     def limit(self, file: FilesetManifestFile) -> int:
         """Return the bytes that a file may have."""

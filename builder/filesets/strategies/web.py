@@ -142,7 +142,7 @@ class _WebRun:
         about = f"files of {' '.join(name for name in names if name)}"
         at = self.key.removesuffix(".warc.gz")[-14:]
         try:
-            with self._asked.store.creating(self.key) as sink:
+            with self._asked.store.creating(self.key, self._quota.most_written) as sink:
                 yield WarcRecords(sink, self.key, at, about)
         except Conflict as error:
             detail = f"another run stores it in {self.key}"

@@ -251,7 +251,7 @@ class Watched(FolderStore):
     taken = 0
 
     @contextmanager
-    def creating(self, key: str) -> Iterator[Sink]:
+    def creating(self, key: str, most: int | None = None) -> Iterator[Sink]:
         yield self
 
     def write(self, data: bytes) -> int:
@@ -434,7 +434,7 @@ def test_another_run_that_was_first_is_joined(server: Server, there: World, tmp_
         done: ClassVar[list[Any]] = []
 
         @contextmanager
-        def creating(self, key: str) -> Iterator[Sink]:
+        def creating(self, key: str, most: int | None = None) -> Iterator[Sink]:
             with super().creating(key) as sink:
                 yield sink
                 if not self.done:

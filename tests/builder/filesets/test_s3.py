@@ -287,7 +287,7 @@ class Meddled(FolderStore):
     first: Callable[[], None]
 
     @contextmanager
-    def creating(self, key: str) -> Iterator[Sink]:
+    def creating(self, key: str, most: int | None = None) -> Iterator[Sink]:
         if key.endswith(self.key):
             self.first()
         with super().creating(key) as sink:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from builder.store import multipart
+from builder.store.conditional import DeadUploadError
 from builder.store.folder import FolderStore
 from builder.store.s3 import PROOF
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
@@ -136,17 +137,30 @@ def test_little_is_in_memory(weed_server: str) -> None:
         assert bucket.tag("x") is not None
 
 
-def test_parts_grow_so_that_they_are_enough(
-    make_bucket: Callable[..., Bucket], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("way", ["creating", "put"])
+def test_parts_are_of_one_size_and_enough(
+    make_bucket: Callable[..., Bucket],
+    proxy: Proxy,
+    monkeypatch: pytest.MonkeyPatch,
+    way: str,
 ) -> None:
-    monkeypatch.setattr(multipart, "_GROWS", 2)
-    bucket = make_bucket(part=PART)
-    with bucket.creating("x") as sink:
-        sink.write(body(13 * PART))
-    assert bucket.read("x") == body(13 * PART)
-    tag = bucket.tag("x")
-    assert tag is not None
-    assert tag.endswith('-6"')  # 1 + 1 + 2 + 2 + 4 + 3
+    """R2 completes no upload whose parts differ in size, but for the last one."""
+    monkeypatch.setattr(multipart, "_PARTS", 4)
+    bucket, size = faulty(proxy, make_bucket), 13 * PART
+    if way == "put":
+        bucket.put("x", io.BytesIO(body(size)))
+    else:
+        with bucket.creating("x", size) as sink:
+            sink.write(body(size))
+    assert bucket.read("x") == body(size)
+    parts = [seen for seen in proxy.seen if "partNumber" in seen.path and seen.key.endswith("/x")]
+    last, *equal = sorted(seen.bytes for seen in parts)
+    assert len(equal) == 3
+    assert len({*equal}) == 1
+    assert sum(equal) + last == size
+    with pytest.raises(StoreError, match="is larger than"), bucket.creating("y") as sink:
+        sink.write(body(5 * PART))
+    assert not dangling(bucket)
 
 
 @pytest.fixture
@@ -238,6 +252,55 @@ def test_what_does_not_pass_leaves_nothing(
     proxy.fault = lambda seen: None
     assert bucket.tag("x") is None
     assert not dangling(bucket)
+
+
+@pytest.mark.parametrize("way", ["creating", "put"])
+def test_an_upload_that_another_request_came_between_is_not_completed_again(
+    make_bucket: Callable[..., Bucket], proxy: Proxy, way: str
+) -> None:
+    """S3 wants another upload then, from the first part on."""
+    bucket, met = faulty(proxy, make_bucket), []
+
+    def decide(seen: Seen) -> Fault | None:
+        if (
+            COMPLETION not in seen.path
+            or seen.method != "POST"
+            or not seen.key.endswith("/x")
+            or met
+        ):
+            return None
+        met.append(seen.path)
+        return Answer(409, "ConditionalRequestConflict")
+
+    proxy.fault = decide
+    if way == "put":
+        bucket.put("x", io.BytesIO(body(3 * PART)))
+        completed = [seen.path for seen in proxy.took("POST") if COMPLETION in seen.path]
+        assert len(completed) == len({*completed}) == 2
+        assert bucket.read("x") == body(3 * PART)
+    else:
+        with pytest.raises(DeadUploadError), bucket.creating("x") as sink:
+            sink.write(body(3 * PART))
+        assert bucket.tag("x") is None
+    assert not dangling(bucket)
+
+
+def test_a_test_of_the_server_that_another_one_came_between_shows_the_condition(
+    make_bucket: Callable[..., Bucket], proxy: Proxy
+) -> None:
+    bucket, met = faulty(proxy, make_bucket), []
+
+    def decide(seen: Seen) -> Fault | None:
+        if f"{PROOF}{COMPLETION}" not in seen.path or seen.method != "POST" or met:
+            return None
+        met.append(seen)
+        return Answer(409, "ConditionalRequestConflict")
+
+    proxy.fault = decide
+    with bucket.creating("x") as sink:
+        sink.write(body(2 * PART))
+    assert met
+    assert [seen for seen in proxy.seen if "partNumber=2" in seen.path]  # in parts after all
 
 
 def test_a_part_that_is_damaged_on_its_way_is_sent_again(
