@@ -154,8 +154,9 @@ class _View(SeekableStream):
 class PlacedArchives:
     """Implements Archives over places, in order of preference. Thread-safe.
 
-    `own` is the store, whose own captures are in WARCS. Without `places`, `recorded` returns the
-    paths at which files of a name were ingested. `reached` then returns the Slices for a path.
+    `own` is the store, whose own captures are in WARCS. `recorded` returns the paths at which files
+    of a name were ingested, and `reached` the Slices for the folder of such a path. If there are
+    `places`, only paths below a bucket's place count.
     """
 
     def __init__(
@@ -204,16 +205,20 @@ class PlacedArchives:
         """Return the possible places of a file: address, Slices and key."""
 
         def make() -> Sequence[tuple[str, Slices, str]]:
-            found = [(f"{p.address}/{name}", p, name) for p in self._places]
-            if not self._places and self._reached is not None:
+            lying = {f"{p.address}/{name}": (p, name) for p in self._places}
+            # Of places on this machine links and `..` would lead elsewhere.
+            within = tuple(f"{place.address}/" for place in self._places if place.bucket("x")[0])
+            if self._reached is not None and (within or not self._places):
                 for path in self._recorded(name):
                     place, key = slice.split_address(path)
-                    if key == name:
+                    if "//" in path.partition("://")[2]:
+                        continue  # obstore has no such keys
+                    if key == name and (not self._places or path.startswith(within)):
                         reads = self._reached(place)
-                        found.append((f"{reads.address}/{key}", reads, key))
+                        lying.setdefault(f"{reads.address}/{key}", (reads, key))
             key = f"{WARCS}/{name}"
-            found.append((f"{self.own.address}/{key}", self.own, key))
-            return found
+            lying.setdefault(f"{self.own.address}/{key}", (self.own, key))
+            return [(address, *at) for address, at in lying.items()]
 
         return self._cache.get(name, make)
 

@@ -20,6 +20,7 @@ from functions.database.files import FILE
 from functions.http import gateway, http_message
 from functions.oai.lambda_instance import Answering, InstanceParts, now
 from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.snapshot.layout import S3_SCHEME, StoreAddress
 from functions.store import slice
 from functions.store.catalog import Cache, LruCache
 from functions.store.client import Signer
@@ -114,9 +115,12 @@ def open_archives(
     def reads(place: str) -> Slices:
         return reached.get(place, lambda: _slices(place, base, settings, environment))
 
+    def reads_recorded(place: str) -> Slices:
+        return reached.get((place,), lambda: _recorded_slices(place, base, settings, environment))
+
     places = [reads(place) for place in settings["content.archives"]]
     paths = _Paths(repository, [] if remote_of(uri) else [(base / uri).resolve().parent])
-    return PlacedArchives(places, reads(uri), paths.of, reads)
+    return PlacedArchives(places, reads(uri), paths.of, reads_recorded)
 
 
 def open_contents(
@@ -164,8 +168,22 @@ class _Paths:
 def _slices(
     place: str, base: Path, settings: Configuration, environment: Mapping[str, str]
 ) -> Slices:
-    found = slice.open_slices(place, base, settings, environment)
-    return KeptSlices(found) if found.bucket("x")[0] else found
+    slices = slice.open_slices(place, base, settings, environment)
+    return KeptSlices(slices) if slices.bucket("x")[0] else slices
+
+
+def _recorded_slices(
+    place: str, base: Path, settings: Configuration, environment: Mapping[str, str]
+) -> Slices:
+    """Return the slices below the folder of an ingested file.
+
+    In a bucket it may have a name that no configured address has, as `a?b` or `a#b`.
+    """
+    if not place.startswith(S3_SCHEME):
+        return _slices(place, base, settings, environment)
+    bucket, _, prefix = place.removeprefix(S3_SCHEME).partition("/")
+    at, connection = StoreAddress(bucket, prefix), BucketConnection.serving(settings)
+    return KeptSlices(slice.BucketSlices(at, slice.open_client(at, connection, environment)))
 
 
 def application(

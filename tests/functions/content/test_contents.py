@@ -219,6 +219,40 @@ def test_a_file_that_was_moved_is_found_once_it_is_ingested_there(
 
 
 @pytest.mark.parametrize(
+    ("places", "path", "candidates"),
+    [
+        ((), "s3://b/up/a.warc", ["s3://b/up/a.warc"]),
+        ((), "s3://b/u?p#/a.warc", ["s3://b/u?p#/a.warc"]),
+        ((), "s3://b/up//a.warc", []),
+        (("s3://b/up",), "s3://b/up/x/a.warc", ["s3://b/up/a.warc", "s3://b/up/x/a.warc"]),
+        (("s3://b/up",), "s3://b/up/a.warc", ["s3://b/up/a.warc"]),
+        (("s3://b",), "s3://b/up/x/a.warc", ["s3://b/a.warc", "s3://b/up/x/a.warc"]),
+        (("s3://b/up",), "s3://b/upper/a.warc", ["s3://b/up/a.warc"]),
+        (("s3://b/up",), "s3://c/up/a.warc", ["s3://b/up/a.warc"]),
+        (("s3://b/up",), "/srv/a.warc", ["s3://b/up/a.warc"]),
+    ],
+)
+def test_files_are_also_looked_for_where_they_were_ingested_below_a_place_in_a_bucket(
+    places: tuple[str, ...], path: str, candidates: list[str], tmp_path: Path
+) -> None:
+    class Bucket(FolderSlices):
+        def __init__(self, address: str) -> None:
+            super().__init__(tmp_path)
+            self._address = address
+
+        @property
+        def address(self) -> str:
+            return self._address
+
+        def bucket(self, key: str) -> tuple[str, str]:
+            return "b", key
+
+    store = FolderSlices(tmp_path)
+    archives = PlacedArchives([*map(Bucket, places)], store, lambda name: (path,), Bucket)
+    assert archives.candidates("a.warc") == [*candidates, f"{tmp_path}/warcs/a.warc"]
+
+
+@pytest.mark.parametrize(
     "address",
     [
         "/etc/passwd",
