@@ -1,14 +1,12 @@
 """Requests to S3: the keys that sign them, their number, and what their failures mean.
 
 obstore itself renews the keys of roles and of ECS and EKS containers. This module provides the keys
-of the environment and those of Lambda's SnapStart. With SnapStart, the environment holds a URL and
-a password instead of keys. boto3 handles profiles and single sign-on (builder.store.aws).
+of the environment. boto3 handles profiles and single sign-on (builder.store.aws).
 
 A failure becomes a store error with a one-line message. Requests and the bytes of their responses
 are counted for one unit of work.
 """
 
-import json
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -18,8 +16,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
-from urllib.request import ProxyHandler, Request, build_opener
 
 from functions.snapshot.errors import Conflict, MissingObject, StoreError, StoreUnavailable
 
@@ -59,11 +55,6 @@ _MEANING = {
     "EntityTooLarge": "the object is larger than the server permits",
     "NotImplemented": "the server lacks an operation that Sheaf requires (docs/reference/store.md)",
 }
-ADDRESS, PASSWORD = "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN"
-
-_PATIENCE = 2.0  # seconds
-_NEAR = ("localhost", "127.0.0.1", "::1", "169.254.170.2", "169.254.170.23", "fd00:ec2::23")
-"""Hosts that may be asked over http, as in AWS's own tools; other hosts need https."""
 T = TypeVar("T")
 
 
@@ -196,11 +187,7 @@ def key_provider(environment: Mapping[str, str]) -> Callable[[], Any] | None:
 
     The provider reads the environment's keys at each call. Raises StoreError if they are invalid.
     """
-    if environment_keys(environment).access_key:
-        return lambda: _current(environment)
-    if environment.get(ADDRESS) and environment.get(PASSWORD):
-        return lambda: _fetch(environment[ADDRESS], environment[PASSWORD])
-    return None
+    return partial(_current, environment) if environment_keys(environment).access_key else None
 
 
 def _current(environment: Mapping[str, str]) -> dict[str, Any]:
@@ -213,27 +200,6 @@ def _current(environment: Mapping[str, str]) -> dict[str, Any]:
         "token": keys.token or None,
         "expires_at": datetime.now(UTC),  # obstore asks again, at its own minimum interval
     }
-
-
-def _fetch(address: str, password: str) -> dict[str, Any]:
-    """Return the keys that the credential server sends. Raises StoreError."""
-    parts = urlsplit(address)
-    if parts.scheme != "https" and (parts.scheme != "http" or parts.hostname not in _NEAR):
-        raise StoreError(f"{ADDRESS} cannot be used: expected https, or http on this machine")
-    try:
-        asked = Request(address, headers={"Authorization": password})
-        # No proxy: it would see the password, and "localhost" would be the proxy's machine.
-        with build_opener(ProxyHandler({})).open(asked, timeout=_PATIENCE) as answer:
-            said = json.load(answer)
-        return {
-            "access_key_id": said["AccessKeyId"],
-            "secret_access_key": said["SecretAccessKey"],
-            "token": said.get("Token"),
-            "expires_at": datetime.fromisoformat(said["Expiration"]),
-        }
-    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        # The message omits the response, which may contain a secret.
-        raise StoreError(f"no credentials from {ADDRESS}: {type(error).__name__}") from None
 
 
 class Tally:

@@ -13,10 +13,8 @@ import pytest
 
 from functions.snapshot.errors import StoreError, StoreUnavailable
 from functions.snapshot.layout import StoreAddress
-from functions.store import s3_request
 from functions.store.client import Client
 from functions.store.connection import BucketConnection
-from functions.store.s3_request import ADDRESS, PASSWORD
 from tests.bucket import fresh
 
 ROLE = "/latest/meta-data/iam/security-credentials/"
@@ -169,48 +167,3 @@ def test_a_server_sees_that_the_keys_are_others(weed_server: str) -> None:
             with pytest.raises(StoreError, match="the secret access key is wrong"):
                 client.get(key)
     bucket.close()
-
-
-def test_a_thawed_function_gets_its_keys_from_an_address(machine: Machine) -> None:
-    environment = {
-        "AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{machine.url}{ROLE}keys",
-        "AWS_CONTAINER_AUTHORIZATION_TOKEN": "password",
-    }
-    client = machine.client(environment)
-    client.get("x")
-    assert machine.signed() == ("role", "t")
-    (asked,) = (headers for path, headers in machine.seen if path.startswith(ROLE))
-    assert asked["authorization"] == "password"
-    time.sleep(2)  # they expire
-    client.get("x")
-    assert [path for path, _ in machine.seen].count(f"{ROLE}keys") == 2
-
-
-def test_no_proxy_is_asked_for_keys(machine: Machine) -> None:
-    provider = s3_request.key_provider({ADDRESS: f"{machine.url}{ROLE}keys", PASSWORD: "password"})
-    assert provider is not None
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("http_proxy", "http://127.0.0.1:9")
-        patch.delenv("no_proxy", raising=False)
-        assert provider()["access_key_id"] == "role"
-
-
-@pytest.mark.parametrize(
-    ("address", "said"),
-    [
-        ("http://127.0.0.1:9/", "no credentials from AWS_CONTAINER_CREDENTIALS_FULL_URI: URL"),
-        ("http://elsewhere.example/", "expected https, or http on this machine"),
-        ("ftp://127.0.0.1/", "expected https, or http on this machine"),
-        ("{machine}/no-keys", "no credentials from .*: JSONDecodeError"),
-        ("{machine}" + ROLE, "no credentials from .*: JSONDecodeError"),
-    ],
-)
-def test_an_address_that_gives_no_keys_is_told(machine: Machine, address: str, said: str) -> None:
-    environment = {
-        "AWS_CONTAINER_CREDENTIALS_FULL_URI": address.replace("{machine}", machine.url),
-        "AWS_CONTAINER_AUTHORIZATION_TOKEN": "password",
-    }
-    with pytest.raises(StoreError, match=said) as told:
-        machine.client(environment).get("x")
-    assert "password" not in str(told.value)
-    assert "\n" not in str(told.value)
