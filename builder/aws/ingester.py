@@ -4,14 +4,15 @@ A state machine calls it (infra/template.yaml, `Ingest`). Each event names a ste
 
     {"step": "plan", "request": {"sources": ["s3://..."], "collections": [...], "chunk": 256}}
     {"step": "plan", "request": {"sources": ["s3://..."], "again": true}}     known files, too
+    {"step": "plan", "request": {"objects": [{"bucket": ..., "key": ...}]}}   of any key
     {"step": "plan", "request": {"run": RUN}}       goes on with a run that was planned before
     {"step": "part", "item": {"run": RUN, "index": 0}}
-    {"step": "fail", "item": {"run": RUN, "index": 0, "error": {"Cause": ...}}}
     {"step": "commit", "run": RUN}
 
 The plan writes the missing parts as a JSON array, `items.json`, below the run's prefix; the machine
-maps over it. If all files are known, there is no run, and the machine ends. The store is the one
-that SHEAF_STORE_URI names, with a sheaf.toml in the zip's root.
+maps over it. The plan also tells how many parts may be read at once, `most` or fewer. If all files
+are known, there is no run, and the machine ends. A commit fails while a part is missing. The store
+is the one that SHEAF_STORE_URI names, with a sheaf.toml in the zip's root.
 """
 
 import json
@@ -19,7 +20,6 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
@@ -28,30 +28,32 @@ from typing import Any
 from builder.aws.invocation import context_of, scratch_in
 from builder.context import Context
 from builder.errors import UsageError
-from builder.ingest import ingest, parts
-from builder.ingest.commit import commit
+from builder.ingest import bucket_files, ingest, parts
+from builder.ingest.commit import check_parts, commit
 from builder.ingest.plan import LARGEST, IngestJob, IngestPlan, read_plan, write_plan
 from builder.ingest.remote.access import SourceAccess
 from builder.intake import intake
 from builder.redif.read_files import NOTHING_NEW, leave_known
 from builder.redif.source import sort_sources
 from builder.sources.rules import DocumentRules
+from builder.store import aws
 from builder.store.s3 import S3Store
 from functions.snapshot import layout
-from functions.snapshot.errors import SheafError
+from functions.snapshot.errors import SheafError, StoreError
 from functions.snapshot.layout import S3_SCHEME
 
 _ROOT = Path(__file__).parents[2]
 _SCRATCH = "sheaf-ingester"
 _CHUNK = 256
 """Megabytes that an invocation reads: half a minute at 8 MB/s, where its limit is 15 minutes."""
-_LONGEST = 500  # characters of a reason
+_NEW_ACCOUNT = 10
+"""Functions that run at once in a new account of AWS."""
 
 
 def handler(event: Mapping[str, Any], context: object = None) -> dict[str, object]:
     """Carry out the step of the event; `context` is ignored.
 
-    Raises SheafError: the machine tries again, and then records the failure.
+    Raises SheafError: the machine reads a part again, and ends as failed without all parts.
     """
     root = Path(os.environ.get("LAMBDA_TASK_ROOT") or _ROOT)
     return run(event, dict(os.environ), root, Path(tempfile.gettempdir()))
@@ -85,7 +87,7 @@ def run(
 
 def _plan(context: Context, event: Mapping[str, Any], scratch: Path) -> dict[str, object]:
     """Plan a run, or find one, and list its missing parts for the machine; none without a run."""
-    request = event["request"]
+    request, concurrency = event["request"], _find_concurrency(int(event.get("most", _NEW_ACCOUNT)))
     if "run" in request:
         plan = read_plan(context.store, str(request["run"]))
     else:
@@ -104,24 +106,43 @@ def _plan(context: Context, event: Mapping[str, Any], scratch: Path) -> dict[str
         "missing": len(missing),
         "bucket": bucket,
         "key": f"{prefix}/{key}" if prefix else key,
+        "concurrency": concurrency,
         "commit": request.get("commit", True) is not False,
     }
+
+
+def _find_concurrency(most: int) -> int:
+    """Return how many parts may be read at once, at most `most`.
+
+    The other half of the functions that the account has free is for what answers and publishes.
+    """
+    try:
+        with aws.calling("the limits of this account"):
+            limits = aws.connect("lambda", None).get_account_settings()["AccountLimit"]
+        free = int(limits["UnreservedConcurrentExecutions"])
+    except StoreError as error:
+        _say(f"{error}; the limit of a new account is assumed")
+        free = _NEW_ACCOUNT
+    return max(1, min(most, free // 2))
 
 
 def _write_plan(context: Context, request: Mapping[str, Any]) -> IngestPlan | None:
     """Return the plan of the sources in a request; None if all of them were read before."""
     sources = [str(source) for source in request.get("sources", ())]
+    objects = request.get("objects", ())
     foreign = [source for source in sources if not source.startswith(S3_SCHEME)]
-    if foreign or not sources:
+    if foreign or not (sources or objects):
         raise UsageError(f"sources: expected addresses such as s3://bucket/prefix, got {foreign}")
     chunk = int(request.get("chunk", _CHUNK))
     if not 1 <= chunk <= LARGEST:
         raise UsageError(f"chunk: expected megabytes from 1 to {LARGEST}, got {chunk}")
     connection = SourceAccess.of(context.configuration)
-    found = sort_sources(sources, connection, context.environment)
+    files = tuple(sort_sources(sources, connection, context.environment).files)
+    for row in objects:
+        bucket, key = str(row["bucket"]), str(row["key"])
+        files += bucket_files.find_object(bucket, key, connection.bucket, context.environment)
     sets = ingest.collection_sets([str(name) for name in request.get("collections", ())])
     rules = DocumentRules.of(context.configuration, sets)
-    files = tuple(found.files)
     if request.get("again") is not True:
         files = leave_known(context.store, files, sets, rules, _say)
     name = intake.run_name(datetime.now(UTC))
@@ -131,36 +152,24 @@ def _write_plan(context: Context, request: Mapping[str, Any]) -> IngestPlan | No
 
 def _part(context: Context, event: Mapping[str, Any], scratch: Path) -> dict[str, object]:
     """Read one chunk."""
-    plan, index = _find_item(context, event)
+    item = event["item"]
+    plan, index = read_plan(context.store, str(item["run"])), int(item["index"])
     connection = SourceAccess.of(context.configuration)
     part = parts.read_part(context.store, plan, index, scratch / "part", connection)
     return {"index": index, "captures": part.captures}
 
 
-def _fail(context: Context, event: Mapping[str, Any], scratch: Path) -> dict[str, object]:
-    """Record that one chunk could not be read."""
-    plan, index = _find_item(context, event)
-    reason = _reason(event["item"].get("error", {}))
-    part = parts.read_part(context.store, plan, index, scratch / "part", flaw=reason)
-    return {"index": index, "captures": part.captures}
-
-
-def _reason(error: Mapping[str, Any]) -> str:
-    """Return why a chunk failed, from the error that Step Functions passes on."""
-    cause = str(error.get("Cause", ""))
-    with suppress(ValueError, AttributeError):  # not the JSON of a function's own error
-        cause = str(json.loads(cause).get("errorMessage", cause))
-    return f"reading its chunk failed: {cause or error.get('Error', 'unknown')}"[:_LONGEST]
-
-
-def _find_item(context: Context, event: Mapping[str, Any]) -> tuple[IngestPlan, int]:
-    item = event["item"]
-    return read_plan(context.store, str(item["run"])), int(item["index"])
-
-
 def _commit(context: Context, event: Mapping[str, Any], scratch: Path) -> dict[str, object]:
-    """Make one run of all parts; the step may come twice, if its first answer was lost."""
+    """Make one run of all parts, unless `commit` is false: then see that all are there.
+
+    The step may come twice, if its first answer was lost. Without a run there is nothing to do.
+    """
+    if not event["run"]:
+        return {"run": ""}
     plan = read_plan(context.store, str(event["run"]))
+    if event.get("commit") is False:
+        check_parts(context.store, plan)
+        return {"run": plan.run}
     if context.store.tag(plan.key(layout.RUN_SUMMARY)) is not None:
         return {"run": plan.run}
     connection = SourceAccess.of(context.configuration)
@@ -182,6 +191,5 @@ def _say(text: str) -> None:
 _STEPS: Mapping[str, Callable[[Context, Mapping[str, Any], Path], dict[str, object]]] = {
     "plan": _plan,
     "part": _part,
-    "fail": _fail,
     "commit": _commit,
 }

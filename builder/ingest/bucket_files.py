@@ -6,7 +6,7 @@ An object is known by its size and ETag. Streams read nothing of another object 
 import hashlib
 import io
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -48,15 +48,10 @@ def find(
         at = layout.parse_address(source)
     except ValueError as error:
         raise UsageError(f"{source}: {error}") from None
-    client = _client(at.bucket, connection, tuple(sorted(environment.items())))
     if at.prefix and not source.endswith("/"):
-        try:
-            piece = client.piece(at.prefix, 0, 1)
-        except MissingObject:
-            pass
-        else:
-            named = _file(client, at.prefix, piece.size, _number(piece.tag))
-            return _find_ranged(client, [replace(named, named=True)])
+        with suppress(MissingObject):
+            return [*find_object(at.bucket, at.prefix, connection, environment)]
+    client = _client(at.bucket, connection, tuple(sorted(environment.items())))
     below = f"{at.prefix}/" if at.prefix else ""
     found = [
         _file(client, one.key, one.bytes, _number(one.tag))
@@ -66,6 +61,19 @@ def find(
     if not found:
         raise UsageError(f"{source}: there is no such object or prefix")
     return _find_ranged(client, found)
+
+
+def find_object(
+    bucket: str, key: str, connection: BucketConnection, environment: Mapping[str, str]
+) -> tuple[ArchiveFile, ...]:
+    """Return the object of any key, also of one that no address can have.
+
+    Raises MissingObject and StoreError.
+    """
+    client = _client(bucket, connection, tuple(sorted(environment.items())))
+    piece = client.piece(key, 0, 1)
+    file = replace(_file(client, key, piece.size, _number(piece.tag)), named=True)
+    return tuple(_find_ranged(client, [file]))
 
 
 def open_object(

@@ -24,6 +24,17 @@ _THREADS = 32  # that read the results of parts, each a small object
 _NAMED = 5  # missing parts
 
 
+def check_parts(store: Writer, plan: IngestPlan) -> None:
+    """Raise UsageError, which names some, if parts of a run are missing. Raises StoreError."""
+    if missing := list_missing(store, plan):
+        listed = ", ".join(map(str, missing[:_NAMED])) + (" and more" if missing[_NAMED:] else "")
+        raise UsageError(
+            f"{len(missing):,} of {plan.chunks:,} parts of run {plan.run} are missing: {listed}. "
+            f"Run `sheaf ingest part --run {plan.run} --index {missing[0]}`, or the state machine "
+            f'again with {{"run": "{plan.run}"}}'
+        )
+
+
 def commit(
     store: Writer,
     plan: IngestPlan,
@@ -35,12 +46,7 @@ def commit(
 
     Raises UsageError if a part is missing, and StoreError.
     """
-    if missing := list_missing(store, plan):
-        listed = ", ".join(map(str, missing[:_NAMED])) + (" and more" if missing[_NAMED:] else "")
-        raise UsageError(
-            f"{len(missing):,} of {plan.chunks:,} parts of run {plan.run} are missing: {listed}. "
-            f"Run `sheaf ingest part --run {plan.run} --index {missing[0]}`"
-        )
+    check_parts(store, plan)
     with intake.writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
 

@@ -12,7 +12,7 @@ import os
 import secrets
 import shutil
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from builder.errors import UsageError
@@ -56,15 +56,13 @@ def read_part(
     index: int,
     folder: Path,
     connection: SourceAccess | None = None,
-    flaw: str = "",
 ) -> IngestPart:
     """Read a chunk and write its part, unless it is there; `folder` holds unfinished files.
 
-    Faults in the data are rows of the part. A `flaw` is why its files cannot be read: they are not
-    opened then. Raises UsageError for a number that the plan lacks or a reader of another version,
-    and StoreError.
+    Faults in the data are rows of the part. Raises UsageError for a number that the plan lacks or a
+    reader of another version, and StoreError.
     """
-    if plan.reader != reader_version() and not flaw:
+    if plan.reader != reader_version():
         raise UsageError(
             f"run {plan.run} was planned by Sheaf and suffix list {' and '.join(plan.reader)}, but "
             f"these are {' and '.join(reader_version())}: use one version for all parts"
@@ -72,10 +70,7 @@ def read_part(
     found = find_part(store, plan, index)
     if found is not None:
         return found
-    chunk = read_chunk(store, plan, index)
-    if flaw:
-        chunk = tuple(replace(one, file=replace(one.file, flaw=flaw)) for one in chunk)
-    return write_part(store, plan, index, chunk, folder, connection)
+    return write_part(store, plan, index, read_chunk(store, plan, index), folder, connection)
 
 
 def carry_out_part(task: PartTask, index: int) -> int:

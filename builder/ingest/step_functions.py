@@ -1,8 +1,8 @@
 """Reads the parts of an ingest by the state machine that infra/template.yaml deploys (`Ingest`).
 
 The machine lists the missing parts, has a Lambda function read each one (builder.aws.ingester), and
-records parts that fail again and again. Progress is seen in the store, so that it does not depend
-on the service.
+fails if a part could not be read. Progress is seen in the store, so that it does not depend on the
+service.
 """
 
 import json

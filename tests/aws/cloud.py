@@ -117,8 +117,8 @@ class Stack:
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[Cloud]:
-    """Run the emulator, with nothing in it."""
+def running(folder: Path, concurrency: int | None = None) -> Iterator[Cloud]:
+    """Run the emulator, with nothing in it; `concurrency` is how many functions may run at once."""
     port = free_port()
     scratch = folder / "tmp"
     scratch.mkdir(parents=True)
@@ -132,6 +132,7 @@ def running(folder: Path) -> Iterator[Cloud]:
         "STATE_DIR": str(folder / "state"),
         "TMPDIR": str(scratch),
         "MINISTACK_HOST": "localhost",
+        **({"LAMBDA_ACCOUNT_CONCURRENCY": str(concurrency)} if concurrency else {}),
     }
     url = f"http://127.0.0.1:{port}"
     log = folder / "log"

@@ -1,4 +1,4 @@
-"""The container of the job that publishes: its packages suffice, and it can be built.
+"""The container that publishes: its packages suffice, and it can be built.
 
 A machine without a container engine proves the first alone, and says so.
 """

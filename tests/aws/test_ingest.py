@@ -139,22 +139,33 @@ def test_by_hand_it_commits_as_well(cloud: Cloud, stack: Deployed, store: Archiv
     assert len(store.rows("FROM captures WHERE list_contains(sets, 'collection:late')")) == 30
 
 
-def test_what_fails_every_time_is_a_fault_of_its_files(
+def test_a_run_with_an_unread_part_is_not_committed_until_it_is_read(
     cloud: Cloud, stack: Deployed, store: Archive
 ) -> None:
     path = warc(store.folder / "failing.warc.gz", pages(1100, 1110))
     planned = json.loads(store.sheaf("ingest", "plan", put(cloud, path.name, path), "--json"))
     client, key = cloud.client("s3"), f"store/intake/{planned['run']}/plan.json"
     plan = json.load(client.get_object(Bucket=stack.outputs["Bucket"], Key=key)["Body"])
-    changed = json.dumps({**plan, "reader": ["0.0.1", plan["reader"][1]]})
-    client.put_object(Bucket=stack.outputs["Bucket"], Key=key, Body=changed)
-    output = start(cloud, stack, {"run": planned["run"]})
-    assert (output["files"], output["captures"], output["failed"]) == (1, 0, 1)
+
+    def change(reader: list[str]) -> None:
+        changed = json.dumps({**plan, "reader": reader})
+        client.put_object(Bucket=stack.outputs["Bucket"], Key=key, Body=changed)
+
+    change(["0.0.1", plan["reader"][1]])
+    machine = stack.outputs["IngestMachine"]
+    begun = cloud.client("stepfunctions").start_execution(
+        stateMachineArn=machine, input=json.dumps({"run": planned["run"]})
+    )
+    ended = executed(cloud, begun["executionArn"])
+    assert ended["status"] == "FAILED"
+    assert "1 of 1 parts of run" in ended["cause"]
+    before = store.sheaf("status", "--json")
     store.sheaf("publish")
-    (row,) = store.rows("FROM faults WHERE code = 'unreadable'")
-    assert row["source"] == path.name
-    assert row["detail"].startswith("reading its chunk failed: run ")
-    assert "use one version for all parts" in row["detail"]
+    assert store.rows("FROM faults WHERE code = 'unreadable'") == []
+    change(plan["reader"])
+    assert store.sheaf("status", "--json") == before
+    output = start(cloud, stack, {"run": planned["run"]})
+    assert (output["files"], output["captures"], output["failed"]) == (1, 10, 0)
 
 
 def put_large(cloud: Cloud, folder: str, below: Path) -> str:

@@ -9,8 +9,9 @@ import pytest
 
 from builder.aws import ingester
 from builder.errors import UsageError
-from builder.ingest import parts, plan, splits
+from builder.ingest import splits
 from builder.intake import intake
+from builder.store import aws
 from functions.snapshot.errors import StoreError
 from tests.bucket import Bucket, administrator
 from tests.e2e.conftest import make_home, warc
@@ -71,10 +72,13 @@ def test_a_run_is_planned_read_and_committed(
     again = call("plan", request={"run": planned["run"], "commit": False})
     assert (again["missing"], again["commit"]) == (1, False)
     assert items(bucket, again) == listed[2:]
-    error = {"Error": "Exception", "Cause": '{"errorMessage": "out of memory"}'}
-    assert call("fail", item={**listed[2], "error": error})["captures"] == 0
+    with pytest.raises(UsageError, match="state machine again with"):  # the workstation commits
+        call("commit", run=planned["run"], commit=False)
+    assert list(intake.runs(bucket)) == []
+    call("part", item=listed[2])
+    assert call("commit", run=planned["run"], commit=False) == {"run": planned["run"]}
     done = call("commit", run=planned["run"])
-    assert done == {"run": planned["run"], "files": 3, "captures": 6, "faults": 1, "failed": 1}
+    assert done == {"run": planned["run"], "files": 3, "captures": 9, "faults": 0, "failed": 0}
     assert call("commit", run=planned["run"]) == {"run": planned["run"]}  # its answer was lost
     (run,) = intake.runs(bucket)
     assert {tuple(s.collections) for s in run.sources} == {("collection:news",)}
@@ -94,6 +98,7 @@ def test_known_files_are_left_out(
     before = set(bucket.keys(""))
     told = call("plan", request=request)
     assert (told["run"], told["missing"], told["commit"]) == ("", 0, False)
+    assert call("commit", run=told["run"], commit=told["commit"]) == {"run": ""}
     assert set(bucket.keys("")) == before
     other = call("plan", request={**request, "collections": ["news"]})  # read in another way
     assert other["missing"] == COUNT
@@ -113,23 +118,45 @@ def read(call: Callable[..., dict[str, Any]], request: dict[str, Any]) -> dict[s
     return call("commit", run=planned["run"])
 
 
-def test_a_part_that_is_there_is_not_failed(
-    bucket: Bucket, call: Callable[..., dict[str, Any]]
+@pytest.mark.parametrize(
+    ("most", "free", "concurrency"),
+    [(100, 10, 5), (100, 1000, 100), (100, 150, 75), (3, 1000, 3), (1, 1, 1), (100, None, 5)],
+)
+def test_parts_take_half_of_the_functions_that_the_account_has_free(
+    call: Callable[..., dict[str, Any]],
+    bucket: Bucket,
+    monkeypatch: pytest.MonkeyPatch,
+    most: int,
+    free: int | None,
+    concurrency: int,
 ) -> None:
-    planned = call("plan", request={"sources": [f"s3://{bucket.bucket}/archives"]})
-    item = {"run": planned["run"], "index": 0}
-    call("part", item=item)
-    assert call("fail", item={**item, "error": {"Error": "Timeout"}})["captures"] == 3
+    class Lambda:
+        def get_account_settings(self) -> dict[str, Any]:
+            if free is None:
+                raise OSError("out of reach")
+            return {"AccountLimit": {"UnreservedConcurrentExecutions": free}}
+
+    monkeypatch.setattr(aws, "connect", lambda service, region: Lambda())
+    planned = call("plan", most=most, request={"sources": [f"s3://{bucket.bucket}/archives"]})
+    assert planned["concurrency"] == concurrency
 
 
-def test_why_a_part_failed_is_in_the_fault(
-    bucket: Bucket, call: Callable[..., dict[str, Any]]
+@pytest.mark.parametrize(
+    "key", ["a#1.warc.gz", "a?b=c/x.warc.gz", "a//b.warc.gz", 'a"b%20c.warc.gz']
+)
+def test_an_uploaded_object_may_have_any_key(
+    bucket: Bucket, call: Callable[..., dict[str, Any]], tmp_path: Path, key: str
 ) -> None:
-    planned = call("plan", request={"sources": [f"s3://{bucket.bucket}/archives/0.warc.gz"]})
-    call("fail", item={"run": planned["run"], "index": 0, "error": {"Error": "States.Timeout"}})
-    found = parts.find_part(bucket, plan.read_plan(bucket, planned["run"]), 0)
-    assert found is not None
-    assert found.results[0].source.codes == {"unreadable": 1}
+    path = warc(tmp_path / "x.warc.gz", PAGES)
+    administrator(bucket.endpoint).put_object(
+        Bucket=bucket.bucket, Key=f"uploads/{key}", Body=path.read_bytes()
+    )
+    request = {"objects": [{"bucket": bucket.bucket, "key": f"uploads/{key}"}]}
+    assert read(call, request)["captures"] == 3
+    assert call("plan", request=request)["run"] == ""  # uploaded again
+    (run,) = intake.runs(bucket)
+    (source,) = run.sources
+    assert source.path == f"s3://{bucket.bucket}/uploads/{key}"
 
 
 @pytest.mark.parametrize(
@@ -139,7 +166,7 @@ def test_why_a_part_failed_is_in_the_fault(
         ({"step": "plan", "request": {}}, "expected addresses"),
         ({"step": "plan", "request": {"run": "none"}}, "no run none"),
         ({"step": "plan", "request": {"sources": ["s3://a/b"], "chunk": 8192}}, "from 1 to 4096"),
-        ({"step": "other"}, "no step of plan, part, fail, commit"),
+        ({"step": "other"}, "no step of plan, part, commit"),
     ],
 )
 def test_what_cannot_be_done_is_said(

@@ -309,21 +309,6 @@ def test_a_file_that_is_gone_is_a_fault(store: FolderStore, tmp_path: Path) -> N
     assert [row["code"] for row in rows(store, "faults")] == ["unreadable"]
 
 
-@pytest.mark.parametrize("index", [0, 2], ids=["digest", "range"])
-def test_a_file_of_which_a_part_fails_every_time_is_not_read_again(
-    store: FolderStore, tmp_path: Path, index: int
-) -> None:
-    """Else the commit would read a large object in one piece, longer than a function may take."""
-    made = planned(store, [archive(tmp_path / "a.warc", 30)], 2000)
-    for number in range(made.chunks):
-        flaw = "it took too long" if number == index else ""
-        read_part(store, made, number, tmp_path / "work", flaw=flaw)
-    done, _ = committed(store, made, tmp_path / "scratch")
-    assert [(s.failed, s.captures) for s in done.run.sources] == [(True, 0)]
-    assert [row["detail"] for row in rows(store, "faults")] == ["it took too long"]
-    assert done.whole == ()
-
-
 def test_a_part_is_read_as_it_was_written(store: FolderStore, tmp_path: Path) -> None:
     made = planned(store, [archive(tmp_path / "a.warc", 30)], 2000)
     for number in range(made.chunks):
