@@ -2,8 +2,9 @@
 
 It runs the command `sheaf publish` on the store that SHEAF_STORE_URI names, with a sheaf.toml in
 the zip's root. It may be called by a timer, by a committed run of the intake, or by a person. If
-nothing is new it does nothing, so that it may be called too often. An event with a `task` makes it
-retire snapshots or check the store instead (builder.aws.maintenance).
+nothing is new it does nothing, so that it may be called too often. An event with `"redate": true`
+is the option `--redate`. An event with a `task` makes it retire snapshots or check the store
+instead (builder.aws.maintenance).
 """
 
 import json
@@ -85,14 +86,14 @@ def _carry_out(context: Context, event: Mapping[str, Any]) -> dict[str, object]:
         return {"task": task, "message": str(error)}
     if task != "publish":
         raise UsageError(f"the event's task is none of publish, expire, verify: {task!r}")
-    return _publish(context, settings)
+    return _publish(context, settings, redate=event.get("redate") is True)
 
 
-def _publish(context: Context, settings: Configuration) -> dict[str, object]:
+def _publish(context: Context, settings: Configuration, *, redate: bool) -> dict[str, object]:
     try:
         digests = check.digests(settings)
         rebuild(context.store, settings, context.runtime(), digests)
-        built = publish(context.store, settings, context.runtime(), digests)
+        built = publish(context.store, settings, context.runtime(), digests, redate=redate)
     except NothingToPublish as error:
         return {"snapshot": None, "records": 0, "message": str(error)}
     return report_document(built)

@@ -27,8 +27,9 @@ from builder.snapshot.transaction import ChangeResult, Transaction, revise
 from builder.text import tally
 from functions.config.configuration import Configuration
 from functions.database import engine
+from functions.oai.render.check import settings_in_records
 from functions.snapshot import figure_rows
-from functions.snapshot.errors import Conflict, SheafError, StoreError
+from functions.snapshot.errors import ConfigurationError, Conflict, SheafError, StoreError
 from functions.snapshot.manifest import UNSTAMPED, Making, Manifest
 from functions.snapshot.store import Writer
 
@@ -47,11 +48,14 @@ def publish(
     configuration: Configuration,
     runtime: Runtime,
     formats: Mapping[str, str] | None = None,
+    *,
+    redate: bool = False,
 ) -> ChangeResult:
     """Publish the intake of `store` and return when the new snapshot is in effect.
 
     `formats` maps each offered metadata prefix to the digest of the code that makes it. If a digest
-    differs from the last one, there is a new snapshot, and the format changes at its instant.
+    differs from the last one, there is a new snapshot, and the format changes at its instant. That
+    a setting changes it, which records show, is refused unless `redate` is true.
 
     The log, the tables of `publish.tables` and the dumps of `publish.dumps` follow. If that fails,
     the snapshot is in effect nevertheless, and the next publish completes them.
@@ -59,7 +63,7 @@ def publish(
     Raises NothingToPublish, DerivedError and the errors of transaction.revise.
     """
     signer = check_derived(configuration)
-    change = IntakeChange(store, configuration, runtime, formats or {})
+    change = IntakeChange(store, configuration, runtime, formats or {}, redate=redate)
     built = revise(store, configuration, runtime, change)
     manifest = built.manifest or Transaction.of(store, configuration, runtime).before
     record_publish(store, change.history, manifest)
@@ -81,8 +85,11 @@ class IntakeChange:
         runtime: Runtime,
         formats: Mapping[str, str],
         last: int | None = None,
+        *,
+        redate: bool = False,
     ) -> None:
         self._store = store
+        self._redate = redate
         self._last = last
         self._configuration = configuration
         self._digests = formats
@@ -119,9 +126,8 @@ class IntakeChange:
 
     def _rebuild(self, base: Transaction) -> ChangeResult:
         """Build where nothing is new except, possibly, a format; figures that lack are counted."""
-        before, formats = base.before, self._formats(base.before)
+        before, after = base.before, self._with_formats(base.before)
         records = sum(before.kinds().values())
-        after = before if formats == before.formats else replace(before, formats=formats)
         written: list[str] = []
         lacks_figures = before.sequences and not before.tables.get(figure_rows.TABLE)
         if lacks_figures or (words.TABLE in before.tables) != self._configuration["search.words"]:
@@ -198,15 +204,21 @@ class IntakeChange:
                     self._runtime.progress
                 )
             words.complete(connection, draft)
-            manifest, formats = None, self._formats(before)
+            manifest, described = None, self._with_formats(before)
             has_words = draft.tables.get(words.TABLE) != before.tables.get(words.TABLE)
             has_other_rows = faults or sources or new_runs or fileset_files or has_words
-            if after is not before or has_other_rows or formats != before.formats:
+            if after is not before or has_other_rows or described is not before:
                 last_run = new_runs[-1].tist if new_runs else before.run
                 published_prefix = before.prefix or (
                     handle_prefix if changes.template_changes.new else ""
                 )
-                after = replace(after, formats=formats, run=last_run, prefix=published_prefix)
+                after = replace(
+                    after,
+                    formats=described.formats,
+                    settings=described.settings,
+                    run=last_run,
+                    prefix=published_prefix,
+                )
                 manifest = base.manifest(after, draft)
         return changes.account(manifest, sum(after.kinds().values()), faults, draft.written)
 
@@ -244,22 +256,44 @@ class IntakeChange:
         )
         return faults, sources
 
-    def _formats(self, before: Manifest) -> Mapping[str, Making]:
-        """Return what makes the formats; a new digest takes effect with this snapshot."""
-        found = dict(before.formats)
-        for prefix, digest in self._digests.items():
-            known = found.get(prefix)
-            if known is None:
-                found[prefix] = Making(digest)
-            elif known.digest != digest:
-                self._runtime.say(
-                    f"the XML of {prefix} has changed: all its records get a new datestamp"
-                )
-                found[prefix] = Making(digest, UNSTAMPED)
-        return found
+    def _with_formats(self, before: Manifest) -> Manifest:
+        """Return the manifest with what makes the formats; itself if that is as it was.
+
+        A new digest takes effect with this snapshot. Raises ConfigurationError if it is new because
+        of a setting, and that is not wanted.
+        """
+        if not self._digests:
+            return before
+        makings, settings = dict(before.formats), settings_in_records(self._configuration)
+        changed = [
+            prefix
+            for prefix, digest in self._digests.items()
+            if makings.setdefault(prefix, Making(digest)).digest != digest
+        ]
+        if changed and not self._redate:
+            _check_settings(before.settings, settings)
+        for prefix in changed:
+            self._runtime.say(
+                f"the XML of {prefix} has changed: all its records get a new datestamp"
+            )
+            makings[prefix] = Making(self._digests[prefix], UNSTAMPED)
+        if makings == before.formats and settings == before.settings:
+            return before
+        return replace(before, formats=makings, settings=settings)
 
     def _files(self, table: str) -> list[str]:
         return intake.files(self._store, self._runs, self._keys, table)
+
+
+def _check_settings(published: Mapping[str, str], settings: Mapping[str, str]) -> None:
+    """Raise ConfigurationError for a setting that is not as it was published."""
+    for key, value in settings.items():
+        if published.get(key, value) != value:
+            raise ConfigurationError(
+                f'{key} is "{value}", but the store was published with "{published[key]}", which '
+                "records show: restore that value, or run `sheaf publish --redate` to give them "
+                "new datestamps"
+            )
 
 
 def _nothing(connection: engine.Connection) -> None:

@@ -98,13 +98,14 @@ class Manifest:
     counts the listed records that are deleted, and `emptied` the sets without a live one.
     `revisits` counts the live captures that are revisits, and `unresolved` those of them without an
     original. `formats` maps the prefix of a metadata format to its templates, also for formats no
-    longer offered. `run` is the last run of the obi store in this snapshot, 0 without a run.
-    `prefix` precedes the handle in identifiers of templates; it is empty if it was never set.
-    `leaves` maps keys to leaves whose content is included here: they need not be read. `views` is
-    the SHA-256 of the snapshot's views.sql. `publisher` is a random text of the process that wrote
-    the manifest. `store` is the store's id. `former` are its earlier ids (empty: no id), each with
-    the last snapshot that was published under it, ascending. `digest` is the SHA-256 of the JSON
-    that it was read from, "" if it was not read. `upgraded` is as in layout.manifest_key.
+    longer offered. `settings` are the configured values that records show, by key; none in stores
+    of 0.2.0. `run` is the last run of the obi store in this snapshot, 0 without a run. `prefix`
+    precedes the handle in identifiers of templates; it is empty if it was never set. `leaves` maps
+    keys to leaves whose content is included here: they need not be read. `views` is the SHA-256 of
+    the snapshot's views.sql. `publisher` is a random text of the process that wrote the manifest.
+    `store` is the store's id. `former` are its earlier ids (empty: no id), each with the last
+    snapshot that was published under it, ascending. `digest` is the SHA-256 of the JSON that it was
+    read from, "" if it was not read. `upgraded` is as in layout.manifest_key.
     """
 
     snapshot: int
@@ -120,6 +121,7 @@ class Manifest:
     revisits: int = 0
     unresolved: int = 0
     formats: Mapping[str, Making] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
     run: int = 0
     prefix: str = ""
     leaves: Mapping[str, Leaf] = field(default_factory=dict, compare=False)
@@ -213,6 +215,7 @@ class Manifest:
             **({"former": [list(one) for one in self.former]} if self.former else {}),
             **({"upgraded": self.upgraded} if self.upgraded else {}),
             "formats": {prefix: m.to_json() for prefix, m in self.formats.items()},
+            **({"settings": dict(self.settings)} if self.settings else {}),
             "sequences": [
                 [s.number, instant.to_text(s.effective), s.first, s.last, dict(s.records)]
                 + ([dict(s.starts)] if s.starts else [])
@@ -250,6 +253,7 @@ class Manifest:
                 formats={
                     str(prefix): Making.from_json(made) for prefix, made in found["formats"].items()
                 },
+                settings={str(k): str(v) for k, v in dict(found.get("settings", {})).items()},
                 sequences=tuple(
                     Sequence(
                         int(number),

@@ -10,13 +10,25 @@ from functions.oai.render import check
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments; this command has none of its own."""
+    """Declare the arguments."""
+    parser.add_argument(
+        "--redate",
+        action="store_true",
+        help="accept another repository.name or content.address than the store was published with: "
+        "all records that show it get new datestamps",
+    )
 
 
 def run(context: Context) -> int:
     """Publish the ingested data as the next snapshot."""
     digests = check.digests(context.configuration)
     rebuild(context.store, context.configuration, context.runtime(), digests)
-    built = publish(context.store, context.configuration, context.runtime(), digests)
+    built = publish(
+        context.store,
+        context.configuration,
+        context.runtime(),
+        digests,
+        redate=context.arguments.redate,
+    )
     context.result(report_text(built), report_document(built))
     return 0

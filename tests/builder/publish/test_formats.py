@@ -11,7 +11,7 @@ from builder.snapshot import consistency
 from builder.snapshot.transaction import ChangeResult
 from functions.oai.render import check
 from functions.oai.render.render import Renderer
-from functions.snapshot.errors import DamagedStore
+from functions.snapshot.errors import ConfigurationError, DamagedStore
 from functions.snapshot.manifest import Making, Manifest
 from functions.store.catalog import Catalogue
 from tests.builder.conftest import World, capture
@@ -103,6 +103,69 @@ def test_one_that_came_too_late_for_its_instant_gets_a_later_one(world: World) -
     assert manifest.effective > late.effective + timedelta(seconds=100)
     assert manifest.formats == {"a": Making("2", manifest.effective, 3)}
     assert manifest.sequences[0].effective == late.sequences[0].effective
+
+
+def publish_named(
+    world: World, *, redate: bool = False, address: str = "", name: str = "A", **digests: str
+) -> ChangeResult:
+    """Publish under a name, which is in the XML of one of two formats."""
+    world.clock.sleep(60)
+    settings = {"SHEAF_REPOSITORY_NAME": name}
+    if address:
+        settings["SHEAF_CONTENT_ADDRESS"] = json.dumps([address])
+    configuration = world.configuration(**settings)
+    formats = {"mods": name + address, "oai_dc": "1", **digests}
+    return publish(world.store, configuration, world.runtime(), formats, redate=redate)
+
+
+def test_another_name_in_records_is_refused_until_it_is_wanted(world: World) -> None:
+    world.ingest([capture(1)])
+    publish_named(world)
+    world.ingest([capture(2)])
+    before = newest(world)
+    with pytest.raises(ConfigurationError) as refusal:
+        publish_named(world, name="B")
+    assert str(refusal.value) == (
+        'repository.name is "B", but the store was published with "A", which records show: restore '
+        "that value, or run `sheaf publish --redate` to give them new datestamps"
+    )
+    assert newest(world) == before
+    assert publish_named(world).new == 1
+    assert publish_named(world, name="B", redate=True).manifest is not None
+    manifest = newest(world)
+    assert manifest.settings["repository.name"] == "B"
+    assert manifest.formats["mods"].since == manifest.effective
+    assert manifest.formats["oai_dc"].since is None
+    assert publish_named(world, name="B").manifest is None
+    with pytest.raises(ConfigurationError, match=r'name is "A", but .* with "B"'):
+        publish_named(world)
+    with pytest.raises(ConfigurationError, match=r'content.address is "http://a\.cz/{url}", but'):
+        publish_named(world, name="B", address="http://a.cz/{url}")
+
+
+def test_a_name_that_no_record_shows_may_change(world: World) -> None:
+    world.ingest([capture(1)])
+    publish_named(world)
+    assert publish_named(world, name="B", mods="A").manifest is not None
+    assert newest(world).settings["repository.name"] == "B"
+    assert newest(world).formats["mods"] == Making("A")
+
+
+def test_a_store_without_the_settings_takes_them_up_at_its_dates(world: World) -> None:
+    """Stores of 0.2.0 have none."""
+    world.ingest([capture(1)])
+    publish_named(world)
+    manifest = newest(world)
+    plain = json.loads(manifest.to_json())
+    del plain["settings"]
+    (world.root / manifest.key).write_bytes(json.dumps(plain).encode())
+    assert newest(world).settings == {}
+    assert publish_named(world).manifest is not None
+    assert newest(world).settings == manifest.settings
+    assert newest(world).formats == manifest.formats
+    assert newest(world).sequences == manifest.sequences
+    with pytest.raises(ConfigurationError, match='name is "B"'):
+        publish_named(world, name="B")
 
 
 def test_the_manifest_is_read_as_it_was_written(world: World) -> None:
