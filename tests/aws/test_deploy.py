@@ -92,7 +92,10 @@ def endpoint(cloud: Cloud, stack: Deployed) -> Endpoint:
 @pytest.fixture(scope="module")
 def store(cloud: Cloud, stack: Deployed, tmp_path_factory: pytest.TempPathFactory) -> Archive:
     """Give the stack's store as a workstation reaches it."""
-    environment = cloud.environment() | {"SHEAF_REPOSITORY_NAMESPACE": PARAMETERS["Namespace"]}
+    environment = cloud.environment() | {
+        "SHEAF_REPOSITORY_NAMESPACE": PARAMETERS["Namespace"],
+        "SHEAF_REPOSITORY_NAME": PARAMETERS["RepositoryName"],
+    }
     return Archive(stack.outputs["Store"], environment, tmp_path_factory.mktemp("station"))
 
 

@@ -12,26 +12,50 @@ from typing import Any
 
 import pytest
 
+from tests.aws.archive import Archive
 from tests.aws.cloud import Cloud, running
 from tests.aws.cloud import Stack as Deployed
+from tests.aws.request import Request
+from tests.aws.test_deploy import Endpoint
 from tests.e2e.conftest import warc
 
-BUCKET = "some-archives"
 PARTS = 100
-PARAMETERS = {"Namespace": "archive.example.org", "Ingest": "yes", "ArchivesBucket": BUCKET}
-NEW_ACCOUNT = {"Concurrency": "0"}
+PARAMETERS = {
+    "Namespace": "archive.example.org",
+    "RepositoryName": "Archive",
+    "Concurrency": "0",
+    "Ingest": "yes",
+    "IngestOnUpload": "yes",
+    "Content": "yes",
+}
+UPLOADS = ("plain.warc.gz", "2026/a#1?b=c.warc.gz", "2026//twice.warc.gz", 'an "x".warc.gz')
 
 
 @pytest.fixture(scope="module")
 def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
     with running(tmp_path_factory.mktemp("cloud") / "home", concurrency=10) as emulator:
-        emulator.client("s3").create_bucket(Bucket=BUCKET)
         yield emulator
 
 
 @pytest.fixture(scope="module")
 def stack(cloud: Cloud, artefacts: Path) -> Deployed:
-    return cloud.deploy(artefacts, **PARAMETERS, **NEW_ACCOUNT)
+    return cloud.deploy(artefacts, **PARAMETERS)
+
+
+@pytest.fixture(scope="module")
+def store(cloud: Cloud, stack: Deployed, tmp_path_factory: pytest.TempPathFactory) -> Archive:
+    """Give the stack's store as a workstation reaches it."""
+    environment = cloud.environment() | {
+        "SHEAF_REPOSITORY_NAMESPACE": PARAMETERS["Namespace"],
+        "SHEAF_REPOSITORY_NAME": PARAMETERS["RepositoryName"],
+    }
+    return Archive(stack.outputs["Store"], environment, tmp_path_factory.mktemp("station"))
+
+
+def put(cloud: Cloud, stack: Deployed, key: str, path: Path) -> None:
+    """Put an archive into the store's bucket."""
+    client = cloud.client("s3")
+    client.put_object(Bucket=stack.outputs["Bucket"], Key=key, Body=path.read_bytes())
 
 
 def start(cloud: Cloud, stack: Deployed, request: dict[str, Any]) -> dict[str, Any]:
@@ -55,12 +79,43 @@ def test_no_part_is_lost_where_most_of_them_are_refused_at_first(
     for number in range(PARTS):
         bodies = {f"http://new.cz/{number}/{n}": draw.randbytes(120_000) for n in range(10)}
         path = warc(tmp_path / f"{number:03}.warc.gz", bodies)
-        cloud.client("s3").put_object(
-            Bucket=BUCKET, Key=f"crawl/{path.name}", Body=path.read_bytes()
-        )
+        put(cloud, stack, f"archives/crawl/{path.name}.part", path)  # a name that no rule knows
         path.unlink()
-    execution = start(cloud, stack, {"sources": [f"s3://{BUCKET}/crawl"], "chunk": 1})
+    source = f"s3://{stack.outputs['Bucket']}/archives/crawl"
+    execution = start(cloud, stack, {"sources": [source], "chunk": 1})
     assert execution["status"] == "SUCCEEDED", execution.get("cause")
     output = json.loads(execution["output"])
     assert (output["files"], output["captures"]) == (PARTS, 10 * PARTS)
     assert (output["faults"], output["failed"]) == (0, 0)
+
+
+def test_the_bytes_of_uploads_are_served_where_they_were_uploaded(
+    cloud: Cloud, stack: Deployed, store: Archive, tmp_path: Path
+) -> None:
+    bodies = {name: f"<title>{name}</title>".encode() for name in UPLOADS}
+    for number, (name, body) in enumerate(bodies.items()):
+        path = warc(tmp_path / f"{number}.warc.gz", {f"http://uploads.cz/{number}": body})
+        put(cloud, stack, f"archives/{name}", path)
+    client, end = cloud.client("stepfunctions"), time.monotonic() + 300
+    ended: list[str] = []
+    while len(ended) < len(UPLOADS) and time.monotonic() < end:
+        listed = client.list_executions(stateMachineArn=stack.outputs["IngestMachine"])
+        ended = [
+            row["status"]
+            for row in listed["executions"]
+            if row["status"] != "RUNNING"
+            and "objects" in client.describe_execution(executionArn=row["executionArn"])["input"]
+        ]
+        time.sleep(1)
+    assert ended == ["SUCCEEDED"] * len(UPLOADS)
+    store.sheaf("publish")
+    sql = "SELECT identifier, url FROM captures WHERE url LIKE 'http://uploads.cz/%' ORDER BY url"
+    rows = store.rows(sql)
+    assert len(rows) == len(UPLOADS)
+    endpoint = Endpoint(cloud, stack)
+    for row, (name, body) in zip(rows, bodies.items(), strict=True):
+        answer = endpoint.ask(Request(path=f"/content/{row['identifier']}"))
+        if "//" in name:  # obstore has no such keys
+            assert answer.status == 503, name
+        else:
+            assert (answer.status, answer.body) == (200, body), name
