@@ -15,12 +15,15 @@ import pytest
 from lxml import etree
 from sickle import Sickle
 
+from builder.harvest import folder as folders
 from builder.harvest.fragment import cut_fragments
+from builder.harvest.repository import find_repository
 from builder.store.folder import FolderStore
 from functions.oai import application
 from functions.oai.render.render import render_document
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import layout
+from tests.builder.harvest.element import Item
 from tests.builder.harvest.provider import NOW, items
 from tests.builder.harvest.written import harvest, row
 from tests.e2e.conftest import Home, make_home, warc
@@ -450,3 +453,130 @@ def test_repositories_of_one_host_and_by_https_are_told_apart(home: Home, folder
     assert now.keys() == found.keys()
     assert sorted(url for _, url in now.values()).count("https://h.cz/b/oai") == 2
     assert published(home, folder) == (0, 0, 0)
+
+
+def state(home: Home) -> dict[str, tuple[int, bool, str, list[str]]]:
+    """Return the sequence of each item, whether it is deleted, its first title, and its sets."""
+    out = home(
+        "query",
+        "--json",
+        "SELECT identifier, sequence, deleted, sets, regexp_extract("
+        "document ->> '$.records[0].metadata', 'title>([^<]*)', 1) AS title FROM records",
+    ).out
+    rows = map(json.loads, out.splitlines())
+    return {r["identifier"]: (r["sequence"], r["deleted"], r["title"], r["sets"]) for r in rows}
+
+
+def made(name: str, number: int = 1, **values: Any) -> Item:
+    """Return an item of a repository."""
+    given = {"stamp": SOME[0].stamp, "title": "One", "sets": (), **values}
+    return Item(f"oai:{name}.cz:{number}", **given)
+
+
+def test_lists_of_a_repository_are_put_together(home: Home, folder: Path) -> None:
+    """Each repository is named for what it does between two publishes."""
+
+    def list_(name: str, *items: Item, came: str = LATER, **values: Any) -> None:
+        rows = [row(one, came=came) for one in items]
+        harvest(folder, rows, url=f"http://{name}.cz/oai", **values)
+
+    first = {"begun": "2026-11-22T10:00:00Z"}
+    for name in ("moved", "ended"):
+        list_(name, made(name, sets=("a",)), set_="a", **first)
+    list_("ended", made("ended", sets=("b",)), set_="b", **first)
+    list_("clock", made("clock"), made("clock", 2), came="2031-05-05T05:05:05Z", **first)
+    list_("emptied", made("emptied"), made("emptied", 2), **first)
+    list_("renamed", made("renamed"), **first)
+    list_("twice", made("twice", stamp=NOW), made("twice", deleted=True), **first)
+    assert published(home, folder) == (8, 0, 0)
+    later = {"begun": "2026-11-23T10:00:00Z"}
+    list_("moved", made("moved", sets=("b",), stamp=NOW), set_="b", **later)
+    latest = {"begun": "2026-11-23T11:00:00Z"}
+    list_("moved", made("moved", sets=("a",), stamp=NOW, deleted=True), set_="a", **latest)
+    for set_ in "ab":
+        gone = made("ended", sets=(set_,), stamp=NOW, deleted=True)
+        list_("ended", gone, set_=set_, **later)
+    clock = made("clock", title="Two"), made("clock", 2, deleted=True)
+    list_("clock", *clock, came="2026-11-23T10:00:00Z", **later)
+    bare = row(made("emptied"), came=LATER)
+    start, end = bare.record.index("<metadata>"), bare.record.index("</record>")
+    bare = replace(bare, record=bare.record[:start] + bare.record[end:])
+    harvest(folder, [bare], url="http://emptied.cz/oai", **later)
+    other = {"metadataNamespace": "http://www.openarchives.org/OAI/2.0/oai_dc/"}
+    list_("renamed", made("renamed"), name="B", format_={**other, "schema": "http://b/"}, **later)
+    assert published(home, folder) == (0, 5, 3)
+    assert state(home) == {
+        "oai:moved.cz:1": (2, False, "One", ["from:moved.cz:b", "repository:moved.cz"]),
+        "oai:ended.cz:1": (2, True, None, ["from:ended.cz:b", "repository:ended.cz"]),
+        "oai:clock.cz:1": (2, False, "Two", ["repository:clock.cz"]),
+        "oai:clock.cz:2": (2, True, None, ["repository:clock.cz"]),
+        "oai:emptied.cz:1": (2, True, None, ["repository:emptied.cz"]),
+        "oai:emptied.cz:2": (1, False, "One", ["repository:emptied.cz"]),
+        "oai:renamed.cz:1": (1, False, "One", ["repository:renamed.cz"]),
+        "oai:twice.cz:1": (1, False, "One", ["repository:twice.cz"]),
+    }
+    assert faults(home) == {("harvest-emptied", "oai:emptied.cz:1")}
+
+
+def test_what_is_not_of_its_format_is_named_and_not_served(home: Home, folder: Path) -> None:
+    good = row(SOME[0]).record
+    start, end = good.index("<metadata>") + 10, good.index("</metadata>")
+    metadata = good[start:end]
+    others = [
+        "<dc><title>x</title></dc>",
+        '<html xmlns="http://www.w3.org/1999/xhtml"/>',
+        metadata.replace("2.0/oai_dc/", "2.0/oai_dc"),
+        metadata + metadata,
+    ]
+    rows = [
+        replace(
+            row(replace(SOME[0], identifier=f"oai:a.cz:{number}")),
+            record=good[:start].replace(SOME[0].identifier, f"oai:a.cz:{number}")
+            + xml
+            + good[end:],
+        )
+        for number, xml in enumerate(others)
+    ]
+    harvest(folder, [*rows, row(replace(SOME[0], identifier="oai:x.cz:100%"))])
+    # Two repositories have different formats under one prefix, and one of them is that of ours.
+    for name, namespace in (("d", "http://www.loc.gov/mods/v3"), ("e", "urn:mods")):
+        xml = f'<record><metadata><mods xmlns="{namespace}"/></metadata></record>'
+        one = replace(row(SOME[0]), identifier=f"oai:{name}.cz:1", record=xml)
+        declared = {"metadataNamespace": namespace, "schema": "http://b.cz/x.xsd"}
+        harvest(folder, [one], url=f"http://{name}.cz/oai", prefix="mods", format_=declared)
+    told = home("ingest", folder).out
+    assert 'crosswalks = { capture = "capture-mods.xml", harvested = "harvested-raw.xml" }' in told
+    assert home("publish").code == 0
+    assert faults(home) == {
+        *(("harvest-namespace", f"oai:a.cz:{number}") for number in range(4)),
+        ("harvest-namespace", "oai:e.cz:1"),
+    }
+    assert [*names(home)] == [
+        "oai:a.cz:3",
+        "oai:b.cz:harvested,a.cz/oai,oai%3Ax.cz%3A100%25",
+        "oai:d.cz:1",
+    ]
+    with home.served() as base:
+        asked(base, RECORDS)
+
+
+def test_a_repository_that_moved_keeps_its_items(home: Home, folder: Path) -> None:
+    old, new = "http://old.cz/oai", "https://new.cz/x"
+    some = [made("m"), replace(made("m"), identifier="2")]
+    own = harvest(folder, [row(one) for one in some], url=old)
+    assert published(home, folder) == (2, 0, 0)
+    before = state(home)
+    config = home.config.read_text()
+    home.config.write_text(f'{config}\n[harvest.repositories]\nm = ["{new}", "{old}"]\n')
+    moved = find_repository({"m": [new, old]}, new)
+    assert folders.find_folder(folder, moved, new, "oai_dc", None) == own
+    assert folders.find_folder(folder, moved, new, "marc21", None).name.startswith("m-marc21-")
+    changed = replace(some[1], title="Two")
+    harvest(folder, [row(one, came=LATER) for one in (some[0], changed)], url=new)
+    assert published(home, folder) == (0, 1, 0)
+    after = state(home)
+    assert after.keys() == before.keys()
+    assert {name: row[3] for name, row in after.items()} == {
+        name: row[3] for name, row in before.items()
+    }
+    assert sorted(row[2] for row in after.values()) == ["One", "Two"]
