@@ -17,6 +17,8 @@ $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	# Python writes a short file of bytecode where a disk is full, and cannot read it later.
+	$(BIN)/python -m compileall -q functions builder
 	touch $@
 
 $(COMPILED): $(READY)

@@ -52,9 +52,10 @@ class Seen:
         try:
             rows = seen._base.execute("SELECT number FROM commits").fetchall()
             rows += seen._base.execute("PRAGMA user_version").fetchall()
+            rows += seen._base.execute("PRAGMA quick_check(1)").fetchall()
         except sqlite3.Error:
             rows = []
-        if rows != [(commit,), (_FORM,)]:
+        if rows != [(commit,), (_FORM,), ("ok",)]:
             seen.close()
             return None
         seen._base.execute("BEGIN")

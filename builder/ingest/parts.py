@@ -8,6 +8,7 @@ An ingest by one machine keeps its parts in its work folder (builder.ingest.inge
 keeps plan (builder.ingest.plan) and parts in the store, where the commit makes one run of them.
 """
 
+import hashlib
 import os
 import secrets
 import shutil
@@ -104,13 +105,16 @@ def write_part(
     """Read the splits of a chunk, and write their rows and then the part. Raises StoreError."""
     name = f"part-{index:06}-{secrets.token_hex(8)}"
     local = folder / name
+    digests: dict[str, str] = {}
     try:
         task = Task(chunk, local, plan.sets, plan.rules, threads, connection)
-        part = IngestPart(tuple(carry_out(task, advance)))
+        part = IngestPart(tuple(carry_out(task, advance)), digests)
         for key in part.files:
             path = folder / key
             with intake.writing(path):
                 with path.open("rb") as file:
+                    digests[key] = hashlib.file_digest(file, "sha256").hexdigest()
+                    file.seek(0)
                     store.put(plan.key(key), file)
                 path.unlink(missing_ok=True)  # the rows of an index take much space
     finally:

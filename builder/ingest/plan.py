@@ -11,9 +11,9 @@ Chunks are numbered from 0. The reader of one chunk reads `plan.json` and one pa
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from builder.sources.rules import DocumentRules
 from builder.store import documents
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore, MissingObject
+from functions.snapshot.seal import check_seal, seal
 from functions.snapshot.store import Reader, Writer
 
 _VERSION = 5  # of the contents of a work folder
@@ -126,6 +127,8 @@ class IngestPart:
     """Result of one chunk: that of each split."""
 
     results: tuple[SplitResult, ...]
+    digests: Mapping[str, str] = field(default_factory=dict)
+    """SHA-256 of each data file, by its name."""
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -139,7 +142,8 @@ class IngestPart:
 
     def document(self) -> bytes:
         """Return the part as JSON."""
-        return json.dumps({"results": [result.document() for result in self.results]}).encode()
+        results = [result.document() for result in self.results]
+        return seal(json.dumps({"results": results, "digests": dict(self.digests)}).encode())
 
 
 def make_plan(run: str, job: IngestJob, chunks: int = 0, digest: str = "") -> IngestPlan:
@@ -220,10 +224,14 @@ def find_part(store: Reader, plan: IngestPlan, index: int) -> IngestPart | None:
     """Return the part of a chunk, None if it was not written yet. Raises StoreError."""
     key = plan.key(part_name(index))
     try:
-        return documents.build(IngestPart, json.loads(store.read(key)))
+        data = store.read(key)
+        check_seal(data)
+        document = json.loads(data)
+        document.pop("sha256", None)
+        return documents.build(IngestPart, document)
     except MissingObject:
         return None
-    except ValueError as error:
+    except (AttributeError, ValueError) as error:
         raise DamagedStore(f"{key} is damaged: {error!r}; remove it, and read it again") from error
 
 

@@ -96,6 +96,7 @@ class Shell:
         ]
         environment = {
             **os.environ,
+            "PYTHONDONTWRITEBYTECODE": "1",  # a full disk would leave short files of it
             **self.site.environment,
             "TMPDIR": str(self.folder / "tmp"),
             "XDG_CACHE_HOME": str(self.folder),

@@ -299,12 +299,18 @@ def test_a_full_disk_is_told_and_nothing_is_lost(tmp_path: Path) -> None:
     assert Seen.open(tmp_path / folder.SEEN, 1) is None
 
 
-def test_an_index_of_another_form_is_made_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("damage", ["form", "page"])
+def test_an_index_that_cannot_be_used_is_made_again(tmp_path: Path, damage: str) -> None:
     with opened(tmp_path) as kept:
         kept.add(row(1))
         kept.commit()
-    with sqlite3.connect(tmp_path / folder.SEEN) as base:
-        base.execute("PRAGMA user_version = 1")
+    path = tmp_path / folder.SEEN
+    if damage == "form":
+        with sqlite3.connect(path) as base:
+            base.execute("PRAGMA user_version = 1")
+    else:
+        data = path.read_bytes()
+        path.write_bytes(data[:4096] + bytes(4096) + data[8192:])
     with opened(tmp_path) as kept:
         assert kept.remade
         assert kept.add(row(1)) is Sight.AGAIN
