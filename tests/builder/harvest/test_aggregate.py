@@ -476,9 +476,9 @@ def made(name: str, number: int = 1, **values: Any) -> Item:
 def test_lists_of_a_repository_are_put_together(home: Home, folder: Path) -> None:
     """Each repository is named for what it does between two publishes."""
 
-    def list_(name: str, *items: Item, came: str = LATER, **values: Any) -> None:
+    def list_(host: str, *items: Item, came: str = LATER, **values: Any) -> None:
         rows = [row(one, came=came) for one in items]
-        harvest(folder, rows, url=f"http://{name}.cz/oai", **values)
+        harvest(folder, rows, url=f"http://{host}.cz/oai", **values)
 
     first = {"begun": "2026-11-22T10:00:00Z"}
     for name in ("moved", "ended"):
