@@ -21,15 +21,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+from wsgiref.simple_server import make_server
 
 from bench.generate import captures, fill
 from builder.publish.publish import publish
 from builder.runtime import Runtime
-from builder.serve.server import LocalServer
 from builder.sources.events import Capture
 from builder.store.folder import FolderStore
 from functions.config import configuration
 from functions.database.files import Files
+from functions.http import wsgi
 from functions.http.http_message import compress
 from functions.oai.application import Application
 from functions.oai.render.render import Renderer
@@ -193,15 +194,17 @@ def run(folder: Path, count: int, page: int, runs: int) -> None:
     # Nothing is kept of rows: each page is one that nobody asked for lately.
     repository = DuckRepository(store, kept=0)
     application = Application(repository, settings, lambda: datetime.now(UTC))
-    server = LocalServer(inside.around(application.answer), "127.0.0.1", 0, threads=1)
-    thread = threading.Thread(target=server.run)
+    server = make_server("127.0.0.1", 0, wsgi.make_application(inside.around(application.answer)))
+    thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
         named = list(requests(manifest.snapshot, manifest.store, count, page))
-        samples, sizes = measure(server.url, named, runs, (query, render, inside))
+        url = f"http://127.0.0.1:{server.server_port}"
+        samples, sizes = measure(url, named, runs, (query, render, inside))
     finally:
-        server.close()
+        server.shutdown()
         thread.join()
+        server.server_close()
         repository.close()
     table(named, samples, sizes)
     baseline(folder, count, page, runs)

@@ -24,6 +24,7 @@ from bench.house import ROOT, TOPS
 from builder import cli
 from builder.store.folder import FolderStore
 from functions.config import configuration
+from functions.http.http_message import Call
 from functions.oai.application import Application
 from functions.oai.repository_duckdb.repository import DuckRepository
 
@@ -106,13 +107,8 @@ def _ask(trace: Trace, store: Path) -> None:
 
 
 def _get(application: Application, arguments: str) -> str:
-    event = {
-        "rawPath": "/oai",
-        "rawQueryString": f"verb=ListRecords&{arguments}",
-        "requestContext": {"http": {"method": "GET", "path": "/oai"}},
-        "headers": {"host": "127.0.0.1"},
-    }
-    return bytes(application.answer(event)["body"]).decode()
+    call = Call("GET", "http://127.0.0.1", "/oai", f"verb=ListRecords&{arguments}")
+    return bytes(application.answer(call).body).decode()  # type: ignore[arg-type]
 
 
 def main() -> None:

@@ -61,7 +61,7 @@ _PYARROW = (
 
 FUNCTIONS = {
     "OaiFunction": Contents(
-        ("duckdb", "jinja2", "markupsafe", "msgspec", "obstore"),
+        ("apig-wsgi", "duckdb", "jinja2", "markupsafe", "msgspec", "obstore"),
         ("functions", "templates"),
         (
             *(*_NEVER, *_DUCKDB, "functions/archive"),
@@ -74,7 +74,7 @@ FUNCTIONS = {
     ),
     # The decoders are of captures' own codings; what is not in them is answered as it is stored.
     "ContentFunction": Contents(
-        ("brotli", "duckdb", "msgspec", "obstore", "zstandard"),
+        ("apig-wsgi", "brotli", "duckdb", "msgspec", "obstore", "zstandard"),
         ("functions",),
         (*_NEVER, *_DUCKDB, "zstandard/*cffi*"),
     ),

@@ -29,7 +29,8 @@ LOOSE = 11
 """The most modules that stand loose in `builder/`."""
 CHAIN = 15
 """The most modules that import one another, one after the other."""
-DEPLOYED = {"duckdb", "jinja2", "markupsafe", "msgspec", "obstore"}  # jinja2 has markupsafe
+DEPLOYED = {"apig_wsgi", "duckdb", "jinja2", "markupsafe", "msgspec", "obstore"}
+"""jinja2 brings markupsafe."""
 OPTIONAL = {"brotli", "isal", "zstandard"}  # what is deployed does without them
 HEAVY = {
     # package: the one file that imports it, or two where each has a use of its own
@@ -50,7 +51,8 @@ HEAVY = {
         "builder/ingest/remote/hdfs.py builder/parquet/ranges.py builder/parquet/reader.py "
         "builder/parquet/texts.py builder/parquet/writer.py"
     ),
-    "h11": "builder/serve/connection.py builder/serve/http_request.py",
+    "apig_wsgi": "functions/oai/lambda_instance.py",
+    "gunicorn": "builder/serve/server.py builder/serve/worker.py",
     "internetarchive": "builder/filesets/strategies/archiveorg_client.py",
     "isal": "builder/serve/server.py functions/archive/inflate.py",
     "msgspec": "builder/store/documents.py functions/snapshot/documents.py",

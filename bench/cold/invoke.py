@@ -30,13 +30,16 @@ def function(reader: str) -> Any:
     return serving.handler
 
 
+_CLIENT = {"path": "/oai", "protocol": "HTTP/1.1", "sourceIp": "192.0.2.1"}
+
+
 def event(query: str) -> dict[str, Any]:
     return {
         "version": "2.0",
         "rawPath": "/oai",
         "rawQueryString": query,
         "headers": {"host": "bench.example.org", "accept-encoding": "gzip"},
-        "requestContext": {"stage": "$default", "http": {"method": "GET", "path": "/oai"}},
+        "requestContext": {"stage": "$default", "http": {"method": "GET", **_CLIENT}},
     }
 
 

@@ -25,6 +25,7 @@ from builder.runtime import Runtime
 from builder.store.folder import FolderStore
 from functions.config import configuration
 from functions.database import engine
+from functions.http.http_message import Call
 from functions.oai.application import Application
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.oai.token import Token
@@ -123,17 +124,9 @@ def requests(root: Path) -> Iterator[str]:
             )
             counts.taken()
             began, used = time.perf_counter(), time.process_time()
-            answer = application(
-                {
-                    "version": "2.0",
-                    "rawPath": path,
-                    "rawQueryString": query,
-                    "headers": {"host": "b.cz"},
-                    "requestContext": {"http": {"method": "GET"}},
-                }
-            )
+            response = application.answer(Call("GET", "http://b.cz", path, query))
             seconds, cpu = time.perf_counter() - began, time.process_time() - used
-            assert answer["statusCode"] == 200, answer["body"]
+            assert response.status == 200, response.body
             found = counts.taken()
             repository.close()
             reader.close()

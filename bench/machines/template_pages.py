@@ -20,10 +20,10 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from builder.store.folder import FolderStore
 from functions.config import configuration
+from functions.http.http_message import Call
 from functions.oai.application import Application
 from functions.oai.repository_duckdb.repository import DuckRepository
 
@@ -40,18 +40,12 @@ def answer(store: Path) -> None:
     application = Application(repository, settings, lambda: datetime.now(UTC))
     for line in sys.stdin:
         began = time.process_time()
-        body = application.answer(_event(line.strip()))["body"]
+        call = Call("GET", "https://bench.example.org", "/oai", line.strip())
+        body = bytes(application.answer(call).body)  # type: ignore[arg-type]
         taken = (time.process_time() - began) * 1000
         named = _IDENTIFIER.search(body)
         print(json.dumps([taken, body.count(b"<record>"), named[1].decode() if named else ""]))
         sys.stdout.flush()
-
-
-def _event(query: str) -> dict[str, Any]:
-    http = {"method": "GET", "path": "/oai", "sourceIp": "127.0.0.1"}
-    context = {"http": http, "domainName": "bench.example.org"}
-    place = {"version": "2.0", "rawPath": "/oai", "rawQueryString": query}
-    return {**place, "headers": {}, "requestContext": context, "isBase64Encoded": False}
 
 
 class Checkout:

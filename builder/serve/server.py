@@ -1,31 +1,54 @@
-"""Local HTTP server for the same handler that runs on AWS."""
+"""The server of `sheaf serve`: gunicorn with its processes, around any WSGI application.
 
-import asyncio
+asyncio servers (uvicorn, hypercorn) were tried: one keeps an unread body of 600 MB in memory, and
+a client cannot read that its request was too large. granian leaves a slow head open and drops the
+authority of a target in absolute form.
+"""
+
 import errno
+import logging
+import multiprocessing
+import os
+import resource
 import socket
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from gunicorn import sock
+from gunicorn.app.base import BaseApplication
+from gunicorn.arbiter import Arbiter
+from gunicorn.glogging import Logger
 from isal import isal_zlib
 
 from builder.errors import UsageError
-from builder.serve.connection import ClientConnection, Handler
-from builder.serve.threads import Threads
+from builder.serve.worker import PatientWorker
+from functions.http.wsgi import WsgiApplication
+from functions.snapshot.errors import SheafError
+
+_LOG = logging.getLogger("sheaf")
 
 _LEVEL, _GZIP = 2, 31
-PATIENCE = 60.0
-"""Seconds after which an idle client is disconnected."""
-CONNECTIONS = 512
-"""Maximum number of open connections; further ones wait to be accepted."""
 _BACKLOG = 1024
 _IN_KERNEL = 1 << 18
 """Bytes of a response in the kernel's buffer. Its default is megabytes. The time limit for a
 client that does not read begins when this buffer is full.
 """
-_GRACE = 8.0
+_THREADS = 512
+"""Maximum number of responses in progress in a worker: each has a thread while it is sent. How many
+are made at once is limited by serve.concurrent."""
+_CONNECTIONS = 20_000
+"""Maximum number of open connections of a worker, if it may open so many files."""
+_FILES = 256
+"""Files that a worker opens besides connections."""
+_GRACE = 8
 """Seconds for responses in progress when the server stops; containers are killed after 10."""
-_FULL = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+
+Opened = Callable[[int], tuple[WsgiApplication, Callable[[], object]]]
+"""Opens the application of a worker, by its number from 0; also returns what closes it. Raises
+SheafError.
+"""
 
 
 def compress(body: bytes) -> bytes:
@@ -33,41 +56,8 @@ def compress(body: bytes) -> bytes:
 
     The same body gives the same bytes, because the header has no time.
     """
-    found: bytes = isal_zlib.compress(body, _LEVEL, _GZIP)
-    return found
-
-
-class OpenConnections:
-    """The open connections of an event loop, served by `handler` in `threads` threads."""
-
-    def __init__(self, handler: Handler, threads: int, patience: float) -> None:
-        self._handler = handler
-        self._threads = Threads(threads)
-        self._patience = patience
-        self._open: dict[asyncio.Task[None], ClientConnection] = {}
-
-    def add(self, sock: socket.socket, ended: Callable[[], object]) -> None:
-        """Serve an accepted connection, and then call `ended`."""
-        sock.setblocking(False)
-        connection = ClientConnection(sock, self._handler, self._threads, self._patience)
-        task = asyncio.get_running_loop().create_task(connection.serve())
-        self._open[task] = connection
-        task.add_done_callback(lambda done: (self._open.pop(done), ended()))
-
-    async def end(self) -> None:
-        """End all connections: idle ones at once, others after their response."""
-        for connection in self._open.values():
-            connection.end()
-        for seconds in (_GRACE, 1.0):
-            if self._open:
-                await asyncio.wait([*self._open], timeout=seconds)
-            for connection in self._open.values():
-                connection.abort()
-        for task in self._open:
-            task.cancel()
-        if self._open:
-            await asyncio.wait([*self._open], timeout=1.0)
-        self._threads.close()
+    data: bytes = isal_zlib.compress(body, _LEVEL, _GZIP)
+    return data
 
 
 class Listeners:
@@ -84,7 +74,8 @@ class Listeners:
                 number = number or (self.sockets and self.sockets[0].getsockname()[1]) or 0
                 self.sockets.append(_listen(family, (name, number, *rest)))
         except (OSError, ValueError) as error:
-            self.close()
+            for listener in self.sockets:
+                listener.close()
             if getattr(error, "errno", 0) == errno.EADDRINUSE:
                 raise UsageError(
                     f"port {port} of {host} is in use: choose another with --port"
@@ -95,91 +86,149 @@ class Listeners:
         shown = "127.0.0.1" if host in ("0.0.0.0", "::", "", "*") else host
         self.url = f"http://{f'[{shown}]' if ':' in shown else shown}:{bound}"
 
-    async def accept(
-        self, take: Callable[[socket.socket], None], places: asyncio.Semaphore
-    ) -> None:
-        """Accept connections forever; each takes one of the `places`, which `take` releases."""
-        await asyncio.gather(*(_accept(one, take, places) for one in self.sockets))
 
-    def close(self) -> None:
-        """Stop listening."""
-        for one in self.sockets:
-            one.close()
+class ServerLog(Logger):  # type: ignore[misc]
+    """Passes gunicorn's errors to Sheaf's log; its other lines are for its developers."""
+
+    def setup(self, cfg: Any) -> None:
+        """Use Sheaf's log."""
+        self.error_log = _LOG
+        self.access_log.disabled = True
+
+    def exception(self, msg: str, *args: object, **kwargs: object) -> None:
+        """Log an error; that of a broken response is of one line."""
+        error = sys.exc_info()[1]
+        if isinstance(error, SheafError):
+            _LOG.error("a response broke off: %s", error)
+        elif error is not None:
+            _LOG.exception(msg, *args)
+
+    def warning(self, msg: str, *args: object, **kwargs: object) -> None:
+        """Drop what a client did wrong."""
+
+    info = warning
 
 
-class LocalServer:
-    """A server in one process. It already listens at `url`; `run` serves until `close`."""
+class Server(BaseApplication):  # type: ignore[misc]
+    """Serves what `opened` returns in `count` processes; it listens already, at `url`.
+
+    `ready` is called once, by the last worker that is ready.
+    """
 
     def __init__(
-        self, handler: Handler, host: str, port: int, threads: int, patience: float = PATIENCE
+        self, opened: Opened, host: str, port: int, count: int, ready: Callable[[], object]
     ) -> None:
-        """Listen at `host`; port 0 takes any free one. Raises UsageError if this fails.
-
-        A client that neither sends nor reads for `patience` seconds is disconnected.
-        """
+        """Listen at `host`; port 0 takes any free one. Raises UsageError if this fails."""
+        self._opened = opened
+        self._count = count
+        self._ready = ready
         self._listeners = Listeners(host, port)
         self.url = self._listeners.url
-        self._handler = handler
-        self._threads = threads
-        self._patience = patience
-        self._loop = asyncio.new_event_loop()
-        self._stopped = asyncio.Event()
+        self._places: list[object] = [None] * count
+        self._started = multiprocessing.Value("i", 0)
+        self._reasons, self._reason = multiprocessing.Pipe(duplex=False)
+        self._worker: Any = None
+        self._close: Callable[[], object] = lambda: None
+        PatientWorker.counts = multiprocessing.RawArray("i", count)
+        super().__init__()
 
-    def run(self, begun: Callable[[], object] = lambda: None) -> None:
-        """Serve until stopped by another thread or a signal; responses in progress are finished.
+    def load_config(self) -> None:
+        """Set what differs from gunicorn's defaults."""
+        for name, value in {
+            "worker_class": PatientWorker,
+            "workers": self._count,
+            "threads": _THREADS,
+            "worker_connections": _raise_limit(),
+            "keepalive": int(PatientWorker.PATIENCE),
+            "graceful_timeout": _GRACE,
+            "timeout": 0,
+            "limit_request_line": 0,  # the head is limited as a whole, by the worker
+            "secure_scheme_headers": {},
+            "control_socket_disable": True,
+            "logger_class": ServerLog,
+            "pre_fork": self._choose_number,
+            "child_exit": self._free_number,
+            "post_worker_init": self._tell_ready,
+        }.items():
+            self.cfg.set(name, value)
 
-        `begun` is called when the server is ready.
+    def load(self) -> WsgiApplication:
+        """Open the application in a worker; its failure is told to the first process."""
+        try:
+            application, self._close = self._opened(self._worker.number)
+            return application
+        except SheafError as error:
+            if self._started.value < self._count:
+                self._reason.send(error)
+                sys.exit(Arbiter.WORKER_BOOT_ERROR)
+            _LOG.error("a worker cannot start: %s", error)
+            sys.exit(1)
+
+    def run(self) -> None:
+        """Serve until stopped by a signal; a second one ends responses in progress.
+
+        Raises the SheafError of a worker that cannot start.
         """
+        arbiter, process = _Arbiter(self), os.getpid()
+        descriptors = [os.dup(listener.fileno()) for listener in self._listeners.sockets]
+        arbiter.LISTENERS = sock.create_sockets(self.cfg, arbiter.log, descriptors)
+        for listener in self._listeners.sockets:
+            listener.close()
         try:
-            self._loop.run_until_complete(self._serve(begun))
-        finally:
-            self._listeners.close()
-            self._loop.close()
+            arbiter.run()
+        except SystemExit as end:
+            if os.getpid() != process:
+                self._close()
+                # A thread that waits for a dead disk would delay the end of a worker.
+                os._exit(int(end.code or 0))
+            if self._reasons.poll():
+                raise self._reasons.recv() from None
 
-    def close(self) -> None:
-        """Stop `run`. Safe in any thread and in a signal handler."""
-        with suppress(RuntimeError):  # it has ended already
-            self._loop.call_soon_threadsafe(self._stopped.set)
+    def _choose_number(self, _: Arbiter, worker: PatientWorker) -> None:
+        worker.number = self._places.index(None)
+        self._places[worker.number] = self._worker = worker
 
-    async def _serve(self, begun: Callable[[], object]) -> None:
-        connections = OpenConnections(self._handler, self._threads, self._patience)
-        places = asyncio.Semaphore(CONNECTIONS)
-        accepting = asyncio.ensure_future(
-            self._listeners.accept(lambda sock: connections.add(sock, places.release), places)
-        )
-        begun()
-        await self._stopped.wait()
-        accepting.cancel()
-        await asyncio.wait([accepting])
-        self._listeners.close()
-        await connections.end()
+    def _free_number(self, _: Arbiter, worker: PatientWorker) -> None:
+        self._places[worker.number] = None
+
+    def _tell_ready(self, _: PatientWorker) -> None:
+        with self._started.get_lock():
+            self._started.value += 1
+            if self._started.value == self._count:
+                self._ready()
 
 
-async def _accept(
-    listener: socket.socket, take: Callable[[socket.socket], None], places: asyncio.Semaphore
-) -> None:
-    loop = asyncio.get_running_loop()
-    while True:
-        await places.acquire()
-        try:
-            connection, _ = await loop.sock_accept(listener)
-        except OSError as error:
-            places.release()
-            if error.errno in _FULL:
-                await asyncio.sleep(0.1)  # until other connections have ended
-            continue
-        take(connection)
+class _Arbiter(Arbiter):  # type: ignore[misc]
+    """Ends gracefully on Ctrl-C, too."""
+
+    def handle_int(self) -> None:
+        """End as on SIGTERM; a second signal ends at once (Arbiter.stop)."""
+        self.handle_term()
+
+
+def _raise_limit() -> int:
+    """Let workers open as many files as they may; return their number of connections."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _CONNECTIONS + _FILES
+    if hard != resource.RLIM_INFINITY:
+        wanted = min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(OSError, ValueError):  # macOS allows less than it says
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    limit = wanted if soft == resource.RLIM_INFINITY else min(soft, wanted)
+    return max(limit - _FILES, _THREADS + 1)
 
 
 def _addresses(host: str, port: int) -> list[tuple[socket.AddressFamily, Any]]:
     """Return the addresses of a host; "*" means all of this machine. Raises OSError."""
-    found = socket.getaddrinfo(
+    places = socket.getaddrinfo(
         None if host in ("*", "") else host,
         port,
         type=socket.SOCK_STREAM,
         flags=socket.AI_PASSIVE,
     )
-    return [*dict.fromkeys((family, address) for family, _, _, _, address in found)]
+    return [*dict.fromkeys((family, address) for family, _, _, _, address in places)]
 
 
 def _listen(family: socket.AddressFamily, address: Any) -> socket.socket:
@@ -187,12 +236,10 @@ def _listen(family: socket.AddressFamily, address: Any) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _IN_KERNEL)
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if family == socket.AF_INET6:
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         listener.bind(address)
         listener.listen(_BACKLOG)
-        listener.setblocking(False)
     except OSError:
         listener.close()
         raise

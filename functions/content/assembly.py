@@ -17,7 +17,8 @@ from functions.content.protocols import Archives, Content
 from functions.content.search import CaptureSearch
 from functions.content.stored import ObjectReader
 from functions.database.files import FILE
-from functions.http import gateway, http_message
+from functions.http import aws, http_message
+from functions.http.http_message import Call, HttpResponse
 from functions.oai.lambda_instance import Answering, InstanceParts, now
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot.layout import S3_SCHEME, StoreAddress
@@ -33,8 +34,7 @@ SMALL = 1 << 20
 
 _KEPT = 16 << 20
 _PATHS = f"SELECT DISTINCT path FROM {FILE} WHERE source = $name ORDER BY path"
-Handler = Callable[[dict[str, Any]], dict[str, Any]]
-"""Returns the answer to an event."""
+Answer = Callable[[Call], HttpResponse]
 
 
 class KeptSlices:
@@ -223,13 +223,9 @@ def application(
     )
 
 
-def beside(content: ContentApplication, metadata: Handler) -> Handler:
-    """Return a handler for both, chosen by the request's path; bodies may be bytes or a Body."""
-
-    def answer(event: dict[str, Any]) -> dict[str, Any]:
-        return content.answer(event) if content.takes(event) else metadata(event)
-
-    return answer
+def beside(content: ContentApplication, metadata: Answer) -> Answer:
+    """Return what answers as both do, chosen by the request's path."""
+    return lambda call: (content.answer if content.takes(call.path) else metadata)(call)
 
 
 def of_lambda(opened: InstanceParts) -> Answering:
@@ -242,7 +238,7 @@ def of_lambda(opened: InstanceParts) -> Answering:
         opened.environment,
         now,
         opened.log,
-        largest=gateway.LARGEST,
+        largest=aws.LARGEST,
         guarded=True,
     )
 

@@ -7,7 +7,8 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from typing import Any, BinaryIO
+from dataclasses import replace
+from typing import BinaryIO
 
 from functions.config.configuration import Configuration
 from functions.content import header_fields, representation
@@ -15,7 +16,7 @@ from functions.content.header_fields import RangePart, Unsatisfiable
 from functions.content.protocols import Content, ContentError, Contents
 from functions.content.representation import Body, Representation
 from functions.http import http_message
-from functions.http.http_message import Call
+from functions.http.http_message import Call, HttpResponse
 
 AHEAD = 1 << 18
 """Bytes that are read before the answer begins: smaller content is verified as a whole."""
@@ -25,9 +26,6 @@ COUNTED = 1 << 28
 
 _SIZES = 1024
 """Number of cached sizes of contents that had to be read completely to learn their size."""
-
-Answer = Mapping[str, Any]
-"""statusCode, headers, and a body of bytes or a Body."""
 
 Lying = Callable[[Content, int, int], BinaryIO]
 """Opens a part of unpacked content, from the number of bytes to skip and the number to return.
@@ -74,26 +72,26 @@ class Delivery:
         call: Call,
         shown: Representation,
         ended: Callable[[int, Exception | None], None],
-    ) -> Answer:
+    ) -> HttpResponse:
         """Return the answer to a GET or a HEAD for a representation.
 
         `call.base` is the base URL of the paths here. If the body is a Body, `ended` is called at
         its end (see Body). Raises ContentError, StoreError.
         """
-        found = self._answer(call, shown, ended)
-        return {**found, "body": b""} if call.method == "HEAD" else found
+        response = self._answer(call, shown, ended)
+        return replace(response, body=b"") if call.method == "HEAD" else response
 
     def _answer(
         self,
         call: Call,
         shown: Representation,
         ended: Callable[[int, Exception | None], None],
-    ) -> Answer:
+    ) -> HttpResponse:
         headers = shown.headers(call.base, self._seconds)
         if not shown.matches(call.headers):
             return _text_answer(412, headers, "These bytes do not match If-Match.")
         if shown.tag and http_message.is_held(call.headers, shown.tag):
-            return {"statusCode": 304, "headers": _without_body(headers, tag=True), "body": b""}
+            return HttpResponse(304, _without_body(headers, tag=True))
         elsewhere = self._elsewhere(call, shown)
         if elsewhere:
             told = {"Location": elsewhere, "Cache-Control": http_message.UNKEPT}
@@ -116,16 +114,15 @@ class Delivery:
         if call.method == "HEAD":
             if size is None:
                 return self._answer_head(shown, headers)
-            known = {**headers, "Content-Length": str(size)}
-            return {"statusCode": 200, "headers": known, "body": b""}
+            return HttpResponse(200, {**headers, "Content-Length": str(size)})
         return self._send(shown, headers, part, ended)
 
-    def _answer_head(self, shown: Representation, headers: Mapping[str, str]) -> Answer:
+    def _answer_head(self, shown: Representation, headers: Mapping[str, str]) -> HttpResponse:
         """Return the answer to a HEAD; its headers may require reading the content."""
-        sent = self._send(shown, headers, None, lambda given, error: None)
-        if isinstance(sent["body"], Body):
-            sent["body"].close()
-        return {**sent, "body": b""}
+        response = self._send(shown, headers, None, lambda count, error: None)
+        if isinstance(response.body, Body):
+            response.body.close()
+        return replace(response, body=b"")
 
     def _send(
         self,
@@ -133,7 +130,7 @@ class Delivery:
         headers: Mapping[str, str],
         part: RangePart | None,
         ended: Callable[[int, Exception | None], None],
-    ) -> Answer:
+    ) -> HttpResponse:
         """Return the answer with the whole or a part; up to AHEAD bytes are read at once."""
         limit = AHEAD if self._largest is None else self._largest
         with ExitStack() as source:
@@ -156,7 +153,7 @@ class Delivery:
             if part is not None:
                 told["Content-Range"] = part.header
             whole = Body(ready, further, source.pop_all(), ended)
-            return {"statusCode": 200 if part is None else 206, "headers": told, "body": whole}
+            return HttpResponse(200 if part is None else 206, told, whole)
 
     def _open(
         self, source: ExitStack, shown: Representation, part: RangePart | None
@@ -215,7 +212,7 @@ class Delivery:
     def _is_too_large(self, size: int | None) -> bool:
         return self._largest is not None and size is not None and size > self._largest
 
-    def _too_large(self, headers: Mapping[str, str], size: int | None) -> Answer:
+    def _too_large(self, headers: Mapping[str, str], size: int | None) -> HttpResponse:
         """Return the refusal of a request for more bytes than an answer can hold."""
         told = dict(headers)
         if size is not None:
@@ -230,7 +227,7 @@ class Delivery:
 
 def _complete(
     shown: Representation, headers: Mapping[str, str], part: RangePart | None, data: bytes
-) -> Answer:
+) -> HttpResponse:
     """Return the complete answer with all its bytes. Raises ContentError if the size is wrong."""
     told = {**headers, "Content-Length": str(len(data))}
     length = shown.size if part is None else part.length
@@ -238,8 +235,8 @@ def _complete(
         where = shown.content.identifier
         raise ContentError("damaged", f"{where} has {len(data)} bytes there, not {length}")
     if part is None:
-        return {"statusCode": 200, "headers": told, "body": data}
-    return {"statusCode": 206, "headers": {**told, "Content-Range": part.header}, "body": data}
+        return HttpResponse(200, told, data)
+    return HttpResponse(206, {**told, "Content-Range": part.header}, data)
 
 
 def _without_body(headers: Mapping[str, str], *, tag: bool = False) -> dict[str, str]:
@@ -247,7 +244,7 @@ def _without_body(headers: Mapping[str, str], *, tag: bool = False) -> dict[str,
     return {n: v for n, v in headers.items() if n not in _OF_BODY or (tag and n == "ETag")}
 
 
-def _text_answer(status: int, headers: Mapping[str, str], message: str) -> Answer:
+def _text_answer(status: int, headers: Mapping[str, str], message: str) -> HttpResponse:
     text = f"{message}\n".encode()
     told = {
         **_without_body(headers, tag=status != 302),
@@ -257,4 +254,4 @@ def _text_answer(status: int, headers: Mapping[str, str], message: str) -> Answe
     }
     if status in (412, 413, 416):
         told["Cache-Control"] = http_message.UNKEPT
-    return {"statusCode": status, "headers": told, "body": text}
+    return HttpResponse(status, told, text)

@@ -1,4 +1,4 @@
-"""Answers gateway events with archived bytes (RFC 9110, RFC 7089)."""
+"""Answers requests with archived bytes (RFC 9110, RFC 7089)."""
 
 import logging
 import threading
@@ -13,13 +13,13 @@ from urllib.parse import urlsplit
 from functions.config.configuration import Configuration
 from functions.content import cdx, header_fields, memento, neighbours, representation
 from functions.content.capture_row import FIELDS
-from functions.content.delivery import Answer, Delivery, Lying, Sign
+from functions.content.delivery import Delivery, Lying, Sign
 from functions.content.protocols import DIALECTS, Content, ContentError, Contents, Searching
 from functions.content.representation import ArgumentError, Body, ContentRequest, Representation
-from functions.http import access_log, deadline, gateway, http_message
+from functions.http import access_log, aws, deadline, http_message
 from functions.http import http_message as http
 from functions.http.access_log import AccessLog
-from functions.http.http_message import OAI_PATH, Call, Reply, unavailable
+from functions.http.http_message import OAI_PATH, Call, HttpResponse, Reply, unavailable
 from functions.oai.as_of import AsOf
 from functions.oai.named_item import find_record
 from functions.oai.repository import Repository
@@ -52,10 +52,10 @@ _LONGEST = 300
 
 
 class ContentApplication:
-    """Answers events with the content of one repository. Thread-safe.
+    """Answers requests with the content of one repository. Thread-safe.
 
     `log`, `timer` and `compress` are as in functions.oai.application, `guarded` as in AsOf.
-    If `largest` is given, it limits the size of an answer (gateway.weight), and PART limits its
+    If `largest` is given, it limits the size of an answer (aws.weigh), and PART limits its
     content. Otherwise bodies may be of type Body, which the caller closes. If `spent` is true,
     replace the application together with its repository.
     """
@@ -100,55 +100,48 @@ class ContentApplication:
         self._log = None if log is None else AccessLog(log)
         configured = settings["repository.base_url"].rstrip("/")
         self._base = configured.removesuffix(OAI_PATH) if configured.endswith(OAI_PATH) else ""
-        self._mount = urlsplit(self._base).path
+        self.mount = urlsplit(self._base).path
 
-    def __call__(
-        self, event: object, seconds: float | None = None, request: str = ""
-    ) -> dict[str, Any]:
-        """Answer one event, with 503 if the answer is not ready within `seconds`."""
-        return gateway.pack(self.answer(event, seconds, request), binary=True)
+    def answer(self, call: Call, seconds: float | None = None, request: str = "") -> HttpResponse:
+        """Answer a request, with 503 if the answer is not ready within `seconds`.
 
-    def answer(
-        self, event: object, seconds: float | None = None, request: str = ""
-    ) -> dict[str, Any]:
-        """Answer one event of a server in this process; the answer's body is bytes or a Body."""
-        call = gateway.read(event, self._mount)
+        The body is bytes or a Body.
+        """
         with s3_request.count_requests() as cost:
             entry = _LogEntry(self._clock(), call, self._timer, self._log, cost, request)
             try:
-                answer = deadline.answer_within(seconds, lambda: self._answer_call(call, entry))
+                response = deadline.answer_within(seconds, lambda: self._answer_call(call, entry))
             except deadline.DeadlineError:
                 self.spent = True
                 _LOG.error("no answer within %.1f s: %a %a", seconds, call.method, call.path)
-                answer = self._write(
+                response = self._write(
                     self._unavailable("This takes too long at the moment; try again later."), call
                 )
         exposed = {"Access-Control-Expose-Headers": "*"}
-        headers = {**http_message.CORS, **answer["headers"], **header_fields.SANDBOX, **exposed}
-        entry.answer = {**answer, "headers": headers}
-        if not isinstance(answer["body"], Body):
-            entry.add(len(answer["body"]))
-        return entry.answer
+        headers = {**http_message.CORS, **response.headers, **header_fields.SANDBOX, **exposed}
+        entry.response = replace(response, headers=headers)
+        if not isinstance(response.body, Body):
+            entry.add(response.size)
+        return entry.response
 
     def prepare(self) -> None:
         """Read what every answer needs, before the first request. Raises StoreError."""
         self._manifest()
 
-    def takes(self, event: object) -> bool:
-        """Return whether the event's path is answered here."""
-        path = gateway.read(event, self._mount).path
+    def takes(self, path: str) -> bool:
+        """Return whether the path is answered here."""
         return any(path == ours or path.startswith(f"{ours}/") for ours in PATHS)
 
-    def _answer_call(self, call: Call, entry: "_LogEntry") -> Answer:
+    def _answer_call(self, call: Call, entry: "_LogEntry") -> HttpResponse:
         """Answer a call, or refuse it if too many are running: waiting could take forever."""
         if not self._places.acquire(blocking=False):
             refusal = self._unavailable("Too many requests at the moment; try again later.")
             return self._write(refusal, call)
         try:
-            answer = self._answer(call, entry)
-            if self._largest is None or gateway.weight(answer, binary=True) <= self._largest:
-                return answer
-            _LOG.error("an answer of %d bytes is too large: %a", len(answer["body"]), call.path)
+            response = self._answer(call, entry)
+            if self._largest is None or aws.weigh(response) <= self._largest:
+                return response
+            _LOG.error("an answer of %d bytes is too large: %a", response.size, call.path)
             reply = self._unavailable("The response is too large; request less.")
         except NothingPublished as error:
             _LOG.error("%s", error)
@@ -166,7 +159,7 @@ class ContentApplication:
             self._places.release()
         return self._write(reply, call)
 
-    def _answer(self, call: Call, entry: "_LogEntry") -> Answer:
+    def _answer(self, call: Call, entry: "_LogEntry") -> HttpResponse:
         if call.method == "OPTIONS":
             return self._write(Reply(204, _PLAIN, b"", http_message.preflight(_ALLOWED)), call)
         if call.method not in _ALLOWED:
@@ -221,7 +214,7 @@ class ContentApplication:
         content: Content,
         entry: "_LogEntry",
         manifest: Manifest,
-    ) -> Answer:
+    ) -> HttpResponse:
         """Return the answer with the content and its links, unless too many streams are open."""
         shown = Representation(content, asked.coded, fixed=content.capture is not None)
         if not self._streams.acquire(blocking=False):
@@ -236,15 +229,15 @@ class ContentApplication:
                     entry.told["errors"] = [getattr(error, "code", type(error).__name__)]
                 entry.add(given)
 
-            answer = self._delivery.answer(call, shown, log_end)
-            body = answer["body"]
+            response = self._delivery.answer(call, shown, log_end)
+            body = response.body
             if isinstance(body, Body):
                 stack.pop_all()
                 stack.callback(body.close)  # this calls `log_end`
-            answer = neighbours.add_links(answer, call, self._search, manifest, content.capture)
+            response = neighbours.add_links(response, call, self._search, manifest, content.capture)
             if isinstance(body, Body):
                 stack.pop_all()
-        return answer
+        return response
 
     def _manifest(self) -> Manifest:
         return self._repository.manifest(self._present.reading().entry.snapshot)
@@ -257,7 +250,7 @@ class ContentApplication:
         headers = {**reply.headers, "Retry-After": seconds, "Cache-Control": http_message.UNKEPT}
         return Reply(503, _PLAIN, reply.body, headers)
 
-    def _write(self, reply: Reply, call: Call) -> Answer:
+    def _write(self, reply: Reply, call: Call) -> HttpResponse:
         return http.write(reply, call, self._compress)
 
     def _unavailable(self, message: str) -> Reply:
@@ -282,16 +275,15 @@ class _LogEntry:
         request: str,
     ) -> None:
         self.told: dict[str, Any] = {"request": request} if request else {}
-        self.answer: dict[str, Any] = {}
+        self.response = HttpResponse(0, {})
         self._when, self._call = when, call
         self._timer, self._begun = timer, timer()
         self._log, self._cost = log, cost
 
-    def add(self, given: int) -> None:
-        """Write the entry; `given` bytes were sent."""
+    def add(self, count: int) -> None:
+        """Write the entry; `count` bytes were sent."""
         if self._log is not None:
             took = self._timer() - self._begun
-            entry = access_log.log_entry(
-                self._when, self._call, self.answer, self.told, took, self._cost
-            )
-            self._log.add({**entry, "bytes": given})
+            response = replace(self.response, told=self.told)
+            entry = access_log.log_entry(self._when, self._call, response, took, self._cost)
+            self._log.add({**entry, "bytes": count})

@@ -7,15 +7,15 @@ four and of superseded versions before them, however many mementos the URL has.
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from email.utils import format_datetime
 from urllib.parse import quote
 
 from functions.content import capture_row, terms
 from functions.content.capture_row import CaptureRow
-from functions.content.delivery import Answer
 from functions.content.protocols import NEWEST, BytePlace, Searching
 from functions.content.terms import cut_surt
-from functions.http.http_message import IN_PATH, Call
+from functions.http.http_message import IN_PATH, Call, HttpResponse
 from functions.snapshot.errors import StoreError
 from functions.snapshot.manifest import Manifest
 
@@ -83,24 +83,28 @@ def find_links(
 
 
 def add_links(
-    answer: Answer, call: Call, search: Searching, manifest: Manifest, capture: CaptureRow | None
-) -> Answer:
-    """Return the answer of a memento with links to it and its neighbours.
+    response: HttpResponse,
+    call: Call,
+    search: Searching,
+    manifest: Manifest,
+    capture: CaptureRow | None,
+) -> HttpResponse:
+    """Return the response with a memento, with links to it and its neighbours.
 
     The bytes matter more than the links. If the search fails, this logs the error and returns the
-    answer unchanged. Partial content, conditional requests and refusals get no links.
+    response unchanged. Partial content, conditional requests and refusals get no links.
     """
-    headers = answer["headers"]
-    if answer["statusCode"] not in _SUCCESSES or any(name in call.headers for name in _REPEATS):
-        return answer
+    headers = response.headers
+    if response.status not in _SUCCESSES or any(name in call.headers for name in _REPEATS):
+        return response
     try:
         links = find_links(search, manifest, call.base, capture)
     except StoreError as error:
         _LOG.error("%a: no links to other mementos: %s: %s", call.path, type(error).__name__, error)
-        return answer
+        return response
     if not links or "Link" not in headers:
-        return answer
-    return {**answer, "headers": {**headers, "Link": ", ".join((headers["Link"], *links))}}
+        return response
+    return replace(response, headers={**headers, "Link": ", ".join((headers["Link"], *links))})
 
 
 def _neighbours(

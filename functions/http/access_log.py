@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from functions.http.http_message import Call, FormError
+from functions.http.http_message import Call, FormError, HttpResponse
 from functions.store.s3_request import Tally
 
 _LOG = logging.getLogger("sheaf")
@@ -41,28 +41,24 @@ class AccessLog:
 def log_entry(
     when: datetime,
     call: Call,
-    reply: Mapping[str, Any],
-    told: Mapping[str, Any],
+    response: HttpResponse,
     seconds: float,
     cost: Tally | None = None,
 ) -> dict[str, Any]:
-    """Return the entry of a call that arrived at `when` and was answered by `reply`.
+    """Return the entry of a call that arrived at `when` and was answered within `seconds`.
 
-    `told` are the fields of the answer itself. `cost` counts its requests to a bucket (None: no
-    requests).
+    `cost` counts the requests to a bucket (None: no requests).
     """
-    status = reply["statusCode"]
     return {
         "time": when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "method": call.method[:_LONGEST],
         "path": call.path[:_LONGEST],
-        "status": status,
+        "status": response.status,
         **_arguments(call),
-        **told,
-        # HEAD and 304 send no body, whatever their Content-Length says.
-        "bytes": int(reply["headers"].get("Content-Length", 0)) if reply["body"] else 0,
+        **response.told,
+        "bytes": response.size,
         "milliseconds": round(seconds * 1000, 1),
-        "cached": status == 304,
+        "cached": response.status == 304,
         "store_requests": cost.requests if cost else 0,
         "store_bytes": cost.bytes if cost else 0,
     }
@@ -74,5 +70,5 @@ def _arguments(call: Call) -> dict[str, str]:
         pairs = call.pairs()
     except FormError:
         return {}
-    given = dict(reversed(pairs))  # of a repeated argument, the first value
-    return {name: given[name][:_LONGEST] for name in _ARGUMENTS if name in given}
+    arguments = dict(reversed(pairs))  # of a repeated argument, the first value
+    return {name: arguments[name][:_LONGEST] for name in _ARGUMENTS if name in arguments}

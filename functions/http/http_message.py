@@ -1,16 +1,14 @@
-"""HTTP calls and replies, independent of AWS, and their headers for caches and CORS.
+"""HTTP calls, replies and responses, independent of any server; headers for caches and CORS.
 
 Caching: RFC 9110, sections 8.8.3 (ETag) and 13.1.2 (If-None-Match); RFC 9111, section 5.2.2, and
 RFC 8246. CORS: the WHATWG's Fetch standard, section 3.2. Harvesters in web pages of other sites
 may send requests and read every answer; nothing here depends on the client.
 """
 
-import base64
-import binascii
 import gzip
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
@@ -109,15 +107,17 @@ class FormError(SheafError):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """An HTTP request: `base` is scheme and host, `path` lies below it and below the stage."""
+    """An HTTP request: `base` is scheme, host and any prefix, `path` lies below it.
+
+    `path` and `query` are as the client wrote them. Names in `headers` are in lower case.
+    """
 
     method: str
     base: str
     path: str
-    query: str
-    headers: Mapping[str, str]
-    body: str
-    encoded: bool
+    query: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
 
     @property
     def url(self) -> str:
@@ -160,14 +160,7 @@ class Call:
             return ""
         if self.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM:
             raise FormError(f"The body of a POST must be {FORM}.")
-        if not self.encoded:
-            return self.body
-        if len(self.body) > 2 * _LONGEST:
-            raise FormError(f"The request is longer than {_LONGEST} characters.")
-        try:
-            return base64.b64decode(self.body, validate=True).decode("utf-8", "replace")
-        except (binascii.Error, ValueError) as failure:
-            raise FormError("The body of the POST cannot be decoded.") from failure
+        return self.body.decode("utf-8", "replace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,17 +179,35 @@ class Reply:
     told: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class HttpResponse:
+    """What a server sends: `body` is bytes, a file from its position on, or pieces with `close`.
+
+    Pieces raise SheafError if they cannot be completed. `told` are fields of the access log.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes | Iterable[bytes] = b""
+    told: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """The number of bytes that the body has, or that the headers announce."""
+        if isinstance(self.body, bytes):
+            return len(self.body)
+        return int(self.headers.get("Content-Length", 0))
+
+
 def compress(body: bytes) -> bytes:
     """Compress a body with gzip; without a time stamp, equal bodies give equal bytes."""
     return gzip.compress(body, _GZIP_LEVEL, mtime=0)
 
 
-def write(
-    reply: Reply, call: Call, compress: Callable[[bytes], bytes] = compress
-) -> dict[str, Any]:
-    """Return the reply with its body in bytes, compressed by `compress` if the client accepts it.
+def write(reply: Reply, call: Call, compress: Callable[[bytes], bytes] = compress) -> HttpResponse:
+    """Return the response with the reply, compressed by `compress` if the client accepts it.
 
-    If the client already holds the document, the answer is 304 without a body.
+    If the client already holds the document, the response is 304 without a body.
     """
     body, status = reply.body, reply.status
     compressed = call.wants_gzip(len(body))
@@ -211,18 +222,14 @@ def write(
         if call.method in ("GET", "HEAD") and is_held(call.headers, headers["ETag"]):
             status = 304
     if status in (204, 304):
-        return {"statusCode": status, "headers": headers, "body": b""}
+        return HttpResponse(status, headers, b"", reply.told)
     is_image = reply.type.startswith("image/")
     headers["Content-Type"] = reply.type if is_image else f"{reply.type}; charset=utf-8"
     if compressed:
         body = compress(body)
         headers["Content-Encoding"] = "gzip"
     headers["Content-Length"] = str(len(body))
-    return {
-        "statusCode": status,
-        "headers": headers,
-        "body": b"" if call.method == "HEAD" else body,
-    }
+    return HttpResponse(status, headers, b"" if call.method == "HEAD" else body, reply.told)
 
 
 def unavailable(message: str, seconds: int) -> Reply:

@@ -7,8 +7,7 @@ log. CloudFront adds HEADER to each request, and replaces what a client sent und
 import hmac
 from collections.abc import Mapping
 
-from functions.http import gateway
-from functions.http.http_message import UNKEPT, Reply
+from functions.http.http_message import UNKEPT, Call, Reply
 
 VARIABLE = "ORIGIN_SECRET"
 """Environment variable with the secret. It is no key of the configuration, which is packed."""
@@ -23,10 +22,8 @@ REFUSAL = Reply(
 )
 
 
-def is_trusted(event: object, environment: Mapping[str, str]) -> bool:
-    """Return whether an event has the secret, or none is needed. Takes the same time for all."""
+def is_trusted(call: Call, environment: Mapping[str, str]) -> bool:
+    """Return whether a call has the secret, or none is needed. Takes the same time for all."""
     secret = environment.get(VARIABLE, "")
-    if not secret:
-        return True
-    given = gateway.read(event).headers.get(HEADER, "")
-    return hmac.compare_digest(given.encode("utf-8", "replace"), secret.encode())
+    sent = call.headers.get(HEADER, "")
+    return not secret or hmac.compare_digest(sent.encode("utf-8", "replace"), secret.encode())

@@ -1,4 +1,4 @@
-"""The application: answers gateway events, without globals; Lambda and servers create it.
+"""The application: answers HTTP requests, without globals; Lambda and servers create it.
 
 OAI-PMH 2.0, sections 3.1 (HTTP) and 3.1.2.2 (503 with Retry-After).
 """
@@ -6,17 +6,24 @@ OAI-PMH 2.0, sections 3.1 (HTTP) and 3.1.2.2 (503 with Retry-After).
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Protocol
 from urllib.parse import urlsplit
 
 from functions.config.configuration import Configuration
-from functions.http import access_log, deadline, gateway, http_message
+from functions.http import access_log, aws, deadline, http_message
 from functions.http import http_message as http
 from functions.http.access_log import AccessLog
-from functions.http.http_message import OAI_PATH, Call, FormError, Reply, unavailable
+from functions.http.http_message import (
+    OAI_PATH,
+    Call,
+    FormError,
+    HttpResponse,
+    Reply,
+    unavailable,
+)
 from functions.oai.answer import Answer, SetList
 from functions.oai.as_of import AsOf, PointerReading
 from functions.oai.format import Formats
@@ -62,13 +69,13 @@ class PageService(Protocol):
 
 
 class Application:
-    """Answers events from one repository. Thread-safe.
+    """Answers requests from one repository. Thread-safe.
 
     `pages` makes the pages beside the protocol.
 
     `log` takes each line of the access log. `timer` returns seconds from an arbitrary start.
     `compress` compresses a body with gzip. An answer weighs at most `largest` bytes
-    (gateway.weight). With `guarded`, the first pointer is compared with the witness (AsOf). `spent`
+    (aws.weigh). With `guarded`, the first pointer is compared with the witness (AsOf). `spent`
     is True after an answer missed its deadline: then the application and its repository must be
     replaced.
     """
@@ -114,40 +121,28 @@ class Application:
         self._largest = largest
         base_url = configuration["repository.base_url"].rstrip("/")
         ours = base_url.endswith(OAI_PATH)
-        self._mount = urlsplit(base_url).path.removesuffix(OAI_PATH) if ours else ""
+        self.mount = urlsplit(base_url).path.removesuffix(OAI_PATH) if ours else ""
 
-    def __call__(
-        self, event: object, seconds: float | None = None, request: str = ""
-    ) -> dict[str, Any]:
-        """Answer one event, with 503 if the answer is not ready within `seconds`.
+    def answer(self, call: Call, seconds: float | None = None, request: str = "") -> HttpResponse:
+        """Answer a request, with 503 if the answer is not ready within `seconds`.
 
         `request` is Lambda's identifier of the request, for the log.
         """
-        return gateway.pack(self.answer(event, seconds, request))
-
-    def answer(
-        self, event: object, seconds: float | None = None, request: str = ""
-    ) -> dict[str, Any]:
-        """Answer one event of a server in this process; the body is bytes."""
         begun = self._timer()
-        call = self.read(event)
         with s3_request.count_requests() as cost:
             try:
-                reply, answer = deadline.answer_within(seconds, lambda: self._answer_call(call))
+                response = deadline.answer_within(seconds, lambda: self._answer_call(call))
             except deadline.DeadlineError:
                 self.spent = True
                 _LOG.error("no answer within %.1f s: %a %a", seconds, call.method, call.path)
                 reply = self._unavailable("This takes too long at the moment; try again later.")
-                answer = http.write(reply, call, self._compress)
+                response = http.write(reply, call, self._compress)
+        if request:
+            response = replace(response, told={"request": request, **response.told})
         if self._log is not None:
             took = self._timer() - begun
-            told = {**({"request": request} if request else {}), **reply.told}
-            self._log.add(access_log.log_entry(self._clock(), call, answer, told, took, cost))
-        return answer
-
-    def read(self, event: object) -> Call:
-        """Return the call of an event, without the prefix of the configured base URL."""
-        return gateway.read(event, self._mount)
+            self._log.add(access_log.log_entry(self._clock(), call, response, took, cost))
+        return response
 
     def find_pin(self, call: Call) -> tuple[int, PointerReading] | None:
         """Return the snapshot that a page of a list is read from (Provider.find_pin).
@@ -163,38 +158,34 @@ class Application:
         """Return the cached reading of the pointer, if it still serves; this never waits."""
         return self._present.find_reading()
 
-    def renew_reading(self) -> None:
-        """Read the pointer again in a thread before its reading expires (AsOf.renew)."""
-        self._present.renew()
-
     def prepare(self) -> None:
         """Read ahead what every answer needs. Raises StoreError."""
         self._repository.manifest(self._present.reading().entry.snapshot)
 
-    def _answer_call(self, call: Call) -> tuple[Reply, dict[str, Any]]:
+    def _answer_call(self, call: Call) -> HttpResponse:
         """Answer a call if fewer than `serve.concurrent` are running: a wait could be endless."""
         if not self._places.acquire(blocking=False):
             reply = self._unavailable("Too many requests at the moment; try again later.")
-            return reply, http.write(reply, call, self._compress)
+            return http.write(reply, call, self._compress)
         try:
-            reply = self._reply(call)
-            answer = http.write(reply, call, self._compress)
-            if self._fits(answer):
-                return reply, answer
-            _LOG.error("an answer of %d bytes is too large: %a", len(reply.body), call.path)
+            response = http.write(self._reply(call), call, self._compress)
+            if self._fits(response):
+                return response
+            _LOG.error("an answer of %d bytes is too large: %a", response.size, call.path)
             reply = self._unavailable("The response is too large.")
-            return reply, http.write(reply, call, self._compress)
         except Exception:  # noqa: BLE001 - told in the error log
             # 503 and not 500: harvesters retry after 503 and give up after 500. Unforeseen causes
             # (memory, a file that just vanished) often pass by then.
             _LOG.exception("a request was not answered: %a %a", call.method, call.path)
             reply = self._unavailable("Something went wrong here; try again later.")
-            return reply, http.write(reply, call, self._compress)
         finally:
             self._places.release()
+        return http.write(reply, call, self._compress)
 
     def _reply(self, call: Call) -> Reply:
-        is_oai = call.path.rstrip("/") == OAI_PATH
+        # The asterisk asks for the server's own options (RFC 9110, section 9.3.7).
+        is_server = call.method == "OPTIONS" and call.path == "*"
+        is_oai = call.path.rstrip("/") == OAI_PATH or is_server
         schema = self._schemas.get(call.path.removeprefix(OAI_PATH))
         is_page = self._pages is not None and self._pages.takes(call.path)
         if not (is_oai or is_page or schema):
@@ -250,9 +241,9 @@ class Application:
             self._provider, self._renderer, pairs, call.url, limit, fits, largest=_LARGEST - _FRAME
         )
 
-    def _fits(self, answer: Mapping[str, Any]) -> bool:
-        """Return whether an answer is small enough for Lambda."""
-        return self._largest is None or gateway.weight(answer) <= self._largest
+    def _fits(self, response: HttpResponse) -> bool:
+        """Return whether a response is small enough for Lambda."""
+        return self._largest is None or aws.weigh(response) <= self._largest
 
     def _reply_with(self, call: Call, answer: Answer, body: bytes) -> Reply:
         pinned = answer.pinned and call.method != "POST"

@@ -30,7 +30,6 @@ import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -39,7 +38,6 @@ from functions.snapshot import layout
 from functions.snapshot.errors import (
     DamagedStore,
     NothingPublished,
-    SheafError,
     StoreUnavailable,
 )
 from functions.snapshot.pointer import Pointer, PointerEntry
@@ -50,8 +48,6 @@ _LOG = logging.getLogger("sheaf")
 
 STALE = timedelta(minutes=5)
 """Maximum age of a cached reading while the store fails: records withdrawn since still show."""
-RENEWAL = "sheaf-pointer"
-"""Name of the thread that reads the pointer ahead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +93,6 @@ class AsOf:
         """The newest pointer that was ever read."""
         self._warned = False
         self._guarded = guarded
-        self._renewal: threading.Thread | None = None
 
     def reading(self, *, fresh: bool = False) -> PointerReading:
         """Return a reading; a cached one if it is young enough and `fresh` is False.
@@ -125,24 +120,6 @@ class AsOf:
     def find_reading(self) -> PointerReading | None:
         """Return the cached reading, if it still serves; the store is not read."""
         return self._young(self._keep)
-
-    def renew(self) -> None:
-        """Read the pointer again in a thread, if the cached reading is past half of its time.
-
-        So readings seldom expire while many clients ask.
-        """
-        with self._lock:
-            kept, running = self._kept, self._renewal
-            if kept is None or (running is not None and running.is_alive()):
-                return
-            if self._clock().astimezone(UTC) - kept.instant < self._keep / 2:
-                return
-            self._renewal = threading.Thread(target=self._renew, name=RENEWAL, daemon=True)
-            self._renewal.start()
-
-    def _renew(self) -> None:
-        with suppress(SheafError):  # the next request reads it again, and says so
-            self.reading(fresh=True)
 
     def _young(self, age: timedelta) -> PointerReading | None:
         """Return the cached reading if it is younger than `age`."""

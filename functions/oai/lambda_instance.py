@@ -14,18 +14,20 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
+from apig_wsgi import make_lambda_handler
+
 from functions.config import configuration
 from functions.config.configuration import Configuration
-from functions.http import access_log, deadline, gateway, http_message, origin
+from functions.http import access_log, aws, deadline, http_message, origin, wsgi
 from functions.http.access_log import AccessLog
-from functions.http.http_message import Reply
+from functions.http.http_message import Call, HttpResponse, Reply
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot.errors import SheafError
 from functions.snapshot.store import Reader
@@ -74,12 +76,13 @@ class Shares:
 
 
 class Answering(Protocol):
-    """Answers events from one repository, like functions.oai.application.Application."""
+    """Answers requests from one repository, like functions.oai.application.Application."""
 
     spent: bool
+    mount: str
 
-    def __call__(self, event: object, seconds: float | None, request: str) -> dict[str, Any]:
-        """Answer one event within `seconds`."""
+    def answer(self, call: Call, seconds: float | None, request: str) -> HttpResponse:
+        """Answer one request within `seconds`."""
         ...
 
     def prepare(self) -> None:
@@ -133,25 +136,50 @@ class Instance:
         self._environment = environment
         self._root = root
         self._write = write
+        # All bodies go in base64: a binary one would be refused as text, and a text grow by more.
+        self._handle = make_lambda_handler(
+            self._respond, binary_support=True, non_binary_content_type_prefixes=()
+        )
         catalog.collect_less_often()  # before the store is opened, which may have to be repeated
         self._serving = self._open()
         if self._serving is not None:
             self._prepare(self._serving)
 
-    def __call__(self, given: object, context: object = None) -> dict[str, Any]:
+    def __call__(self, event: dict[str, Any], context: object = None) -> dict[str, Any]:
         """Answer an event; `context` is Lambda's."""
+        try:
+            return self._handle(event, context)
+        except (AttributeError, LookupError, TypeError, ValueError):
+            _LOG.exception("an event that no gateway writes")
+            return {"statusCode": 400, "headers": {}, "body": "", "isBase64Encoded": False}
+
+    def _respond(self, environ: dict[str, Any], start: wsgi.StartResponse) -> Iterable[bytes]:
+        """Answer the request of an event, as a WSGI application."""
+        try:
+            response = self._answer(environ)
+        except wsgi.RequestError as error:
+            response = HttpResponse(
+                error.status, {"Content-Type": "text/plain"}, f"{error}\n".encode()
+            )
+        return wsgi.send(response, environ, start)
+
+    def _answer(self, environ: dict[str, Any]) -> HttpResponse:
+        context = environ["apig_wsgi.context"]
         request = str(getattr(context, "aws_request_id", None) or "")
-        if not origin.is_trusted(given, self._environment):
-            return self._reply(given, request, origin.REFUSAL)
+        call = aws.read_call(environ)
+        if not origin.is_trusted(call, self._environment):
+            return self._reply(call, request, origin.REFUSAL)
         serving = self._serving = self._serving or self._open()
         if serving is None:
             seconds = configuration.default("serve.retry_seconds")
             text = "The repository is not ready; try again later."
-            return self._reply(given, request, http_message.unavailable(text, seconds))
-        answer = serving.application(given, _seconds(context), request)
-        if serving.application.spent:
+            return self._reply(call, request, http_message.unavailable(text, seconds))
+        application = serving.application
+        call = aws.read_call(environ, application.mount)
+        response = application.answer(call, _seconds(context), request)
+        if application.spent:
             self._let_go(serving)
-        return answer
+        return response
 
     def _prepare(self, serving: Serving) -> None:
         """Read ahead for the first request; that request reports any failure."""
@@ -200,15 +228,15 @@ class Instance:
             opened.pop_all()
         return Serving(application, repository, reader)
 
-    def _reply(self, given: object, request: str, reply: Reply) -> dict[str, Any]:
+    def _reply(self, call: Call, request: str, reply: Reply) -> HttpResponse:
         """Answer without the application, which would write this line of the log."""
         begun = time.perf_counter()
-        call = gateway.read(given)
-        answer = http_message.write(reply, call)
+        response = http_message.write(reply, call)
+        if request:
+            response = replace(response, told={"request": request})
         took = time.perf_counter() - begun
-        told = {"request": request} if request else {}
-        AccessLog(self._write).add(access_log.log_entry(now(), call, answer, told, took))
-        return gateway.pack(answer)
+        AccessLog(self._write).add(access_log.log_entry(now(), call, response, took))
+        return response
 
 
 def _seconds(context: object) -> float | None:

@@ -5,7 +5,7 @@ from functools import partial
 
 from functions.content.protocols import Searching
 from functions.content.search import CaptureSearch
-from functions.http import gateway
+from functions.http import aws
 from functions.oai.answer import Answer
 from functions.oai.application import Application, OaiParts, PageService
 from functions.oai.lambda_instance import Answering, InstanceParts, now
@@ -73,7 +73,7 @@ def of_lambda(opened: InstanceParts) -> Answering:
         opened.settings,
         now,
         opened.log,
-        largest=gateway.LARGEST,
+        largest=aws.LARGEST,
         guarded=True,
         pages=site_over(opened.repository),
     )

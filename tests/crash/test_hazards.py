@@ -23,7 +23,7 @@ from functions.store.catalog import Catalogue
 from functions.store.store_reader import FolderReader
 from tests.e2e.conftest import Home, Result, make_home, warc
 from tests.e2e.test_commands import one_line
-from tests.functions.oai.client import content, event
+from tests.functions.oai.client import content, event, respond
 
 pytestmark = pytest.mark.shared(2)
 
@@ -197,7 +197,7 @@ def served(store: Path, query: str) -> tuple[int, dict[str, str], bytes]:
         application = Application(
             repository, configuration.parse(text, {}), lambda: datetime.now(UTC)
         )
-        reply = application(event(query))
+        reply = respond(application, event(query))
     finally:
         repository.close()
     body = content(reply) if reply["statusCode"] == 200 else reply["body"].encode()

@@ -36,7 +36,7 @@ from tests.builder.conftest import NAMESPACE, Clock, World, capture
 from tests.crash.work import COMMANDS, IDENTITY, work
 from tests.e2e.conftest import warc
 from tests.extent import EVERY
-from tests.functions.oai.client import content, event
+from tests.functions.oai.client import content, event, respond
 
 HOUR = timedelta(hours=1)
 
@@ -98,7 +98,7 @@ class Stage:
         settings = configuration.parse(f'[repository]\nnamespace = "{NAMESPACE}"\n', {})
         repository = DuckRepository(self.store)
         application = Application(repository, settings, lambda: self.now + HOUR)
-        reply = application(event("verb=ListRecords&metadataPrefix=oai_dc"))
+        reply = respond(application, event("verb=ListRecords&metadataPrefix=oai_dc"))
         repository.close()
         return content(reply) if reply["statusCode"] == 200 else b"503"
 

@@ -3,7 +3,6 @@
 import argparse
 import io
 import json
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -16,12 +15,12 @@ from warcio.warcwriter import WARCWriter
 
 from builder.cli import main
 from builder.context import Context
-from builder.serve.server import LocalServer
 from builder.store.folder import FolderStore
 from functions.config import configuration
 from functions.oai.application import Application
 from functions.oai.repository_duckdb.repository import DuckRepository
 from tests.clock import CLOCK, make_context
+from tests.serving import serving
 
 Surround = Callable[[argparse.Namespace], Context]
 SHARED = Path(__file__).parents[2].parent / "shared" / "data"
@@ -86,14 +85,10 @@ class Home:
         values = configuration.parse(self.config.read_text(), settings).relative_to(self.folder)
         repository = DuckRepository(FolderStore(self.folder / "store"))
         application = Application(repository, values, CLOCK.now)
-        server = LocalServer(application.answer, "127.0.0.1", 0, threads=2)
-        thread = threading.Thread(target=server.run)
-        thread.start()
         try:
-            yield f"{server.url}/oai"
+            with serving(application.answer) as server:
+                yield f"{server.url}/oai"
         finally:
-            server.close()
-            thread.join()
             repository.close()
 
 

@@ -1,20 +1,29 @@
-"""Clients that ask and do not read, over real connections: they hinder nobody else."""
+"""The probe of a server: what it must hold over real connections, whatever clients do.
 
+Whoever replaces the server runs this first: a body that is not read stops being produced, one that
+breaks off is known to be incomplete, a refusal can be read, and slow or silent clients hinder
+nobody.
+"""
+
+import resource
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from http.client import HTTPConnection, IncompleteRead
-from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
-from builder.serve.connection import Handler
-from builder.serve.server import LocalServer
+from functions.http.http_message import Call, HttpResponse
+from functions.oai.application import Application
 from functions.snapshot.errors import StoreUnavailable
+from tests.functions.oai.client import START, configured
+from tests.functions.oai.memory import MemoryRepository, capture
 from tests.patience import in_real_time
+from tests.serving import Serving, serving
+
+Answer = Callable[[Call], HttpResponse]
 
 SECONDS = 20
 """How long a test waits for what should take no time."""
@@ -23,26 +32,19 @@ LARGE = "x" * 4_000_000
 ASKED = b"GET %s HTTP/1.1\r\nHost: a\r\n\r\n"
 
 
-def large(event: dict[str, Any]) -> dict[str, Any]:
+def large(call: Call) -> HttpResponse:
     """Answer with the path, a large body behind it where that asks for one."""
-    time.sleep(float(event["rawQueryString"] or 0))
-    body = event["rawPath"] + (LARGE if event["rawPath"].startswith("/large") else "")
-    headers = {"Content-Length": str(len(body))}
-    return {"statusCode": 200, "headers": headers, "body": body.encode()}
+    time.sleep(float(call.query or 0))
+    body = (call.path + (LARGE if call.path.startswith("/large") else "")).encode()
+    return HttpResponse(200, {"Content-Length": str(len(body))}, body)
 
 
 @contextmanager
 def listening(
-    patience: int = 60, host: str = "127.0.0.1", handler: Handler | None = None
+    patience: float = 60, host: str = "127.0.0.1", answer: Answer = large, **limits: int
 ) -> Iterator[tuple[str, int]]:
-    server = LocalServer(handler or large, host, 0, threads=2, patience=patience)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        yield "127.0.0.1", urlsplit(server.url).port or 0
-    finally:
-        server.close()
-        thread.join()
+    with serving(answer, host, patience=patience, **limits) as server:
+        yield server.address
 
 
 def connected(stack: ExitStack, address: tuple[str, int]) -> socket.socket:
@@ -76,7 +78,7 @@ def all_read(connection: socket.socket) -> bytes:
 
 @in_real_time
 @pytest.mark.parametrize("host", ["127.0.0.1", "*"])
-def test_those_who_ask_much_and_read_nothing_hold_no_thread(host: str) -> None:
+def test_those_who_ask_much_and_read_nothing_hinder_nobody(host: str) -> None:
     with listening(host=host) as address, ExitStack() as stack:
         for _ in range(6):
             connected(stack, address).sendall(ASKED % b"/large" * 40)
@@ -235,11 +237,11 @@ def test_a_request_names_its_host() -> None:
     with listening() as address, ExitStack() as stack:
         connection = connected(stack, address)
         connection.sendall(b"GET /small HTTP/1.1\r\n\r\n")
-        assert all_read(connection).startswith(b"HTTP/1.1 400")
+        assert connection.recv(4096).startswith(b"HTTP/1.1 400")
         connection = connected(stack, address)
         connection.sendall(b"GET /small HTTP/1.0\r\n\r\n")
         received = all_read(connection)
-    assert received.startswith(b"HTTP/1.1 200")
+    assert received.split()[1] == b"200"
     assert received.endswith(b"/small")
 
 
@@ -249,14 +251,13 @@ def test_a_request_names_its_host() -> None:
         (b"/a%2Fb%20c", b"/a%2Fb%20c"),
         (b"//a//b", b"/a//b"),
         (b"http://b.cz/a%2Fb?x", b"/a%2Fb"),
-        (b"*", b"/*"),
     ],
 )
 def test_the_path_is_as_the_client_wrote_it(target: bytes, path: bytes) -> None:
-    def echo(event: dict[str, Any]) -> dict[str, Any]:
-        return {"statusCode": 200, "headers": {}, "body": event["rawPath"].encode()}
+    def echo(call: Call) -> HttpResponse:
+        return HttpResponse(200, {"Content-Length": str(len(path))}, call.path.encode())
 
-    with listening(handler=echo) as address, ExitStack() as stack:
+    with listening(answer=echo) as address, ExitStack() as stack:
         connection = connected(stack, address)
         connection.sendall(ASKED.replace(b"Host", b"Connection: close\r\nHost") % target)
         assert all_read(connection).endswith(b"\r\n\r\n" + path)
@@ -287,9 +288,7 @@ class Pieces:
 @contextmanager
 def giving(pieces: Pieces) -> Iterator[tuple[str, int]]:
     """Serve a body in pieces, without saying how long it is."""
-    with listening(
-        handler=lambda event: {"statusCode": 200, "headers": {}, "body": pieces}
-    ) as address:
+    with listening(answer=lambda call: HttpResponse(200, {}, pieces)) as address:
         yield address
 
 
@@ -318,8 +317,11 @@ def test_an_answer_that_breaks_off_has_no_end(
 ) -> None:
     pieces = Pieces(3, breaks)
     with giving(pieces) as address:
-        with pytest.raises(IncompleteRead):
-            answered(address)
+        if breaks:
+            with pytest.raises(IncompleteRead):
+                answered(address)
+        else:  # nothing was sent yet: this can be said
+            assert b"Internal Server Error" in answered(address)
         assert pieces.closed.wait(SECONDS)
     assert "a response broke off: the disk is gone" in caplog.text
     assert "Traceback" not in caplog.text
@@ -329,22 +331,91 @@ def test_an_answer_that_breaks_off_has_no_end(
 def test_an_answer_under_way_ends_though_the_server_does() -> None:
     begun = threading.Event()
 
-    def slow(event: dict[str, Any]) -> dict[str, Any]:
+    def slow(call: Call) -> HttpResponse:
         begun.set()
         time.sleep(1)
-        return large(event)
+        return large(call)
 
-    server = LocalServer(slow, "127.0.0.1", 0, threads=2)
-    thread = threading.Thread(target=server.run)
-    thread.start()
+    server = Serving(slow)
     with ExitStack() as stack:
-        address = ("127.0.0.1", urlsplit(server.url).port or 0)
-        idle, connection = connected(stack, address), connected(stack, address)
+        idle, connection = connected(stack, server.address), connected(stack, server.address)
         connection.sendall(ASKED % b"/large")
         assert begun.wait(SECONDS)
-        server.close()
+        server.worker.handle_exit(None, None)
         assert all_read(idle) == b""
         assert len(all_read(connection)) > len(LARGE)
-    thread.join()
-    with pytest.raises(ConnectionRefusedError), socket.create_connection(address):
+    server.end()
+    with pytest.raises(ConnectionRefusedError), socket.create_connection(server.address):
         pass
+
+
+def test_a_target_in_absolute_form_has_its_own_authority() -> None:
+    """It counts instead of Host (RFC 9112, section 3.2.2)."""
+
+    def echo(call: Call) -> HttpResponse:
+        return HttpResponse(200, {"Content-Length": "11"}, call.base.encode())
+
+    with listening(answer=echo) as address, ExitStack() as stack:
+        connection = connected(stack, address)
+        close = ASKED.replace(b"Host", b"Connection: close\r\nHost")
+        connection.sendall(close % b"http://user@B.cz:80/oai?verb=Identify")
+        assert all_read(connection).endswith(b"\r\n\r\nhttp://b.cz")
+
+
+def test_the_server_has_options_of_its_own() -> None:
+    """An asterisk asks for them (RFC 9110, section 9.3.7); it is nothing that one could get."""
+    repository = MemoryRepository()
+    repository.publish({"oai:example.org:1": capture("http://a.cz/")}, START)
+    application = Application(repository, configured(), lambda: START)
+    with listening(answer=application.answer) as address, ExitStack() as stack:
+        connection = connected(stack, address)
+        connection.sendall(b"OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n")
+        options = connection.recv(4096)
+        connection.sendall(ASKED % b"*")
+        assert connection.recv(4096).startswith(b"HTTP/1.1 400")
+    assert options.startswith(b"HTTP/1.1 204")
+    assert b"\r\nAllow: GET, HEAD, POST, OPTIONS\r\n" in options
+
+
+@in_real_time
+@pytest.mark.parametrize("sent", [b"", b"GET /small HTTP/1.1\r\n", ASKED % b"/small"])
+def test_idle_connections_do_not_stop_others(sent: bytes) -> None:
+    """10,000 of them, or as many as this process may open: it has both ends of each."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    count = min(10_000, (hard - 500) // 2)
+    try:
+        with listening(connections=20_000, threads=8) as address, ExitStack() as stack:
+            for number in range(count):
+                # Addresses of one's own have ports of their own.
+                idle = stack.enter_context(socket.socket())
+                idle.bind((f"127.0.0.{2 + number // 5000}", 0))
+                idle.connect(address)
+                if sent:
+                    idle.sendall(sent)
+            started = time.monotonic()
+            for _ in range(3):
+                assert answered(address) == b"/small"
+            assert time.monotonic() - started < SECONDS
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@in_real_time
+def test_silent_connections_of_one_client_give_way_to_others() -> None:
+    """1,100 of them, at a server that has room for fewer; who has asked keeps its connection."""
+    with listening(connections=100, threads=8) as address, ExitStack() as stack:
+        harvester = connected(stack, address)
+        harvester.sendall(ASKED % b"/small")
+        assert harvester.recv(4096).endswith(b"/small")
+        other = stack.enter_context(socket.socket())
+        other.bind(("127.0.0.9", 0))
+        other.connect(address)
+        time.sleep(0.2)
+        for _ in range(1100):
+            stack.enter_context(socket.create_connection(address, timeout=SECONDS))
+        started = time.monotonic()
+        assert answered(address) == b"/small"
+        other.sendall(ASKED % b"/other")
+        assert other.recv(4096).endswith(b"/other")
+        assert time.monotonic() - started < SECONDS / 2

@@ -20,6 +20,7 @@ from tests.e2e.conftest import Home, sheaf, warc
 from tests.e2e.test_s3 import Bucketed
 from tests.e2e.test_server import command
 from tests.functions.oai.client import event
+from tests.functions.oai.gateways import received
 
 pytestmark = pytest.mark.shared(2)
 
@@ -178,10 +179,8 @@ class Lambda:
         self.instance = Instance(environment, root, self.lines.append, assembly.of_lambda)
 
     def get(self, path: str, query: str = "", **headers: str) -> tuple[int, Any, bytes]:
-        answer = self.instance(event(query, path=path, headers=headers))
-        body = answer["body"]
-        data = base64.b64decode(body) if answer["isBase64Encoded"] else body.encode()
-        return answer["statusCode"], answer["headers"], data
+        answer = received(self.instance(event(query, path=path, headers=headers)))
+        return answer["statusCode"], answer["headers"], base64.b64decode(answer["body"])
 
 
 def test_the_function_reads_a_record_by_few_requests(bucketed: Bucketed, tmp_path: Path) -> None:

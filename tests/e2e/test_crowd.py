@@ -166,29 +166,6 @@ def test_a_purge_reaches_the_kept_pages_of_all_workers(home: Home, tmp_path: Pat
         assert not any(secret in gzip.decompress(body_of(path)) for path in left)
 
 
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("silent", [True, False])
-def test_a_flipped_bit_is_never_sent(home: Home, tmp_path: Path, silent: bool) -> None:
-    """A `silent` one changes no time of the file: then it must be there before a worker's use."""
-    (tmp_path / "tmp").mkdir()
-    with running(home, **PAGES, **TWO, TMPDIR=str(tmp_path / "tmp")) as (url, errors, _):
-        right = {target: plain(body) for target, body in walk(url)}
-        if not silent:
-            assert {target: plain(body) for target, body in walk(url)} == right
-        files = kept_files(tmp_path)
-        assert len(files) == len(right) - 2
-        for path in files:
-            state, data = path.stat(), bytearray(path.read_bytes())
-            data[-1 - len(data) // 3] ^= 4
-            path.write_bytes(data)
-            if silent:
-                os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
-        for _ in range(2):
-            assert {target: plain(body) for target, body in walk(url)} == right
-        assert errors.read_text().count("is damaged") == len(files)
-        assert len(kept_files(tmp_path)) == len(files)
-
-
 @pytest.mark.thorough
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="this system limits no other process")
 def test_on_a_full_disk_the_server_goes_on(home: Home, tmp_path: Path) -> None:

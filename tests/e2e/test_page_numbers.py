@@ -21,7 +21,7 @@ from functions.site.assembly import site_over
 from tests.clock import CLOCK
 from tests.e2e.conftest import Home, warc
 from tests.extent import ALL
-from tests.functions.oai.client import event
+from tests.functions.oai.client import event, respond
 
 _PAGES = (
     "/",
@@ -132,7 +132,7 @@ def reading(home: Home) -> Iterator[Callable[[str], etree._Element]]:
 
     def read(path: str) -> etree._Element:
         parts = urlsplit(path)
-        reply = application(event(parts.query, path=parts.path))
+        reply = respond(application, event(parts.query, path=parts.path))
         assert reply["statusCode"] == 200, path
         return etree.fromstring(reply["body"].encode(), etree.HTMLParser(encoding="utf-8"))
 

@@ -33,6 +33,7 @@ from functions.store.store_reader import BucketReader
 from tests.bucket import Bucket, fresh
 from tests.e2e.conftest import Home, Result, make_home, sheaf, warc
 from tests.e2e.test_server import running
+from tests.functions.oai.client import respond
 from tests.proxy import Answer, Proxy, always, for_seconds, proxied
 
 pytestmark = pytest.mark.shared(2)
@@ -137,14 +138,15 @@ class Served:
         )
 
     def ask(self, query: str) -> tuple[int, str, dict[str, str]]:
-        answer = self.application(
+        answer = respond(
+            self.application,
             {
                 "version": "2.0",
                 "rawPath": "/oai",
                 "rawQueryString": query,
                 "headers": {"host": "b.cz"},
                 "requestContext": {"http": {"method": "GET"}},
-            }
+            },
         )
         return answer["statusCode"], answer["body"], answer["headers"]
 

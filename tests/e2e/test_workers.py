@@ -5,9 +5,7 @@ import os
 import signal
 import socket
 import subprocess
-import threading
 import time
-from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
 from pathlib import Path
@@ -15,9 +13,6 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from builder.serve.mirror import CacheServer, SharedCache
-from functions.snapshot.errors import MissingObject, StoreError
-from functions.store import s3_request
 from tests.e2e.conftest import Home
 from tests.e2e.test_server import SECONDS, entries, fetched, published, running
 
@@ -30,9 +25,7 @@ TWO = {"SHEAF_SERVE_WORKERS": "2"}
 
 def children(process: int) -> list[int]:
     """Return the workers of a server, by number."""
-    found = subprocess.run(
-        ["pgrep", "-P", str(process), "-f", "spawn_main"], capture_output=True, text=True
-    )
+    found = subprocess.run(["pgrep", "-P", str(process)], capture_output=True, text=True)
     return [int(line) for line in found.stdout.split()]
 
 
@@ -138,70 +131,6 @@ def test_what_is_wrong_is_reported_once(published: Home) -> None:
         result = published("serve", "--port", port)
     assert (result.code, result.out) == (2, "")
     assert result.err == f"sheaf: port {port} of 127.0.0.1 is in use: choose another with --port\n"
-
-
-class Files:
-    """A cache that counts, in place of one of a bucket."""
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[object, ...]] = []
-
-    def local(self, key: str, spans: Sequence[tuple[int, int]] | None) -> Path:
-        self.asked.append((key, spans))
-        s3_request.add_to_tally(2, 300)
-        if key == "none":
-            raise MissingObject("there is no such object")
-        return Path("/files") / key
-
-    def parts(self, key: str, size: int, spans: Sequence[tuple[int, int]]) -> list[Path]:
-        self.asked.append((key, size, spans))
-        return [Path("/files") / key] * len(spans)
-
-    def close(self) -> None:
-        pass
-
-
-@pytest.fixture
-def cache() -> Iterator[tuple[Files, SharedCache]]:
-    files = Files()
-    door, lent = socket.socketpair()
-    CacheServer(files).lend(lent)
-    shared = SharedCache(door)
-    yield files, shared
-    shared.close()
-
-
-def test_a_shared_cache_answers_as_its_own_process_has_it(cache: tuple[Files, SharedCache]) -> None:
-    files, shared = cache
-    with s3_request.count_requests() as cost:
-        assert shared.local("a", [(0, 5)]) == Path("/files/a")
-        with pytest.raises(MissingObject, match="no such object"):
-            shared.local("none", None)
-    assert (cost.requests, cost.bytes) == (4, 600)
-    assert shared.parts("a", 9, [(0, 5), (5, 4)]) == [Path("/files/a")] * 2
-    assert files.asked == [("a", [(0, 5)]), ("none", None), ("a", 9, [(0, 5), (5, 4)])]
-
-
-def test_many_threads_ask_a_shared_cache_at_once(cache: tuple[Files, SharedCache]) -> None:
-    files, shared = cache
-    together = threading.Barrier(8)
-
-    def ask_for(number: int) -> Path:
-        together.wait(SECONDS)
-        return shared.local(str(number), None)
-
-    with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(ask_for, range(8)))
-    assert found == [Path("/files") / str(number) for number in range(8)]
-    assert len(files.asked) == 8
-
-
-def test_a_shared_cache_whose_process_is_gone_is_an_error() -> None:
-    door, lent = socket.socketpair()
-    lent.close()
-    with pytest.raises(StoreError, match="does not respond"):
-        SharedCache(door).local("a", None)
-    door.close()
 
 
 @pytest.mark.thorough

@@ -27,7 +27,7 @@ from functions.snapshot.errors import VERSION
 from tests.bucket import Bucket
 from tests.builder.conftest import Clock
 from tests.e2e.conftest import Result, sheaf
-from tests.functions.oai.client import content, event
+from tests.functions.oai.client import content, event, respond
 from tests.upgrade import answers
 from tests.upgrade.answers import Ask
 
@@ -128,7 +128,7 @@ def asking(kept: Kept) -> Iterator[Ask]:
         repository, settings, lambda: BEHIND + timedelta(hours=1), guarded=True
     )
     try:
-        yield lambda query: content(application(event(query)))
+        yield lambda query: content(respond(application, event(query)))
     finally:
         repository.close()
 

@@ -33,7 +33,7 @@ from tests.builder.filesets.server import Server, json_of, served, serving, stat
 from tests.builder.filesets.world import world
 from tests.builder.obi.kept import three_in
 from tests.clock import CLOCK
-from tests.functions.oai.client import configured, event
+from tests.functions.oai.client import answer, configured, event
 
 pytestmark = pytest.mark.shared(2)
 
@@ -120,11 +120,11 @@ def serve(command: Command, query: str, headers: Mapping[str, str] = {}) -> dict
     with closing(DuckRepository(command.store)) as repository:
         made = assembly.application(repository, uri, command.folder, settings, {}, CLOCK.now)
         asked = event(query, path=f"/content/{NAME}")
-        answer = made.answer({**asked, "headers": {**asked.get("headers", {}), **headers}})
+        reply = answer(made, {**asked, "headers": {**asked.get("headers", {}), **headers}})
         return {
-            **answer,
+            **reply,
             "body": b"".join(
-                [answer["body"]] if isinstance(answer["body"], bytes) else answer["body"]
+                [reply["body"]] if isinstance(reply["body"], bytes) else reply["body"]
             ),
         }
 

@@ -30,6 +30,7 @@ from functions.store.catalog import Catalogue
 from tests.bucket import Bucket
 from tests.builder.conftest import Clock, World, capture
 from tests.extent import places
+from tests.functions.oai.client import respond
 
 pytestmark = pytest.mark.shared(3)
 
@@ -145,7 +146,7 @@ def answers(world: World, store: Writer, *requests: dict[str, str]) -> list[byte
                 "headers": {"host": "a.example.org"},
                 "requestContext": {"http": {"method": "GET"}, "stage": "$default"},
             }
-            reply = application(event)
+            reply = respond(application, event)
             body = reply["body"].encode()
             if reply.get("isBase64Encoded"):
                 body = base64.b64decode(body)
@@ -286,7 +287,7 @@ def test_a_copy_is_true_as_of_its_pointer(source: World, onward: World, target: 
         "headers": {},
         "requestContext": {"http": {"method": "GET"}, "stage": "$default"},
     }
-    body = application(event)["body"].encode()
+    body = respond(application, event)["body"].encode()
     repository.close()
     said = etree.fromstring(body).findtext("{*}responseDate")
     assert said is not None

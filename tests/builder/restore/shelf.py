@@ -3,7 +3,6 @@
 import base64
 import gzip
 import hashlib
-import threading
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +10,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from builder.serve.server import LocalServer
 from builder.store.folder import FolderStore
 from functions.config import configuration
 from functions.content import assembly
@@ -19,6 +17,7 @@ from functions.oai.application import Application
 from functions.oai.repository_duckdb.repository import DuckRepository
 from tests.builder.sources.containers import arc, filedesc, http, members, warc
 from tests.e2e.conftest import Home
+from tests.serving import serving as running
 
 EARLY, LATE = b"2008-04-30T20:48:26Z", b"2010-01-02T03:04:05Z"
 LONG = b"long " * 100_000
@@ -139,15 +138,8 @@ def serving(home: Home, **settings: object) -> Iterator[str]:
         repository, str(home.folder / "store"), home.folder, values, {}, clock
     )
 
-    def answer(event: dict[str, object]) -> dict[str, object]:
-        return (content if content.takes(event) else metadata).answer(event)
-
-    server = LocalServer(answer, "127.0.0.1", 0, threads=8)
-    thread = threading.Thread(target=server.run)
-    thread.start()
     try:
-        yield server.url
+        with running(assembly.beside(content, metadata.answer)) as server:
+            yield server.url
     finally:
-        server.close()
-        thread.join()
         repository.close()

@@ -25,7 +25,7 @@ from tests.builder.beginning import begin
 from tests.builder.conftest import World, capture
 from tests.builder.export.test_export import problems
 from tests.builder.publish.test_hazards import Killed
-from tests.functions.oai.client import Client, Page, configured, content, event
+from tests.functions.oai.client import Client, Page, configured, content, event, respond
 from tests.functions.oai.validity import valid
 
 pytestmark = pytest.mark.shared(2)
@@ -241,7 +241,7 @@ def test_a_server_that_starts_while_a_publish_moves_the_pointer_is_not_misled(
 
     repository.witness = slow
     application = Application(repository, configured(), world.clock, guarded=True)
-    assert application(event(urlencode(LIST)))["statusCode"] == 200
+    assert respond(application, event(urlencode(LIST)))["statusCode"] == 200
 
 
 def test_an_expiry_leaves_the_witness(world: World) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from builder.store.folder import FolderStore
 from builder.verify.verify import VerifyRuntime, verify
+from functions.http.http_message import Call
 from functions.oai.application import Application
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import instant, layout
@@ -34,9 +35,9 @@ class Asked:
         self._application = Application(self.repository, settings, world.clock)
 
     def __call__(self, query: str) -> str:
-        answer = self._application.answer({"rawPath": "/oai", "rawQueryString": query})
-        assert answer["statusCode"] == 200
-        return str(answer["body"], "utf-8")
+        response = self._application.answer(Call("GET", "https://localhost", "/oai", query))
+        assert response.status == 200
+        return bytes(response.body).decode()  # type: ignore[arg-type]
 
     def harvest(self, since: str = "") -> tuple[set[str], str]:
         """Return the identifiers of a whole list, and the responseDate of its first page."""

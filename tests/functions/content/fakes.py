@@ -9,9 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, BinaryIO, cast
-from urllib.parse import urlsplit
 
-from builder.serve.server import LocalServer
 from functions.content.capture_row import FIELDS, CaptureRow
 from functions.content.handler import ContentApplication
 from functions.content.protocols import (
@@ -26,8 +24,9 @@ from functions.content.protocols import (
 from functions.oai.repository import PublishedRecord
 from functions.snapshot.manifest import Manifest
 from functions.url import surt
-from tests.functions.oai.client import START, Clock, configured, event
+from tests.functions.oai.client import START, Clock, answer, configured, event
 from tests.functions.oai.memory import MemoryRepository, capture
+from tests.serving import serving
 
 ID = "oai:example.org:" + "a" * 24
 URL = "http://a.cz/dir/page.txt"
@@ -247,16 +246,16 @@ class Asker:
     ) -> dict[str, Any]:
         """Ask; `if_none_match` stands for If-None-Match."""
         names = {name.replace("_", "-"): value for name, value in headers.items()}
-        return self.application.answer(event(query, method, path, names))
+        return answer(self.application, event(query, method, path, names))
 
     def get(self, *args: Any, **headers: str) -> "Got":
         """Ask, and take the body, be it a stream."""
-        answer = self.raw(*args, **headers)
-        body = answer["body"]
+        reply = self.raw(*args, **headers)
+        body = reply["body"]
         if not isinstance(body, bytes):
             with body_of(body) as pieces:
                 body = b"".join(pieces)
-        return Got(answer["statusCode"], answer["headers"], body)
+        return Got(reply["statusCode"], reply["headers"], body)
 
 
 @dataclass(frozen=True)
@@ -277,15 +276,7 @@ def body_of(stream: Any) -> Iterator[Any]:
 
 
 @contextmanager
-def listening(
-    application: ContentApplication, threads: int = 4, patience: int = 60
-) -> Iterator[tuple[str, int]]:
+def listening(application: ContentApplication, patience: int = 60) -> Iterator[tuple[str, int]]:
     """Serve as `sheaf serve` does; give host and port."""
-    server = LocalServer(application.answer, "127.0.0.1", 0, threads, patience)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        yield "127.0.0.1", urlsplit(server.url).port or 0
-    finally:
-        server.close()
-        thread.join()
+    with serving(application.answer, patience=patience) as server:
+        yield server.address

@@ -95,7 +95,7 @@ class Index:
     settings: configuration.Configuration
 
     def reply(self, query: str, **settings: object) -> Reply:
-        call = Call("GET", BASE, "/cdx", query, {}, "", False)
+        call = Call("GET", BASE, "/cdx", query)
         chosen = configuration.parse(
             "", {f"SHEAF_CONTENT_{k.upper()}": str(v) for k, v in settings.items()}
         )
@@ -493,7 +493,7 @@ def test_answers_to_other_methods_are_found_by_their_own_arguments(index: Index)
     found = json.loads(text)
     assert (found["url"], found["method"], found["requestBody"]) == (url, "POST", "a=1&B=c d")
     for path in ("/timemap/link", "/timegate"):
-        call = Call("GET", BASE, f"{path}/{url}", "", {}, "", False)
+        call = Call("GET", BASE, f"{path}/{url}", "")
         answer = memento.timemap if path == "/timemap/link" else memento.timegate
         reply = answer(call, index.search, index.manifest, index.settings)
         told = reply.body.decode() + str(reply.headers)

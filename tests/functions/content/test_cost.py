@@ -65,7 +65,7 @@ class Environment:
     def cost(self, path: str, query: str = "") -> tuple[int, Reply]:
         """Return how many requests an answer takes, the manifest being known, and the answer."""
         self.proxy.seen.clear()
-        call = Call("GET", "http://x", path, query, {}, "", False)
+        call = Call("GET", "http://x", path, query)
         answer = {"/cdx": cdx.reply, "/timemap": memento.timemap, "/timegate": memento.timegate}
         make = answer["/" + path.split("/")[1]]
         reply = make(call, self.search, self.manifest, self.settings)

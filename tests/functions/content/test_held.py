@@ -20,7 +20,7 @@ from tests.bucket import administrator, environment, fresh
 from tests.builder.obi.archive import PREFIX, Repec
 from tests.builder.obi.holding import redirected
 from tests.functions.content.test_holding import URL, gather, handle, named
-from tests.functions.oai.client import configured, event
+from tests.functions.oai.client import answer, configured, event
 
 OLD, NEW = b"%PDF one, and more of it", b"%PDF two, and more of it"
 HANDLE = handle(1)
@@ -52,8 +52,8 @@ def over(uri: str, repec: Repec, keys: dict[str, str], **settings: Any) -> Conte
 
 
 def asked(application: ContentApplication, path: str, query: str = "") -> tuple[int, Any, bytes]:
-    answer = application.answer(event(query, path=path))
-    return answer["statusCode"], answer["headers"], answer["body"]
+    reply = answer(application, event(query, path=path))
+    return reply["statusCode"], reply["headers"], reply["body"]
 
 
 def test_a_template_and_its_file_are_had_by_several_names(repec: Repec) -> None:

@@ -40,7 +40,7 @@ class Gate:
 
     def call(self, path: str, query: str = "", **headers: str) -> tuple[Call, Configuration]:
         found = {name.replace("_", "-"): text for name, text in headers.items()}
-        return Call("GET", BASE, path, query, found, "", False), self.settings
+        return Call("GET", BASE, path, query, found), self.settings
 
     def map(self, path: str, query: str = "", lines: int | None = None) -> Reply:
         call, settings = self.call(path, query)

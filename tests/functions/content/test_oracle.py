@@ -64,7 +64,7 @@ class Index:
 
     def answered(self, url: str, match: str) -> list[dict[str, str]]:
         query = urlencode({"url": url, "matchType": match, "output": "json"})
-        call = Call("GET", "http://localhost", "/cdx", query, {}, "", False)
+        call = Call("GET", "http://localhost", "/cdx", query)
         reply = cdx.reply(call, self.search, self.manifest, self.world.configuration())
         assert reply.status == 200, reply.body
         assert "Link" not in reply.headers

@@ -53,14 +53,14 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
 
 
 def get(index: Index, path: str, **arguments: object) -> Reply:
-    call = Call("GET", BASE, path, asked(arguments), {}, "", False)
+    call = Call("GET", BASE, path, asked(arguments))
     return cdx.reply(call, index.search, index.manifest, index.settings)
 
 
 def whole(index: Index, **arguments: object) -> list[str]:
     """Return all lines of a query, answer by answer."""
     settings = configuration.parse("", {"SHEAF_CONTENT_LINES": "100000"})
-    call = Call("GET", BASE, "/cdx", asked({"output": "text", **arguments}), {}, "", False)
+    call = Call("GET", BASE, "/cdx", asked({"output": "text", **arguments}))
     reply = cdx.reply(call, index.search, index.manifest, settings)
     assert "Link" not in reply.headers
     return reply.body.decode().splitlines()

@@ -1,4 +1,7 @@
-"""A harvester's side: asks an Application by events, and checks every answer's validity."""
+"""A harvester's side: asks an Application by events, and checks every answer's validity.
+
+Events become requests as on Lambda (functions.http.aws).
+"""
 
 import base64
 import gzip
@@ -9,16 +12,20 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
+from apig_wsgi import get_environ_v1, get_environ_v2
 from lxml import etree
 
 from functions.config import configuration
 from functions.config.configuration import Configuration
+from functions.http import aws
+from functions.http.http_message import Call
 from functions.oai.application import Application, OaiParts, PageService
 from functions.oai.repository import Repository
 from functions.site.assembly import make_site
 from tests.functions.oai.validity import OAI, codes, valid
 
 START = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
+CLIENT = {"protocol": "HTTP/1.1", "sourceIp": "192.0.2.1"}
 BASE = "https://oai.example.org/oai"
 _AGE = re.compile(r"max-age=([0-9]+)")
 
@@ -60,10 +67,40 @@ def event(
         "rawPath": path,
         "rawQueryString": query,
         "headers": {"host": "oai.example.org", "x-forwarded-proto": "https", **(headers or {})},
-        "requestContext": {"http": {"method": method, "path": path}, "stage": stage},
+        "requestContext": {"http": {"method": method, "path": path, **CLIENT}, "stage": stage},
         "body": body,
         "isBase64Encoded": encoded,
     }
+
+
+def call_of(event: dict[str, Any], mount: str = "") -> Call:
+    """Return the request of an event."""
+    if "httpMethod" in event:
+        environ = get_environ_v1(event, None, True)
+    else:
+        context = event.get("requestContext") or {}
+        http = {"method": "GET", **CLIENT, **context.get("http", {})}
+        whole = {"rawQueryString": "", "headers": {}, **event}
+        environ = get_environ_v2({**whole, "requestContext": {**context, "http": http}}, None)
+    return aws.read_call(environ, mount)
+
+
+def answer(
+    application: Any, event: dict[str, Any], seconds: float | None = None, request: str = ""
+) -> dict[str, Any]:
+    """Return the answer to an event, with its body as the application has it."""
+    response = application.answer(call_of(event, application.mount), seconds, request)
+    return {"statusCode": response.status, "headers": response.headers, "body": response.body}
+
+
+def respond(application: Any, event: dict[str, Any], *args: Any) -> dict[str, Any]:
+    """Return the answer to an event in the gateway's form: coded bodies are in base64."""
+    reply = answer(application, event, *args)
+    body, headers = reply["body"], reply["headers"]
+    is_coded = "Content-Encoding" in headers or headers.get("Content-Type", "")[:6] == "image/"
+    encoded = bool(body) and is_coded
+    text = base64.b64encode(body).decode() if encoded else body.decode()
+    return {**reply, "body": text, "isBase64Encoded": encoded}
 
 
 def content(reply: Mapping[str, Any]) -> bytes:
@@ -71,7 +108,7 @@ def content(reply: Mapping[str, Any]) -> bytes:
     body = reply["body"].encode()
     if reply["isBase64Encoded"]:
         body = base64.b64decode(body)
-    return gzip.decompress(body) if "Content-Encoding" in reply["headers"] else body
+    return gzip.decompress(body) if body[:2] == b"\x1f\x8b" else body
 
 
 @dataclass(frozen=True)
@@ -131,7 +168,7 @@ class Client:
         self.application = Application(repository, configured(**settings), self.clock, pages=pages)
 
     def raw(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        return self.application(event(*args, **kwargs), None)
+        return respond(self.application, event(*args, **kwargs))
 
     def get(self, verb: str | None = None, /, **arguments: str) -> Page:
         """Ask by GET; `from_` stands for from."""

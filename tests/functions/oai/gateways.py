@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
+CLIENT = {"protocol": "HTTP/1.1", "sourceIp": "192.0.2.1"}
 HOST = "oai.example.org"
 HEADERS = {"host": HOST, "x-forwarded-proto": "https"}
 
@@ -35,7 +36,7 @@ def http(
             "accountId": "123456789012",
             "apiId": "api-id",
             "domainName": given["host"],
-            "http": {"method": method, "path": before + path, "protocol": "HTTP/1.1"},
+            "http": {"method": method, "path": before + path, **CLIENT},
             "requestId": "id",
             "routeKey": route,
             "stage": stage,
@@ -99,3 +100,11 @@ def _body(body: bytes | None) -> dict[str, Any]:
 
 
 KINDS = {"http": http, "url": url, "rest": rest}
+
+
+def received(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return Lambda's answer with names of headers as they were sent."""
+    several = answer.get("multiValueHeaders", {})
+    sent = answer.get("headers") or {name: texts[-1] for name, texts in several.items()}
+    headers = {name.title().replace("Etag", "ETag"): text for name, text in sent.items()}
+    return {**answer, "headers": headers}

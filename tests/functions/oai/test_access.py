@@ -9,7 +9,7 @@ import pytest
 from functions.oai.application import Application
 from functions.site.assembly import make_site
 from functions.snapshot.errors import StoreError
-from tests.functions.oai.client import START, Client, Clock, configured, event
+from tests.functions.oai.client import START, Client, Clock, configured, event, respond
 
 
 class Log:
@@ -34,7 +34,7 @@ class Log:
     def __call__(self, *args, **kwargs):
         """Ask; return the answer and its entry."""
         before = len(self.lines)
-        reply = self.application(event(*args, **kwargs))
+        reply = respond(self.application, event(*args, **kwargs))
         (line,) = self.lines[before:]
         assert line.isascii()
         assert line.isprintable()
@@ -193,13 +193,13 @@ def test_a_full_disk_stops_no_answer_and_is_told_of_once(repository, clock, capl
 
     application = Application(repository, configured(), clock, write)
     for _ in range(5):
-        assert application(event("verb=Identify"))["statusCode"] == 200
+        assert respond(application, event("verb=Identify"))["statusCode"] == 200
     assert caplog.text.count("No space left") == 1
     full = False
-    application(event("verb=Identify"))
+    respond(application, event("verb=Identify"))
     assert len(lines) == 1
     full = True
-    application(event("verb=Identify"))
+    respond(application, event("verb=Identify"))
     assert caplog.text.count("No space left") == 2
 
 
@@ -210,12 +210,12 @@ def test_a_line_that_cannot_be_written_is_lost_and_nothing_else(repository, cloc
 
     application = Application(repository, configured(), clock, write)
     for _ in range(3):
-        assert application(event("verb=Identify"))["statusCode"] == 200
+        assert respond(application, event("verb=Identify"))["statusCode"] == 200
     assert caplog.text.count("the access log cannot be written") == 1
 
 
 def test_without_a_log_nothing_is_written(repository, clock, capsys):
-    Application(repository, configured(), clock)(event("verb=Identify"))
+    respond(Application(repository, configured(), clock), event("verb=Identify"))
     assert capsys.readouterr() == ("", "")
 
 

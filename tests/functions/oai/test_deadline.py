@@ -9,7 +9,7 @@ import pytest
 
 from functions.http import deadline
 from functions.oai.application import Application
-from tests.functions.oai.client import configured, event
+from tests.functions.oai.client import configured, event, respond
 
 
 class Thread:
@@ -111,7 +111,7 @@ def test_a_request_that_hangs_is_told_to_come_again(repository, clock, caplog, m
     hanging = Hanging(repository, clock, method)
     asked = event("verb=ListRecords&metadataPrefix=oai_dc", headers={"accept-encoding": accepted})
     began = time.monotonic()
-    reply = hanging.application(asked, 0.5, "a-request")
+    reply = respond(hanging.application, asked, 0.5, "a-request")
     assert time.monotonic() - began < 10
     assert (reply["statusCode"], reply["headers"]["Retry-After"]) == (503, "30")
     assert reply["headers"]["Cache-Control"] == "no-store"
@@ -137,12 +137,12 @@ def test_rendering_has_a_deadline_as_well(repository, clock):
                 sum(range(1000))
 
     application._renderer = Endless()
-    assert application(event("verb=Identify"), 0.5)["statusCode"] == 503
+    assert respond(application, event("verb=Identify"), 0.5)["statusCode"] == 503
     assert told.ended()
 
 
 def test_what_is_ready_in_time_is_the_same_as_without_a_deadline(repository, clock):
     application = Application(repository, configured(), clock)
     for query in ("verb=Identify", "verb=ListRecords&metadataPrefix=oai_dc", "verb=Nope"):
-        assert application(event(query), 5) == application(event(query))
+        assert respond(application, event(query), 5) == respond(application, event(query))
     assert not application.spent

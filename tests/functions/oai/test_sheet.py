@@ -12,7 +12,7 @@ from functions.oai.application import Application
 from functions.oai.render.sheet import Sheet, UnrenderedRecords
 from functions.oai.render.template import RecordLoop
 from functions.oai.repository import PublishedRecord
-from tests.functions.oai.client import START, Page, configured, content, event
+from tests.functions.oai.client import START, Page, configured, content, event, respond
 from tests.functions.oai.memory import MemoryRepository, capture
 from tests.functions.oai.validity import valid
 
@@ -81,7 +81,7 @@ def test_little_is_read_and_made_in_vain(size: int, monkeypatch: pytest.MonkeyPa
     asked = Application(repository, configured(pages_records=10_000), lambda: START)
     query, shown, pages = "verb=ListRecords&metadataPrefix=oai_dc", 0, 0
     while query:
-        body = content(asked(event(query)))
+        body = content(respond(asked, event(query)))
         assert len(body) <= LARGEST
         page = Page(valid(body) if query.endswith("oai_dc") else etree.fromstring(body))
         shown, pages = shown + len(page.identifiers), pages + 1

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.extent import LONG
 from tests.functions.oai import protocol, world
-from tests.functions.oai.client import Page, content
+from tests.functions.oai.client import Page, content, respond
 from tests.functions.oai.protocol import Ask
 from tests.functions.oai.space import SUBJECTS, Sent, request
 from tests.functions.oai.validity import valid
@@ -48,7 +48,7 @@ def empty() -> World:
 
 def answered(sent: Sent, place: World) -> None:
     """Ask, and hold that the answer is right."""
-    reply = place.client.application(sent.event(), None)
+    reply = respond(place.client.application, sent.event(), None)
     if reply["statusCode"] != 200:
         outcomes = protocol.expected(sent.ask, place.description, place.given)
         assert any(reply["statusCode"] in o.statuses for o in outcomes), (sent.ask, reply)
@@ -56,7 +56,7 @@ def answered(sent: Sent, place: World) -> None:
     assert reply["headers"]["Content-Type"] == "text/xml; charset=utf-8"
     if sent.ask.method == "HEAD":
         assert reply["body"] == ""
-        head, reply = reply, place.client.application(sent.event("GET"), None)
+        head, reply = reply, respond(place.client.application, sent.event("GET"), None)
         assert head["headers"] == reply["headers"], sent.ask
     right(Page(valid(content(reply))), sent.ask, place)
 

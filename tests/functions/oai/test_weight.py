@@ -1,14 +1,16 @@
 """Weight: what Lambda hands over has a limit, and no answer goes beyond it."""
 
+import base64
 import json
 import random
 from datetime import timedelta
 
 import pytest
 
-from functions.http import gateway
+from functions.http import aws
+from functions.http.http_message import HttpResponse
 from functions.oai.application import Application
-from tests.functions.oai.client import START, Page, configured, content, event
+from tests.functions.oai.client import START, Page, configured, content, event, respond
 from tests.functions.oai.gateways import KINDS
 from tests.functions.oai.memory import MemoryRepository, capture
 from tests.functions.oai.validity import valid
@@ -20,7 +22,7 @@ NOISE = "".join(map(chr, random.Random(6).choices(range(0x4E00, 0x9FFF), k=1_000
 """A text that hardly gets smaller by compression."""
 
 
-def application(titles: list[str], largest: int = gateway.LARGEST, **settings) -> Application:
+def application(titles: list[str], largest: int = aws.LARGEST, **settings) -> Application:
     repository = MemoryRepository()
     items = {
         f"oai:example.org:{number:03}": capture("http://a.cz/", "mime:a", title=title)
@@ -30,14 +32,21 @@ def application(titles: list[str], largest: int = gateway.LARGEST, **settings) -
     return Application(repository, configured(**settings), lambda: START, largest=largest)
 
 
+def handed_over(reply) -> int:
+    """Return the size of the JSON in which Lambda hands an answer over."""
+    encoded = base64.b64encode(reply["body"].encode()).decode()
+    body = reply["body"] if reply["isBase64Encoded"] else encoded
+    return len(json.dumps({**reply, "body": body, "isBase64Encoded": True}))
+
+
 def harvested(asked: Application, headers=None, verb: str = "ListRecords") -> list[str]:
     """Return the numbers of what a list gives, each page of which Lambda would hand over."""
     found: list[str] = []
     query = f"verb={verb}&metadataPrefix=oai_dc"
     while query:
-        reply = asked(event(query, headers=headers))
+        reply = respond(asked, event(query, headers=headers))
         assert reply["statusCode"] == 200, reply
-        assert len(json.dumps(reply)) <= gateway.LARGEST
+        assert handed_over(reply) <= aws.LARGEST
         page = Page(valid(content(reply)))
         found += [name[-3:] for name in page.identifiers]
         query = f"verb={verb}&resumptionToken={page.next}" if page.next else ""
@@ -58,8 +67,7 @@ def test_no_page_is_too_large(title, headers):
 @pytest.mark.parametrize("character", ['"', "\n", "ř", "😀", "漢"])
 def test_a_body_of_any_characters_is_handed_over(size, character):
     body = (character * size).encode()[:size].decode("utf-8", "ignore").encode()
-    answer = {"statusCode": 200, "headers": {"x": "y" * 2000}, "body": body}
-    assert gateway.weight(answer) <= gateway.LARGEST
+    assert aws.weigh(HttpResponse(200, {"x": "y" * 2000}, body)) <= aws.LARGEST
 
 
 @pytest.mark.sampled(3)
@@ -79,7 +87,7 @@ def test_a_record_that_is_too_large_is_left_out(place, headers, caplog):
 
 def test_where_all_records_are_too_large_there_is_nothing():
     asked = application([NOISE * 3] * 3)
-    reply = asked(event("verb=ListRecords&metadataPrefix=oai_dc"))
+    reply = respond(asked, event("verb=ListRecords&metadataPrefix=oai_dc"))
     assert Page(valid(content(reply))).codes == ["noRecordsMatch"]
 
 
@@ -94,24 +102,26 @@ def test_asking_for_a_record_that_is_too_large(kind, caplog):
         (1, None, ["cannotDisseminateFormat"]),
         (1, GZIP, []),  # 7 MB of the same letter are few when they are compressed
     ):
-        reply = asked(kind(f"{query}{number}", headers=headers))
-        assert len(json.dumps(reply)) <= gateway.LARGEST
+        reply = respond(asked, kind(f"{query}{number}", headers=headers))
+        assert handed_over(reply) <= aws.LARGEST
         assert Page(valid(content(reply))).codes == codes
     assert "oai:example.org:000 is left out" in caplog.text
 
 
 def test_a_server_of_one_s_own_has_no_such_limit():
     asked = application([NOISE * 3], largest=None)
-    reply = asked(event("verb=GetRecord&metadataPrefix=oai_dc&identifier=oai:example.org:000"))
+    reply = respond(
+        asked, event("verb=GetRecord&metadataPrefix=oai_dc&identifier=oai:example.org:000")
+    )
     assert len(content(reply)) > 9_000_000
 
 
 def test_what_is_too_large_and_no_record_is_a_503(caplog):
     huge = [f"<x xmlns='urn:x'>{'y' * 2_000_000}</x>"] * 3
     asked = application(["x"], identify_descriptions=huge)
-    reply = asked(event("verb=Identify"))
+    reply = respond(asked, event("verb=Identify"))
     assert (reply["statusCode"], reply["headers"]["Retry-After"]) == (503, "30")
     assert reply["body"] == "The response is too large.\n"
     assert "an answer of 60" in caplog.text
-    assert asked(event("verb=Identify", headers=GZIP))["statusCode"] == 200
-    assert asked(event("verb=Identify", "HEAD"))["statusCode"] == 200
+    assert respond(asked, event("verb=Identify", headers=GZIP))["statusCode"] == 200
+    assert respond(asked, event("verb=Identify", "HEAD"))["statusCode"] == 200
