@@ -10,6 +10,7 @@ import logging
 import multiprocessing
 import os
 import resource
+import signal
 import socket
 import sys
 from collections.abc import Callable
@@ -160,7 +161,8 @@ class Server(BaseApplication):  # type: ignore[misc]
         except SheafError as error:
             if self._started.value < self._count:
                 self._reason.send(error)
-                sys.exit(Arbiter.WORKER_BOOT_ERROR)
+                os.kill(os.getppid(), signal.SIGTERM)
+                sys.exit()
             _LOG.error("a worker cannot start: %s", error)
             sys.exit(1)
 

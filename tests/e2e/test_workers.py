@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
@@ -131,6 +132,27 @@ def test_what_is_wrong_is_reported_once(published: Home) -> None:
         result = published("serve", "--port", port)
     assert (result.code, result.out) == (2, "")
     assert result.err == f"sheaf: port {port} of 127.0.0.1 is in use: choose another with --port\n"
+
+
+FAILING = """
+from builder.serve.server import Server
+from functions.snapshot.errors import StoreError
+
+def fail(number):
+    raise StoreError("no template")
+
+try:
+    Server(fail, "127.0.0.1", 0, 3, lambda: print("ready")).run()
+except StoreError as error:
+    print(error)
+"""
+
+
+def test_what_workers_cannot_open_is_told_once() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FAILING], capture_output=True, text=True, timeout=3 * SECONDS
+    )
+    assert (done.stdout, done.stderr) == ("no template\n", "")
 
 
 @pytest.mark.thorough
