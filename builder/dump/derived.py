@@ -16,6 +16,7 @@ from builder.proofs.signer import LogSigner, open_signer
 from builder.runtime import Runtime
 from builder.snapshot import expiry
 from builder.snapshot.expiry import Expired
+from builder.snapshot.transaction import Change, ChangeResult, NothingSelectedError, revise
 from functions.config.configuration import Configuration
 from functions.snapshot.errors import DamagedStore, MissingObject, StoreError
 from functions.snapshot.store import Writer
@@ -32,6 +33,24 @@ def check_derived(configuration: Configuration) -> LogSigner | None:
     """
     check_names(configuration)
     return open_signer(configuration)
+
+
+def change_store(
+    store: Writer, configuration: Configuration, runtime: Runtime, change: Change
+) -> ChangeResult:
+    """Make the change the next snapshot, and bring all that follows from it up to date.
+
+    What an interrupted command left behind is completed as well, also if nothing is selected now.
+    Raises DerivedError and the errors of `check_derived` and of transaction.revise.
+    """
+    signer = check_derived(configuration)
+    try:
+        built = revise(store, configuration, runtime, change)
+    except NothingSelectedError:
+        update_derived(store, configuration, runtime, signer)
+        raise
+    update_derived(store, configuration, runtime, signer)
+    return built
 
 
 def update_derived(

@@ -3,32 +3,48 @@
 A record says which runs a publish made visible, or which templates were withdrawn or reinstated,
 and when that took effect. Publishing the same runs at the same instants gives the same items,
 tombstones and datestamps again. So harvesters can go on with a rebuilt store.
+
+Each record names the one before it and its digest, so none can be removed or altered unnoticed.
+Records of Sheaf 0.2 name none; the chain begins behind them.
 """
 
+import hashlib
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from builder.obi import key
-from builder.obi.history import Committed
 from functions.snapshot import instant
 from functions.snapshot.errors import Conflict, DamagedStore
-from functions.snapshot.manifest import Manifest
 from functions.snapshot.store import Writer
 
 PUBLISHES = f"{key.ROOT};publishes/"
 """Prefix of the records in the store."""
 PUBLISH, WITHDRAW, REINSTATE = "publish", "withdraw", "reinstate"
 KINDS = (PUBLISH, WITHDRAW, REINSTATE)
+_PLACE = re.compile(re.escape(PUBLISHES) + r"[0-9]{11}(?:~([2-9]|[1-9][0-9]+))?\.json")
+
+
+@dataclass(frozen=True, slots=True)
+class PublishLink:
+    """The record before another one: its key, and the SHA-256 of its bytes."""
+
+    key: str
+    sha256: str
 
 
 @dataclass(frozen=True, slots=True)
 class PublishRecord:
-    """A snapshot that changed templates; `effective` is its instant.
+    """A change of templates; `effective` is the instant of its snapshot.
 
     `run` is the last run that a publish included, and `digest` that of its commit.json. A record
-    of another kind has the identifiers of the items and, of a withdrawal, the reason.
+    of another kind has the identifiers of the items and, of a withdrawal, the reason. An
+    interrupted change may get the instant of the next one: `number` counts the records of an
+    instant from 1. `previous` is None of the first record; `is_linked` is False for a record that
+    Sheaf 0.2 wrote.
     """
 
     kind: str
@@ -37,53 +53,67 @@ class PublishRecord:
     digest: str = ""
     identifiers: tuple[str, ...] = ()
     reason: str = ""
+    number: int = 1
+    previous: PublishLink | None = None
+    is_linked: bool = True
 
     @property
     def key(self) -> str:
-        """The key of the record. No two snapshots take effect at the same instant."""
-        return _place(self.effective)
+        """The key of the record."""
+        mark = f"~{self.number}" if self.number > 1 else ""
+        return f"{PUBLISHES}{int(self.effective.timestamp()):011}{mark}.json"
 
     def document(self) -> bytes:
         """Return the record as it is stored."""
-        told = {
+        link = self.previous and {"key": self.previous.key, "sha256": self.previous.sha256}
+        members: Mapping[str, Any] = {
             "kind": self.kind,
             "effective": instant.to_text(self.effective),
             "run": self.run,
             "digest": self.digest,
             "identifiers": list(self.identifiers),
             "reason": self.reason,
+            **({"previous": link} if self.is_linked else {}),
         }
-        return json.dumps(told, ensure_ascii=False, indent=1).encode() + b"\n"
+        return json.dumps(members, ensure_ascii=False, indent=1).encode() + b"\n"
+
+    def link(self) -> PublishLink:
+        """Return what the next record has as `previous`."""
+        return PublishLink(self.key, hashlib.sha256(self.document()).hexdigest())
 
 
 def parse_record(data: bytes, where: str) -> PublishRecord:
     """Parse the record at `where`. Raises DamagedStore."""
     try:
-        told = json.loads(data)
-        found = PublishRecord(
-            str(told["kind"]),
-            instant.from_text(told["effective"]),
-            int(told["run"]),
-            str(told["digest"]),
-            tuple(map(str, told["identifiers"])),
-            str(told["reason"]),
+        members, place = json.loads(data), _PLACE.fullmatch(where)
+        link = members.get("previous")
+        record = PublishRecord(
+            str(members["kind"]),
+            instant.from_text(members["effective"]),
+            int(members["run"]),
+            str(members["digest"]),
+            tuple(map(str, members["identifiers"])),
+            str(members["reason"]),
+            int((place and place[1]) or 1),
+            link and PublishLink(str(link["key"]), str(link["sha256"])),
+            "previous" in members,
         )
-        if found.kind not in KINDS or found.key != where:
+        if record.kind not in KINDS or record.key != where or record.document() != data:
             raise ValueError("it is not a record of its place")
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DamagedStore(f"{where} is damaged: {error!r}") from error
-    return found
+    return record
+
+
+def read_record(store: Writer, where: str) -> PublishRecord:
+    """Read the record at `where`. Raises DamagedStore, and MissingObject."""
+    return parse_record(store.read(where), where)
 
 
 def read_records(store: Writer, after: datetime | None = None) -> list[PublishRecord]:
     """Return the records after an instant, in their order. Raises DamagedStore."""
-    begin = _place(after) if after else ""
-    keys = [where for where in store.keys(PUBLISHES) if where > begin]
-    return [parse_record(store.read(where), where) for where in keys]
-
-
-def _place(effective: datetime) -> str:
-    return f"{PUBLISHES}{int(effective.timestamp()):011}.json"
+    records = [read_record(store, where) for where in store.keys(PUBLISHES)]
+    return [record for record in records if after is None or record.effective > after]
 
 
 def write_record(store: Writer, record: PublishRecord) -> None:
@@ -92,29 +122,3 @@ def write_record(store: Writer, record: PublishRecord) -> None:
         store.create(record.key, record.document())
     except Conflict:
         return
-
-
-def record_publish(store: Writer, runs: Sequence[Committed], manifest: Manifest) -> None:
-    """Record that a snapshot made runs visible, unless an earlier one did."""
-    run, last = manifest.run, None
-    if not run:
-        return
-    for where in reversed([*store.keys(PUBLISHES)]):
-        record = parse_record(store.read(where), where)
-        if record.kind == PUBLISH:
-            last = record
-            break
-    digest = next((one.digest for one in runs if one.tist == run), None)
-    if digest is not None and (last is None or last.run < run):
-        write_record(store, PublishRecord(PUBLISH, manifest.effective, run, digest))
-
-
-def record_items(
-    store: Writer, kind: str, manifest: Manifest | None, items: Sequence[str], reason: str = ""
-) -> None:
-    """Record which templates a snapshot withdrew or reinstated; None stands for no snapshot."""
-    if manifest is None or not manifest.prefix:
-        return
-    named = tuple(one for one in items if one.startswith(manifest.prefix))
-    if named:
-        write_record(store, PublishRecord(kind, manifest.effective, 0, "", named, reason))

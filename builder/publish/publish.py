@@ -11,11 +11,10 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from builder.dump.derived import check_derived, update_derived
+from builder.dump.derived import change_store
 from builder.intake import intake
 from builder.obi import replay
 from builder.obi.history import Committed, history
-from builder.obi.publishes import record_publish
 from builder.publish import captures, collections, filesets, harvested, revisits, templates
 from builder.publish.counts import ChangeCounts
 from builder.publish.templates import write_obi_tables
@@ -23,7 +22,7 @@ from builder.runtime import Runtime
 from builder.snapshot import figures, scratch_tables, words
 from builder.snapshot.draft import Draft
 from builder.snapshot.tables import SnapshotTables
-from builder.snapshot.transaction import ChangeResult, Transaction, revise
+from builder.snapshot.transaction import ChangeResult, Transaction
 from builder.text import tally
 from functions.config.configuration import Configuration
 from functions.database import engine
@@ -62,13 +61,8 @@ def publish(
 
     Raises NothingToPublish, DerivedError and the errors of transaction.revise.
     """
-    signer = check_derived(configuration)
     change = IntakeChange(store, configuration, runtime, formats or {}, redate=redate)
-    built = revise(store, configuration, runtime, change)
-    manifest = built.manifest or Transaction.of(store, configuration, runtime).before
-    record_publish(store, change.history, manifest)
-    update_derived(store, configuration, runtime, signer)
-    return built
+    return change_store(store, configuration, runtime, change)
 
 
 class IntakeChange:
@@ -94,16 +88,14 @@ class IntakeChange:
         self._configuration = configuration
         self._digests = formats
         self._runtime = runtime
-        self.history: Sequence[Committed] = ()
-        """The runs of the obi store."""
         self._runs: list[intake.IntakeRun] = []
         self._keys: dict[str, list[str]] = {}
 
     def build(self, base: Transaction) -> ChangeResult:
         """Build on the newest snapshot from the runs that are there now."""
         self._runs = self._list_runs()
-        self.history = found = self._list_history()
-        new_runs = found if found and found[-1].tist > base.before.run else ()
+        committed = self._list_history()
+        new_runs = committed if committed and committed[-1].tist > base.before.run else ()
         if not self._runs and not new_runs and base.before.snapshot == 0:
             raise NothingToPublish("nothing to publish: run `sheaf ingest` first")
         if not self._runs and not new_runs:

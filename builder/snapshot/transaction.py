@@ -3,6 +3,8 @@
 Data files, leaves and the manifest are written first. Then the pointer is moved by a conditional
 write. If anything fails before that, the old snapshot stays in effect. Of two concurrent changes,
 one wins, and the other starts over from the winner's snapshot.
+
+What `obi/` records of a snapshot is written before the next change and after each.
 """
 
 import tempfile
@@ -18,6 +20,7 @@ from builder.snapshot import recovery
 from builder.snapshot.commit import Ready, commit, remove_leftovers, settle
 from builder.snapshot.draft import Draft
 from builder.snapshot.expiry import complete
+from builder.snapshot.template_changes import record_changes
 from functions.config.configuration import Configuration
 from functions.config.configuration import default as configuration_default
 from functions.database import engine
@@ -182,6 +185,8 @@ def _apply_change(
     # A snapshot that is not in effect yet was written in time, by any process.
     late = newest is not None and not pointer.settled and newest.effective <= now
     since = newest.effective if newest and late else UNSTAMPED
+    if not late:
+        record_changes(store, before)  # its own process may have been killed before
     base = Transaction(store, catalogue, configuration, runtime, pointer, tag, before)
     refusal: NothingSelectedError | None = None
     try:
@@ -205,6 +210,7 @@ def _apply_change(
         if newest is not None:
             recovery.identify_store(store, runtime.identity, pointer)
         settle(store, pointer, tag)  # a snapshot that was late has nothing that needs a new instant
+    record_changes(store, built.manifest or before)
     if refusal is not None:
         raise refusal
     return built

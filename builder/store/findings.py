@@ -79,6 +79,11 @@ CODES: Mapping[str, tuple[str, str]] = {
     "obi-run-edited": (DAMAGE, _COPY),
     "obi-run-removed": (DAMAGE, "restore the run, with all objects below this place, from a copy"),
     "obi-publish-edited": (DAMAGE, _COPY),
+    "obi-publish-missing": (
+        DAMAGE,
+        "run `sheaf publish`, which writes the record of the newest change again; restore an "
+        "earlier one from a copy of the store",
+    ),
     "obi-stray": (DAMAGE, "find out where it came from, then remove it: no run wrote it"),
     "files-table-wrong": (DAMAGE, "remove it: `sheaf gather` makes it again from the logs"),
     "fileset-missing": (DAMAGE, _FETCH),
@@ -104,6 +109,7 @@ CODES: Mapping[str, tuple[str, str]] = {
         NOTE,
         "an expiry was interrupted; run `sheaf publish` or `sheaf expire` to complete it",
     ),
+    "purge-unfinished": (NOTE, "a purge was interrupted; run `sheaf publish` to complete it"),
     "export-unfinished": (NOTE, "a copy to this store is running or was interrupted; run it again"),
     "views-repaired": (NOTE, "no action needed"),
     "pointer-repaired": (NOTE, "no action needed"),

@@ -38,6 +38,10 @@ def dump_findings(
     if newest is not None and index.snapshot < newest.snapshot:
         problem = f"it ends with snapshot {index.snapshot}, and the newest is {newest.snapshot}"
         yield Finding("dumps-behind", dumps.INDEX, problem)
+    left = set(index.removed).intersection(store.keys(dumps.FOLDER))
+    if left:
+        problem = f"{len(left):,} objects that it replaced are still there"
+        yield Finding("dumps-behind", dumps.INDEX, problem)
     found = [*_check_objects(store, index, is_read)]
     # What is missing may have been removed by a withdrawal that replaced the index meanwhile.
     is_current = store.read(dumps.INDEX) == data

@@ -12,7 +12,7 @@ from builder.obi import content, key, log
 from builder.obi.content import Redirect, Row, Version
 from builder.obi.history import LOGS, Committed
 from builder.obi.key import KeySet
-from builder.obi.publishes import PUBLISHES, parse_record
+from builder.obi.publishes import PUBLISHES
 from builder.runtime import Advance
 from builder.store.findings import Finding
 from builder.threads import map_in_order
@@ -59,7 +59,6 @@ class ObiAudit:
         for place in found._places():
             if place not in places:
                 found._check_unopened(place)
-        found._check_publishes()
         packs = found._packs = PackAudit.begin(
             store, found._sound, chosen, whole=len(found._sound) == len(chain.runs)
         )
@@ -178,14 +177,6 @@ class ObiAudit:
         elif tist is None:
             for where in keys:
                 self._find("obi-stray", where, "it belongs to no run")
-
-    def _check_publishes(self) -> None:
-        """Add findings on the records of publishes."""
-        for where in self.store.keys(PUBLISHES):
-            try:
-                parse_record(self.store.read(where), where)
-            except DamagedStore as error:
-                self._find("obi-publish-edited", where, str(error))
 
     def _objects(self) -> Iterator[Version | Redirect]:
         """Yield the rows of the objects to be read."""

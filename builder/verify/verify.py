@@ -28,8 +28,10 @@ from builder.verify.filesets import FilesetAudit as Datasets
 from builder.verify.iceberg import table_findings
 from builder.verify.inventory import Inventory, leftovers
 from builder.verify.obi import ObiAudit
+from builder.verify.obi_publishes import publish_findings
 from builder.verify.tables import PROVED, TableChecks
 from builder.verify.words import word_findings
+from builder.withdraw.purge import purge_findings
 from functions.database import engine
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore, MissingObject
@@ -168,6 +170,8 @@ def verify(
     whole = inventory.complete and not newest_only
     findings += [*obi.findings, *datasets.findings]
     if not less:
+        findings += publish_findings(store, means.clock())
+        findings += purge_findings(store)
         findings += dump_findings(store, inventory.pointer, rule, means.clock())
         rows = choice is None and not any(finding.kind == DAMAGE for finding in findings)
         findings += _check_iceberg(store, inventory, means, rows=rows)

@@ -4,6 +4,7 @@ A store can be rebuilt from its folder `obi/` alone. The records are replayed at
 all templates get their datestamps again, and those that were deleted are tombstones again.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -45,9 +46,13 @@ def rebuild(
                 "it from a copy, or remove the record to give its changes a new date"
             )
     lead = timedelta(seconds=configuration["publish.lead"])
+    counts = Counter(record.effective for record in left)
     for record in left:
         change = _change(store, configuration, runtime, formats, record)
-        then = replace(runtime, clock=_Then(record.effective - lead), sleep=lambda seconds: None)
+        # Two snapshots cannot have one instant, so of several records the last one gets it.
+        later = timedelta(seconds=counts[record.effective] - record.number)
+        clock = _Then(record.effective - later - lead)
+        then = replace(runtime, clock=clock, sleep=lambda seconds: None)
         try:
             revise(store, configuration, then, change)
         except NothingSelectedError:

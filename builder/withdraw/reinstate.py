@@ -7,8 +7,7 @@ the next ingest of its archive.
 
 from dataclasses import dataclass, field, replace
 
-from builder.dump.derived import check_derived, update_derived
-from builder.obi.publishes import REINSTATE, record_items
+from builder.dump.derived import change_store
 from builder.publish import collections, filesets, harvested, revisits, templates
 from builder.publish.captures import NEW_VERSIONS, NO_INTAKE_VERSIONS
 from builder.publish.precedence import LEFT
@@ -17,7 +16,8 @@ from builder.snapshot.draft import Draft
 from builder.snapshot.expiry import snapshots
 from builder.snapshot.lookup import find, rows_of
 from builder.snapshot.tables import SnapshotTables
-from builder.snapshot.transaction import ChangeResult, NothingSelectedError, Transaction, revise
+from builder.snapshot.transaction import ChangeResult, NothingSelectedError, Transaction
+from builder.withdraw.purge import complete_purges
 from builder.withdraw.selection import Preview, Selection, gather, names_of, preview
 from builder.withdraw.withdraw import CREATE_SUPERSEDED, EMPTY, Withdrawn
 from functions.config.configuration import Configuration
@@ -36,11 +36,9 @@ def reinstate(
 
     Raises NothingSelectedError, DerivedError and the errors of transaction.revise.
     """
-    signer = check_derived(configuration)
+    complete_purges(store, configuration, runtime)
     change = Reinstatement(selection)
-    built = revise(store, configuration, runtime, change)
-    record_items(store, REINSTATE, built.manifest, change.identifiers)
-    update_derived(store, configuration, runtime, signer)
+    built = change_store(store, configuration, runtime, change)
     return Withdrawn(built, change.identifiers)
 
 

@@ -146,7 +146,7 @@ def prepared(name: str, folder: Path) -> Stage:
     return Stage(folder, now)
 
 
-CASES = {"first": "publish", **{name: name for name in COMMANDS}}
+CASES = {"first": "publish", **{n: n for n in COMMANDS if not n.startswith("derived ")}}
 _KINDS = {
     r"os.rename (records|snapshots/leaves)/": "write data",
     r"os.remove records/": "remove data",
@@ -154,6 +154,10 @@ _KINDS = {
     r"os.remove snapshots/\d+/": "remove manifests",
     r"os.remove intake/": "remove intake",
     r"os.rename intake/": "write intake",
+    r"os.\w+ log/(entries|tiles?|nodes|snapshots|runs)/": "write log",
+    r"os.\w+ tables/": "write tables",
+    r"os.(rename|link) dumps/": "write dumps",
+    r"os.remove dumps/": "remove dumps",
 }
 _STAMPING = {f"os.link snapshots/N/{name}" for name in ("views.sql", "manifest.json", "settled")}
 KNOWN: dict[str, set[str]] = {

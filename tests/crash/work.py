@@ -6,6 +6,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from builder.snapshot.expiry import expire
 from builder.snapshot.transaction import NothingSelectedError
 from builder.sources.rules import DocumentRules
 from builder.store.folder import FolderStore
+from builder.withdraw.purge import complete_purges
 from builder.withdraw.reinstate import reinstate
 from builder.withdraw.selection import Selection
 from builder.withdraw.withdraw import withdraw
@@ -32,6 +34,8 @@ SETTINGS = configuration.parse(
     {},
 )
 IDENTITY = "0123456789abcdef" * 2
+DERIVED = ("publish", "withdraw", "purge", "reinstate")
+PAPER = f"oai:{NAMESPACE}:RePEc:aaa:wpaper:1"
 WITHDRAWN = f"oai:{NAMESPACE}:{capture(3).identity}"
 
 Command = Callable[[FolderStore, Runtime], object]
@@ -69,6 +73,22 @@ class _Unseen:
         pass
 
 
+def _derive(store: FolderStore, runtime: Runtime, command: str) -> object:
+    """Carry out a command with log, tables, dumps and records of templates, as the program does."""
+    settings = configuration.parse(
+        f'[repository]\nnamespace = "{NAMESPACE}"\n[publish]\ndumps = ["oai_dc"]\n'
+        f'[sign]\nkey = "{store.root.parent / "sheaf.key"}"\n',
+        {},
+    )
+    selection = Selection(identifiers=(PAPER, WITHDRAWN))
+    if command == "publish":
+        publish(store, settings, runtime)
+        return complete_purges(store, settings, runtime)
+    if command == "reinstate":
+        return reinstate(store, settings, runtime, selection)
+    return withdraw(store, settings, runtime, selection, "asked for", purge=command == "purge")
+
+
 COMMANDS: dict[str, Command] = {
     "publish": lambda store, runtime: publish(store, SETTINGS, runtime),
     "withdraw": lambda store, runtime: _withdraw(store, runtime, purge=False),
@@ -76,6 +96,7 @@ COMMANDS: dict[str, Command] = {
     "restore": _restore,
     "expire": lambda store, runtime: expire(store, runtime),
     "ingest": _ingest,
+    **{f"derived {name}": partial(_derive, command=name) for name in DERIVED},
 }
 
 

@@ -6,9 +6,11 @@ from dataclasses import asdict
 from datetime import timedelta
 
 from builder.context import Context
-from builder.dump.derived import expire
+from builder.dump.derived import check_derived, expire, update_derived
 from builder.errors import UsageError
+from builder.snapshot.template_changes import complete_records
 from builder.text import tally
+from builder.withdraw.purge import complete_purges
 
 _AGE = re.compile(r"([0-9]{1,6})([smhdw])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -27,7 +29,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(context: Context) -> int:
     """Retire old snapshots, and delete objects that no kept snapshot needs.
 
-    A snapshot that the pointer names is always kept. Harvests with a token of a retired snapshot
+    What an interrupted command left undone is completed first. A snapshot that the pointer names
+    is always kept. Harvests with a token of a retired snapshot
     continue in the current one, by position.
     """
     arguments = context.arguments
@@ -37,7 +40,12 @@ def run(context: Context) -> int:
     if keep < 1:
         raise UsageError(f"--keep {keep}: expected a number from 1")
     age = _age(arguments.older_than)
-    done = expire(context.published_store(), context.runtime(), keep, age)
+    store, settings, runtime = context.published_store(), context.configuration, context.runtime()
+    signer = check_derived(settings)
+    complete_records(store)
+    update_derived(store, settings, runtime, signer)
+    complete_purges(store, settings, runtime)
+    done = expire(store, runtime, keep, age)
     gone, kept = len(done.retired), len(done.kept)
     context.result(
         f"{tally(gone, 'snapshot')} retired, {kept:,} kept; "

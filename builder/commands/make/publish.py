@@ -5,6 +5,7 @@ import argparse
 from builder.context import Context
 from builder.publish.publish import publish
 from builder.publish.report import report_document, report_text
+from builder.withdraw.purge import complete_purges
 from builder.withdraw.rebuild import rebuild
 from functions.oai.render import check
 
@@ -22,13 +23,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(context: Context) -> int:
     """Publish the ingested data as the next snapshot."""
     digests = check.digests(context.configuration)
-    rebuild(context.store, context.configuration, context.runtime(), digests)
-    built = publish(
-        context.store,
-        context.configuration,
-        context.runtime(),
-        digests,
-        redate=context.arguments.redate,
-    )
+    store, settings, runtime = context.store, context.configuration, context.runtime()
+    rebuild(store, settings, runtime, digests)
+    built = publish(store, settings, runtime, digests, redate=context.arguments.redate)
+    complete_purges(store, settings, runtime)
     context.result(report_text(built), report_document(built))
     return 0
