@@ -29,9 +29,10 @@ _W3CDTF = re.compile(
     re.DOTALL,
 )
 _DIGITS = re.compile(rb"(\d*)(.*)", re.DOTALL)
+FIRST_YEAR, LAST_YEAR = 1970, 2099
+"""Years of captures. Files give dates beyond them for want of one, or write another notation."""
 
-
-_ORDINARY = re.compile(rb"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d:\d\dZ")
+_ORDINARY = re.compile(rb"(?:19[7-9]\d|20\d\d)-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d:\d\dZ")
 
 
 @cache
@@ -218,6 +219,8 @@ def _offset(zone: bytes | None) -> timedelta:
 def _build_instant(parts: list[bytes], fraction: str, offset: timedelta) -> Instant:
     numbers = [int(part) for part in parts]
     whole = len(parts) == 6
+    if not FIRST_YEAR <= numbers[0] <= LAST_YEAR:
+        return NO_DATE
     try:
         time = datetime(*(numbers + [1, 1][len(numbers) - 1 :]), tzinfo=UTC)  # type: ignore[arg-type, misc]
         if offset and len(parts) > 3:

@@ -13,6 +13,7 @@ import hashlib
 import re
 from collections import Counter
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from builder.sources import identity, payload
 from builder.sources import identity as instant
@@ -41,6 +42,7 @@ _KINDS = {
     b"warc/continuation": "continuation",
 }
 _DATE = re.compile(rb"(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d{1,3})")
+_UNIX = re.compile(rb"[1-3]\d{9}")
 _STATUS = re.compile(rb"\d{3}")
 _NUMBER = re.compile(rb"\d{1,18}")
 _TOKEN = re.compile(rb"[a-z][a-z0-9\-]{0,30}")
@@ -48,7 +50,9 @@ _MD5 = re.compile(rb"[0-9a-f]{32}")
 _FTP_REPLIES = frozenset({b"150", b"226", b"250"})
 """Replies of FTP servers (RFC 959) that some indexes give as the status."""
 _METHOD = surt.METHOD.encode("ascii") + b"="
-_METHOD_ARGUMENT = re.compile(rb"[?&]" + _METHOD)
+_POST_DATA = (b"__wb_post_data=", b"__warc_post_data=")
+"""Arguments that hold the body of a POST; older indexes name no method beside them."""
+_METHOD_ARGUMENT = re.compile(rb"[?&](?:%b)" % b"|".join((_METHOD, *_POST_DATA)))
 _METHOD_NAME = re.compile(METHOD)
 _UNLABELLED = {32: b"sha1:", 40: b"sha1:", 64: b"sha256:", 128: b"sha512:"}
 _NOTHING = frozenset(
@@ -153,10 +157,12 @@ def _parse_request(
     if not method and _METHOD_ARGUMENT.search(entry.key):
         before = Counter(own.partition("?")[2].encode("ascii").split(b"&"))
         more = (Counter(entry.key.partition(b"?")[2].split(b"&")) - before).elements()
-        arguments = [one for one in more if one]
-        named = [one for one in arguments if one.startswith(_METHOD)]
+        arguments = [argument for argument in more if argument]
+        named = [argument for argument in arguments if argument.startswith(_METHOD)]
         method = named[0].removeprefix(_METHOD) if named else b""
-        added = b"&".join(one for one in arguments if one not in named)
+        if not named and any(argument.startswith(_POST_DATA) for argument in arguments):
+            method = b"POST"
+        added = b"&".join(argument for argument in arguments if argument not in named)
     if not method or method.upper() == b"GET":
         return None, None, own
     if not _METHOD_NAME.fullmatch(method):
@@ -225,6 +231,10 @@ def _parse_date(date: bytes) -> tuple[Instant, RecordFault | None]:
         when, fault = instant.parse_warc_date(text)
         return when, fault and (fault[0], "date", show(date), fault[3])
     when, fault = instant.parse_warc_date(date) if b"-" in date else instant.parse_arc_date(date)
+    if when is instant.NO_DATE and _UNIX.fullmatch(date):  # as wpull writes it
+        moment = datetime.fromtimestamp(int(date), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        when, _ = instant.parse_warc_date(moment.encode("ascii"))
+        return when, ("date-unix", "date", show(date), f"taken as {moment}")
     return when, fault and (fault[0], "date", *fault[2:])
 
 

@@ -9,6 +9,7 @@ Text is read as Latin-1, so that each character is one byte.
 """
 
 from builder.sources.cdx import Legend
+from builder.sources.identity import FIRST_YEAR, LAST_YEAR
 from builder.sources.index_entry import SHA1
 from functions.database import engine
 from functions.url.surt import METHOD
@@ -158,12 +159,12 @@ def _none_or(name: str, form: str) -> str:
 
 _PLAIN = (
     f"strlen(line) <= {LONGEST}",
-    f"NOT contains(line, '{METHOD}=')",
+    f"NOT (contains(line, '{METHOD}=') OR contains(line, '_post_data='))",
     f"regexp_matches(url, '{_URL}')",
     "strlen(base) <= 300",
     "NOT ends_with(base, ':')",  # of a repeated scheme
     "regexp_matches(date, '^[0-9]{14}(?:[0-9]{3})?$')",
-    "date > '0001'",
+    f"date >= '{FIRST_YEAR}' AND date < '{LAST_YEAR + 1}'",
     "seconds IS NOT NULL",
     # Neither nested JSON nor a number: a file name has a letter other than E.
     "(contains(mime, '/') AND NOT starts_with(mime, '{') OR "

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.builder.sources.containers import filedesc, http
 from tests.e2e.conftest import Home, make_home, warc
 from tests.e2e.test_commands import PAGES, one_line
 
@@ -48,6 +49,17 @@ def test_a_list_that_cannot_be_read_is_named(
     done = home("ingest", "--files-from", tmp_path / name)
     assert done.code == 2
     assert f"--files-from {tmp_path / name}: {why}" in one_line(done.err)
+
+
+def test_a_file_whose_only_document_a_rule_leaves_out_has_not_failed(
+    home: Home, tmp_path: Path
+) -> None:
+    block = http(status=b"HTTP/1.1 302 Moved")
+    line = b"http://a.cz/x 20080430204826 192.0.2.1 text/html %d\n" % len(block)
+    (tmp_path / "a.arc").write_bytes(filedesc() + line + block + b"\n")
+    done = home("ingest", tmp_path / "a.arc", "--json")
+    assert (done.code, done.json["failed"]) == (0, 0)
+    assert done.json["sources"][0]["codes"] == {"header-transposed": 1}
 
 
 def test_what_failed_is_read_again(home: Home, files: list[Path]) -> None:

@@ -26,6 +26,8 @@ from functions.url import surt
         (b"2014-13-02T03:04:05Z", None, "date-invalid"),
         (b"2014-02-30T03:04:05Z", None, "date-invalid"),
         (b"0000-01-01T00:00:00Z", None, "date-invalid"),
+        (b"1412092816", None, "date-invalid"),  # seconds since 1970
+        (b"2999-12-31T23:59:59Z", None, "date-invalid"),  # what readers give for no date
         (b"9999-12-31T23:59:59-01:00", None, "date-invalid"),
         (b"2014-01-02T03:04:05+99:99", None, "date-invalid"),
         (b"yesterday", None, "date-invalid"),

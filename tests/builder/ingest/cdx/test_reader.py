@@ -206,6 +206,38 @@ def test_cdx_in_an_url_is_no_header(tmp_path):
     assert Read(data, tmp_path).given.captures == 2
 
 
+def test_unix_dates_are_those_of_the_archive(tmp_path):
+    """As of wpull and grab-site, whose other fields are those of the archive."""
+    unix = b" CDX a b m s k S V g u\nhttp://www.a.cz/x 1209588506 text/html 200 %s 9 3 a.warc.gz u"
+    read = Read(unix % SHA1.encode(), tmp_path / "unix")
+    usual = Read(b"\n".join([HEADER, CDX]), tmp_path / "usual")
+    assert [c["fetch_date"] for c in read.captures] == ["2008-04-30T20:48:26Z"]
+    assert read.identities() == usual.identities()
+    assert read.codes() == ["date-unix", "index-header-invalid"]
+
+
+def test_a_cdxj_file_that_begins_with_a_message(tmp_path):
+    read = Read(b"<urlopen error [Errno -3]>\n" + line() + b"\n", tmp_path)
+    assert (read.form, read.given.captures) == ("cdxj", 1)
+    assert [(fault["code"], fault["place"]) for fault in read.faults] == [("index-line-invalid", 0)]
+    assert find_form(b"One line of three is no index:\n" * 2 + line()) is None
+
+
+def test_a_body_without_a_method_is_of_a_post(tmp_path):
+    key = "cz,a)/page?%s=eyJhIjoxfQ=="
+    lines = [
+        line(key=key % "__wb_post_data"),
+        line(key=key % "__warc_post_data", offset="4"),
+        line("http://www.a.cz/page?__wb_post_data=own", key="cz,a)/page?__wb_post_data=own"),
+    ]
+    read = Read(b"\n".join(lines), tmp_path)
+    assert [(c["fetch_method"], c["url_surtkey"]) for c in read.captures] == [
+        ("POST", "cz,a)/page?__wb_method=post&__wb_post_data=eyjhijoxfq=="),
+        ("POST", "cz,a)/page?__warc_post_data=eyjhijoxfq==&__wb_method=post"),
+        (None, "cz,a)/page?__wb_post_data=own"),
+    ]
+
+
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("separator", [b" ", b"\t"])
 def test_forms_without_a_header(tmp_path, separator):
