@@ -64,6 +64,10 @@ class Reader(Protocol):
         """
         ...
 
+    def forget(self, key: str) -> None:
+        """Drop local copies of an object that proved damaged; the object itself may be repaired."""
+        ...
+
     def close(self) -> None:
         """Release local resources; nothing can be read afterwards."""
         ...

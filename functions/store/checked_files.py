@@ -84,6 +84,7 @@ class CheckedFiles:
             yield data
 
     def _damage(self, key: str, difference: str) -> DamagedStore:
+        self._reader.forget(key)  # it may have been damaged on the way, and may be repaired
         return DamagedStore(
             f"{self._reader.address}/{key} is damaged: {difference}; restore a copy of it "
             "(run `sheaf verify` to see what else is wrong)"

@@ -26,6 +26,10 @@ class ObjectCache(Protocol):
         """Return files of the spans (Mirror.parts)."""
         ...
 
+    def forget(self, *keys: str) -> None:
+        """Remove the objects' files (Mirror.forget)."""
+        ...
+
     def close(self) -> object:
         """Remove the files, or end their use."""
         ...
@@ -92,6 +96,10 @@ class BucketReader:
     def parts(self, key: str, size: int, spans: Sequence[tuple[int, int]]) -> Sequence[Path]:
         """Return files of the spans, or of the whole object; adjacent spans are fetched at once."""
         return self.cache.parts(self._address.key(key), size, spans)
+
+    def forget(self, key: str) -> None:
+        """Remove the local files of an object, so that it is fetched again."""
+        self.cache.forget(self._address.key(key))
 
     def close(self) -> None:
         """Remove the local files."""
@@ -180,6 +188,9 @@ class FolderReader:
     def parts(self, key: str, size: int, spans: Sequence[tuple[int, int]]) -> Sequence[Path]:
         """Return the object's own file."""
         return [self.local(key, spans)]
+
+    def forget(self, key: str) -> None:
+        """Do nothing: there are no local copies."""
 
     def local(self, key: str, spans: Sequence[tuple[int, int]] | None = None) -> Path:
         """Return the object's own file, which is complete."""

@@ -16,6 +16,7 @@ from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.manifest import DataFile
 from functions.store.catalog import Catalogue
+from functions.store.checked_files import CheckedFiles
 from tests.bucket import Bucket
 from tests.builder.conftest import World, capture
 from tests.builder.withdraw.test_withdraw import newest
@@ -156,3 +157,28 @@ def test_a_bucket_sends_the_row_groups_alone(
         sent.clear()
         draft.group_paths(found)
     assert sorted(sent) == sorted((f.key, sum(g.span[1] for g in groups)) for f, groups in found)
+
+
+@pytest.mark.parametrize("exact", [0, 1 << 20])
+def test_a_bucket_that_was_repaired_is_read_again(
+    world: World,
+    make_bucket: Callable[..., Bucket],
+    monkeypatch: pytest.MonkeyPatch,
+    exact: int,
+) -> None:
+    """A damaged copy must not stay in the cache of a server that runs on."""
+    monkeypatch.setattr("builder.store.s3._EXACT", exact)
+    bucket = make_bucket()
+    file = position_files(world)[0]
+    data = (world.root / file.key).read_bytes()
+    offset, length = file.groups[0].span
+    damaged = data[: offset + 9] + bytes([data[offset + 9] ^ 1]) + data[offset + 10 :]
+    bucket.replace(file.key, damaged, None)
+    checked = CheckedFiles(Bucket(bucket.endpoint, bucket.bucket))
+    reads = (lambda: [*checked.cut(file, file.groups[:1])], lambda: checked.whole(file.key))
+    for read in reads:
+        with pytest.raises(DamagedStore, match=file.key):
+            read()
+    bucket.replace(file.key, data, bucket.tag(file.key))
+    assert reads[0]() == [data[offset : offset + length]]
+    assert reads[1]().read_bytes() == data
