@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 import pytest
@@ -23,7 +24,7 @@ from functions.store.catalog import Catalogue
 from tests.clock import CLOCK
 from tests.e2e.conftest import Home, make_home, warc
 from tests.extent import ALL
-from tests.functions.oai.client import event
+from tests.functions.oai.client import call_of, event
 
 FLIPS = range(200) if ALL else (8, 25, 66)
 SWAPS = 40 if ALL else 2
@@ -55,23 +56,23 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
     return made
 
 
-Answers = dict[str, tuple[int, object]]
+Answers = dict[str, tuple[int, Any]]
 """Status and body of the answer to each path."""
 
 
 @contextmanager
-def serve(home: Home, root: Path) -> Iterator[Callable[[str], tuple[int, object]]]:
+def serve(home: Home, root: Path) -> Iterator[Callable[[str], tuple[int, Any]]]:
     """Give a server that has just begun, as a function of a path."""
     values = configuration.parse(home.config.read_text(), SETTINGS).relative_to(home.folder)
     repository = DuckRepository(FolderStore(root))
     pages = Application(repository, values, lambda: NOW, pages=site_over(repository))
     content = assembly.application(repository, str(root), home.folder, values, {}, lambda: NOW)
-    handler = assembly.beside(content, pages)
+    handler = assembly.beside(content, pages.answer)
 
     def ask(path: str) -> tuple[int, object]:
         parts = urlsplit(path)
-        reply = handler(event(parts.query, path=parts.path))
-        return reply["statusCode"], reply["body"]
+        response = handler(call_of(event(parts.query, path=parts.path)))
+        return response.status, response.body
 
     try:
         yield ask
@@ -91,7 +92,7 @@ def right(home: Home) -> Answers:
         while lists:
             path = lists.pop()
             answers[path] = ask(path)
-            body = str(answers[path][1])
+            body = bytes(answers[path][1]).decode()
             verb = path[:24].partition("&")[0]
             lists += [f"{verb}&resumptionToken={quote(t)}" for t in TOKEN.findall(body)]
             names.update(dict.fromkeys(IDENTIFIER.findall(body)))
