@@ -29,10 +29,10 @@ def weigh(response: HttpResponse) -> int:
     return (response.size + 2) // 3 * 4 + headers + _FRAME
 
 
-def read_call(environ: Mapping[str, Any], mount: str = "") -> Call:
+def read_call(environ: Mapping[str, Any]) -> Call:
     """Return the request of an environment that apig-wsgi made of an event.
 
-    Its base includes the stage's name or the mapping of a custom domain, and `mount` (wsgi).
+    Its base includes the stage's name or the mapping of a custom domain.
     """
     event = environ["apig_wsgi.full_event"]
     context = event.get("requestContext") or {}
@@ -54,7 +54,6 @@ def read_call(environ: Mapping[str, Any], mount: str = "") -> Call:
         environ.get("HTTP_HOST") or context.get("domainName") or "",
         _cut(public, path) or before,
         path,
-        mount,
     )
 
 

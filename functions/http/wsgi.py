@@ -6,6 +6,7 @@ can write them, and `repository.base_url` says what a proxy's clients see.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from http import HTTPStatus
 from io import IOBase
 from typing import Any
@@ -44,7 +45,7 @@ def make_application(answer: Callable[[Call], HttpResponse], mount: str = "") ->
 
     def application(environ: dict[str, Any], start: StartResponse) -> Iterable[bytes]:
         try:
-            response = answer(read_call(environ, mount))
+            response = answer(mount_call(read_call(environ), mount))
         except RequestError as error:
             text = f"{error}\n".encode()
             headers = {"Content-Type": "text/plain", "Cache-Control": UNKEPT}
@@ -74,7 +75,7 @@ def _cut(body: bytes) -> Iterator[bytes]:
         yield bytes(view[begin : begin + _PIECE])
 
 
-def read_call(environ: Environ, mount: str = "") -> Call:
+def read_call(environ: Environ) -> Call:
     """Return the request of a WSGI environment. Raises RequestError.
 
     Its path is as the client wrote it if the server tells that (RAW_URI, REQUEST_URI). A target in
@@ -99,17 +100,14 @@ def read_call(environ: Environ, mount: str = "") -> Call:
         path = "/" + path.lstrip("/")
     prefix = environ.get("SCRIPT_NAME", "")
     path = path.removeprefix(prefix) if f"{path}/".startswith(f"{prefix}/") else path
-    return make_call(environ, environ["wsgi.url_scheme"], host or "", prefix, path or "/", mount)
+    return make_call(environ, environ["wsgi.url_scheme"], host or "", prefix, path or "/")
 
 
-def make_call(environ: Environ, scheme: str, host: str, prefix: str, path: str, mount: str) -> Call:
+def make_call(environ: Environ, scheme: str, host: str, prefix: str, path: str) -> Call:
     """Return the call with method, query, headers and body of the environment.
 
-    `prefix` and `mount` belong to its base, `mount` if the path begins with it. Raises
-    RequestError.
+    `prefix` belongs to its base. The body is read, so this can be done once. Raises RequestError.
     """
-    if mount and f"{path}/".startswith(f"{mount}/"):
-        prefix, path = prefix + mount, path[len(mount) :] or "/"
     headers = {
         name[5:].replace("_", "-").lower(): text
         for name, text in environ.items()
@@ -125,6 +123,13 @@ def make_call(environ: Environ, scheme: str, host: str, prefix: str, path: str, 
         headers=headers,
         body=_read_body(environ),
     )
+
+
+def mount_call(call: Call, mount: str) -> Call:
+    """Return the call with the path `mount` as a part of its base, if its path begins with it."""
+    if not mount or not f"{call.path}/".startswith(f"{mount}/"):
+        return call
+    return replace(call, base=call.base + mount, path=call.path[len(mount) :] or "/")
 
 
 def _read_body(environ: Environ) -> bytes:

@@ -175,7 +175,7 @@ class Instance:
             text = "The repository is not ready; try again later."
             return self._reply(call, request, http_message.unavailable(text, seconds))
         application = serving.application
-        call = aws.read_call(environ, application.mount)
+        call = wsgi.mount_call(call, application.mount)
         response = application.answer(call, _seconds(context), request)
         if application.spent:
             self._let_go(serving)

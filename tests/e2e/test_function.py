@@ -407,6 +407,14 @@ def test_it_takes_its_shares(published: Lambda) -> None:
     assert (mirror._limit, mirror._kept) == (17 << 20, 5.0)
 
 
+def test_a_form_is_read_as_arguments_are(published: Lambda) -> None:
+    instance = published.begin()
+    form = {"content-type": "application/x-www-form-urlencoded"}
+    for kind in (http, rest):
+        asked = kind(method="POST", headers=form, body=LIST.encode())
+        assert content(instance(asked, Context())).count(b"<record>") == 10
+
+
 @pytest.mark.parametrize(
     "event",
     [

@@ -17,7 +17,7 @@ from lxml import etree
 
 from functions.config import configuration
 from functions.config.configuration import Configuration
-from functions.http import aws
+from functions.http import aws, wsgi
 from functions.http.http_message import Call
 from functions.oai.application import Application, OaiParts, PageService
 from functions.oai.repository import Repository
@@ -82,7 +82,7 @@ def call_of(event: dict[str, Any], mount: str = "") -> Call:
         http = {"method": "GET", **CLIENT, **context.get("http", {})}
         whole = {"rawQueryString": "", "headers": {}, **event}
         environ = get_environ_v2({**whole, "requestContext": {**context, "http": http}}, None)
-    return aws.read_call(environ, mount)
+    return wsgi.mount_call(aws.read_call(environ), mount)
 
 
 def answer(
