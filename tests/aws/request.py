@@ -173,7 +173,8 @@ def answer_of(reply: Mapping[str, Any]) -> Answer:
         "isBase64Encoded",
     }, sorted(reply)
     assert isinstance(reply["statusCode"], int)
-    headers = reply.get("headers", {})
+    several = reply.get("multiValueHeaders", {})  # what a REST API takes
+    headers = reply.get("headers") or {name: texts[-1] for name, texts in several.items()}
     assert all(isinstance(k, str) and isinstance(v, str) for k, v in headers.items()), headers
     assert not any(c in v for v in headers.values() for c in "\r\n\0"), headers
     assert isinstance(reply["body"], str)
