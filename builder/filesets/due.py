@@ -1,4 +1,8 @@
-"""Selection of requests to repeat, because their results may have changed."""
+"""Selection of requests to repeat, because their results may have changed.
+
+A dataset of which files are missing counts like one that failed, for each file has its own state.
+Only what is missing is then asked for.
+"""
 
 import contextlib
 import re
@@ -8,7 +12,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from builder.filesets.item import IngestRequest
+from builder.filesets.item import FAIL_ALONE, IngestRequest
 from builder.filesets.status import STATUSES
 from builder.intake import intake
 from builder.intake.intake import runs
@@ -19,11 +23,17 @@ from functions.database import engine
 from functions.snapshot.errors import NothingPublished
 
 _VIEW = "ingest_fileset_platform"
-_COLUMNS = "ingest_type, base_url, updated, status, until"
+_COLUMNS = (
+    "ingest_type, base_url, updated, status, until, "
+    "list_distinct(coalesce(json_extract_string(manifest, '$[*].status'), [])) AS states"
+)
 _PUBLISHED = f"SELECT {_COLUMNS} FROM {_VIEW}"
-_EMBARGO = "platform-embargoed"
+_CLOSED = frozenset({"platform-embargoed", "platform-restricted", "needs-token"})
+"""Statuses of datasets to which access may be opened any day."""
 _PAUSE = timedelta(days=30)
-"""Time until an embargo without a date is asked about again."""
+"""Time until closed datasets, and missing files, are asked for again if no date is known."""
+_LATE = timedelta(days=2)
+"""Time after an embargo's last day in which it may still end, somewhere on earth."""
 _DATE = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?")
 
 
@@ -36,36 +46,56 @@ class Told:
     updated: datetime
     status: str
     until: str | None
+    states: list[str | None]
+    """The statuses of its files, each once."""
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether files are archived and others are missing."""
+        is_hit = STATUSES[self.status].hit if self.status in STATUSES else False
+        return is_hit and bool(FAIL_ALONE.union({"withheld"}).intersection(self.states))
 
 
 def is_due(told: Told, today: str) -> bool:
-    """Return whether the embargo on the dataset, or on a part of it, has ended.
+    """Return whether access to the dataset, or to a part of it, may have been opened.
 
-    `today` is YYYY-MM-DD. A month or a year counts from its first day. If the available files were
-    archived, the request is due once: only if that was before the embargo ended. An embargo without
-    a date may end any day: it is due every 30 days.
+    `today` is YYYY-MM-DD. A month or a year counts from its first day. A dataset under embargo is
+    due from the day on which it ends. If its available files were archived, the others are due once
+    a day until two days after it, for it ends by the platform's clock. Without a date, and after
+    it, what is closed or missing is due every 30 days.
     """
-    found = _DATE.match(told.until or "")
-    status = STATUSES.get(told.status)
-    if found is None and told.status == _EMBARGO:
-        return told.updated.date() + _PAUSE <= date.fromisoformat(today)
-    if found is None or status is None:
+    status, now, asked_on = (
+        STATUSES.get(told.status),
+        date.fromisoformat(today),
+        told.updated.date(),
+    )
+    if status is None:
         return False
-    day = "-".join(part or "01" for part in found.groups())
-    return day <= today and (not status.hit or f"{told.updated:%Y-%m-%d}" < day)
+    if match := _DATE.match(told.until or ""):
+        try:
+            end = date.fromisoformat("-".join(part or "01" for part in match.groups()))
+        except ValueError:
+            return False
+        if now < end or not status.hit:
+            return now >= end
+        if asked_on < min(now, end + _LATE):
+            return True
+    is_closed = told.status in _CLOSED or told.is_partial
+    return is_closed and asked_on + _PAUSE <= now
 
 
 def may_pass(told: Told) -> bool:
-    """Return whether the request failed with a retryable status."""
+    """Return whether the request failed with a retryable status, or a file of it failed."""
     status = STATUSES.get(told.status)
-    return status is not None and status.retryable
+    failed = told.is_partial and not FAIL_ALONE.isdisjoint(told.states)
+    return failed or (status is not None and status.retryable)
 
 
 def requests(store: Store, now: datetime, due: bool, retry: bool) -> list[IngestRequest]:
     """Return the requests that are due at `now` or to be retried; the oldest result comes first.
 
-    `due` selects ended embargoes, `retry` retryable failures. The results are those of the newest
-    snapshot and of intake runs not yet published. Raises StoreError.
+    `due` selects what may be accessible now, `retry` failures that may pass. The results
+    are those of the newest snapshot and of intake runs not yet published. Raises StoreError.
     """
     today = f"{now:%Y-%m-%d}"
     found = [

@@ -106,11 +106,11 @@ def _sets(document: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _first_status(outcome: IngestOutcome, item: FilesetPlatformItem) -> str:
     """Return the status of the run that archived the dataset."""
-    if outcome.status != "success-existing":
+    archived = outcome.archived
+    if archived is None or not status.of(outcome.status).hit:
         return outcome.status
-    if _left_out(outcome, item):
-        return "success-partial"
-    return "success-file" if _kind(outcome.archived) == "file" else "success"
+    states = [file.status for file in (*archived.manifest, *_left_out(outcome, item))]
+    return status.of_dataset(archived.ingest_strategy, states)
 
 
 def _left_out(outcome: IngestOutcome, item: FilesetPlatformItem) -> tuple[FilesetManifestFile, ...]:

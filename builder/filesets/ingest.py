@@ -189,9 +189,14 @@ class Ingest:
             raise FilesetError(
                 "changed-during-ingest", str(error), manifest=error.manifest
             ) from error
-        name = _success_status(archived, item)
+        name = archived.status
+        if status.of(name).hit:
+            states = [file.status for file in archived.manifest]
+            name = status.of_dataset(
+                archived.ingest_strategy, states, existing=name == "success-existing"
+            )
         failed = {file.status for file in archived.manifest} & FAIL_ALONE
-        asks = _may_be_changed(name) or (failed and archived.status != "success-existing")
+        asks = _may_be_changed(name) or failed
         if asks and self._is_changed(course, helper, api):
             detail = f"{name}: {archived.detail or ', '.join(sorted(map(str, failed)))}"
             return "changed-during-ingest", detail.removesuffix(": "), ""
@@ -266,15 +271,6 @@ def _whole(archived: ArchiveStrategyResult, item: FilesetPlatformItem) -> Archiv
             raise AssertionError(f"{archived.ingest_strategy} did not store {lacking[0]}")
     withheld = tuple(file for file in item.withheld if file.path not in there)
     return replace(archived, manifest=archived.manifest + withheld)
-
-
-def _success_status(archived: ArchiveStrategyResult, item: FilesetPlatformItem) -> str:
-    """Return the status; success becomes success-partial or success-file where these apply."""
-    if archived.status != "success":
-        return archived.status
-    if item.withheld:
-        return "success-partial"
-    return "success-file" if archived.ingest_strategy.endswith("-file") else "success"
 
 
 def _may_be_changed(name: str) -> bool:

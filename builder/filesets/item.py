@@ -105,8 +105,27 @@ deflated file in its bundle; the offset of its bytes in a bundle that is in a WA
 
 NOT_TRIED = frozenset({"withheld", "unsafe-path", "too-large-file"})
 """Statuses of files that are known not to be archived before anything is fetched."""
-FAIL_ALONE = frozenset({"file-404", "file-forbidden", "over-limit-stream"})
-"""Statuses of fetched files that do not keep the others from being archived."""
+FAIL_ALONE = frozenset(
+    {
+        "file-404",
+        "file-forbidden",
+        "over-limit-stream",
+        "error-platform-download",
+        "truncated",
+        "stalled",
+        "html-decoy",
+        "encoding-ambiguous",
+        "blocked-address",
+        "mismatch-size",
+        "mismatch-md5",
+        "mismatch-sha1",
+        "mismatch-sha256",
+        "mismatch-sha512",
+        "mismatch-crc32",
+        "bundle-missing-member",
+    }
+)
+"""Statuses of files that were asked for in vain; the others are archived without them."""
 LEFT_OUT = NOT_TRIED | FAIL_ALONE
 """Statuses of files without which the others are archived."""
 

@@ -43,7 +43,7 @@ STATUSES = _table(
         Status(
             "success-partial",
             "ok",
-            "all available files are archived; others are withheld, missing or too large",
+            "all available files are archived; others are withheld, failed or too large",
             hit=True,
             lists=True,
         ),
@@ -195,6 +195,18 @@ STATUSES = _table(
         Status("internal-error", "run", "an internal error of Sheaf"),
     )
 )
+
+
+def of_dataset(strategy: str, files: Iterable[str | None], *, existing: bool = False) -> str:
+    """Return the status of a dataset, of which at least one file is archived.
+
+    `files` are the statuses of all its files. `existing`: none of them was archived just now.
+    """
+    if not all(of(file or "").hit or file == "bundle-extra-member" for file in files):
+        return "success-partial"
+    if existing:
+        return "success-existing"
+    return "success-file" if strategy.endswith("-file") else "success"
 
 
 def of(name: str) -> Status:

@@ -163,18 +163,16 @@ def make_strategy(
 
     Raises FilesetError (not-implemented) if this machine lacks what the strategy requires.
     """
-    try:
-        make = MAKERS[name]
-    except KeyError:
-        raise FilesetError("not-implemented", f"there is no strategy {name}") from None
-    downloader = materials.ways.downloader(until)
-    if materials.parts is None:
-        return make(materials, name, downloader, go_on)
-    parts = materials.parts
-    leases = Leases(materials.store, lambda: materials.clock().timestamp(), parts.sleep)
-    return ContinuedStrategy(
-        name, lambda by: make(materials, name, by, go_on), downloader, parts, leases, go_on
-    )
+    if name not in MAKERS:
+        raise FilesetError("not-implemented", f"there is no strategy {name}")
+
+    def make(by_name: str, downloader: Downloader) -> FilesetIngestStrategy:
+        return MAKERS[by_name](materials, by_name, downloader, go_on)
+
+    downloader, parts, leases = materials.ways.downloader(until), materials.parts, None
+    if parts is not None:
+        leases = Leases(materials.store, lambda: materials.clock().timestamp(), parts.sleep)
+    return ContinuedStrategy(name, make, materials.store, downloader, parts, leases, go_on)
 
 
 def _make_objects(

@@ -247,7 +247,7 @@ FILESET_KEYS: tuple[ConfigKey, ...] = (
         True,
         check.is_flag,
         "true or false",
-        "archive the other files of a dataset if some are withheld or have no safe path",
+        "archive the other files of a dataset if some are withheld, fail or have no safe path",
     ),
     ConfigKey(
         "fileset.follow_removals",

@@ -23,12 +23,12 @@ from builder.filesets.item import (
 from builder.filesets.protocols import Downloader, FilesetError
 from builder.filesets.strategies import keys, record
 from builder.filesets.strategies.archiveorg_client import ArchiveClient, ItemContents, Stored
-from builder.filesets.strategies.bundle import ZIP, Packing, Spoilt
+from builder.filesets.strategies.bundle import ZIP, Packing, pack_again
 from builder.filesets.strategies.choice import ARCHIVEORG
-from builder.filesets.strategies.keys import BUNDLE, place
+from builder.filesets.strategies.keys import BUNDLE
 from builder.filesets.strategies.record import KeepingRecord
-from builder.filesets.strategies.transfer import Quota, transfer
-from builder.http.settings import Settings, http_settings
+from builder.filesets.strategies.transfer import Quota, failed_files, transfer
+from builder.http.settings import Settings
 from functions.snapshot.store import Writer
 
 FILE, FILESET, BUNDLED = "archiveorg-file", "archiveorg-fileset", "archiveorg-fileset-bundled"
@@ -52,12 +52,13 @@ class Items:
     def check_existing(self, item: FilesetPlatformItem) -> ArchiveStrategyResult | None:
         """Return what is archived of exactly this item; None if it is missing or incomplete."""
         with files.wrap_store_errors(item, "error-store-verify"):
-            known = record.read(self.store, place(item))
+            base = record.locate(self.store, item)
+            known = record.read(self.store, base)
             if known is None:
                 return None
             if not known.archived.ingest_strategy.startswith(ARCHIVEORG):
                 check = self.settings["fileset.check"]
-                return record.existing(self.store, place(item), item, check=check, go_on=self.go_on)
+                return record.existing(self.store, base, item, check=check, go_on=self.go_on)
         return _existing(known, self.archive.contents(self.item_name(item, known)), item)
 
     def item_name(self, item: FilesetPlatformItem, known: KeepingRecord | None) -> str:
@@ -68,11 +69,19 @@ class Items:
     def process(self, item: FilesetPlatformItem) -> ArchiveStrategyResult:
         """Archive the item's files at archive.org. Raises FilesetError."""
         with files.wrap_store_errors(item):
-            known = record.of_strategy(self.store, place(item), self.name)
-            archived = _ArchiveOrgRun(self, item, known).archive()
-            if known is None:
-                known = record.write(self.store, place(item), record.of(item, archived, ()), item)
-            return record.add_withheld(known.archived, item)
+            base = record.locate(self.store, item)
+            first = record.of_strategy(self.store, base, self.name)
+            run = _ArchiveOrgRun(self, item, first)
+            if first is None:
+                made = record.of(item, run.archive(), ())
+                made = record.write(self.store, base, made, item)
+            else:
+                try:
+                    manifest = run.archive().manifest
+                except FilesetError as error:
+                    manifest = failed_files(error, self.settings)
+                made = record.extend(self.store, base, first, item, manifest)
+            return record.add_withheld(made.archived, item)
 
 
 def _existing(
@@ -81,21 +90,22 @@ def _existing(
     """Return the recorded result if archive.org has the files, or is still busy with the item."""
     archived = known.archived
     bundle = archived.bundle_file_meta
-    wanted = (_bundle_file(bundle),) if bundle else archived.manifest
-    told = {file.path: _is(file, contents.files.get(file.path)) for file in wanted}
+    places = {f.path: _place_of(f) for f in record.archived_files(known).values()}
+    wanted = {f.path: f for f in archived.manifest if places.get(f.path) == f.path}
+    if bundle:
+        wanted[BUNDLE] = _bundle_file(bundle)
+    told = {path: _is(file, contents.files.get(path)) for path, file in wanted.items()}
     altered = sorted(path for path, same in told.items() if same is False)
     if altered:
-        manifest = tuple(
-            replace(f, status="mismatch-existing" if bundle or f.path in altered else "exists")
-            for f in archived.manifest
-        )
+        states = {p: "mismatch-existing" if at in altered else "exists" for p, at in places.items()}
+        manifest = tuple(replace(f, status=states.get(f.path, f.status)) for f in archived.manifest)
         detail = (
             f"altered at archive.org since it was archived, not overwritten: {', '.join(altered)}"
         )
         return record.add_withheld(
             replace(archived, status="mismatch-existing", manifest=manifest, detail=detail), item
         )
-    if None in told.values() and not contents.busy:
+    if (None in told.values() and not contents.busy) or record.lacking(known, item):
         return None
     return record.add_withheld(replace(archived, status="success-existing"), item)
 
@@ -109,6 +119,11 @@ def _is(file: FilesetManifestFile, stored: Stored | None) -> bool | None:
     pairs = ((file.md5, stored.md5), (file.sha1, stored.sha1))
     told = [own == other for own, other in pairs if own and other]
     return all(told) if told else None
+
+
+def _place_of(file: FilesetManifestFile) -> str:
+    """Return the path in the archive.org item: that of the bundle for a member of it."""
+    return file.path if file.offset is None else BUNDLE
 
 
 def _bundle_file(meta: FileMeta) -> FilesetManifestFile:
@@ -126,7 +141,8 @@ class _ArchiveOrgRun:
         self._asked = asked
         self._item = item
         self._name = asked.item_name(item, known)
-        self._known = {f.path: f for f in known.archived.manifest} if known else {}
+        self._record = known
+        self._known = record.archived_files(known)
         self._quota = Quota(item.files, asked.settings)
         self._terminal: Terminal | None = None
         if item.platform_name != ARCHIVEORG:
@@ -149,18 +165,27 @@ class _ArchiveOrgRun:
         """Archive all files and return the result."""
         if self._item.platform_name == ARCHIVEORG:
             return self._result([self._find_hosted(file) for file in self._item.files])
-        if self._asked.name == BUNDLED:
-            return self._bundle()
-        # One after the other: archive.org takes one upload to an item at a time.
-        kept = transfer(
-            self._item,
-            lambda file, stop: file,
-            self._keep,
-            self._item.files,
-            self._asked.settings,
-            connections=1,
+        if self._asked.name != BUNDLED:
+            return self._result(self._keep_all(self._item))
+        if not self._known:
+            return self._bundle(self._item)
+        members = [p for p, f in self._known.items() if _place_of(f) == BUNDLE]
+        both = [[f for f in self._item.files if (f.path in members) == w] for w in (True, False)]
+        whole, beside = (replace(self._item, manifest=tuple(some)) for some in both)
+        bundle = known.archived.bundle_file_meta if (known := self._record) else None
+        same = _is(_bundle_file(bundle), self._contents.files.get(BUNDLE)) if bundle else None
+        if same is False:
+            raise self._mismatch(BUNDLE)
+        if not same and not self._contents.busy:
+            self._bundle(whole)
+        return self._result([*self._known.values(), *self._keep_all(beside)])
+
+    def _keep_all(self, item: FilesetPlatformItem) -> Sequence[FilesetManifestFile]:
+        """Upload the files one after the other: archive.org takes one upload at a time."""
+        settings = self._asked.settings
+        return list(
+            transfer(item, lambda file, stop: file, self._keep, item.files, settings, connections=1)
         )
-        return self._result(list(kept))
 
     def _find_hosted(self, file: FilesetManifestFile) -> FilesetManifestFile:
         """Return a file hosted by archive.org. Raises FilesetError if it changed after listing."""
@@ -189,19 +214,22 @@ class _ArchiveOrgRun:
         self._terminal = files.terminal(received)
         return known or arrived
 
-    def _bundle(self) -> ArchiveStrategyResult:
+    def _bundle(self, item: FilesetPlatformItem) -> ArchiveStrategyResult:
         """Archive all files as one zip, which is started again if necessary."""
-        failed: dict[str, FilesetError] = {}
-        for left in reversed(range(http_settings(self._asked.settings, "fileset").tries)):
+
+        def pack(failed: dict[str, FilesetError], is_last: bool) -> ArchiveStrategyResult:
             with self._scratch() as scratch:
-                try:
-                    return self._zip(scratch, failed, is_last=not left)
-                except Spoilt:
-                    continue
-        raise AssertionError("unreachable")
+                return self._zip(item, scratch, failed, is_last=is_last)
+
+        return pack_again(pack, self._asked.settings)
 
     def _zip(
-        self, scratch: "_Scratch", failed: dict[str, FilesetError], *, is_last: bool
+        self,
+        item: FilesetPlatformItem,
+        scratch: "_Scratch",
+        failed: dict[str, FilesetError],
+        *,
+        is_last: bool,
     ) -> ArchiveStrategyResult:
         with scratch.open() as sink:
             pack = Packing(
@@ -212,7 +240,7 @@ class _ArchiveOrgRun:
                 failed,
                 is_last=is_last,
             )
-            kept = pack.finish(pack.keep_all(self._item), BUNDLE)
+            kept = pack.finish(pack.keep_all(item), BUNDLE)
         meta = pack.meta()
         self._put(_bundle_file(meta), scratch.path)
         return ArchiveStrategyResult(

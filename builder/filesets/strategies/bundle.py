@@ -5,14 +5,13 @@ A platform's own bundle is compared with the platform's list of files.
 
 import hashlib
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from builder.filesets import manifest_file as files
 from builder.filesets.item import (
-    FAIL_ALONE,
     LEFT_OUT,
     PACKED,
     FileMeta,
@@ -24,9 +23,10 @@ from builder.filesets.protocols import Downloader, FilesetError, Received, ZipSi
 from builder.filesets.strategies.transfer import Quota, ahead_of, fails_alone, refill, transfer
 from builder.filesets.strategies.zip_reader import ArchivedMember
 from builder.http.limits import Stop
-from builder.http.settings import Settings
+from builder.http.settings import Settings, http_settings
 from builder.zip import STORED, Bundle
 
+T = TypeVar("T")
 ZIP = "application/zip"
 _MEMORY = 16 << 20
 """Bytes of all small files that were fetched and are not in the bundle yet."""
@@ -43,7 +43,7 @@ class Packing:
     Small files are fetched in parallel. Large ones are streamed, one after the other. If a member
     larger than a part restarts from its beginning, the bundle is spoilt, and Spoilt is raised. A
     file that fails alone but has spoilt the bundle is noted in `failed`, and the next bundle is
-    made without it. With `is_last`, such a member is downloaded all the same, to learn its status.
+    made without it. With `is_last`, so is each file that has spoilt the bundle.
     """
 
     def __init__(
@@ -97,8 +97,6 @@ class Packing:
     def _narrow(self, file: FilesetManifestFile) -> FilesetManifestFile:
         """Return the file as it must be. Raises FilesetError if the bundle was made without it."""
         known = self._known.get(file.path)
-        if known is not None and known.status in FAIL_ALONE:
-            raise FilesetError(known.status or "", "as when the others were archived")
         if file.path in self._failed:
             raise self._failed[file.path]
         return files.like(file, known) if known else file
@@ -108,12 +106,16 @@ class Packing:
         try:
             received = self._downloader.download(wanted, limit, lambda: self._member(file.path))
         except FilesetError as error:
-            if not (self._spoilt and fails_alone(error, self._settings)) or self._is_last:
+            if not (self._spoilt and fails_alone(error, self._settings)):
                 raise
             self._failed[file.path] = error
             raise Spoilt from error
         if self._spoilt:
-            raise FilesetError("error-platform-download", "each attempt broke off")
+            broken = FilesetError("error-platform-download", "each attempt broke off")
+            if not fails_alone(broken, self._settings):
+                raise broken
+            self._failed[file.path] = broken
+            raise Spoilt
         return received
 
     @contextmanager
@@ -138,7 +140,7 @@ class Packing:
         members = {member.name: member for member in self._bundle.end()}
         found = []
         for file in kept:
-            if file.status in FAIL_ALONE:
+            if file.path not in members:
                 found.append(file)
                 continue
             member = members[file.path]
@@ -152,6 +154,22 @@ class Packing:
     def meta(self) -> FileMeta:
         """Return the size and digests of the completed bundle."""
         return self._whole.meta()
+
+
+def pack_again(pack: Callable[[dict[str, FilesetError], bool], T], settings: Settings) -> T:
+    """Return the result of `pack`, which is called again while it raises Spoilt.
+
+    It gets the files that have failed so far, and whether this is the last try. A try that only
+    showed which file fails does not count.
+    """
+    failed: dict[str, FilesetError] = {}
+    left = http_settings(settings, "fileset").tries
+    while True:
+        before = len(failed)
+        try:
+            return pack(failed, left <= 1)
+        except Spoilt:
+            left -= len(failed) == before
 
 
 class _Whole:
@@ -185,14 +203,19 @@ class _Nowhere:
 
 
 def reconcile(
-    item: FilesetPlatformItem, members: Sequence[ArchivedMember], key: str
+    item: FilesetPlatformItem,
+    members: Sequence[ArchivedMember],
+    key: str,
+    *,
+    partial: bool = False,
 ) -> tuple[FilesetManifestFile, ...]:
     """Return the item's files with their places in the bundle at `key`, and its extra files.
 
     A platform's bundle may lack large or restricted files, and may have files of the platform's
-    own. Raises FilesetError with all files in its manifest: bundle-missing-member, mismatch-size,
-    mismatch-md5 and so on. Correct files are then marked as skipped, because the bundle is not
-    kept.
+    own. With `partial`, listed files that it lacks or has otherwise have the status of that, as
+    long as it has others. Otherwise raises FilesetError with all files in its manifest:
+    bundle-missing-member, mismatch-size, mismatch-md5 and so on. Correct files are then marked as
+    skipped, because the bundle is not kept.
     """
     by_path = _by_path(item, members)
     manifest = []
@@ -210,7 +233,7 @@ def reconcile(
         extra = with_digests(FilesetManifestFile(path=path), member.digests)
         manifest.append(replace(_place(extra, member, key), status=EXTRA))
     faults = [f for f in manifest if f.status == MISSING or str(f.status).startswith("mismatch-")]
-    if faults:
+    if faults and not (partial and len(faults) < len(item.files)):
         shown = ", ".join(file.path for file in faults[:5])
         detail = f"{len(faults)} of {len(item.files)} files are missing from the bundle or differ "
         wrong_by = {file.path: file for file in faults}

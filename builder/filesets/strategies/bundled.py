@@ -1,7 +1,7 @@
 """Strategy that stores files as one zip below `filesets/`, packed here or by the platform."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from builder.filesets import manifest_file as files
 from builder.filesets.item import (
@@ -13,12 +13,13 @@ from builder.filesets.item import (
 )
 from builder.filesets.protocols import Downloader, FilesetError
 from builder.filesets.strategies import record
-from builder.filesets.strategies.bundle import ZIP, Packing, Spoilt, reconcile
-from builder.filesets.strategies.keys import BUNDLE, place
+from builder.filesets.strategies.bundle import ZIP, Packing, pack_again, reconcile
+from builder.filesets.strategies.keys import BUNDLE
 from builder.filesets.strategies.record import KeepingRecord, KeptObject
-from builder.filesets.strategies.transfer import Quota
+from builder.filesets.strategies.s3 import FILESET, ObjectStrategy
+from builder.filesets.strategies.transfer import Quota, failed_files
 from builder.filesets.strategies.zip_reader import Ranges, directory, read
-from builder.http.settings import Settings, http_settings
+from builder.http.settings import Settings
 from functions.snapshot.errors import Conflict
 from functions.snapshot.store import Writer
 
@@ -47,7 +48,7 @@ class Bundled:
         with files.wrap_store_errors(item, "error-store-verify"):
             return record.existing(
                 self.store,
-                place(item),
+                record.locate(self.store, item),
                 item,
                 check=self.settings["fileset.check"],
                 go_on=self.go_on,
@@ -57,27 +58,54 @@ class Bundled:
         """Archive the item's files as one zip. Raises FilesetError.
 
         The bundle is written atomically. With `platform_bundle` of fileset.strategy it is the
-        platform's own bundle, which must hold all files as listed.
+        platform's own bundle. Files that the bundle lacks become objects beside it later.
         """
         with files.wrap_store_errors(item):
-            known = record.of_strategy(self.store, place(item), NAME)
-            run = _BundleRun(self, item, known)
-            kept = run.find_existing() or run.archive()
-            if known is None:
-                known = record.write(self.store, place(item), kept, item)
-            return record.add_withheld(known.archived, item)
+            base = record.locate(self.store, item)
+            first = record.of_strategy(self.store, base, NAME)
+            key = base + BUNDLE
+            within = {f.path for f in record.archived_files(first).values() if f.key == key}
+            members = tuple(f for f in item.files if first is None or f.path in within)
+            run = _BundleRun(self, replace(item, manifest=members), base, first)
+            made = run.find_existing() or run.archive()
+            if first is None:
+                made = record.write(self.store, base, made, item)
+            elif others := tuple(f for f in item.files if f.path not in within):
+                made = self._add(item, base, first, others)
+            return record.add_withheld(made.archived, item)
+
+    def _add(
+        self,
+        item: FilesetPlatformItem,
+        base: str,
+        first: KeepingRecord,
+        others: tuple[FilesetManifestFile, ...],
+    ) -> KeepingRecord:
+        """Store files that the bundle lacks as objects beside it; return the record."""
+        objects = ObjectStrategy(FILESET, self.store, self.downloader, self.settings, self.go_on)
+        try:
+            made = objects.keep(replace(item, manifest=others), base, first)
+        except FilesetError as error:
+            failed = failed_files(error, self.settings)
+            return record.extend(self.store, base, first, item, failed)
+        return record.extend(self.store, base, first, item, made.archived.manifest, made.objects)
 
 
 class _BundleRun:
-    """One attempt to archive an item; `known` is its record, if it was complete before."""
+    """One attempt to bundle an item below `base`; `known` is its record, if it has one."""
 
     def __init__(
-        self, asked: Bundled, item: FilesetPlatformItem, known: KeepingRecord | None
+        self,
+        asked: Bundled,
+        item: FilesetPlatformItem,
+        base: str,
+        known: KeepingRecord | None,
     ) -> None:
         self._asked = asked
         self._item = item
+        self._base = base
         self._known = known
-        self._key = place(item) + BUNDLE
+        self._key = base + BUNDLE
 
     def archive(self) -> KeepingRecord:
         """Create the bundle and return its record. Raises FilesetError and StoreError."""
@@ -110,7 +138,7 @@ class _BundleRun:
         except FilesetError as error:
             if error.status in ("deadline-exceeded", "cancelled"):
                 raise
-            record.forget(self._asked.store, place(self._item), self._key)
+            record.forget(self._asked.store, self._base, self._key)
             return None
 
     def _download(self) -> KeepingRecord:
@@ -132,7 +160,7 @@ class _BundleRun:
         try:
             return self._examine(files.terminal(received))
         except FilesetError:
-            record.forget(self._asked.store, place(self._item), self._key)
+            record.forget(self._asked.store, self._base, self._key)
             raise
 
     def _examine(self, terminal: Terminal | None) -> KeepingRecord:
@@ -145,7 +173,8 @@ class _BundleRun:
                 members = list(read(entries, stream, go_on))
         except FilesetError as error:
             raise FilesetError(error.status, error.detail, item=self._item) from error
-        manifest = reconcile(self._item, members, self._key)
+        partial = terminal is not None and bool(self._asked.settings["fileset.partial"])
+        manifest = reconcile(self._item, members, self._key, partial=partial)
         whole = files.compute_digests(record.chunks(store, self._key, go_on))
         of = FileMeta(
             size_bytes=whole.size,
@@ -160,15 +189,11 @@ class _BundleRun:
         """Pack the files into a bundle one by one, and return its record.
 
         If a large member restarts from its beginning, the bundle written so far is spoilt, and
-        packing starts again. In the last try such a member is downloaded only to learn its status.
+        packing starts again. In the last try a bundle is made without each such member.
         """
-        failed: dict[str, FilesetError] = {}
-        for left in reversed(range(http_settings(self._asked.settings, "fileset").tries)):
-            try:
-                return self._once(failed, is_last=not left)
-            except Spoilt:
-                continue
-        raise AssertionError("unreachable")
+        return pack_again(
+            lambda failed, is_last: self._once(failed, is_last=is_last), self._asked.settings
+        )
 
     def _once(self, failed: dict[str, FilesetError], *, is_last: bool) -> KeepingRecord:
         asked, known = self._asked, self._known
@@ -179,7 +204,7 @@ class _BundleRun:
                 asked.downloader,
                 asked.settings,
                 sink,
-                known.archived.manifest if known else (),
+                tuple(record.archived_files(known).values()),
                 failed,
                 is_last=is_last,
             )

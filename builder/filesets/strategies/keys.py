@@ -81,11 +81,15 @@ def file_keys(base: str, paths: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def warc_key(item: FilesetPlatformItem, at: str) -> str:
-    """Return the key of the WARC of a request that started `at` (14 digits, UTC)."""
+def warc_key(item: FilesetPlatformItem, at: str, earlier: Iterable[str] = ()) -> str:
+    """Return the key of the WARC of a request that started `at` (14 digits, UTC).
+
+    `earlier` are the keys of the dataset's other WARCs; no two datasets and requests have one key.
+    """
+    number = hashlib.sha256("\n".join([place(item), *sorted(earlier)]).encode()).hexdigest()
     names = (item.platform_name, item.platform_domain or "", item.platform_id or "")
     head = _short("-".join(part(text) for text in names), _PART)
-    return f"{WARCS}{head}-{manifest_digest(item)}-{at}.warc.gz"
+    return f"{WARCS}{head}-{number[:_DIGITS]}-{at}.warc.gz"
 
 
 def prefix_of(key: str) -> str | None:

@@ -7,12 +7,12 @@ the objects with their digests, so that readers can verify them.
 import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from builder.filesets import status
 from builder.filesets.item import (
-    FAIL_ALONE,
     NOT_TRIED,
     ArchiveStrategyResult,
     FilesetManifestFile,
@@ -21,7 +21,7 @@ from builder.filesets.item import (
 from builder.filesets.protocols import FilesetError
 from builder.filesets.result import from_json, to_json
 from builder.filesets.strategies import platform_answers
-from builder.filesets.strategies.keys import RECORD
+from builder.filesets.strategies.keys import RECORD, place, version_prefix
 from builder.filesets.strategies.keys import prefix_of as place_of
 from builder.store.documents import write_indented
 from functions.snapshot.errors import Conflict, MissingObject
@@ -72,7 +72,7 @@ def of(
         platform_id=item.platform_id,
         version=item.version,
         archived=replace(archived, manifest=kept),
-        objects=tuple(sorted(objects, key=lambda one: one.key)),
+        objects=tuple(sorted(objects, key=_key)),
     )
 
 
@@ -104,6 +104,67 @@ def read(store: Reader, base: str) -> KeepingRecord | None:
         return None
 
 
+def locate(store: Writer, item: FilesetPlatformItem) -> str:
+    """Return the key prefix below which the item is archived, or is to be archived.
+
+    It is that of its manifest. If that has no record, it is that of an earlier manifest of the same
+    version with fewer files, as long as those are still listed with the same sizes and digests. So
+    files that become available later join the others. Raises FilesetError (error-store-verify).
+    """
+    base = place(item)
+    if store.tag(base + RECORD) is not None:
+        return base
+    listed = {file.path: file for file in item.files}
+    earlier: list[tuple[int, str]] = []
+    prefix = version_prefix(
+        item.platform_name, item.platform_domain, item.platform_id, item.version
+    )
+    for key in store.keys(prefix):
+        if key.endswith(f"/{RECORD}") and (record := read(store, key.removesuffix(RECORD))):
+            archived = archived_files(record)
+            if all(
+                path in listed and _agrees(listed[path], file) for path, file in archived.items()
+            ):
+                earlier.append((len(archived), key.removesuffix(RECORD)))
+    return max(earlier)[1] if earlier else base
+
+
+def archived_files(record: KeepingRecord | None) -> dict[str, FilesetManifestFile]:
+    """Return the files that a record has the bytes of, by path."""
+    files = record.archived.manifest if record else ()
+    return {f.path: f for f in files if status.of(f.status or "").hit}
+
+
+def lacking(record: KeepingRecord, item: FilesetPlatformItem) -> tuple[FilesetManifestFile, ...]:
+    """Return the files that the platform gives and the record does not have."""
+    archived = archived_files(record)
+    return tuple(file for file in item.files if file.path not in archived)
+
+
+def _agrees(listed: FilesetManifestFile, file: FilesetManifestFile) -> bool:
+    """Return whether the platform lists the very bytes of an archived file, as far as it says."""
+    names = ("size", "md5", "sha1", "sha256", "sha512")
+    facts = [(getattr(listed, name), getattr(file, name)) for name in names]
+    return any(now for now, _ in facts) and all(now == then for now, then in facts if now and then)
+
+
+def begun_by(store: Writer, base: str) -> str | None:
+    """Return the strategy that archived files below `base`, if all its objects are there.
+
+    What the dataset lacks is archived by the same strategy, whatever is configured now. Raises
+    FilesetError (error-store-verify) and StoreError.
+    """
+    record = read(store, base)
+    if record is None or state(store, record, check="size")[0]:
+        return None
+    return several(record.archived.ingest_strategy)
+
+
+def several(strategy: str) -> str:
+    """Return the strategy for several files that keeps them as the given one keeps them."""
+    return strategy.removesuffix("-file") + "-fileset" if strategy.endswith("-file") else strategy
+
+
 def of_strategy(store: Writer, base: str, strategy: str) -> KeepingRecord | None:
     """Return the record of an incomplete dataset if that strategy made it, or None.
 
@@ -111,12 +172,66 @@ def of_strategy(store: Writer, base: str, strategy: str) -> KeepingRecord | None
     starts again. Raises FilesetError (error-store-verify) if no object is missing: another run
     completed it.
     """
-    if (record := read(store, base)) is None or record.archived.ingest_strategy == strategy:
+    record = read(store, base)
+    if record is None or record.archived.ingest_strategy == strategy:
         return record
-    if record.objects and not any(state(store, record, check="size")):
+    is_whole = bool(record.objects) and not any(state(store, record, check="size"))
+    if is_whole and several(record.archived.ingest_strategy) == several(strategy):
+        return record
+    if is_whole:
         raise FilesetError("error-store-verify", f"another run archived {base} at the same time")
     store.remove(base + RECORD)
     return None
+
+
+def extend(
+    store: Writer,
+    base: str,
+    first: KeepingRecord,
+    item: FilesetPlatformItem,
+    later: Sequence[FilesetManifestFile],
+    objects: Sequence[KeptObject] = (),
+) -> KeepingRecord:
+    """Add what a later run archived, in `objects`, to the record below `base`, and return it.
+
+    Files that failed again have the status of the later run, but are not written for that alone.
+    Raises FilesetError (error-store-verify) if another run changed the record, and StoreError.
+    """
+    tag = store.tag(base + RECORD)
+    files = {file.path: file for file in (*first.archived.manifest, *later)}
+    files |= archived_files(first)
+    manifest = tuple(file for file in files.values() if file.status not in NOT_TRIED)
+    by_key = {kept.key: kept for kept in (*objects, *first.objects)}
+    strategy = first.archived.ingest_strategy
+    archived = replace(
+        first.archived, manifest=manifest, status=success_status(item, strategy, manifest)
+    )
+    if len(manifest) > 1 and strategy.endswith("-file"):
+        archived = replace(
+            archived,
+            ingest_strategy=several(strategy),
+            status=success_status(item, several(strategy), manifest),
+            file_file_meta=None,
+            file_terminal=None,
+            file_cdx=None,
+            location=base if strategy == "s3-file" else archived.location,
+        )
+    record = replace(first, archived=archived, objects=tuple(sorted(by_key.values(), key=_key)))
+    if archived_files(record).keys() == archived_files(first).keys():
+        return record
+    if read(store, base) != first:
+        raise FilesetError("error-store-verify", f"another run archived {base} at the same time")
+    record = _add_answers(store, base, record, item)
+    try:
+        store.replace(base + RECORD, serialize(record), tag)
+    except Conflict as error:
+        detail = f"another run archived {base} at the same time"
+        raise FilesetError("error-store-verify", detail) from error
+    return record
+
+
+def _key(kept: KeptObject) -> str:
+    return kept.key
 
 
 def write(
@@ -160,7 +275,7 @@ def _add_answers(
     with contextlib.suppress(Conflict):  # the name depends on the bytes
         store.create(base + name, data)
     kept = KeptObject(base + name, len(data), hashlib.sha256(data).hexdigest())
-    objects = tuple(sorted((*record.objects, kept), key=lambda one: one.key))
+    objects = tuple(sorted({*record.objects, kept}, key=_key))
     return replace(record, objects=objects, described=platform_answers.describe(item))
 
 
@@ -182,7 +297,7 @@ def existing(
     check: str = "digest",
     go_on: Callable[[], None] = lambda: None,
 ) -> ArchiveStrategyResult | None:
-    """Return the archived result below a prefix, of any strategy; None if it is incomplete.
+    """Return the archived result below a prefix, of any strategy; None if files are to be fetched.
 
     `check` selects how objects are compared: by digest, which reads them, or by size. The status is
     success-existing, with the first manifest, or mismatch-existing if an object was altered.
@@ -193,7 +308,7 @@ def existing(
     missing, altered = state(store, record, check=check, go_on=go_on)
     if altered:
         return _mismatch(record, item, missing, altered)
-    if missing:
+    if missing or lacking(record, item):
         return None
     return add_withheld(replace(record.archived, status="success-existing"), item)
 
@@ -265,9 +380,7 @@ def add_withheld(
 
 def success_status(item: FilesetPlatformItem, strategy: str, kept: Files) -> str:
     """Return the status of an item whose available files were all archived by a strategy."""
-    if item.withheld or any(file.status in FAIL_ALONE for file in kept):
-        return "success-partial"
-    return "success-file" if strategy.endswith("-file") else "success"
+    return status.of_dataset(strategy, [file.status for file in (*item.withheld, *kept)])
 
 
 def chunks(store: Reader, key: str, go_on: Callable[[], None] = lambda: None) -> Iterator[bytes]:
@@ -284,12 +397,14 @@ def _mismatch(
     missing: frozenset[str],
     altered: frozenset[str],
 ) -> ArchiveStrategyResult:
-    def status(file: FilesetManifestFile) -> str:
+    def state_of(file: FilesetManifestFile) -> str | None:
         if file.key in altered:
             return "mismatch-existing"
+        if file.path not in archived_files(record):
+            return file.status
         return "pending" if file.key in missing else "exists"
 
-    files = tuple(replace(f, status=status(f)) for f in record.archived.manifest)
+    files = tuple(replace(f, status=state_of(f)) for f in record.archived.manifest)
     keys = ", ".join(sorted(altered))
     told = f"{_ALTERED}: {keys}"
     found = replace(record.archived, status="mismatch-existing", manifest=files, detail=told)

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 from builder.filesets import manifest_file as files
 from builder.filesets.item import (
-    FAIL_ALONE,
     ArchiveStrategyResult,
     FilesetManifestFile,
     FilesetPlatformItem,
@@ -19,7 +18,6 @@ from builder.filesets.item import (
 from builder.filesets.protocols import Downloader, FilesetError
 from builder.filesets.strategies import record
 from builder.filesets.strategies.keys import file_keys as keys_of
-from builder.filesets.strategies.keys import place
 from builder.filesets.strategies.record import KeepingRecord, KeptObject
 from builder.filesets.strategies.small_objects import SMALL, SmallObjects
 from builder.filesets.strategies.transfer import Quota, refill, transfer
@@ -49,7 +47,7 @@ class ObjectStrategy:
         with files.wrap_store_errors(item, "error-store-verify"):
             return record.existing(
                 self.store,
-                place(item),
+                record.locate(self.store, item),
                 item,
                 check=self.settings["fileset.check"],
                 go_on=self.go_on,
@@ -58,16 +56,32 @@ class ObjectStrategy:
     def process(self, item: FilesetPlatformItem) -> ArchiveStrategyResult:
         """Archive each of the item's files as an object. Raises FilesetError.
 
-        It completes what an interrupted run left, and restores missing objects of a record.
+        It completes what an interrupted run left or what failed then, and restores missing objects
+        of a record.
         """
         with files.wrap_store_errors(item):
-            known = record.of_strategy(self.store, place(item), self.name)
-            run = _FileRun(self, item, known)
-            kept = run.keep_all()
-            run.verify(kept)
-            if known is None:
-                known = record.write(self.store, place(item), run.record(kept), item)
-            return record.add_withheld(known.archived, item)
+            base = record.locate(self.store, item)
+            first = record.of_strategy(self.store, base, self.name)
+            made = self.keep(item, base, first)
+            if first is None:
+                made = record.write(self.store, base, made, item)
+            else:
+                made = record.extend(
+                    self.store, base, first, item, made.archived.manifest, made.objects
+                )
+            return record.add_withheld(made.archived, item)
+
+    def keep(
+        self, item: FilesetPlatformItem, base: str, first: KeepingRecord | None
+    ) -> KeepingRecord:
+        """Store the item's files below `base`, and return their record, which is not written yet.
+
+        Files in the record `first` are fetched only if their objects are missing.
+        """
+        run = _FileRun(self, item, base, first)
+        kept = run.keep_all()
+        run.verify(kept)
+        return run.record(kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,19 +94,24 @@ class _Fetched:
 
 
 class _FileRun:
-    """One attempt to archive an item; `known` is its record, if it was complete before."""
+    """One attempt to archive an item below `base`; `known` is its record, if it has one."""
 
     def __init__(
-        self, asked: ObjectStrategy, item: FilesetPlatformItem, known: KeepingRecord | None
+        self,
+        asked: ObjectStrategy,
+        item: FilesetPlatformItem,
+        base: str,
+        known: KeepingRecord | None,
     ) -> None:
         self._asked = asked
         self._item = item
-        self._base = place(item)
+        self._base = base
         given = item.files
         self._many = len(given) > 1
         self._keys = keys_of(self._base, [file.path for file in given])
         self._there = {entry.key: entry.bytes for entry in asked.store.entries(self._base)}
-        self._known = {f.path: f for f in known.archived.manifest} if known else {}
+        self._known = record.archived_files(known)
+        self._keys |= {path: file.key for path, file in self._known.items() if file.key}
         self._quota = Quota(given, asked.settings)
         self._small = SmallObjects(asked.store, self._settle)
         self._taken: dict[str, FilesetManifestFile] = {}
@@ -113,8 +132,6 @@ class _FileRun:
     def _fetch(self, file: FilesetManifestFile, stop: Stop) -> _Fetched:
         key = self._keys[file.path]
         known = self._known.get(file.path)
-        if known is not None and known.status in FAIL_ALONE:
-            raise FilesetError(known.status or "", "as when the others were archived")
         found = self._reuse(file, key, known) if key in self._there else None
         return self._download(file, key, known, stop) if found is None else _Fetched(found)
 
@@ -191,7 +208,7 @@ class _FileRun:
         """Check that the store lists the objects. Raises FilesetError (error-store-verify)."""
         there = {entry.key: entry.bytes for entry in self._asked.store.entries(self._base)}
         for file in kept:
-            if file.status in FAIL_ALONE:
+            if file.key is None:
                 continue
             if (had := there.get(file.key or "")) != file.size:
                 detail = f"{file.key} has {had} bytes, but {file.size} were written"

@@ -19,10 +19,10 @@ from builder.filesets.item import (
 from builder.filesets.protocols import Downloader, FilesetError, Received, ZipSink
 from builder.filesets.strategies import record, warc, zip_reader
 from builder.filesets.strategies.bundle import reconcile
-from builder.filesets.strategies.keys import BUNDLE, RECORD, place
+from builder.filesets.strategies.keys import BUNDLE, RECORD, WARCS
 from builder.filesets.strategies.keys import warc_key as key_of
 from builder.filesets.strategies.record import KeepingRecord, KeptObject
-from builder.filesets.strategies.transfer import Quota, ahead_of, transfer
+from builder.filesets.strategies.transfer import Quota, ahead_of, failed_files, transfer
 from builder.filesets.strategies.warc import Placed, WarcRecords
 from builder.http.limits import Stop
 from builder.http.settings import Settings
@@ -60,27 +60,47 @@ class Captured:
         """Return what is archived of exactly this item; None if it is missing or incomplete."""
         with files.wrap_store_errors(item, "error-store-verify"):
             check = self.settings["fileset.check"]
-            return record.existing(self.store, place(item), item, check=check, go_on=self.go_on)
+            base = record.locate(self.store, item)
+            return record.existing(self.store, base, item, check=check, go_on=self.go_on)
 
     def process(self, item: FilesetPlatformItem) -> ArchiveStrategyResult:
         """Archive the responses for the item's files or its platform's bundle. Raises FilesetError.
 
-        The WARC is written atomically. If a recorded WARC is missing, the new one has another name,
-        because its times differ.
+        The WARC is written atomically, one more for files that failed before. If a recorded WARC is
+        missing, the new one has another name, because its times differ.
         """
-        base = place(item)
         with files.wrap_store_errors(item):
-            if record.read(self.store, base) is not None:
+            base = record.locate(self.store, item)
+            first = record.read(self.store, base)
+            if first is not None:
                 if (existing := self.check_existing(item)) is not None:
                     return existing
-                self.store.remove(base + RECORD)
+                if record.state(self.store, first, check="size")[0]:
+                    self.store.remove(base + RECORD)
+                    first = None
             now = to_digits(datetime.fromtimestamp(self.wall(), UTC))
-            run = _WebRun(self, item, key_of(item, now))
-            made = run.bundle() if self.name == BUNDLED else run.each()
-            kept = record.write(self.store, base, made, item)
-            if all(one.key != run.key for one in kept.objects):  # another run was first
-                self.store.remove(run.key)
-            return record.add_withheld(kept.archived, item)
+            earlier = [o.key for o in first.objects if o.key.startswith(WARCS)] if first else []
+            run = _WebRun(self, item, key_of(item, now, earlier))
+            if first is not None:
+                made = self._add(run, base, first, item)
+            else:
+                made = run.bundle() if self.name == BUNDLED else run.each()
+                made = record.write(self.store, base, made, item)
+                if all(kept.key != run.key for kept in made.objects):  # another run was first
+                    self.store.remove(run.key)
+            return record.add_withheld(made.archived, item)
+
+    def _add(
+        self, run: "_WebRun", base: str, first: KeepingRecord, item: FilesetPlatformItem
+    ) -> KeepingRecord:
+        """Archive the files that the record lacks; return the record."""
+        run = _WebRun(self, replace(item, manifest=record.lacking(first, item)), run.key)
+        try:
+            made = run.each()
+        except FilesetError as error:
+            failed = failed_files(error, self.settings)
+            return record.extend(self.store, base, first, item, failed)
+        return record.extend(self.store, base, first, item, made.archived.manifest, made.objects)
 
 
 class _WebRun:
@@ -209,7 +229,8 @@ class _WebRun:
             members = list(zip_reader.read(entries, stream, self._asked.go_on))
         except FilesetError as error:
             raise FilesetError(error.status, error.detail, item=self._item) from error
-        return reconcile(self._item, members, self.key)
+        partial = bool(self._asked.settings["fileset.partial"])
+        return reconcile(self._item, members, self.key, partial=partial)
 
     def _record(self, archived: ArchiveStrategyResult, records: WarcRecords) -> KeepingRecord:
         """Return the record once the store has the WARC. Raises FilesetError."""

@@ -198,7 +198,7 @@ def test_what_was_deleted_there_is_put_again_as_it_was(
     server: Server, there: World, site: Internet, store: FolderStore
 ) -> None:
     item = item_of(server, {"a": b"1", "b": b"2"}, digests="")
-    run = asked(site, there, store)
+    run = asked(site, there, store, partial=False)
     found = run.process(item)
     assert [f.status for f in found.manifest] == ["unverified"] * 2
     del site.items[item_name(item)]["b"]
@@ -418,7 +418,7 @@ def test_a_file_that_fails_ends_it_and_leaves_no_record(
 ) -> None:
     item = item_of(server, {"a": b"1", "b": b"2", "c": b"3"})
     server.add(f"{HOST}1", served(b"!"))
-    error = refused(asked(site, there, store), item)
+    error = refused(asked(site, there, store, partial=False), item)
     assert error.status == "mismatch-md5"
     assert [f.status for f in error.manifest] == ["verified", "mismatch-md5", "skipped"]
     assert list(site.items[item_name(item)]) == ["a"]

@@ -385,9 +385,11 @@ def test_a_bundle_that_is_not_as_listed_is_not_kept(
 def test_which_files_a_bundle_lacks_is_told(server: Server, there: World, store: Writer) -> None:
     item = foreign(server, zipped({"mapa.tif": SMALL["mapa.tif"]}))
     with pytest.raises(FilesetError, match=r"1 of 2 files .*: data/med\.csv$") as caught:
-        strategy(store, there, platform_bundle=True).process(item)
+        strategy(store, there, platform_bundle=True, partial=False).process(item)
     assert [f.status for f in caught.value.manifest] == ["bundle-missing-member", "skipped"]
     assert {f.key for f in caught.value.manifest} == {None}
+    found = strategy(store, there, platform_bundle=True).process(item)
+    assert [f.status for f in found.manifest] == ["bundle-missing-member", "verified"]
 
 
 def test_a_page_in_place_of_a_bundle_is_none(server: Server, there: World, store: Writer) -> None:

@@ -10,8 +10,8 @@ from builder.filesets.status import STATUSES
 BEFORE = datetime(2026, 5, 1, 10)
 
 
-def told(status: str = "platform-embargoed", until: str | None = None) -> Told:
-    return Told("dataset", "10.5/1", BEFORE, status, until)
+def told(status: str = "platform-embargoed", until: str | None = None, *states: str) -> Told:
+    return Told("dataset", "10.5/1", BEFORE, status, until, list(states))
 
 
 @pytest.mark.parametrize(
@@ -33,18 +33,41 @@ def test_what_was_embargoed_is_due_on_the_first_day_that_is_meant(
 
 
 @pytest.mark.parametrize("until", [None, "", "soon"])
-def test_an_embargo_without_a_date_is_due_every_30_days(until: str | None) -> None:
-    assert not is_due(told(until=until), "2026-05-30")
-    assert is_due(told(until=until), "2026-05-31")
-    assert not is_due(told("platform-restricted", until), "2026-05-31")
+@pytest.mark.parametrize(
+    "row",
+    [
+        ("platform-embargoed",),
+        ("platform-restricted",),
+        ("needs-token",),
+        ("success-partial", "verified", "withheld"),
+        ("success-partial", "file-404", "exists"),
+    ],
+)
+def test_what_is_closed_or_missing_without_a_date_is_due_every_30_days(
+    until: str | None, row: tuple[str, ...]
+) -> None:
+    status, *states = row
+    assert not is_due(told(status, until, *states), "2026-05-30")
+    assert is_due(told(status, until, *states), "2026-05-31")
 
 
-def test_what_was_archived_in_part_is_due_once() -> None:
-    assert is_due(told("success-partial", "2026-11-01"), "2026-11-22")
+def test_an_embargo_ends_by_the_clock_of_its_platform() -> None:
+    states = "verified", "withheld"
+    assert is_due(told("success-partial", "2026-11-01", *states), "2026-11-22")
     assert is_due(told("success-existing", "2026-11-01"), "2026-11-22")
-    assert not is_due(told("success-partial", "2026-05-01"), "2026-11-22")
+    for until in ("2026-05-01", "2026-04-30"):  # it was asked for on that day, or a day later
+        assert not is_due(told("success-partial", until, *states), "2026-05-01")
+        assert is_due(told("success-partial", until, *states), "2026-05-02")
+    assert not is_due(told("success-partial", "2026-04-29", *states), "2026-05-30")
     assert not is_due(told("success", "2025"), "2026-11-22")
     assert is_due(told("platform-restricted", "2025"), "2026-11-22")
+
+
+def test_a_file_that_failed_is_retried() -> None:
+    assert may_pass(told("success-partial", None, "verified", "file-forbidden"))
+    assert may_pass(told("success-existing", None, "verified", "mismatch-size"))
+    assert not may_pass(told("success-partial", None, "verified", "withheld", "unsafe-path"))
+    assert not may_pass(told("platform-restricted", None, "file-404"))
 
 
 def test_what_may_pass_is_what_the_vocabulary_says() -> None:

@@ -111,7 +111,7 @@ class Stage:
         """Have Figshare give a zip of an article of two files, and ask for that."""
         self.article()
         self.server.add(BUNDLE, served(data, "application/zip"))
-        return self.ask(**IN_A_BUNDLE)
+        return self.ask(**IN_A_BUNDLE, fileset__partial=False)
 
     def objects(self) -> list[Path]:
         """Return the objects that are kept but the records of them, in order."""
@@ -167,6 +167,8 @@ def given_as(answer: Callable[[], Answer], **more: Any) -> Callable[[Stage], Ing
     return case
 
 
+WHOLE: dict[str, Any] = {"fileset__partial": False}
+
 CASES |= {
     "bad-identifier": lambda stage: stage.ask("honey"),
     "blocked-address": lambda stage: stage.ask("http://127.0.0.1/dataset/honey"),
@@ -186,15 +188,15 @@ CASES |= {
     "incomplete-manifest": described(size=201),
     "empty-manifest": described(files=[], size=0),
     "metadata-only": described(is_metadata_record=True),
-    "error-platform-download": given_as(lambda: status(500)),
-    "file-404": given_as(lambda: status(404), fileset__partial=False),
-    "file-forbidden": given_as(lambda: status(403), fileset__partial=False),
-    "truncated": given_as(lambda: served(BODIES["a.csv"], cut=50)),
-    "stalled": given_as(silent, limits=Limits(first_byte=3), http__tries=1),
-    "html-decoy": given_as(lambda: html("<!DOCTYPE html><html>Please wait</html>")),
-    "mismatch-size": given_as(lambda: served(BODIES["a.csv"][:-1])),
-    "mismatch-md5": given_as(lambda: served(BODIES["a.csv"], wrong=7)),
-    "skipped": given_as(lambda: status(500)),
+    "error-platform-download": given_as(lambda: status(500), **WHOLE),
+    "file-404": given_as(lambda: status(404), **WHOLE),
+    "file-forbidden": given_as(lambda: status(403), **WHOLE),
+    "truncated": given_as(lambda: served(BODIES["a.csv"], cut=50), **WHOLE),
+    "stalled": given_as(silent, limits=Limits(first_byte=3), http__tries=1, **WHOLE),
+    "html-decoy": given_as(lambda: html("<!DOCTYPE html><html>Please wait</html>"), **WHOLE),
+    "mismatch-size": given_as(lambda: served(BODIES["a.csv"][:-1]), **WHOLE),
+    "mismatch-md5": given_as(lambda: served(BODIES["a.csv"], wrong=7), **WHOLE),
+    "skipped": given_as(lambda: status(500), **WHOLE),
     "deadline-exceeded": given_as(silent, seconds=0.5),
     "bundle-unreadable": lambda stage: stage.bundle(b"PK no zip"),
     "bundle-missing-member": lambda stage: stage.bundle(zipped({"a.csv": BODIES["a.csv"]})),
@@ -397,7 +399,7 @@ def a_request_to_see_what_would_be(stage: Stage) -> IngestOutcome:
 def another_version_came_meanwhile(stage: Stage) -> IngestOutcome:
     stage.article(answer=served(BODIES["a.csv"], wrong=7))
     before = stage.server.find("api.figshare.com", "/v2/articles/4711")
-    return stage.says(then(before, json_of(samples.figshare(version=3)))).ask()
+    return stage.says(then(before, json_of(samples.figshare(version=3)))).ask(**WHOLE)
 
 
 @reaches("cancelled")

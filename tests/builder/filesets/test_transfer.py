@@ -32,7 +32,7 @@ START = 1_800_000_000.0
 def strategy_of(
     name: str, there: World, folder: Path, connections: int = 4
 ) -> tuple[FilesetIngestStrategy, FolderStore]:
-    settings = fileset_settings(host_concurrent=connections, tries=1)
+    settings = fileset_settings(host_concurrent=connections, tries=1, partial=False)
     store, by = FolderStore(folder), there.downloader()
     if name.endswith("-bundled"):
         return Bundled(store, by, settings), store
