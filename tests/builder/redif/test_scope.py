@@ -12,11 +12,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from builder.intake import loss
 from builder.obi import replay
 from builder.obi.content import FILE, SeenRow
 from builder.obi.history import history
 from builder.obi.log import read_rows
-from builder.redif import staging
 from builder.redif.acceptance import Acceptance
 from builder.redif.scope import ChangeScope
 from functions.database import engine
@@ -212,7 +212,7 @@ _FEWER = {
 )
 def test_a_short_ingest_records_what_a_whole_one_does(steps: list[Step]) -> None:
     with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(staging, "FEW", 1)
+        patch.setattr(loss, "FEW", 1)
         _compare(Path(name), steps)
 
 
