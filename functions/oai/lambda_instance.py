@@ -149,8 +149,8 @@ class Instance:
         """Answer an event; `context` is Lambda's."""
         try:
             return self._handle(event, context)
-        except (AttributeError, LookupError, TypeError, ValueError):
-            _LOG.exception("an event that no gateway writes")
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            _LOG.error("no gateway writes such an event: %s", type(error).__name__)
             return {"statusCode": 400, "headers": {}, "body": "", "isBase64Encoded": False}
 
     def _respond(self, environ: dict[str, Any], start: wsgi.StartResponse) -> Iterable[bytes]:
