@@ -33,6 +33,7 @@ class IngestResult:
             names = ", ".join(self.whole)
             lines.append(f"{many} read in one piece, because the ranges did not join: {names}")
         lines += _skips(sources)
+        lines += _name_twins(sources)
         lines += _failures([source for source in sources if source.failed])
         lines += _faults(sources)
         return "\n".join(lines)
@@ -60,6 +61,20 @@ def _skips(sources: Sequence[IntakeSource]) -> list[str]:
         how = f"`documents.include = [{named}]`"
         lines.append(f"  to publish them too, set {how} in sheaf.toml, then ingest again")
     return lines
+
+
+def _name_twins(sources: Sequence[IntakeSource]) -> list[str]:
+    """Return a warning of files of one name: captures and indexes name files without a folder."""
+    digests: dict[str, set[str]] = {}
+    for source in sources:
+        if source.captures:
+            digests.setdefault(source.path.rpartition("/")[2], set()).add(source.digest)
+    names = [name for name, files in digests.items() if len(files) > 1]
+    if not names:
+        return []
+    shown = ", ".join(names[:_LISTED]) + (", ..." if len(names) > _LISTED else "")
+    many = tally(len(names), "file name belongs", "file names belong")
+    return [f"{many} to different files, of which indexes cannot tell: {shown}; rename them"]
 
 
 def _failures(failed: Sequence[IntakeSource]) -> list[str]:

@@ -82,9 +82,18 @@ class Payload:
     """Whether it has the declared digest, which proves it complete."""
 
 
-def read_declared(record: RecordHeader, faults: list[RecordFault]) -> DeclaredDigest | None:
-    """Return the payload digest that a record declares; an unreadable one is a fault."""
+def read_declared(
+    record: RecordHeader, faults: list[RecordFault], message: HttpHead | None
+) -> DeclaredDigest | None:
+    """Return the payload digest that a record declares; an unreadable one is a fault.
+
+    Without an HTTP `message` the payload is the block, whose digest counts (ISO 28500, 5.8). That
+    of a revisit without a block is the digest of what it leaves out, unless it is of no bytes.
+    """
     text = record.fields.get(b"warc-payload-digest")
+    if not text and message is None and (record.type != "revisit" or not record.length):
+        digest = parse_digest(record.fields.get(b"warc-block-digest", b""))
+        return None if digest and digest.value == _hash_nothing(digest.algorithm) else digest
     if not text:
         return None
     declared = parse_digest(text)
@@ -93,6 +102,11 @@ def read_declared(record: RecordHeader, faults: list[RecordFault]) -> DeclaredDi
         done = "published without it" if record.type == "revisit" else "not compared"
         faults.append(("digest-unreadable", "WARC-Payload-Digest", detail, done))
     return declared
+
+
+@lru_cache
+def _hash_nothing(algorithm: str) -> bytes:
+    return hashlib.new(algorithm, usedforsecurity=False).digest()
 
 
 def read_payload(

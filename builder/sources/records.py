@@ -275,7 +275,7 @@ class RecordReader:
         reason = refusal_reason(record, http_status(record, message), self._rules)
         if reason:
             return reason, None
-        declared = read_declared(record, faults)
+        declared = read_declared(record, faults, message)
         payload: Payload | None = None
         if record.type != "revisit":
             whole = None if b"warc-segment-number" in record.fields else declared

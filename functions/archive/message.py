@@ -9,13 +9,17 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from functions.archive.record import BufferedBlock, RecordBlock, RecordFault
-from functions.archive.record_header import parse_fields, parse_plain_head
+from functions.archive.record_header import READ_FIELDS, parse_fields, parse_plain_head
 
 _LIMIT = 1 << 20  # bytes of a head; longer ones have lost their end
 _STARTS = 16  # the fewest bytes of a status line
 _STATUS = re.compile(
-    rb"HTTP(?:/\d+(?:\.\d+)?[ \t]*(\d{3}(?!\d))?|[ \t]+(\d{3})(?!\d))", re.IGNORECASE
+    rb"HTTP(?:/\d+(?:\.\d+)?[ \t]*(\d{3}(?!\d))?|[ \t]+(\d{3})(?!\d))"
+    rb"|ICY[ \t]+(\d{3})(?!\d)"  # of Shoutcast; a bare status needs a Content-Type
+    rb"|(\d{3})[ \t][^\n]*\n(?=(?:[!-9;-~]+[ \t]*:[^\n]*\n)*Content-Type[ \t]*:)",
+    re.IGNORECASE,
 )
+_BEGINS_STATUS = re.compile(rb"HTTP|ICY[ \t]|\d{3}[ \t]", re.IGNORECASE)
 _END = re.compile(rb"\n\r*\n")
 _FIELD = re.compile(rb"[!#-'*+\-.^_`|~0-9A-Za-z]+[ \t]*:|[ \t\r\n]|\Z")
 _UNFINISHED = re.compile(rb"[!#-'*+\-.^_`|~0-9A-Za-z]*[ \t]*\Z")  # may become a field
@@ -69,8 +73,7 @@ def read_message(block: RecordBlock) -> tuple[HttpHead | None, bytes, list[Recor
     match = _STATUS.match(data)
     if not match:
         return None, data, []
-    code = match[1] or match[2]
-    status = int(code) if code else None
+    status = int(match[match.lastindex]) if match.lastindex else None
     end, fields = parse_plain_head(data, _LIMIT)
     if _is_alone(data):
         return HttpHead(status), data[data.find(b"\n") + 1 :], []
@@ -94,10 +97,10 @@ def _read_head(block: RecordBlock) -> bytes:
     """Return the block's first bytes through its head; pieces may end anywhere in it."""
     data = block.take()
     sought = 0
-    while len(data) < _LIMIT and (len(data) < _STARTS or data[:4].upper() == b"HTTP"):
+    while len(data) < _LIMIT and (len(data) < _STARTS or _BEGINS_STATUS.match(data)):
         line_end = data.find(b"\n")
         has_line = line_end >= 0 and not _UNFINISHED.match(data, line_end + 1)
-        if has_line and (_is_alone(data) or _END.search(data, sought)):
+        if has_line and _END.search(data, sought):
             break
         sought = max(len(data) - _STARTS, 0) if has_line else 0
         piece = block.take()
@@ -108,9 +111,15 @@ def _read_head(block: RecordBlock) -> bytes:
 
 
 def _is_alone(data: bytes) -> bool:
-    """Tell whether the body follows the status line at once, without fields."""
+    """Tell whether the body follows the status line at once, without fields.
+
+    A malformed first line does not end a head that has a known field before its empty line.
+    """
     line_end = data.find(b"\n")
-    return line_end >= 0 and not _FIELD.match(data, line_end + 1)
+    if line_end < 0 or _FIELD.match(data, line_end + 1):
+        return False
+    end = _END.search(data, 0, _LIMIT)
+    return end is None or READ_FIELDS.isdisjoint(parse_fields(data[: end.end()]))
 
 
 def charset_of(content_type: bytes) -> str | None:

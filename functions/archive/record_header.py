@@ -43,6 +43,7 @@ READ_FIELDS = frozenset(
         b"warc-target-uri",
         b"warc-date",
         b"warc-payload-digest",
+        b"warc-block-digest",
         b"warc-refers-to-target-uri",
         b"warc-refers-to-date",
         b"warc-segment-number",

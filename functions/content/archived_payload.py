@@ -5,6 +5,7 @@ The last piece of a payload is given only after verification.
 
 import hashlib
 import io
+import re
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,12 +14,13 @@ from typing import Any, BinaryIO, cast
 
 from functions.archive import record_reader
 from functions.archive.coding import ContentCodingError, Pieces
-from functions.archive.message import ChunkedDecoder, DeclaredDigest
+from functions.archive.message import ChunkedDecoder, DeclaredDigest, parse_digest
 from functions.archive.record_reader import Document, NoDocumentError, UnreadableRecordError
 from functions.content.capture_row import CaptureRow
 from functions.content.protocols import Archives, ContentError
 from functions.url import authority
 
+_SECOND = re.compile(rb"\d{14}")
 _SKIPPABLE = b"\x5d\x2a\x4d\x18"  # frame of a zstd file's dictionary (iipc, WARC-zstd 1.0)
 _DICTIONARY = 1 << 23  # bytes
 _STEP = 1 << 16
@@ -36,14 +38,19 @@ class ArchivedRecord:
 def open_record(archives: Archives, capture: CaptureRow) -> Iterator[ArchivedRecord]:
     """Open the record of a capture; its payload is readable inside the block.
 
-    The candidate files are tried in order. Raises ContentError, StoreError.
+    The candidate files are tried in order: two archives may have files of one name. A record of
+    another date is not the capture's; one that declares another digest is read as a last resort.
+    Raises ContentError, StoreError.
     """
     if capture.offset is None or not capture.filename:
         raise ContentError(
             "unplaced", f"{capture.identifier}: its offset in the archive file is unknown"
         )
     failures: list[ContentError] = []
-    for address in archives.candidates(capture.filename):
+    candidates = archives.candidates(capture.filename)
+    attempts = [(address, len(candidates) > 1) for address in candidates]
+    while attempts:
+        address, is_strict = attempts.pop(0)
         try:
             stream = archives.open(address, capture.offset, capture.stored)
         except ContentError as error:
@@ -54,6 +61,9 @@ def open_record(archives: Archives, capture: CaptureRow) -> Iterator[ArchivedRec
                 found = _read(archives, stream, address, capture)
             except ContentError as error:
                 failures.append(error)
+                continue
+            if is_strict and _declares_other(found, capture):
+                attempts.append((address, False))
                 continue
             yield ArchivedRecord(address, found)
             return
@@ -77,7 +87,20 @@ def _read(archives: Archives, stream: BinaryIO, address: str, capture: CaptureRo
     url = found.record.url
     if url and authority.text(url) != capture.url:
         raise ContentError("damaged", f"{show_place(capture)}: the record there has another URL")
+    date = found.record.date.removesuffix(b"Z")
+    digits = re.sub(rb"[-:T]", b"", date.partition(b".")[0])
+    if capture.time and _SECOND.fullmatch(digits) and digits.decode("ascii") != capture.stamp:
+        raise ContentError("damaged", f"{show_place(capture)}: the record there has another date")
     return found
+
+
+def _declares_other(found: Document, capture: CaptureRow) -> bool:
+    """Return whether the record declares another SHA-1 than the capture's payload has."""
+    declared = parse_digest(found.record.fields.get(b"warc-payload-digest", b""))
+    digest = capture.digest
+    if declared is None or declared.algorithm != "sha1" or not digest or ":" in digest:
+        return False
+    return declared.text() != digest
 
 
 def read_dictionary(archives: Archives, address: str) -> bytes:

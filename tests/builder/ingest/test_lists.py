@@ -62,6 +62,14 @@ def test_a_file_whose_only_document_a_rule_leaves_out_has_not_failed(
     assert done.json["sources"][0]["codes"] == {"header-transposed": 1}
 
 
+def test_different_files_of_one_name_are_told_of(home: Home, tmp_path: Path) -> None:
+    for folder, pages in (("a", PAGES), ("b", dict([*PAGES.items()][:1]))):
+        (tmp_path / folder).mkdir()
+        warc(tmp_path / folder / "data.warc.gz", pages)
+    done = home("ingest", tmp_path / "a", tmp_path / "b")
+    assert "1 file name belongs to different files" in done.out
+
+
 def test_what_failed_is_read_again(home: Home, files: list[Path]) -> None:
     whole = files[0].read_bytes()
     files[0].unlink()

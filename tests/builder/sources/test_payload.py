@@ -80,6 +80,36 @@ def test_codings_that_are_undone(coding, body):
 
 
 @pytest.mark.parametrize(
+    ("head", "status"),
+    [
+        (b"HTTP/1.1 200 OK\r\n:status: 200\r\nContent-Type: text/html\r\n\r\n", 200),
+        (b"HTTP/1.1 200 OK\r\nno field\r\nContent-Type: text/html\r\n\r\n", 200),
+        (b"ICY 200 OK\r\nContent-Type: text/html\r\n\r\n", 200),
+        (b"404 Not Found\nServer: x\nContent-Type: text/html\n\n", 404),
+        (b"HTTP/1.1 200 OK\n", 200),
+    ],
+)
+def test_a_head_ends_at_the_empty_line_whatever_its_first_lines(head, status):
+    (capture,) = captures(warc(head + PAGE + b"\n\nmore"))
+    assert (capture.fetch_status, capture.title) == (status, "Zprávy")
+    assert capture.content_length == len(PAGE + b"\n\nmore")
+
+
+def test_the_digest_of_a_block_without_http_is_that_of_its_payload():
+    digest = base64.b32encode(hashlib.sha1(b"text").digest())
+    block = b"WARC-Block-Digest: sha1:" + digest
+    nothing = b"WARC-Block-Digest: sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
+    original, revisit, bare = captures(
+        warc(b"text", block, kind=b"resource")
+        + warc(b"", block, kind=b"revisit")
+        + warc(b"", nothing, kind=b"revisit")
+    )
+    assert original.content_digest == revisit.content_digest == digest.decode()
+    assert bare.content_digest is None
+    assert codes(warc(b"other", block, kind=b"resource")) == ["digest-mismatch"]
+
+
+@pytest.mark.parametrize(
     "coding, body, why",
     [
         (b"br", b"\xff\xff\xff", "br data cannot be decoded"),

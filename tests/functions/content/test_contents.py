@@ -13,6 +13,7 @@ from functions.content.protocols import STATUSES, ContentError
 from functions.oai.repository import PublishedRecord
 from functions.store.slice import FolderSlices
 from tests.builder.sources.containers import PAGE, http, members, warc
+from tests.functions.content.fakes import sha1
 from tests.functions.content.stored import NONE, Stored
 
 DIGEST = b"WARC-Payload-Digest: sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
@@ -174,6 +175,28 @@ def test_places_are_tried_in_order_and_what_is_not_the_file_is_passed_over(
     with (
         pytest.raises(ContentError, match="has another URL"),
         archived_payload.open_record(archives, of(stored)),
+    ):
+        pass
+
+
+def test_files_of_one_name_are_told_apart_by_date_and_digest(
+    stored: Stored, tmp_path: Path
+) -> None:
+    digest = b"WARC-Payload-Digest: sha1:" + sha1(PAGE).encode()
+    stored.put("a.warc", warc(http(PAGE), digest))
+    for name, other in (
+        ("date", warc(http(b"later"), date=b"2020-01-02T03:04:05Z")),
+        ("digest", warc(http(b"other"), digest.replace(sha1(PAGE).encode(), b"A" * 32))),
+    ):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.warc").write_bytes(other)
+        archives = placed(tmp_path / name, stored.folder, store=tmp_path / "store")
+        with archived_payload.open_record(archives, of(stored)) as record:
+            assert record.address == str(stored.folder / "a.warc")
+    lonely = placed(tmp_path / "date", store=tmp_path / "store")
+    with (
+        pytest.raises(ContentError, match="has another date"),
+        archived_payload.open_record(lonely, of(stored)),
     ):
         pass
 
