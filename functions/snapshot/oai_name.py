@@ -37,6 +37,12 @@ _DATASETS = {
     "strategy": "Datasets stored as {}",
     "status": "Datasets with the status {}",
 }
+_PART = r"(?:[A-Za-z0-9\-_.!~*'();/?@&=+$]|%[0-9A-F]{2})*"
+_LOCAL = re.compile(
+    # a capture, a collection, a dataset with or without its version, a harvested item
+    rf"[a-z2-7]{{24}}|collection(,[A-Za-z0-9\-_.!~*'()]+)*"
+    rf"|dataset,{_PART},{_PART},{_PART}(,{_PART})?|harvested,{_PART},{_PART}"
+)
 _SPEC = re.compile(r"[A-Za-z0-9\-_.!~*'()]+(:[A-Za-z0-9\-_.!~*'()]+)*")
 
 
@@ -167,6 +173,22 @@ def template_identifier_sql(prefix: str, handle: str) -> str:
     known += f" OR regexp_full_match({text}, '{_PERSON}')"
     marked = f"'%' || hex(left({text}, 1)) || substr({text}, 2)"
     return f"({prefix} || if({known}, {text}, {marked}))"
+
+
+def is_own(identifier: str, namespace: str, prefix: str) -> bool:
+    """Return whether the identifier has the form of one of the store's own items.
+
+    Harvested items may keep identifiers of any form, which are not the store's own. `prefix` is
+    that of templates, "" if the store has none.
+    """
+    local = identifier.removeprefix(to_oai(namespace, ""))
+    if local != identifier and _LOCAL.fullmatch(local):
+        return True
+    begin = prefix or to_oai(namespace, "")
+    handle = identifier.removeprefix(begin)
+    return handle != identifier and identifier == template_identifier(
+        begin, canonical_handle(unquote(handle))
+    )
 
 
 def lookup_key(identifier: str) -> int:

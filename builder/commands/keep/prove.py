@@ -1,6 +1,7 @@
 """`sheaf prove`."""
 
 import argparse
+import re
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from builder.proofs.bundle import verify_bundle
 from builder.proofs.prove import Prover
 from builder.proofs.report import describe_verdict, verdict_document
 from builder.text import tally
-from functions.snapshot import instant
+from functions.snapshot import instant, oai_name
+from functions.store.catalog import Catalogue
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -53,17 +55,37 @@ def run(context: Context) -> int:
         bundle = prover.prove(arguments.identifier, _parse_date(arguments.as_of))
     finally:
         prover.close()
-    data = bundle.to_json()
+    data, verdict = bundle.to_json(), verify_bundle(bundle, None)
+    if not verdict.present:
+        _check_form(context, arguments.identifier)
     try:
         Path(arguments.to).write_bytes(data)
     except OSError as error:
         raise UsageError(f"{arguments.to} cannot be written: {error.strerror}") from error
-    verdict = verify_bundle(bundle, None)
     context.result(
         f"{describe_verdict(verdict)}\n{arguments.to} proves it ({tally(len(data), 'byte')})",
         {"bundle": arguments.to, "bytes": len(data), **verdict_document(verdict)},
     )
     return 0
+
+
+def _check_form(context: Context, identifier: str) -> None:
+    """Raise UsageError if no item of the store can have the identifier.
+
+    Its absence would be true and mislead: the item may be there under its own identifier.
+    """
+    catalogue = Catalogue(context.store)
+    newest = catalogue.pointer().newest()
+    assert newest is not None  # the log has a snapshot
+    manifest = catalogue.manifest(newest.snapshot)
+    namespace = manifest.namespace
+    foreign = "harvested" in manifest.kinds() and re.match(r"oai:[^:]+:.", identifier)
+    if not foreign and not oai_name.is_own(identifier, namespace, manifest.prefix):
+        raise UsageError(
+            f"{identifier} is not an identifier of this store, so that its absence proves nothing: "
+            f"give an OAI identifier, such as {oai_name.to_oai(namespace, 'dataset,...')} "
+            "(`sheaf query` lists them)"
+        )
 
 
 def _create_key(context: Context, path: Path) -> int:

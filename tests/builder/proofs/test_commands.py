@@ -8,6 +8,7 @@ import pytest
 
 from builder.cli import main
 from builder.proofs.tiles import CHECKPOINT
+from functions.snapshot.oai_name import to_oai
 from tests.builder.conftest import NAMESPACE, World, capture
 from tests.builder.dump.history import identify
 
@@ -58,6 +59,22 @@ def test_a_store_is_signed_proved_copied_and_verified(
     assert main(["prove", identify(4), "--store", str(home / "copy"), "--to", bundle]) == 0
     assert main(["prove", identify(4), "--store", str(home), "--to", bundle]) == 2
     assert main(["prove", identify(4), "--as-of", "2001-01-01", "--store", "."]) == 2
+    absent = to_oai(NAMESPACE, "a" * 24)
+    assert main(["prove", absent, "--store", str(home / "copy"), "--to", bundle]) == 0
+    assert "was not in snapshot 1" in capsys.readouterr().out
+    for other in (
+        "10.5072/zenodo.41",
+        "https://doi.org/10.5072/zenodo.41",
+        "doi:10.5072/zenodo.41",
+        "oai:another.example.org:" + "a" * 24,
+        to_oai(NAMESPACE, "10.5072/zenodo.41"),
+        to_oai(NAMESPACE, "dataset,zenodo,41"),
+        to_oai(NAMESPACE, "a" * 23),
+    ):
+        assert main(["prove", other, "--store", str(home / "copy"), "--to", bundle]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert f"{other} is not an identifier of this store" in line
+    assert main(["prove", identify(4), "--store", str(home / "copy"), "--to", bundle]) == 0
     text = Path(bundle).read_text()
     Path(bundle).write_text(text.replace(identify(4), identify(5)))
     capsys.readouterr()

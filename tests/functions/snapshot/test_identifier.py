@@ -53,3 +53,31 @@ def test_a_namespace_is_a_dotted_domain_name() -> None:
     assert oai_name.is_namespace("archive.example.org")
     for wrong in ("example", "a b.cz", "1.2", "a..b", ".a.b", "a.b/", ""):
         assert not oai_name.is_namespace(wrong)
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+
+
+@given(texts, texts, texts, st.lists(texts, min_size=1, max_size=3))
+def test_each_identifier_of_a_store_has_its_form(
+    platform: str, domain: str, name: str, levels: list[str]
+) -> None:
+    space = "archive.example.org"
+    dataset = oai_name.dataset_identifier(space, platform, domain, name)
+    local = oai_name.capture_identity(name.encode(), None, None, None)
+    for identifier in (
+        dataset,
+        oai_name.version_identity(dataset, name),
+        oai_name.harvested_identifier(space, domain, name),
+        oai_name.collection_identifier(space, oai_name.join_set("collection", *levels)),
+        oai_name.to_oai(space, local),
+    ):
+        assert oai_name.is_own(identifier, space, "")
+        assert not oai_name.is_own(identifier, "other.example.org", "oai:")
+    for prefix in ("oai:", "oai:other.example.org:"):
+        for handle in (f"RePEc:{name}", name or "x", "pka1"):
+            handle = oai_name.canonical_handle(handle)
+            assert oai_name.is_own(oai_name.template_identifier(prefix, handle), space, prefix)
+    for doi in ("10.5072/a", "doi:10.5072/a", "https://doi.org/10.5072/a"):
+        assert not oai_name.is_own(doi, space, "oai:")
+        assert not oai_name.is_own(f"oai:{space}:{doi}", space, "oai:")
