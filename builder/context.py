@@ -22,12 +22,13 @@ from builder.runtime import Clock, Runtime, draw_id
 from builder.sources.identity import suffix_list_version
 from builder.store import aws
 from builder.store.folder import FolderStore
+from builder.store.identity import has_content, read_identity
 from builder.store.s3 import Store, open_store
 from builder.store.web_store import WebStore
 from functions.config import configuration
 from functions.config.configuration import Configuration
 from functions.snapshot import layout
-from functions.snapshot.errors import DamagedStore, NothingPublished
+from functions.snapshot.errors import DamagedStore, NothingPublished, StoreError
 from functions.store.catalog import Catalogue
 
 
@@ -81,21 +82,28 @@ class Context:
         return found
 
     def published_store(self) -> Store:
-        """Return the store. Raises NothingPublished if it is empty or missing."""
-        if self._is_begun():
-            return self.store
-        raise NothingPublished(
-            f"{self.store.address}: nothing is published in this store yet: run `sheaf publish`"
-        )
+        """Return the store.
 
-    def _is_begun(self) -> bool:
-        """Return whether the store has more than `sheaf init` writes."""
+        Raises NothingPublished if it has no more than `sheaf init` writes, and StoreError if the
+        place is no store.
+        """
+        address = self.store.address
         try:
             if Catalogue(self.store).pointer().newest() is not None:
-                return True
+                return self.store
+            identity = read_identity(self.store)
+            if (identity is not None and identity.is_published) or has_content(self.store):
+                return self.store
         except DamagedStore:
-            return True
-        return any(key not in (layout.POINTER, layout.WITNESS) for key in self.store.keys(""))
+            return self.store
+        if identity is None and self.store.tag(layout.POINTER) is None and self.store.folders(""):
+            raise StoreError(
+                f"{address} is not a store: it has neither {layout.IDENTITY} nor "
+                f"{layout.POINTER} nor anything that Sheaf writes"
+            )
+        raise NothingPublished(
+            f"{address}: nothing is published in this store yet: run `sheaf publish`"
+        )
 
     @cached_property
     def reading_environment(self) -> Mapping[str, str]:

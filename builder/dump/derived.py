@@ -9,17 +9,23 @@ from builder.dump.clean import list_strays
 from builder.dump.listing import DumpState
 from builder.dump.update import check_names, update_dumps
 from builder.iceberg.clean import expire_tables
+from builder.iceberg.index import INDEX
 from builder.iceberg.update import update_tables
 from builder.proofs.clean import remove_retired
+from builder.proofs.index import NEWEST
 from builder.proofs.log import sign_snapshots
 from builder.proofs.signer import LogSigner, open_signer
+from builder.proofs.tiles import CHECKPOINT
 from builder.runtime import Runtime
 from builder.snapshot import expiry
 from builder.snapshot.expiry import Expired
 from builder.snapshot.transaction import Change, ChangeResult, NothingSelectedError, revise
+from builder.store.identity import revise_identity
 from functions.config.configuration import Configuration
+from functions.snapshot import dumps, layout
 from functions.snapshot.errors import DamagedStore, MissingObject, StoreError
 from functions.snapshot.store import Writer
+from functions.store.catalog import Catalogue
 
 
 class DerivedError(StoreError):
@@ -65,6 +71,29 @@ def update_derived(
             sign_snapshots(store, signer, runtime)
         update_tables(store, configuration, runtime)
         update_dumps(store, configuration, runtime)
+        _update_identity(store, configuration, signer)
+
+
+def _update_identity(store: Writer, configuration: Configuration, signer: LogSigner | None) -> None:
+    """Say in the store's identity what there must be from now on."""
+    pointer = Catalogue(store).pointer()
+    if pointer.newest() is None:
+        return
+    outputs = {
+        INDEX: configuration["publish.tables"],
+        dumps.INDEX: configuration["publish.dumps"],
+        CHECKPOINT: signer,
+        NEWEST: signer,
+    }
+    parts = [key for key, is_on in outputs.items() if is_on]
+    off = () if signer else (CHECKPOINT, NEWEST)  # a log stays, though nobody signs
+    revise_identity(
+        store,
+        pointer.store,
+        parts=(layout.SNAPSHOTS, *parts),
+        off={*outputs}.difference(parts, off),
+        signers=[] if signer is None else [signer.key.to_text()],
+    )
 
 
 def expire(

@@ -22,6 +22,7 @@ from builder.runtime import Advance, Progress, Runtime
 from builder.snapshot import consistency, recovery, views
 from builder.snapshot.expiry import complete, retire, snapshots
 from builder.store.durable import read_chunks
+from builder.store.identity import read_identity, revise_identity
 from functions.snapshot import instant, layout
 from functions.snapshot.errors import (
     Conflict,
@@ -188,6 +189,11 @@ class _Copy:
             self._create(key)
         if self._source.tag(INDEX):
             refresh_tables(self._target, self._runtime)  # their paths name the target
+        if identity := read_identity(self._source):
+            objects = identity.parts - {layout.SNAPSHOTS}
+            parts = [key for key in objects if self._target.size(key) is not None]
+            parts.append(layout.SNAPSHOTS)
+            revise_identity(self._target, final.store, parts=parts, signers=identity.signers)
         # An interrupted export may have left unnamed objects that the source has purged.
         retired = retire(self._target, self._runtime, kept - self._expected).retired
         count = len(files) + len(leaves) + 2 * len(self._numbers) + len(marks)
@@ -205,7 +211,9 @@ class _Copy:
         newest, address = pointer.newest(), self._target.address
         if newest is None:
             for key in self._target.keys(""):
-                if not key.startswith((*_PREFIXES, *filesets.PREFIXES, obi.ROOT, layout.POINTER)):
+                if not key.startswith(
+                    (*_PREFIXES, *filesets.PREFIXES, obi.ROOT, layout.POINTER, layout.IDENTITY)
+                ):
                     raise ForeignTarget(f"{address} has {key}: choose an empty place")
             if recovery.has_published(self._target):
                 raise ForeignTarget(

@@ -15,6 +15,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from builder.store.findings import Finding
+from builder.store.identity import find_trace, read_identity, revise_identity
 from functions.snapshot import layout
 from functions.snapshot.errors import Conflict, DamagedStore, MissingObject
 from functions.snapshot.manifest import Manifest
@@ -56,7 +57,8 @@ def check(store: Writer, pointer: Pointer, tag: str | None) -> None:
         return
     if store.tag(layout.POINTER) != tag:
         raise Conflict("another process published a snapshot")
-    raise DamagedStore(f"{store.address}: {found.object}: {found.problem}: {REMEDY}")
+    remedy = found.remedy if found.code == "snapshots-lost" else REMEDY
+    raise DamagedStore(f"{store.address}: {found.object}: {found.problem}: {remedy}")
 
 
 def behind(store: Writer, pointer: Pointer, *, written: bool) -> Finding | None:
@@ -77,6 +79,8 @@ def behind(store: Writer, pointer: Pointer, *, written: bool) -> Finding | None:
     if found is not None:
         return Finding(found.code, found.object, found.problem)
     newest = pointer.newest()
+    if newest is None and (lost := _find_loss(store, written=written)):
+        return lost
     last = newest.snapshot if newest else 0
     later = [n for n in there if n > last and store.tag(layout.settled_key(n)) is not None]
     if later:
@@ -84,6 +88,23 @@ def behind(store: Writer, pointer: Pointer, *, written: bool) -> Finding | None:
         problem = f"it {names}, but {max(later)} was published: an old copy was restored"
         return Finding("pointer-behind", layout.POINTER, problem)
     return None
+
+
+def _find_loss(store: Writer, *, written: bool) -> Finding | None:
+    """Return a finding if a store without snapshots had one, by all that lies beside them."""
+    try:
+        identity = read_identity(store)
+    except DamagedStore as error:
+        return Finding("identity-damaged", layout.IDENTITY, str(error))
+    if identity is not None and identity.is_published:
+        problem = f"{layout.IDENTITY} says that a snapshot was published, but there is none"
+    elif identity is not None and not written:
+        problem = f"it is missing, though {layout.IDENTITY} says that it was written"
+    elif identity is None and not written and (trace := find_trace(store)):
+        problem = f"it is missing, and so are all snapshots, but a publish wrote {trace}"
+    else:
+        return None
+    return Finding("snapshots-lost", layout.POINTER, problem)
 
 
 def _missing(store: Writer, there: list[int]) -> Finding:
@@ -235,13 +256,18 @@ def begin_identity(store: Writer, draw: Callable[[], str]) -> bool:
 
     A store with snapshots is not changed: its next publish gives it an id.
     """
-    if store.tag(layout.POINTER) is not None or layout.numbers_in(store.folders(layout.SNAPSHOTS)):
+    if (
+        any(store.tag(key) is not None for key in (layout.POINTER, layout.IDENTITY))
+        or layout.numbers_in(store.folders(layout.SNAPSHOTS))
+        or find_trace(store)
+    ):
         return False
     pointer = Pointer(store=identify_store(store, draw, Pointer()))
     try:
         store.replace(layout.POINTER, pointer.to_json(), None)
     except Conflict:
         return False
+    revise_identity(store, pointer.store)  # last: from now on, a missing pointer was lost
     return True
 
 
@@ -271,7 +297,7 @@ def stamp_identity(manifest: Manifest, before: Manifest, store: str) -> Manifest
     former = before.former
     if before.snapshot and before.store != store:
         former = (*former, (before.snapshot, before.store))
-    return replace(manifest, store=store, former=former)
+    return replace(manifest, store=store, former=former, identified=True)
 
 
 def write_witness(store: Writer, pointer: Pointer) -> None:

@@ -21,6 +21,7 @@ from builder.snapshot.commit import Ready, commit, remove_leftovers, settle
 from builder.snapshot.draft import Draft
 from builder.snapshot.expiry import complete
 from builder.snapshot.template_changes import record_changes
+from builder.store.identity import revise_identity
 from functions.config.configuration import Configuration
 from functions.config.configuration import default as configuration_default
 from functions.database import engine
@@ -200,6 +201,8 @@ def _apply_change(
         built = replace(built, manifest=before)
     if built.manifest is not None:
         name = recovery.identify_store(store, runtime.identity, pointer)
+        if not before.identified:
+            revise_identity(store, name)  # before any manifest says that there is one
         named = recovery.stamp_identity(built.manifest, before, name)
         ready = Ready(named, since, built.keys, catalogue, before if newest else None)
         manifest = commit(store, runtime, pointer, tag, ready, configuration["publish.lead"])

@@ -13,6 +13,7 @@ _POINTER = "run `sheaf verify --repair` to write that into current.json, or writ
 _WITNESS = (
     "run `sheaf verify --repair` to write that into snapshots/newest.json, or write it yourself"
 )
+_IDENTITY = "restore store.json from a copy, or run `sheaf publish`, which writes it anew"
 _FETCH = "restore it from a copy, or archive its dataset again with `sheaf fileset`"
 _WORDS = "run `sheaf publish` with search.words = false, then with true, to make the table anew"
 _DUMPS = "remove all of dumps/, then run `sheaf publish` to make the dumps anew"
@@ -24,6 +25,10 @@ _COMPARED = "verify both stores: restore it in the damaged one, or update the co
 
 CODES: Mapping[str, tuple[str, str]] = {
     # code: kind and remedy
+    "identity-missing": (DAMAGE, _IDENTITY),
+    "identity-damaged": (DAMAGE, _IDENTITY),
+    "snapshots-lost": (DAMAGE, "restore current.json and snapshots/ from a copy of the store"),
+    "part-missing": (DAMAGE, "restore it from a copy; what can be derived, `sheaf publish` makes"),
     "pointer-missing": (DAMAGE, _POINTER),
     "pointer-damaged": (DAMAGE, _POINTER),
     "pointer-wrong": (DAMAGE, "restore current.json from a copy of the store"),

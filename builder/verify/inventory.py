@@ -61,6 +61,8 @@ class Inventory:
     pointer: Pointer
     numbers: tuple[int, ...] = ()
     findings: list[Finding] = field(default_factory=list)
+    identified: bool = False
+    """Whether the newest snapshot that can be read was published with an identity."""
     _named: dict[int, _Named] = field(default_factory=dict)
     _leaves: dict[str, tuple[str, LeafReference, Leaf | None]] = field(default_factory=dict)
     _files: dict[str, tuple[str, DataFile]] = field(default_factory=dict)
@@ -80,6 +82,7 @@ class Inventory:
             if before is not None and manifest is not None:
                 found.findings += consistency.succession(before, manifest)
             before = manifest or before
+        found.identified = before is not None and before.identified
         return found
 
     def files(self) -> Mapping[str, tuple[str, DataFile]]:

@@ -149,9 +149,10 @@ def table_findings(
     Raises DamagedStore for a log that was edited.
     """
     shown = [run for run in runs if run.tist <= manifest.run]
-    key, catalogue = layout.manifest_key(manifest.snapshot), Catalogue(store)
+    catalogue = Catalogue(store)
     if manifest.run != (shown[-1].tist if shown else 0):
-        yield Finding("obi-tables", key, f"it shows the run {manifest.run}, which does not exist")
+        problem = f"snapshot {manifest.snapshot} shows this run, which has no commit"
+        yield Finding("obi-run-removed", key.run(manifest.run), problem)
         return
     replay.fold(connection, store, shown, scratch)
     for table in obi.TABLES:
@@ -161,7 +162,7 @@ def table_findings(
         converted = any(run.original is not None for run in shown)
         differing = _differing(store, connection, table, files, converted=converted)
         if differing:
-            home = files[0].key if files else key
+            home = files[0].key if files else layout.manifest_key(manifest.snapshot)
             problem = f"{differing:,} rows of {table} differ from the runs' logs"
             yield Finding("obi-tables", home, problem)
 

@@ -2,14 +2,16 @@
 
 import re
 from collections import Counter
+from contextlib import suppress
 from datetime import datetime
 
 from builder.errors import UsageError
 from builder.store.findings import DAMAGE
+from builder.store.identity import read_identity, revise_identity
 from builder.verify.choice import Sample, StorePart, parse_part
 from builder.verify.verify import Verified
 from functions import distribution
-from functions.snapshot.errors import Conflict
+from functions.snapshot.errors import Conflict, DamagedStore
 from functions.snapshot.fixity import (
     FIXITY,
     KEPT,
@@ -64,7 +66,11 @@ def record(store: Writer, report: CheckReport) -> None:
         reports = read_reports(store) if tag else ()
         try:
             store.replace(FIXITY, write_reports([*reports, report]), tag)
-            return
         except Conflict:
             if not left:
                 raise
+        else:
+            break
+    with suppress(DamagedStore):  # a damaged identity is in the report
+        if identity := read_identity(store):
+            revise_identity(store, identity.store, parts=[FIXITY])

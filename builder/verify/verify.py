@@ -26,6 +26,7 @@ from builder.verify.dumps import dump_findings
 from builder.verify.figures import figure_findings
 from builder.verify.filesets import FilesetAudit as Datasets
 from builder.verify.iceberg import table_findings
+from builder.verify.identity import identity_findings
 from builder.verify.inventory import Inventory, leftovers
 from builder.verify.obi import ObiAudit
 from builder.verify.obi_publishes import publish_findings
@@ -151,6 +152,9 @@ def verify(
     files = inventory.files()
     findings = [*inventory.findings, *_sizes(store, files)]
     lacking = {finding.object for finding in findings}
+    findings += identity_findings(
+        store, inventory.pointer, lacking, identified=inventory.identified
+    )
     chosen = choose_keys(sorted(files.keys() - lacking), choice)
     size = sum(files[key][1].bytes for key in chosen)
     with _evidence(means) as evidence:

@@ -1,6 +1,7 @@
 """The layout of a store, the same in a folder and in S3, so that it can be copied.
 
 current.json                      the pointer: which snapshot is in effect
+store.json                        the identity: that this is a store, and what must be in it
 snapshots/newest.json             the witness: the newest snapshot that the pointer ever named
 snapshots/<n>/manifest.json       one snapshot
 snapshots/<n>/views.sql           the same snapshot as views for plain DuckDB
@@ -25,6 +26,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 POINTER = "current.json"
+IDENTITY = "store.json"
 RECORDS = "records/"
 SNAPSHOTS = "snapshots/"
 WITNESS = "snapshots/newest.json"

@@ -106,6 +106,7 @@ class Manifest:
     `store` is the store's id. `former` are its earlier ids (empty: no id), each with the last
     snapshot that was published under it, ascending. `digest` is the SHA-256 of the JSON that it was
     read from, "" if it was not read. `upgraded` is as in layout.manifest_key.
+    `identified` says that the store had an identity (layout.IDENTITY) before this snapshot.
     """
 
     snapshot: int
@@ -131,6 +132,7 @@ class Manifest:
     former: tuple[tuple[int, str], ...] = ()
     digest: str = field(default="", compare=False)
     upgraded: int = field(default=0, compare=False)
+    identified: bool = field(default=False, compare=False)
 
     @property
     def key(self) -> str:
@@ -214,6 +216,7 @@ class Manifest:
             "store": self.store,
             **({"former": [list(one) for one in self.former]} if self.former else {}),
             **({"upgraded": self.upgraded} if self.upgraded else {}),
+            **({"identified": True} if self.identified else {}),
             "formats": {prefix: m.to_json() for prefix, m in self.formats.items()},
             **({"settings": dict(self.settings)} if self.settings else {}),
             "sequences": [
@@ -274,6 +277,7 @@ class Manifest:
                 leaves={name: Leaf.of(files) for name, files in found["leaves"].items()},
                 digest=hashlib.sha256(data).hexdigest(),
                 upgraded=int(found.get("upgraded", 0)),
+                identified=found.get("identified") is True,
             )
         except MALFORMED as error:
             raise DamagedStore(f"the manifest is damaged: {error!r}") from error

@@ -334,9 +334,10 @@ def made_old(world: World) -> None:
     whole = pointer(world)
     for number in (1, 2):
         path = world.root / layout.manifest_key(number)
-        bare = replace(Manifest.from_json(path.read_bytes()), store="")
+        bare = replace(Manifest.from_json(path.read_bytes()), store="", identified=False)
         path.write_bytes(bare.to_json())
     (world.root / layout.WITNESS).unlink()
+    (world.root / layout.IDENTITY).unlink()
     (world.root / layout.POINTER).write_bytes(replace(whole, store="").to_json())
 
 

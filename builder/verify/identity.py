@@ -1,0 +1,43 @@
+"""Checks of the store's identity: what it says must be there is there."""
+
+from collections.abc import Collection, Iterator
+
+from builder.store.findings import Finding
+from builder.store.identity import read_identity
+from builder.store.web_store import WebStore
+from functions.snapshot import layout
+from functions.snapshot.errors import DamagedStore
+from functions.snapshot.pointer import Pointer
+from functions.snapshot.store import Writer
+
+
+def identity_findings(
+    store: Writer, pointer: Pointer, lacking: Collection[str], *, identified: bool
+) -> Iterator[Finding]:
+    """Yield what is wrong with the identity, and the parts that are gone.
+
+    Objects in `lacking` are reported already. `identified` says that the newest snapshot was
+    published with an identity. Raises StoreError if the store cannot be read.
+    """
+    if pointer.copied is not None and not pointer.store:
+        return  # written by hand for a copy that is served (docs/operations/deploy.md)
+    try:
+        identity = read_identity(store)
+    except DamagedStore as error:
+        yield Finding("identity-damaged", layout.IDENTITY, str(error))
+        return
+    if identity is None:
+        if identified:
+            problem = "it is missing, though the newest snapshot was published with it"
+            yield Finding("identity-missing", layout.IDENTITY, problem)
+        return
+    for part in sorted(identity.parts.difference(lacking)):
+        if isinstance(store, WebStore) and not part.startswith((layout.SNAPSHOTS, layout.POINTER)):
+            continue  # a web server need not have what readers do not need
+        if part.endswith("/"):
+            is_there = next(iter(store.keys(part)), None) is not None
+        else:
+            is_there = store.size(part) is not None
+        if not is_there:
+            problem = f"{layout.IDENTITY} says that it must be there, but it does not exist"
+            yield Finding("part-missing", part, problem)

@@ -1,0 +1,159 @@
+"""Losses: verify names each object of a store that is gone, and each part of it that is."""
+
+import random
+import re
+import shutil
+from collections import defaultdict
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+
+from builder.snapshot import recovery
+from builder.store.findings import DAMAGE
+from builder.verify.log import log_findings
+from builder.verify.record import make_report, record
+from builder.verify.verify import Verified, VerifyRuntime, verify
+from functions.snapshot import layout
+from functions.snapshot.errors import DamagedStore
+from tests.builder.beginning import begin
+from tests.builder.conftest import capture
+from tests.builder.filesets.kept import keep
+from tests.builder.filesets.outcomes import item
+from tests.builder.filesets.published import ingest
+from tests.builder.obi.archive import Repec
+from tests.builder.proofs.conftest import sign_with
+from tests.builder.redif.trees import paper
+from tests.e2e.conftest import make_home, sheaf, warc
+from tests.e2e.test_commands import PAGES, one_line
+from tests.extent import ALL
+
+SETTINGS = {"SHEAF_PUBLISH_TABLES": "true", "SHEAF_PUBLISH_DUMPS": '["jsonl"]'}
+
+
+def fill(world: Repec) -> None:
+    """Publish captures, templates and datasets twice, with everything that can be derived."""
+    settings = SETTINGS | sign_with(world, world.root.parent / "sheaf.key").settings
+    world.take(a=paper(1))
+    ingest(world, keep(world.store, item("a.csv", "b.csv")))
+    world.ingest([capture(number) for number in range(8)])
+    world.publish(**settings)
+    world.clock.sleep(60)
+    world.take(b=paper(2))
+    world.ingest([capture(number, title="b") for number in range(2)])
+    world.publish(**settings)
+    world.clock.sleep(60)
+    world.ingest([capture(9)])
+    done = check(world)
+    record(world.store, make_report(done, None, world.clock(), world.clock()))
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Repec:
+    (tmp_path / "full").mkdir()
+    world = Repec(tmp_path / "full" / "store")
+    begin(world, "everything", lambda _: fill(world))
+    return world
+
+
+def check(world: Repec) -> Verified:
+    means = VerifyRuntime(world.clock, lambda total: nullcontext(lambda n: None), 256, 1)
+    return verify(world.store, means)
+
+
+def objects(root: Path) -> list[str]:
+    return sorted(p.relative_to(root).as_posix() for p in root.rglob("*") if p.is_file())
+
+
+def check_all(world: Repec) -> set[tuple[str, str]]:
+    """Return codes and objects of all findings, those on the log included."""
+    done = [*check(world).findings, *log_findings(world.store, None)]
+    return {(finding.code, finding.object) for finding in done}
+
+
+EXEMPT = (".lock", "dumps/superseded.json")
+"""A lock that each writer makes, and a list that delays removals."""
+
+
+def test_each_object_that_is_lost_is_named(world: Repec) -> None:
+    assert check_all(world) == set()
+    kinds = defaultdict(list)
+    for key in objects(world.root):
+        kinds[re.sub(r"[0-9a-f]{4,}|[0-9]+", "#", key)].append(key)
+    rng = random.Random(39)
+    keys = sorted(rng.choice(some) for some in kinds.values())
+    keys = [key for key in keys if key not in EXEMPT]
+    if not ALL:
+        keys = [key for key in keys if not key.startswith(("records/", "tables/"))][:12]
+    for key in keys:
+        path = world.root / key
+        data = path.read_bytes()
+        path.unlink()
+        places = {place for _, place in check_all(world)}
+        # A run or a dataset without its last object is named as a whole.
+        folders = [key[: end.end()] for end in re.finditer("/", key)][1:]
+        assert places.intersection((key, *folders)), (key, places)
+        path.write_bytes(data)
+
+
+LOSSES: dict[str, tuple[str, ...]] = {
+    "all that is published": ("current.json", "snapshots", "records", "tables"),
+    "the pointer and the snapshots": ("current.json", "snapshots"),
+    "the pointer": ("current.json",),
+    "the witness": ("snapshots/newest.json",),
+    "the identity": ("store.json",),
+    "pointer, snapshots and identity": ("current.json", "snapshots", "store.json"),
+    "the records": ("records",),
+    "the tables": ("tables",),
+    "the dumps": ("dumps",),
+    "the log": ("log",),
+    "the datasets": ("filesets",),
+    "the obi store": ("obi",),
+    "the reports": ("fixity.jsonl",),
+}
+
+
+@pytest.mark.parametrize("names", LOSSES.values(), ids=LOSSES)
+def test_each_part_that_is_lost_is_damage(world: Repec, names: tuple[str, ...]) -> None:
+    for name in names:
+        path = world.root / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    damage = {f.object for f in check(world).findings if f.kind == DAMAGE}
+    for name in names:
+        # Of what is below the lost snapshots, nothing else tells.
+        told = any(place.startswith(name) for place in damage)
+        assert told or ("snapshots" in names and "current.json" in damage), (name, damage)
+    before = set(objects(world.root))
+    if "current.json" in names:
+        for change in (recovery.current, lambda _: world.publish()):
+            with pytest.raises(DamagedStore, match=r"current\.json"):
+                change(world.store)
+        assert not recovery.begin_identity(world.store, lambda: "f" * 32)
+        assert set(objects(world.root)) == before
+
+
+def test_a_store_that_was_lost_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:
+    home = make_home(tmp_path / "home")
+    store = home.folder / "store"
+    assert (store / layout.IDENTITY).exists()
+    home("ingest", warc(home.folder / "one.warc.gz", PAGES))
+    assert home("publish").code == 0
+    assert home("verify", "--record").code == 0
+    for name in ("current.json", "snapshots", "records"):
+        path = store / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    done = home("verify")
+    assert done.code == 1
+    assert "damage: current.json: " in done.out
+    assert "(snapshots-lost)" in done.out
+    for command in ("status", "publish", "serve", "expire", "query"):
+        arguments = ("SELECT 1",) if command == "query" else ()
+        done = home(command, *arguments)
+        assert done.code == 2, (command, done.out)
+        assert one_line(done.err)
+    (tmp_path / "other").mkdir()
+    assert "nothing is published" in one_line(sheaf("verify", "--store", tmp_path / "other").err)
+    (tmp_path / "other" / "x").touch()
+    done = sheaf("verify", "--store", tmp_path / "other")
+    assert done.code == 2
+    assert "is not a store" in one_line(done.err)
