@@ -13,6 +13,10 @@ _POINTER = "run `sheaf verify --repair` to write that into current.json, or writ
 _WITNESS = (
     "run `sheaf verify --repair` to write that into snapshots/newest.json, or write it yourself"
 )
+_LOST = (
+    "restore current.json, snapshots/ and records/ from a copy of the store, or build the store "
+    "anew from obi/ (docs/operations/operate.md, A lost pointer)"
+)
 _IDENTITY = "restore store.json from a copy, or run `sheaf publish`, which writes it anew"
 _FETCH = "restore it from a copy, or archive its dataset again with `sheaf fileset`"
 _WORDS = "run `sheaf publish` with search.words = false, then with true, to make the table anew"
@@ -27,7 +31,7 @@ CODES: Mapping[str, tuple[str, str]] = {
     # code: kind and remedy
     "identity-missing": (DAMAGE, _IDENTITY),
     "identity-damaged": (DAMAGE, _IDENTITY),
-    "snapshots-lost": (DAMAGE, "restore current.json and snapshots/ from a copy of the store"),
+    "snapshots-lost": (DAMAGE, _LOST),
     "part-missing": (DAMAGE, "restore it from a copy; what can be derived, `sheaf publish` makes"),
     "pointer-missing": (DAMAGE, _POINTER),
     "pointer-damaged": (DAMAGE, _POINTER),

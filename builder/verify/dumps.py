@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import datetime
 
-from builder.dump.clean import list_strays
+from builder.dump.clean import list_strays, read_superseded
 from builder.dump.keys import is_intact
 from builder.dump.listing import DumpState, list_parts
 from builder.store.durable import read_chunks
@@ -43,6 +43,10 @@ def dump_findings(
         problem = f"{len(left):,} objects that it replaced are still there"
         yield Finding("dumps-behind", dumps.INDEX, problem)
     found = [*_check_objects(store, index, is_read)]
+    for name in read_superseded(store, now):
+        if store.size(dumps.FOLDER + name) is None:
+            problem = "dumps/superseded.json names it for readers that began with it"
+            found.append(Finding("dump-missing", dumps.FOLDER + name, problem))
     # What is missing may have been removed by a withdrawal that replaced the index meanwhile.
     is_current = store.read(dumps.INDEX) == data
     yield from (one for one in found if is_current or one.code != "dump-missing")

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator
 
+from builder.obi.publishes import PUBLISHES
 from builder.store.findings import Finding
 from builder.store.identity import read_identity
 from builder.store.web_store import WebStore
@@ -30,6 +31,11 @@ def identity_findings(
         if identified:
             problem = "it is missing, though the newest snapshot was published with it"
             yield Finding("identity-missing", layout.IDENTITY, problem)
+        elif not isinstance(store, WebStore) and pointer == Pointer() and not lacking:
+            for key in store.keys(PUBLISHES):
+                problem = f"it is missing, and so are all snapshots, but a publish wrote {key}"
+                yield Finding("snapshots-lost", layout.POINTER, problem)
+                break
         return
     for part in sorted(identity.parts.difference(lacking)):
         if isinstance(store, WebStore) and not part.startswith((layout.SNAPSHOTS, layout.POINTER)):
