@@ -28,7 +28,7 @@ from builder.store.web_store import WebStore
 from functions.config import configuration
 from functions.config.configuration import Configuration
 from functions.snapshot import layout
-from functions.snapshot.errors import DamagedStore, NothingPublished, StoreError
+from functions.snapshot.errors import DamagedStore, NothingPublished
 from functions.store.catalog import Catalogue
 
 
@@ -84,8 +84,7 @@ class Context:
     def published_store(self) -> Store:
         """Return the store.
 
-        Raises NothingPublished if it has no more than `sheaf init` writes, and StoreError if the
-        place is no store.
+        Raises NothingPublished if it has no more than `sheaf init` writes, or is no store.
         """
         address = self.store.address
         try:
@@ -97,9 +96,9 @@ class Context:
         except DamagedStore:
             return self.store
         if identity is None and self.store.tag(layout.POINTER) is None and self.store.folders(""):
-            raise StoreError(
-                f"{address} is not a store: it has neither {layout.IDENTITY} nor "
-                f"{layout.POINTER} nor anything that Sheaf writes"
+            raise NothingPublished(
+                f"{address} is not a store, so nothing is published: it has neither "
+                f"{layout.IDENTITY} nor {layout.POINTER} nor anything else that Sheaf writes"
             )
         raise NothingPublished(
             f"{address}: nothing is published in this store yet: run `sheaf publish`"

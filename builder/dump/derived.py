@@ -92,7 +92,7 @@ def _update_identity(store: Writer, configuration: Configuration, signer: LogSig
         pointer.store,
         parts=(layout.SNAPSHOTS, *parts),
         off={*outputs}.difference(parts, off),
-        signers=[] if signer is None else [signer.key.to_text()],
+        signers=[] if signer is None else [key.to_text() for key in signer.keys],
     )
 
 

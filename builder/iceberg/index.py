@@ -76,6 +76,7 @@ class TablesIndex:
     and `tags` the tags of objects that updates replace. `snapshots` are those of each table,
     ascending. Of the newest snapshot, `dead` are the files of superseded positions, `files` the
     deletes of each data file of records, and `leaves` the manifests of each leaf by table.
+    `earlier` has the SHA-256 of the metadata before this version by key, for readers of old hints.
     """
 
     store: str
@@ -88,6 +89,7 @@ class TablesIndex:
     dead: tuple[str, ...] = ()
     files: Mapping[str, FileDeletes] = field(default_factory=dict)
     leaves: Mapping[str, Mapping[str, tuple[ManifestFile, ...]]] = field(default_factory=dict)
+    earlier: Mapping[str, str] = field(default_factory=dict)
 
     def drop(self, keeps: Iterable[int]) -> "TablesIndex":
         """Return the index with those snapshots alone; a table without any is left out."""
@@ -113,6 +115,7 @@ class TablesIndex:
                 for name, some in self.snapshots.items()
             },
             "dead": list(self.dead),
+            "earlier": dict(self.earlier),
             "files": {
                 key: [
                     one.superseded and _values(one.superseded),
@@ -148,6 +151,7 @@ class TablesIndex:
                     for name, some in found["snapshots"].items()
                 },
                 dead=tuple(found["dead"]),
+                earlier=dict(found.get("earlier", {})),
                 files={key: _parse_file(*one) for key, one in found["files"].items()},
                 leaves={
                     leaf: {

@@ -6,6 +6,7 @@ replaced by a conditional write. So no reader sees half a table. An interrupted 
 by the next one, from the index and the snapshots.
 """
 
+import hashlib
 import tempfile
 from collections.abc import Collection, Iterable
 from contextlib import suppress
@@ -124,9 +125,25 @@ def _commit(store: Writer, index: TablesIndex, before: TablesIndex | None, tag: 
         version += 1
     named = {keys.hint_key(name): str(version).encode() for name in index.snapshots}
     tags = map_requests(lambda k: _replace(store, k, named[k], index.tags.get(k)), list(named))
-    final = replace(index, version=version, tags=dict(zip(named, tags, strict=True)))
+    final = replace(
+        index,
+        version=version,
+        tags=dict(zip(named, tags, strict=True)),
+        earlier=_digest_metadata(before, index) if before and before.version == version - 1 else {},
+    )
     store.replace(INDEX, final.to_json(), tag)
     _remove_old(store, before, index.snapshots, version)
+
+
+def _digest_metadata(index: TablesIndex, after: TablesIndex) -> dict[str, str]:
+    """Return the SHA-256 of the metadata by key, of tables that there still are afterwards."""
+    return {
+        keys.metadata_key(name, index.version): hashlib.sha256(
+            describe_table(index, name)
+        ).hexdigest()
+        for name in index.snapshots
+        if name in after.snapshots
+    }
 
 
 def _create_metadata(store: Writer, index: TablesIndex, version: int) -> bool:

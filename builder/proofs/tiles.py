@@ -4,7 +4,7 @@ A tile has up to 256 hashes of one level of the tree; a level of tiles is eight 
 A bundle has the entries of a tile of level 0, each after its length in two bytes.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from builder.proofs.errors import ProofError
@@ -147,7 +147,7 @@ class TileTree:
         entries = _split_bundle(data)
         if len(entries) < width:
             raise ProofError(f"{tile_key(_ENTRIES, number, width)} is cut off")
-        return b"".join(len(e).to_bytes(2, "big") + e for e in entries[:width])
+        return pack_entries(entries[:width])
 
     def _read(self, level: int | str, number: int, width: int) -> bytes:
         """Return a tile; a partial one may have been removed once it was complete."""
@@ -157,6 +157,11 @@ class TileTree:
             if width == WIDTH:
                 raise
             return self.read(tile_key(level, number))
+
+
+def pack_entries(entries: Iterable[bytes]) -> bytes:
+    """Return a bundle of entries, each after its length."""
+    return b"".join(len(entry).to_bytes(2, "big") + entry for entry in entries)
 
 
 def _split_bundle(data: bytes) -> list[bytes]:

@@ -55,6 +55,19 @@ def leave_newer(connection: engine.Connection, results: list[str]) -> None:
     connection.execute(_OUTDATED_VERSIONS, {"results": results, "telling": list(TELLING)})
 
 
+def refuse_altered(connection: engine.Connection) -> list[str]:
+    """Remove the versions whose archived files have other digests than were published.
+
+    Returns the keys of these files, at most one of each dataset.
+    """
+    connection.execute(_SQL.get("altered_versions"))
+    connection.execute(_SQL.get("refused_versions"))
+    rows = connection.execute(
+        "SELECT min(key) FROM altered_versions GROUP BY identifier ORDER BY 1"
+    )
+    return [key for (key,) in rows.fetchall()]
+
+
 def relate(connection: engine.Connection) -> None:
     """Make `revised_filesets`: the versions that change, or whose related versions do."""
     connection.execute(_RELATED_VERSIONS)

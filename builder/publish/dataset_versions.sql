@@ -85,6 +85,22 @@ DELETE FROM decided_versions WHERE identifier IN (
     SELECT o.identifier FROM decided_versions o JOIN {results} r USING (identifier)
     WHERE r.updated > o.updated AND list_contains($telling, r.status))
 
+-- name: altered_versions
+-- Archived bytes never change. A file at the same place with another digest than was published was
+-- altered together with its record: the published version stays.
+CREATE TABLE altered_versions AS
+SELECT DISTINCT n.identifier, n.file ->> '$.path' AS path, n.file ->> '$.key' AS key
+FROM (SELECT identifier, unnest((document -> '$.files')::JSON[]) AS file FROM decided_versions
+    WHERE NOT deleted AND old_position IS NOT NULL) n
+JOIN (SELECT identifier, unnest((old_document -> '$.files')::JSON[]) AS file FROM decided_versions
+    WHERE NOT old_deleted) o
+ON n.identifier = o.identifier AND n.file ->> '$.path' = o.file ->> '$.path'
+    AND n.file ->> '$.key' = o.file ->> '$.key'
+    AND n.file ->> '$.sha256' != o.file ->> '$.sha256'
+
+-- name: refused_versions
+DELETE FROM decided_versions WHERE identifier IN (SELECT identifier FROM altered_versions)
+
 -- name: related_versions
 -- The live versions of each dataset, with their neighbours. The first one has all others, so that
 -- all are found by it. Only versions whose order can be compared have a relation.

@@ -76,12 +76,17 @@ _FILES_OF_DATASETS = (
 
 @dataclass(frozen=True, slots=True)
 class RevisedFilesets:
-    """Numbers of datasets: new, changed, deleted ones among these, and unchanged."""
+    """Numbers of datasets: new, changed, deleted ones among these, and unchanged.
+
+    `altered` are files whose digests are not those that were published: their datasets stay as they
+    were published.
+    """
 
     new: int = 0
     changed: int = 0
     deleted: int = 0
     unchanged: int = 0
+    altered: tuple[str, ...] = ()
 
 
 def revise(
@@ -115,6 +120,7 @@ def revise(
         _find_all_versions(connection, draft)
         connection.execute(_IDENTIFIED_RESULTS)
         dataset_versions.decide(connection, follow)
+        altered = dataset_versions.refuse_altered(connection)
         _leave_newer(connection, draft, before.effective)
         dataset_versions.relate(connection)
         for sql in (_ADDED, _REPLACED, _NEWEST_RESULTS):
@@ -129,7 +135,7 @@ def revise(
         )
         rewrite_files(connection, draft)
         ((new, changed, deleted, unchanged),) = connection.execute(_COUNTS).fetchall()
-    return RevisedFilesets(int(new), int(changed), int(deleted), int(unchanged))
+    return RevisedFilesets(int(new), int(changed), int(deleted), int(unchanged), tuple(altered))
 
 
 def _find_all_versions(connection: engine.Connection, draft: Draft) -> None:

@@ -182,6 +182,11 @@ class IntakeChange:
                     before,
                     follow=self._configuration["fileset.follow_removals"],
                 )
+                for key in changes.fileset_changes.altered:
+                    self._runtime.say(
+                        f"{key} was altered together with its record since it was published: its "
+                        "dataset stays as published; restore both from a copy (`sheaf verify`)"
+                    )
             if harvested_files:
                 changes.harvest_changes = harvested.revise(
                     connection, draft, harvested_files, self._files("set_names")

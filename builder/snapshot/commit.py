@@ -224,7 +224,8 @@ def inline_leaves(manifest: Manifest, catalogue: Catalogue) -> dict[str, Leaf]:
     return found
 
 
-def _line(when: datetime) -> bytes:
+def instant_line(when: datetime) -> bytes:
+    """Return the content of `settled` beside a snapshot that takes effect then."""
     return f"{instant.to_text(when)}\n".encode()
 
 
@@ -275,7 +276,7 @@ def settle(store: Writer, pointer: Pointer, tag: str | None) -> None:
     recovery.write_witness(store, pointer)
     newest = pointer.newest()
     if newest is not None and not pointer.settled:
-        _create(store, layout.settled_key(newest.snapshot), _line(newest.effective))
+        _create(store, layout.settled_key(newest.snapshot), instant_line(newest.effective))
     while pointer.newest() == newest and not pointer.settled:
         try:
             store.replace(layout.POINTER, replace(pointer, settled=True).to_json(), tag)

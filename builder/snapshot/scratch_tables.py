@@ -388,6 +388,12 @@ _DECLARED = (
         "publish.filesets",
     ),
     _table(
+        "altered_versions",
+        "identifier VARCHAR, path VARCHAR, key VARCHAR",
+        "Files whose digests are not those that were published.",
+        "publish.dataset_versions",
+    ),
+    _table(
         "related_versions",
         "identifier VARCHAR, versions JSON",
         "Neighbours of versions.",

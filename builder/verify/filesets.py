@@ -2,14 +2,15 @@
 
 Listings and records are checked first, which is quick. Then every object that a record names is
 read. An object without a record is unfinished. An object at a place that Sheaf never writes is a
-stray. Readers see neither of them.
+stray. Readers see neither of them. A record can be changed together with its objects, so both are
+compared with the newest snapshot, which is the root of trust.
 """
 
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import chain, groupby
 
 from builder.filesets.protocols import FilesetError
 from builder.filesets.strategies import record as records
@@ -29,16 +30,35 @@ from builder.runtime import Advance
 from builder.store.findings import Finding
 from builder.text import tally
 from functions.database import engine
-from functions.snapshot.errors import MissingObject
+from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.store import ListedObject, Writer
 
+_ALGORITHMS = ("sha256", "sha1", "md5")
 _WARC = re.compile(rf"{WARCS}[^/]+-[0-9a-f]{{12}}-[0-9]{{14}}\.warc\.gz")
-# For packed or compressed files, only the offset is known.
-_HELD = """
-SELECT key, max(coalesce(place, 0) + if(compression IS NULL OR compression = 'stored', bytes, 0)),
-    bool_and(place IS NULL)
-FROM {} WHERE key IS NOT NULL GROUP BY key ORDER BY key
+_LISTED = """
+SELECT key, path, place, compression, bytes, sha256, sha1, md5
+FROM {} WHERE key IS NOT NULL ORDER BY key, place, path
 """
+_STEP = 1 << 20  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _PublishedFile:
+    """A row of the table `files`: object, path, place in the object, bytes and digests."""
+
+    key: str
+    path: str
+    place: int | None
+    compression: str | None
+    bytes: int
+    sha256: str | None
+    sha1: str | None
+    md5: str | None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the bytes are not packed."""
+        return self.compression in (None, "stored")
 
 
 @dataclass
@@ -54,6 +74,12 @@ class FilesetAudit:
     findings: list[Finding] = field(default_factory=list)
     _sizes: dict[str, int] = field(default_factory=dict)
     _due: list[KeptObject] = field(default_factory=list)
+    _digests: dict[str, str] = field(default_factory=dict)
+    """SHA-256 of the objects that were read."""
+    _records: dict[tuple[str, str], dict[str, str | None]] = field(default_factory=dict)
+    """Digests of files by key and path, as the records have them."""
+    _unread: set[str] = field(default_factory=set)
+    """Places whose record cannot be read."""
 
     @staticmethod
     def none(store: Writer) -> "FilesetAudit":
@@ -88,7 +114,11 @@ class FilesetAudit:
             except MissingObject:
                 self._find("fileset-missing", kept.key, "it was removed during the check")
                 continue
+            except DamagedStore as error:
+                self._find("fileset-altered", kept.key, str(error))
+                continue
             self.read += 1
+            self._digests[kept.key] = digest.hexdigest()
             if digest.hexdigest() != kept.sha256:
                 self._find("fileset-altered", kept.key, "its SHA-256 differs from its record")
 
@@ -99,20 +129,58 @@ class FilesetAudit:
 
         There is at least one such file.
         """
-        told = {finding.object for finding in self.findings}
-        values = {"files": list(paths)}
+        reported = {finding.object for finding in self.findings}
         with engine.reading("the table files"):
-            rows = connection.execute(_HELD.format(engine.table("$files")), values).fetchall()
-        for key, end, whole in rows:
-            size = self._size(key)
-            if key in told:
-                continue
-            if size is None:
-                problem = "the newest snapshot lists it, but it does not exist"
-                yield Finding("fileset-missing", key, problem)
-            elif size < end or (whole and size != end):
-                problem = f"it has {size:,} bytes, but {end:,} in the newest snapshot"
-                yield Finding("fileset-wrong", key, problem)
+            sql = _LISTED.format(engine.table("$files"))
+            rows = engine.batches(connection, sql, {"files": list(paths)})
+        for row in chain.from_iterable(rows):
+            file = _PublishedFile(*row)
+            for finding in self._check_file(file):
+                if finding.object not in reported:
+                    reported.add(finding.object)
+                    yield finding
+
+    def _check_file(self, file: "_PublishedFile") -> Iterator[Finding]:
+        """Compare a published file with its object and with the record that names it."""
+        size, shown = self._size(file.key), "the newest snapshot lists it"
+        if size is None:
+            yield Finding("fileset-missing", file.key, f"{shown}, but it does not exist")
+            return
+        # Of packed files, only the offset is known.
+        end = (file.place or 0) + (file.bytes if file.is_plain else 0)
+        if size < end or (file.place is None and size != end):
+            problem = f"it has {size:,} bytes, but {end:,} in the newest snapshot"
+            yield Finding("fileset-wrong", file.key, problem)
+            return
+        base = prefix_of(file.key)
+        recorded = self._records.get((file.key, file.path))
+        if recorded is None:
+            if base not in self._unread:
+                problem = f"{shown} with {file.path}, but no record of a dataset has that file"
+                yield Finding("fileset-missing", base + RECORD if base else file.key, problem)
+            return
+        digests = zip(_ALGORITHMS, (file.sha256, file.sha1, file.md5), strict=True)
+        if any(value and value != recorded[name] for name, value in digests):
+            problem = f"its digests of {file.path} differ from those that were published"
+            yield Finding("fileset-wrong", base + RECORD if base else file.key, problem)
+        read = self._digests.get(file.key)
+        if read is not None and file.is_plain and file.sha256 is not None:
+            if file.place is not None:
+                read = self._read_range(file)
+            if read != file.sha256:
+                problem = f"the SHA-256 of {file.path} differs from the one that was published"
+                yield Finding("fileset-altered", file.key, problem)
+
+    def _read_range(self, file: "_PublishedFile") -> str:
+        """Return the SHA-256 of a file that is stored unpacked in a bundle."""
+        place = file.place or 0
+        with self.store.local(file.key, [(place, file.bytes)]).open("rb") as source:
+            source.seek(place)
+            digest, left = hashlib.sha256(), file.bytes
+            while left and (piece := source.read(min(left, _STEP))):
+                digest.update(piece)
+                left -= len(piece)
+        return digest.hexdigest()
 
     def _place(self, base: str | None, entries: list[ListedObject]) -> set[str]:
         """Check the objects at one place (None: at no place); return the keys in its record."""
@@ -135,8 +203,10 @@ class FilesetAudit:
         self.places += 1
         try:
             record = records.read(self.store, base)
-        except FilesetError as error:
-            self._find("fileset-wrong", base + RECORD, error.detail)
+        except (FilesetError, DamagedStore) as error:
+            problem = error.detail if isinstance(error, FilesetError) else str(error)
+            self._find("fileset-wrong", base + RECORD, problem)
+            self._unread.add(base)
             return set()
         if record is None:
             self._find("fileset-missing", base + RECORD, "it was removed during the check")
@@ -146,6 +216,11 @@ class FilesetAudit:
     def _check_record(self, base: str, record: KeepingRecord, sizes: Mapping[str, int]) -> set[str]:
         """Check the objects of a record; return their keys."""
         named = {kept.key for kept in record.objects}
+        for file in record.archived.manifest:
+            if file.key is not None:
+                self._records[file.key, file.path] = {
+                    name: getattr(file, name) for name in _ALGORITHMS
+                }
         for problem in _contradictions(base, record, named):
             self._find("fileset-wrong", base + RECORD, problem)
         for kept in record.objects:

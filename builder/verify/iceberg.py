@@ -56,7 +56,7 @@ def table_findings(
         yield Finding("tables-behind", INDEX, "an earlier Sheaf wrote it, with other columns")
     is_behind = newest is not None and index.snapshot < newest.snapshot
     found = [] if is_earlier else [*_check_metadata(store, index, behind=is_behind)]
-    found += _check_objects(store, index)
+    found += [*_check_earlier(store, index), *_check_objects(store, index)]
     yield from found
     if connection is not None and not found and not is_earlier:
         yield from _check_rows(store, index, connection)
@@ -81,6 +81,18 @@ def _check_metadata(store: Writer, index: TablesIndex, *, behind: bool) -> Itera
                     yield Finding("table-altered", one, "its content differs from the index")
             except MissingObject:
                 yield Finding("table-missing", one, f"{INDEX} names it, but it does not exist")
+
+
+def _check_earlier(store: Writer, index: TablesIndex) -> Iterator[Finding]:
+    """Check the metadata that hints named before, which readers may still use."""
+    for key, digest in index.earlier.items():
+        try:
+            if hashlib.sha256(store.read(key)).hexdigest() != digest:
+                yield Finding("table-altered", key, "its content differs from the index")
+        except MissingObject:
+            yield Finding("table-missing", key, f"{INDEX} names it, but it does not exist")
+        except DamagedStore as error:
+            yield Finding("table-altered", key, str(error))
 
 
 def _is_newer(store: Writer, name: str, index: TablesIndex, hint: bytes) -> bool:

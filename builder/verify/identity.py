@@ -8,6 +8,7 @@ from builder.store.identity import read_identity
 from builder.store.web_store import WebStore
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore
+from functions.snapshot.fixity import FIXITY, read_reports
 from functions.snapshot.pointer import Pointer
 from functions.snapshot.store import Writer
 
@@ -20,6 +21,11 @@ def identity_findings(
     Objects in `lacking` are reported already. `identified` says that the newest snapshot was
     published with an identity. Raises StoreError if the store cannot be read.
     """
+    if not isinstance(store, WebStore):
+        try:
+            read_reports(store)
+        except DamagedStore as error:
+            yield Finding("fixity-damaged", FIXITY, str(error))
     if pointer.copied is not None and not pointer.store:
         return  # written by hand for a copy that is served (docs/operations/deploy.md)
     try:

@@ -13,6 +13,7 @@ from datetime import datetime
 
 from builder.intake import intake
 from builder.snapshot import consistency, recovery, views
+from builder.snapshot.commit import instant_line
 from builder.snapshot.expiry import snapshots
 from builder.snapshot.orphans import ORPHAN_AGE
 from builder.store.findings import DAMAGE, Finding
@@ -191,6 +192,7 @@ class Inventory:
         own = manifest.own_keys
         self._named[number] = _Named(digest, tuple(map(sys.intern, keys)), held.whole, own)
         self._check_views(held)
+        self._check_settled(manifest)
         return manifest
 
     def _describe(self, manifest: Manifest) -> SnapshotContents:
@@ -211,6 +213,9 @@ class Inventory:
         leaf = self._read_leaf(reference.key)
         if leaf is not None:
             self.findings += consistency.of_leaf(table, reference, leaf)
+            if any(group.check is None for file in leaf.files for group in file.groups):
+                problem = "it has no checksums of its row groups, so readers cannot check them"
+                self._find("leaf-unchecked", reference.key, problem)
             sound = all(consistency.is_of(table, file) for file in leaf.files)
             leaf = self._share(table, leaf) if sound else None
         self._leaves[reference.key] = (table, reference, leaf)
@@ -247,6 +252,21 @@ class Inventory:
             return
         if problem := views.fault(held.manifest, data, held.views):
             self._find("views-damaged", key, problem)
+
+    def _check_settled(self, manifest: Manifest) -> None:
+        """Check the note that the snapshot was in time; if it is lost, nobody is harmed."""
+        key, expected = layout.settled_key(manifest.snapshot), instant_line(manifest.effective)
+        newest = self.pointer.newest()
+        try:
+            if self.store.read(key) != expected:
+                self._find("settled-wrong", key, f"it must be {expected.decode().strip()}")
+        except MissingObject:
+            # Only of the newest snapshot is it known for certain that it was in time.
+            is_newest = newest is not None and newest.snapshot == manifest.snapshot
+            if is_newest and self.pointer.settled and manifest.identified:
+                self._find("settled-missing", key, f"it must be {expected.decode().strip()}")
+        except DamagedStore as error:
+            self._find("settled-wrong", key, str(error))
 
     def _find(self, code: str, key: str, problem: str) -> None:
         self.findings.append(Finding(code, key, problem))

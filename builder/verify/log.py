@@ -1,5 +1,6 @@
 """Checks of the signed log: its signatures and tiles, and the snapshots that it names."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
@@ -12,29 +13,35 @@ from builder.proofs.log import describes, find_runs, read_index
 from builder.proofs.merkle import Nodes, find_root, hash_leaf, nodes_of, root_of
 from builder.proofs.note import VerifierKey
 from builder.proofs.rows import LOOKUP, RECORDS
-from builder.proofs.tiles import CHECKPOINT, WIDTH, TileTree, list_tiles
+from builder.proofs.tiles import CHECKPOINT, LOG, WIDTH, TileTree, list_tiles, pack_entries
 from builder.snapshot import consistency
 from builder.store.findings import Finding
+from builder.store.identity import read_identity
+from builder.store.web_store import WebStore
 from functions.snapshot import instant, layout
 from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.manifest import Manifest
-from functions.snapshot.store import Reader
+from functions.snapshot.store import Reader, Writer
 from functions.store.catalog import Catalogue
 
+_PARTIAL = re.compile(
+    rf"{LOG}tile/(?P<level>entries|[0-9]+)/(?P<path>(?:x[0-9]{{3}}/)*[0-9]{{3}})\.p/([0-9]+)"
+)
 _Entries = Sequence[tuple[bytes, LogEntry]]
 
 
 def log_findings(
-    store: Reader,
+    store: Writer,
     keys: Sequence[VerifierKey] | None,
     earlier: Checkpoint | None = None,
     *,
     rows: bool = False,
 ) -> Iterator[Finding]:
-    """Yield what is wrong with the log; `keys` of None checks no signature.
+    """Yield what is wrong with the log.
 
-    The log must continue the `earlier` checkpoint. With `rows`, the rows of the newest snapshot in
-    the log are read. Raises StoreError.
+    With `keys` of None, only the checkpoint's signature is checked, by the keys that the store's
+    identity names: that finds damage, not forgery. The log must continue the `earlier` checkpoint.
+    With `rows`, the rows of the newest snapshot in the log are read. Raises StoreError.
     """
     try:
         text = store.read(CHECKPOINT).decode("utf-8", "replace")
@@ -42,19 +49,29 @@ def log_findings(
         if keys is not None or earlier is not None:
             yield Finding("log-missing", CHECKPOINT, "it does not exist, so nothing is signed")
         return
+    except DamagedStore as error:
+        yield Finding("log-altered", CHECKPOINT, str(error))
+        return
     try:
         checkpoint = open_checkpoint(text, keys)
     except ProofError as error:
         yield Finding("log-forged", CHECKPOINT, str(error))
         return
+    if keys is None:
+        try:
+            open_checkpoint(text, _read_signers(store))
+        except ProofError as error:
+            yield Finding("log-forged", CHECKPOINT, str(error))
     try:
         found, nodes = _read_entries(store, checkpoint)
-    except (ProofError, MissingObject) as error:
+    except (ProofError, MissingObject, DamagedStore) as error:
         yield Finding("log-altered", CHECKPOINT, f"its entries do not lead to its root: {error}")
         return
     if not found:
         yield Finding("log-truncated", CHECKPOINT, "it has no entry")
     yield from _check_tiles(store, checkpoint, nodes)
+    if not isinstance(store, WebStore):
+        yield from _check_partials(store, checkpoint.size, [data for data, _ in found], nodes)
     yield from _check_chain(found, keys, nodes, checkpoint)
     if earlier is not None:
         yield from _check_earlier(checkpoint, earlier, nodes)
@@ -81,12 +98,51 @@ def _check_tiles(store: Reader, checkpoint: Checkpoint, nodes: Nodes) -> Iterato
             same = tree.leaves(level, number) == [
                 nodes(8 * level, at) for at in range(first, first + width)
             ]
-        except (ProofError, MissingObject) as error:
+        except (ProofError, MissingObject, DamagedStore) as error:
             yield Finding("log-altered", f"log/tile/{level}", str(error))
             continue
         if not same:
             problem = f"tile {number} does not match the entries"
             yield Finding("log-altered", f"log/tile/{level}", problem)
+
+
+def _check_partials(
+    store: Writer, size: int, entries: Sequence[bytes], nodes: Nodes
+) -> Iterator[Finding]:
+    """Compare the partial tiles of earlier checkpoints with the entries.
+
+    A copy of the store has none of them, and a tile beyond the log is of an append in progress.
+    """
+    for key in store.keys(f"{LOG}tile/"):
+        match = _PARTIAL.fullmatch(key)
+        if not match:
+            continue
+        first, width = int(match["path"].replace("/", "").replace("x", "")) * WIDTH, int(match[3])
+        level = 0 if match["level"] == "entries" else int(match["level"])
+        if first + width > size >> (8 * level):
+            continue
+        places = range(first, first + width)
+        if match["level"] == "entries":
+            expected = pack_entries(entries[first : first + width])
+        else:
+            expected = b"".join(nodes(8 * level, place) for place in places)
+        try:
+            if store.read(key) != expected:
+                yield Finding("log-altered", key, "it does not match the entries")
+        except MissingObject:
+            continue  # its tile was completed meanwhile
+        except DamagedStore as error:
+            yield Finding("log-altered", key, str(error))
+
+
+def _read_signers(store: Reader) -> Sequence[VerifierKey] | None:
+    """Return the keys that signed the log by the store's identity; None if it names none."""
+    try:
+        identity = read_identity(store)
+    except DamagedStore:
+        return None  # reported with the identity
+    signers = identity.signers if identity else ()
+    return [VerifierKey.parse(text) for text in signers] or None
 
 
 def _check_chain(

@@ -1,5 +1,6 @@
 """Read access to a store: in a folder, in an S3 bucket or the like, or on a web server."""
 
+import errno
 import io
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -7,12 +8,17 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol, cast
 
 from functions.snapshot import layout
-from functions.snapshot.errors import Conflict, MissingObject, StoreError
+from functions.snapshot.errors import Conflict, DamagedStore, MissingObject, StoreError
 from functions.snapshot.layout import StoreAddress, WebAddress
 from functions.store import s3_request
 from functions.store.connection import ObjectClient, ObjectPart
 from functions.store.mirror import KEPT, Mirror
 from functions.store.window_stream import WindowStream
+
+_OWN_FAULTS = frozenset(
+    {errno.EIO, errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR, errno.ELOOP}
+)
+"""Errors of the operating system that concern one object."""
 
 
 class ObjectCache(Protocol):
@@ -174,7 +180,7 @@ class FolderReader:
         except FileNotFoundError as error:
             raise MissingObject(f"{self.root} has no {key}") from error
         except OSError as error:
-            raise StoreError(f"{self.path(key)} cannot be read: {error.strerror}") from error
+            raise _explain(self.path(key), error) from error
 
     def open(self, key: str) -> BinaryIO:
         """Return the object's own file, open for reading."""
@@ -183,7 +189,7 @@ class FolderReader:
         except FileNotFoundError as error:
             raise MissingObject(f"{self.root} has no {key}") from error
         except OSError as error:
-            raise StoreError(f"{self.path(key)} cannot be read: {error.strerror}") from error
+            raise _explain(self.path(key), error) from error
 
     def parts(self, key: str, size: int, spans: Sequence[tuple[int, int]]) -> Sequence[Path]:
         """Return the object's own file."""
@@ -225,6 +231,12 @@ class FolderReader:
         if not all(parts) or {".", ".."} & set(parts) or "\0" in key:
             raise ValueError(f"{key!r} is not a key of a store")
         return self.root.joinpath(*parts)
+
+
+def _explain(path: Path, error: OSError) -> StoreError:
+    """Return DamagedStore if the object alone cannot be read, StoreError if the store cannot."""
+    kind = DamagedStore if error.errno in _OWN_FAULTS else StoreError
+    return kind(f"{path} cannot be read: {error.strerror}")
 
 
 class ObjectStream(WindowStream):

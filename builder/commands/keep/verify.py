@@ -112,8 +112,11 @@ def run(context: Context) -> int:
         choice=choice,
         repair=arguments.repair,
     )
-    found = log_findings(store, keys, earlier, rows=choice is None and not done.damaged)
-    done = replace(done, findings=(*done.findings, *found))
+    rows = choice is None and not done.damaged
+    of_log = list(log_findings(store, keys, earlier, rows=rows))
+    places = {finding.object for finding in of_log}
+    others = (f for f in done.findings if f.code != "part-missing" or f.object not in places)
+    done = replace(done, findings=(*others, *of_log))
     if arguments.record:
         record(store, make_report(done, choice, began, context.now()))
     context.result(report_text(done, choice), report_document(context.store.address, done, choice))

@@ -1,13 +1,17 @@
 """Verify and export: what is kept of datasets is checked to the last byte, and copied whole."""
 
+import hashlib
 from collections.abc import Iterator
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from builder.export.store_copy import ForeignTarget, export
 from builder.filesets.strategies import keys as place
+from builder.filesets.strategies import record as records
+from builder.publish.publish import publish as publish_intake
 from builder.store.findings import CODES
 from builder.store.folder import FolderStore
 from builder.verify import verify
@@ -15,9 +19,10 @@ from functions.snapshot.errors import DamagedStore
 from functions.snapshot.store import ListedObject
 from tests.builder.beginning import begin
 from tests.builder.conftest import World
+from tests.builder.filesets import outcomes
 from tests.builder.filesets.kept import keep
 from tests.builder.filesets.outcomes import item
-from tests.builder.filesets.published import publish
+from tests.builder.filesets.published import ingest, publish, rows
 
 pytestmark = pytest.mark.shared(2)
 
@@ -148,6 +153,47 @@ def test_a_record_of_another_dataset_is_damage(world: World) -> None:
     text = (world.root / BASE / "fileset.json").read_text()
     write(world, f"{BASE}fileset.json", text.replace('"41"', '"42"').encode())
     assert ("fileset-wrong", f"{BASE}fileset.json") in found(world)
+
+
+def forge(world: World, key: str, data: bytes) -> str:
+    """Change an object and its digests in the record together; return the record's key."""
+    record = world.root / BASE / "fileset.json"
+    before = (world.root / key).read_bytes()
+    text = record.read_text()
+    for name in ("sha256", "sha1", "md5"):
+        digests = (hashlib.new(name, one).hexdigest() for one in (before, data))
+        text = text.replace(*digests)
+    record.write_text(text)
+    write(world, key, data)
+    return f"{BASE}fileset.json"
+
+
+def test_what_was_published_is_the_root_of_trust(world: World) -> None:
+    key = f"{BASE}files/a.csv"
+    record = forge(world, key, b"x" * (world.root / key).stat().st_size)
+    assert sorted(found(world)) == [("fileset-altered", key), ("fileset-wrong", record)]
+
+
+def test_a_publish_takes_no_altered_digest_over(world: World) -> None:
+    key = f"{BASE}files/a.csv"
+    before = rows(world, "SELECT path, sha256, status FROM files")
+    record = forge(world, key, b"x" * (world.root / key).stat().st_size)
+    archived = records.read(world.store, BASE)
+    assert archived is not None
+    again = replace(archived.archived, status="success-existing")
+    messages: list[str] = []
+    ingest(world, outcomes.outcome(item("a.csv", "b.csv"), archived=again))
+    runtime = replace(world.runtime(), say=messages.append)
+    publish_intake(world.store, world.configuration(), runtime)
+    assert rows(world, "SELECT path, sha256, status FROM files") == before
+    (message,) = [text for text in messages if "was altered together with its record" in text]
+    assert key in message
+    assert ("fileset-wrong", record) in found(world)
+
+
+def test_a_published_dataset_whose_folder_is_gone_is_named(world: World) -> None:
+    (world.root / BASE / "fileset.json").unlink()
+    assert ("fileset-missing", f"{BASE}fileset.json") in found(world)
 
 
 def test_each_finding_says_what_to_do(world: World) -> None:

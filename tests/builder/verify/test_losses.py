@@ -71,8 +71,11 @@ def check_all(world: Repec) -> set[tuple[str, str]]:
     return {(finding.code, finding.object) for finding in done}
 
 
-EXEMPT = (".lock", "dumps/superseded.json")
-"""A lock that each writer makes, and a list that delays removals."""
+EXEMPT = (".lock", "dumps/superseded.json", "log/tile/0/000.p/1", "log/tile/entries/000.p/1")
+"""A lock that each writer makes, a list that delays removals, and tiles that larger ones replace.
+
+Neither are `settled` of older snapshots named: a publish that died writes none.
+"""
 
 
 def test_each_object_that_is_lost_is_named(world: Repec) -> None:
@@ -82,7 +85,7 @@ def test_each_object_that_is_lost_is_named(world: Repec) -> None:
         kinds[re.sub(r"[0-9a-f]{4,}|[0-9]+", "#", key)].append(key)
     rng = random.Random(39)
     keys = sorted(rng.choice(some) for some in kinds.values())
-    keys = [key for key in keys if key not in EXEMPT]
+    keys = [key for key in keys if key not in EXEMPT and key != "snapshots/1/settled"]
     if not ALL:
         keys = [key for key in keys if not key.startswith(("records/", "tables/"))][:12]
     for key in keys:
@@ -94,6 +97,42 @@ def test_each_object_that_is_lost_is_named(world: Repec) -> None:
         folders = [key[: end.end()] for end in re.finditer("/", key)][1:]
         assert places.intersection((key, *folders)), (key, places)
         path.write_bytes(data)
+
+
+ALTERED = {
+    "snapshots/1/settled": "settled-wrong",
+    "log/tile/0/000.p/1": "log-altered",
+    "log/tile/entries/000.p/1": "log-altered",
+    "log/checkpoint": "log-forged",
+    "tables/records/metadata/v1.metadata.json": "table-altered",
+    "store.json": "identity-damaged",
+    "fixity.jsonl": "fixity-damaged",
+}
+"""The code of each object of which a byte is another, without a key on the command line."""
+
+
+def test_what_is_altered_and_what_cannot_be_read_is_named_and_the_check_goes_on(
+    world: Repec,
+) -> None:
+    for key in ALTERED:
+        path = world.root / key
+        data = path.read_bytes().rstrip(b"\n")
+        place = len(data) - 6  # in a signature, the last character is of the padding
+        other = b"A" if data[place : place + 1] != b"A" else b"B"
+        path.write_bytes(data[:place] + other + data[place + 1 :])
+    for key in UNREADABLE:
+        (world.root / key).unlink()
+        (world.root / key).mkdir()
+    named = check_all(world)
+    for key, code in ALTERED.items():
+        assert (code, key) in named
+    places = {place for _, place in named}
+    for key in UNREADABLE:
+        assert key in places, (key, named)
+
+
+UNREADABLE = ("dumps/index.json", "log/newest.json", "tables/index.json", "intake/run-003/run.json")
+"""Objects that are folders: so is not what can be read, even by root."""
 
 
 LOSSES: dict[str, tuple[str, ...]] = {
