@@ -54,8 +54,7 @@ def table_findings(
     is_earlier = index.schemas != digest_schemas()
     if is_earlier:
         yield Finding("tables-behind", INDEX, "an earlier Sheaf wrote it, with other columns")
-    is_behind = newest is not None and index.snapshot < newest.snapshot
-    found = [] if is_earlier else [*_check_metadata(store, index, behind=is_behind)]
+    found = [] if is_earlier else [*_check_metadata(store, index)]
     found += [*_check_earlier(store, index), *_check_objects(store, index)]
     yield from found
     if connection is not None and not found and not is_earlier:
@@ -64,11 +63,10 @@ def table_findings(
         yield Finding("orphan", key, f"{INDEX} does not name it")
 
 
-def _check_metadata(store: Writer, index: TablesIndex, *, behind: bool) -> Iterator[Finding]:
+def _check_metadata(store: Writer, index: TablesIndex) -> Iterator[Finding]:
     """Check that each hint names metadata of the snapshots of the index.
 
-    Hints are written before the index. So they may be ahead of one that is `behind` the newest
-    snapshot.
+    Hints are written before the index. An update that died in between leaves them ahead of it.
     """
     for name in index.snapshots:
         key = keys.metadata_key(name, index.version)
@@ -77,7 +75,11 @@ def _check_metadata(store: Writer, index: TablesIndex, *, behind: bool) -> Itera
         for one, data in expected.items():
             try:
                 found = store.read(one)
-                if found != data and not (behind and _is_newer(store, name, index, found)):
+                if found == data:
+                    continue
+                if _is_newer(store, name, index, found):
+                    yield Finding("tables-behind", one, f"it is ahead of {INDEX}")
+                else:
                     yield Finding("table-altered", one, "its content differs from the index")
             except MissingObject:
                 yield Finding("table-missing", one, f"{INDEX} names it, but it does not exist")

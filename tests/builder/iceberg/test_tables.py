@@ -168,6 +168,30 @@ def test_expiry_removes_what_retired_snapshots_alone_needed(world: World) -> Non
     assert compare(world) == {4}
 
 
+def test_an_expiry_that_died_before_the_index_is_unfinished(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin(world)
+    world.ingest([capture(1, title="b")], ("collection:a",))
+    world.publish(**ON)
+    world.clock.sleep(120)
+    whole = FolderStore.replace
+
+    def die(store: FolderStore, key: str, data: bytes, tag: str | None) -> str:
+        if key == INDEX:
+            raise StoreError("killed")
+        return whole(store, key, data, tag)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FolderStore, "replace", die)
+        with pytest.raises(StoreError):
+            expire(world.store, world.runtime(), 1)
+    assert {*findings(world)} == {"tables-behind"}
+    world.ingest([capture(2, title="b")], ("collection:a",))
+    world.publish(**ON)
+    assert not findings(world)
+
+
 @pytest.mark.thorough
 def test_a_copy_has_tables_of_its_own(world: World, tmp_path: Path) -> None:
     begin(world)
