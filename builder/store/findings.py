@@ -97,6 +97,7 @@ CODES: Mapping[str, tuple[str, str]] = {
     ),
     "obi-stray": (DAMAGE, "find out where it came from, then remove it: no run wrote it"),
     "files-table-wrong": (DAMAGE, "remove it: `sheaf gather` makes it again from the logs"),
+    "archive-missing": (DAMAGE, "restore it, or name its place in content.archives"),
     "fileset-missing": (DAMAGE, _FETCH),
     "fileset-altered": (DAMAGE, f"remove it; then {_FETCH}"),
     "fileset-wrong": (DAMAGE, f"remove its dataset's fileset.json; then {_FETCH}"),

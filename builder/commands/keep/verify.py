@@ -17,6 +17,7 @@ from builder.proofs.note import VerifierKey
 from builder.proofs.report import describe_verdict, verdict_document
 from builder.store.s3 import open_store
 from builder.store.web_store import WebStore
+from builder.verify.archives import archive_findings
 from builder.verify.choice import Sample, StorePart
 from builder.verify.comparison import compare
 from builder.verify.log import log_findings
@@ -116,7 +117,8 @@ def run(context: Context) -> int:
     of_log = list(log_findings(store, keys, earlier, rows=rows))
     places = {finding.object for finding in of_log}
     others = (f for f in done.findings if f.code != "part-missing" or f.object not in places)
-    done = replace(done, findings=(*others, *of_log))
+    of_archives = [] if arguments.newest else archive_findings(context, store)
+    done = replace(done, findings=(*others, *of_log, *of_archives))
     if arguments.record:
         record(store, make_report(done, choice, began, context.now()))
     context.result(report_text(done, choice), report_document(context.store.address, done, choice))

@@ -196,3 +196,23 @@ def test_a_store_that_was_lost_is_not_taken_for_an_empty_one(tmp_path: Path) -> 
     done = sheaf("verify", "--store", tmp_path / "other")
     assert done.code == 2
     assert "is not a store" in one_line(done.err)
+
+
+def test_archive_files_that_content_needs_are_named(tmp_path: Path) -> None:
+    home = make_home(tmp_path / "home")
+    archive = warc(home.folder / "one.warc.gz", PAGES)
+    home("ingest", archive)
+    assert home("publish").code == 0
+    archive.unlink()
+    assert home("verify").code == 0  # nobody asks for it
+    text = home.config.read_text()
+    home.config.write_text(text.replace("[content]\n", "[content]\nserve = true\n"))
+    done = home("verify")
+    assert done.code == 1
+    assert "damage: one.warc.gz: " in done.out
+    assert "(archive-missing)" in done.out
+    warc(home.folder / "one.warc.gz", PAGES)
+    assert home("verify").code == 0
+    archive.unlink()
+    assert home("withdraw", "--set", "domain:cz", "--reason", "asked for").code == 0
+    assert home("verify").code == 0
