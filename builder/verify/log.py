@@ -217,7 +217,7 @@ def _check_end(store: Reader, left: Sequence[int], last: int) -> Iterator[Findin
         yield Finding("log-behind", CHECKPOINT, f"it lacks the newest snapshot, {left[0]}")
     try:
         is_old = store.read(NEWEST) != store.read(index_key(last))
-    except MissingObject:
+    except (MissingObject, DamagedStore):
         is_old = True
     if is_old:
         yield Finding("log-behind", NEWEST, f"it is not the index of snapshot {last}")
