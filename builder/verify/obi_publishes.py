@@ -6,6 +6,7 @@ newest snapshot, so one that was removed or altered at the end is found as well.
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 
 from builder.obi.publishes import PUBLISH, PUBLISHES, PublishRecord, parse_record
@@ -32,7 +33,8 @@ def publish_findings(store: Writer, now: datetime) -> Iterator[Finding]:
             findings.append(Finding(_EDITED, where, str(error)))
     findings += _check_links(stored, records)
     if not findings and manifest is not None:
-        findings += _check_end(store, manifest, records)
+        with suppress(MissingObject, DamagedStore):  # of records, which other checks report
+            findings += _check_end(store, manifest, records)
     yield from findings
 
 
