@@ -6,6 +6,7 @@ from builder.obi.publishes import PUBLISHES
 from builder.store.findings import Finding
 from builder.store.identity import read_identity
 from builder.store.web_store import WebStore
+from builder.verify.inventory import Inventory
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.fixity import FIXITY, read_reports
@@ -14,13 +15,13 @@ from functions.snapshot.store import Writer
 
 
 def identity_findings(
-    store: Writer, pointer: Pointer, lacking: Collection[str], *, identified: bool
+    store: Writer, inventory: Inventory, lacking: Collection[str]
 ) -> Iterator[Finding]:
     """Yield what is wrong with the identity, and the parts that are gone.
 
-    Objects in `lacking` are reported already. `identified` says that the newest snapshot was
-    published with an identity. Raises StoreError if the store cannot be read.
+    Objects in `lacking` are reported already. Raises StoreError if the store cannot be read.
     """
+    pointer = inventory.pointer
     if not isinstance(store, WebStore):
         try:
             read_reports(store)
@@ -34,7 +35,7 @@ def identity_findings(
         yield Finding("identity-damaged", layout.IDENTITY, str(error))
         return
     if identity is None:
-        if identified:
+        if inventory.identified:
             problem = "it is missing, though the newest snapshot was published with it"
             yield Finding("identity-missing", layout.IDENTITY, problem)
         elif not isinstance(store, WebStore) and pointer == Pointer() and not lacking:

@@ -152,9 +152,7 @@ def verify(
     files = inventory.files()
     findings = [*inventory.findings, *_sizes(store, files)]
     lacking = {finding.object for finding in findings}
-    findings += identity_findings(
-        store, inventory.pointer, lacking, identified=inventory.identified
-    )
+    findings += identity_findings(store, inventory, lacking)
     chosen = choose_keys(sorted(files.keys() - lacking), choice)
     size = sum(files[key][1].bytes for key in chosen)
     with _evidence(means) as evidence:

@@ -105,7 +105,6 @@ ALTERED = {
     "log/tile/entries/000.p/1": "log-altered",
     "log/checkpoint": "log-forged",
     "tables/records/metadata/v1.metadata.json": "table-altered",
-    "fixity.jsonl": "fixity-damaged",
 }
 """The code of each object of which a byte is another, without a key on the command line."""
 
