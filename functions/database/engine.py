@@ -14,7 +14,7 @@ import duckdb
 
 from functions.database.connection import Connection as Connection
 from functions.snapshot.errors import NO_SPACE, DamagedStore, SheafError, StoreError
-from functions.store.scratch import Scratch
+from functions.store.scratch import SPILL, Scratch
 
 T = TypeVar("T")
 
@@ -80,7 +80,7 @@ def _find_spill_folder() -> str:
     place = os.getpid(), gettempdir()
     if place not in _spills:
         try:
-            _spills[place] = Scratch()
+            _spills[place] = Scratch(SPILL)
         except StoreError:
             return ""
     return str(_spills[place].path / "spill")

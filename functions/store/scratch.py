@@ -15,19 +15,20 @@ from typing import BinaryIO, NamedTuple
 from functions.snapshot.errors import StoreError
 from functions.store.folder_lock import lock_folder, remove_abandoned
 
-PREFIX = "sheaf-cache-"
+CACHE, SPILL = "sheaf-cache-", "sheaf-spill-"
+"""Beginnings of the names of folders, by what they hold."""
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}
 
 
 class Scratch:
     """A folder below TMPDIR, at `path`. `close` or the end of the process removes it."""
 
-    def __init__(self) -> None:
+    def __init__(self, prefix: str = CACHE) -> None:
         """Create the folder. Raises StoreError if that fails."""
         try:
-            for folder in Path(tempfile.gettempdir()).glob(PREFIX + "*"):
+            for folder in Path(tempfile.gettempdir()).glob(prefix + "*"):
                 remove_abandoned(folder)
-            self.path, lock = _new_folder()
+            self.path, lock = _new_folder(prefix)
         except OSError as error:
             raise StoreError(
                 f"cannot create a folder for temporary files: {error.strerror}; free some space, "
@@ -36,9 +37,9 @@ class Scratch:
         self.close = weakref.finalize(self, _remove, self.path, lock, os.getpid())
 
 
-def _new_folder() -> tuple[Path, BinaryIO | None]:
+def _new_folder(prefix: str) -> tuple[Path, BinaryIO | None]:
     while True:
-        folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+        folder = Path(tempfile.mkdtemp(prefix=prefix))
         try:
             lock = lock_folder(folder)
         except OSError as error:
