@@ -136,6 +136,9 @@ class Captures:
         status = http_status(record, found.message)
         digest = _digest(found)
         refers_to = record.fields.get(b"warc-refers-to-target-uri")
+        refers_to_date = instant.parse_refers_to(record.fields.get(b"warc-refers-to-date", b""))
+        if refers_to_date and record.type == "revisit":
+            refers_to = refers_to or record.url  # a date alone is of its own URL
         capture = Capture(
             identity="",
             url=where.url,
@@ -158,7 +161,7 @@ class Captures:
             content_truncated=_truncation(found),
             title=content.title,
             refers_to_url=text(refers_to.strip(b"<>")) or None if refers_to else None,
-            refers_to_date=instant.parse_refers_to(record.fields.get(b"warc-refers-to-date", b"")),
+            refers_to_date=refers_to_date,
             warc_record_type=record.type,
             warc_filename=self._name,
             warc_record_offset=found.offset,

@@ -20,6 +20,7 @@ FAULT_CODES: dict[str, str] = {
     "unsupported-compression": "the file's compression is not supported",
     "wacz-damaged": "the WACZ's zip structure cannot be read, in whole or in part",
     "wacz-empty": "the WACZ holds no ARC or WARC file in its archive folder",
+    "wacz-member": "a file of the WACZ is missing, differs from its manifest, or is not read",
     "gzip-corrupt": "a gzip member cannot be inflated, or its checksum is wrong",
     "gzip-truncated": "the file ends inside a gzip member",
     "gzip-garbage": "there are other bytes where a gzip member should begin",

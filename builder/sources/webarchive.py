@@ -7,11 +7,15 @@ gives exactly one capture or one skipped record, and faults besides.
 
 WACZ files (Webrecorder, WACZ 1.1.1) are zip files with web archives in their archive folder. A
 wrong checksum of the zip is a fault, and reading continues. So damage loses no more captures than
-outside a WACZ.
+outside a WACZ. What its manifest, `datapackage.json`, lists is compared with what is there.
 """
 
+import hashlib
 import io
-from collections.abc import Generator, Iterator
+import json
+import posixpath
+import re
+from collections.abc import Generator, Iterator, Sequence
 from io import BytesIO, RawIOBase
 from typing import BinaryIO, cast
 
@@ -36,12 +40,17 @@ from functions.archive.zip_headers import ZipEntry
 from functions.archive.zstd_frames import ZstdFrames
 
 _STEP = 1 << 17
+_MANIFEST = "datapackage.json"
+_MANIFEST_BYTES = 1 << 24
+_LISTED = 100  # faults of one kind in a manifest
+_ELSEWHERE = re.compile(r"\.(?:w?arc(?:\.gz|\.zst)?|wacz)", re.IGNORECASE)
 
 
 class WaczArchive(RawIOBase):
     """A file within a zip file; it ends where its bytes become unreadable."""
 
     def __init__(self, stream: BinaryIO, entry: ZipEntry) -> None:
+        self.sha256 = hashlib.sha256()
         self._unpacked = UnpackedEntry(_read_stored(stream, entry), entry)
         self._pieces = self._unpacked.pieces()
         self._rest = b""
@@ -59,6 +68,7 @@ class WaczArchive(RawIOBase):
         """Return up to `size` bytes; empty at the end."""
         if not self._rest:
             self._rest = next(self._pieces, b"")
+            self.sha256.update(self._rest)
         piece = self._rest if size < 0 else self._rest[:size]
         self._rest = self._rest[len(piece) :]
         return piece
@@ -74,12 +84,44 @@ def open_archives(stream: BinaryIO, name: str) -> Iterator[tuple[str, WaczArchiv
         yield Fault(name, None, "wacz-damaged", None, f"directory: {listing.problem}", done)
     elif not entries:
         yield Fault(name, None, "wacz-empty", None, "", "nothing to read")
+    manifest = _read_manifest(stream, listing.entries)
+    present = {_normalise(entry.name) for entry in listing.entries}
+    missing = [] if listing.problem else [path for path in manifest if path not in present]
+    for path in missing[:_LISTED]:
+        yield Fault(name, None, "wacz-member", None, f"{path} is missing", "passed over")
+    outside = [e for e in listing.entries if not e.is_archive and _ELSEWHERE.search(e.name[-9:])]
+    for entry in outside[:_LISTED]:
+        detail = f"{entry.name} is not in the archive folder"
+        yield Fault(name, entry.header, "wacz-member", None, detail, "not read: unzip it first")
     for entry in entries:
-        yield from _open_archive(stream, entry, name)
+        yield from _open_archive(stream, entry, name, manifest.get(_normalise(entry.name), ""))
+
+
+def _normalise(path: str) -> str:
+    return posixpath.normpath(path.replace("\\", "/")).lstrip("/")
+
+
+def _read_manifest(stream: BinaryIO, entries: Sequence[ZipEntry]) -> dict[str, str]:
+    """Return the paths that a WACZ lists and their digests as written; empty if unreadable."""
+    entry = next((e for e in entries if e.name == _MANIFEST and e.is_readable), None)
+    if entry is None:
+        return {}
+    member = WaczArchive(stream, entry)
+    data = b""
+    while len(data) < _MANIFEST_BYTES and (piece := member.read(_STEP)):
+        data += piece
+    try:
+        resources = json.loads(data)["resources"]
+        rows = [(row["path"], row.get("hash")) for row in resources]
+        return {
+            _normalise(path): digest if isinstance(digest, str) else "" for path, digest in rows
+        }
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return {}
 
 
 def _open_archive(
-    stream: BinaryIO, entry: ZipEntry, name: str
+    stream: BinaryIO, entry: ZipEntry, name: str, digest: str
 ) -> Iterator[tuple[str, WaczArchive] | Fault]:
     if entry.encrypted:
         detail = f"{entry.name} is encrypted"
@@ -96,6 +138,9 @@ def _open_archive(
     if inner.damage:
         detail, done = f"{entry.name}: {inner.damage}", "read as far as possible"
         yield Fault(name, entry.header, "wacz-damaged", None, detail, done)
+    elif digest.startswith("sha256:") and digest.lower() != f"sha256:{inner.sha256.hexdigest()}":
+        detail = f"{entry.name} has another digest than {_MANIFEST} says"
+        yield Fault(name, entry.header, "wacz-member", None, detail, "read as it is")
 
 
 def _read_stored(stream: BinaryIO, entry: ZipEntry) -> Iterator[bytes]:

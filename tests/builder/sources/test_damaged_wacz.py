@@ -1,6 +1,8 @@
 """WACZ files that are damaged anywhere: their archives are read as bare ones are."""
 
+import hashlib
 import io
+import json
 import struct
 import zipfile
 
@@ -52,6 +54,36 @@ def wacz(method=zipfile.ZIP_STORED, *, forwards=False, long=False):
             with archive.open(info, "w", force_zip64=long) as file:
                 file.write(data)
     return out.data if forwards else out.getvalue()
+
+
+def test_the_manifest_is_compared_with_what_is_there():
+    out = io.BytesIO()
+    right, wrong = (f"sha256:{hashlib.sha256(d).hexdigest()}" for d in (ARCHIVE, b"other"))
+    listed = {"./archive/one.warc.gz": right, "archive/two.warc.gz": wrong, "archive/gone": None}
+    resources = [{"path": path, "hash": digest} for path, digest in listed.items()]
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("datapackage.json", json.dumps({"resources": resources}))
+        archive.writestr("archive/one.warc.gz", ARCHIVE)
+        archive.writestr("archive/two.warc.gz", SECOND)
+        archive.writestr("inner.wacz", b"")
+        archive.writestr("other/three.WARC.GZ", SECOND)
+    data = out.getvalue()
+    assert len(captures(data)) == 5
+    assert [(fault.code, fault.detail.split()[0]) for fault in faults(data)] == [
+        ("wacz-member", "archive/gone"),
+        ("wacz-member", "inner.wacz"),
+        ("wacz-member", "other/three.WARC.GZ"),
+        ("wacz-member", "archive/two.warc.gz"),
+    ]
+
+
+@pytest.mark.parametrize("text", [b"{not", b"", b"[1]", b'{"resources": [{"path": 1}, 2]}'])
+def test_an_odd_manifest_is_passed_over(text):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("datapackage.json", text)
+        archive.writestr("archive/one.warc.gz", ARCHIVE)
+    assert (len(captures(out.getvalue())), codes(out.getvalue())) == (4, [])
 
 
 FORMS = {

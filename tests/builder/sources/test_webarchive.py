@@ -242,6 +242,12 @@ def test_a_revisit_refers_to_its_original():
     assert capture.content_digest == sha1(PAGE)
     assert capture.refers_to_url == "http://a.cz/orig"
     assert capture.refers_to_date == "2008-04-30T20:48:26Z"
+
+
+def test_a_revisit_that_declares_only_a_date_refers_to_its_own_url():
+    date = b"WARC-Refers-To-Date: 2008-04-30T20:48:26Z"
+    (capture,) = captures(warc(b"", date, kind=b"revisit"))
+    assert (capture.refers_to_url, capture.refers_to_date) == (capture.url, "2008-04-30T20:48:26Z")
     assert capture.content_length == 0
     assert (capture.title, capture.content_mime_detected) == (None, None)
     (bare,) = captures(warc(b"", kind=b"revisit"))
