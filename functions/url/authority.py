@@ -10,7 +10,7 @@ _UNSAFE = re.compile(rb"[^!#-;=?-~]")
 _URL = re.compile(r"(?:(https?|ftps?|gopher|rtsp|mms)://)+([^/?#\\]*)", re.IGNORECASE)
 _IPV4 = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}")
 _IPV6 = re.compile(r"\[([0-9a-f:.]{2,45})\]")
-_NAME = re.compile(r"[a-z0-9_](?:[a-z0-9_.\-]*[a-z0-9_\-])?")
+_NAME = re.compile(r"[a-z0-9_\-](?:[a-z0-9_.\-]*[a-z0-9_\-])?")
 _LONGEST = 1024
 _OCTAL = re.compile(r"[0-7]{1,20}(?:\.[0-7]{1,20}){0,3}")
 _DECIMAL = re.compile(r"[0-9]{1,20}(?:\.[0-9]{1,20}){0,3}")

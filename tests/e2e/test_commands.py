@@ -341,6 +341,14 @@ def test_an_ingested_store_that_was_never_published_is_one(home: Home, tmp_path:
     assert home("expire", "--keep", "1").code == 0
 
 
+def test_expire_says_why_it_keeps_more_than_asked(home: Home, tmp_path: Path) -> None:
+    for number in (1, 2):
+        pages = dict([*PAGES.items()][:number])
+        home("ingest", warc(tmp_path / f"{number}.warc.gz", pages))
+        home("publish")
+    assert "more than 1 kept, because readers use them" in home("expire", "--keep", "1").out
+
+
 @pytest.mark.parametrize("place", ["", "s3://bucket/archive"], ids=["folder", "bucket"])
 def test_no_copy_is_put_into_the_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str

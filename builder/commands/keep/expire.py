@@ -47,11 +47,15 @@ def run(context: Context) -> int:
     complete_purges(store, settings, runtime)
     done = expire(store, runtime, keep, age)
     gone, kept = len(done.retired), len(done.kept)
-    context.result(
-        f"{tally(gone, 'snapshot')} retired, {kept:,} kept; "
-        f"{tally(done.objects, 'object')} removed",
-        asdict(done),
+    text = (
+        f"{tally(gone, 'snapshot')} retired, {kept:,} kept; {tally(done.objects, 'object')} removed"
     )
+    if arguments.older_than is None and kept > keep:
+        text += (
+            f"\nmore than {keep:,} kept, because readers use them until a minute after a publish: "
+        )
+        text += "expire again later"
+    context.result(text, asdict(done))
     return 0
 
 

@@ -61,6 +61,7 @@ def test_digests():
         (b"http://192.0.2.1:8080/", None, "192.0.2.1", "domain:ip:192.0.2.1"),
         (b"http://[2001:DB8::1]/", None, "2001:db8::1", "domain:ip:2001!3Adb8!3A!3A1"),
         (b"http://localhost/", None, "localhost", "domain:localhost"),
+        (b"http://-a-.tumblr.com/", None, "-a-.tumblr.com", "domain:com:tumblr:-a-"),
         (b"http://u:p@A.CZ.:80/", None, "a.cz", "domain:cz:a"),
         ("http://žluť.cz/".encode(), "http://%C5%BElu%C5%A5.cz/", "xn--lu-yta1h.cz", None),
         (b"urn:isbn:1", None, None, None),
@@ -84,6 +85,7 @@ def test_addresses(raw, url, host, spec):
     [
         (b"http://www.Example.COM/", "com,example)/"),
         (b"http://example.com", "com,example)/"),
+        (b"http://-a-.tumblr.com/X", "com,tumblr,-a-)/x"),
         (b"https://www2.example.com:443/A/?b=2&a=1&a", "com,example)/a?a&a=1&b=2"),
         (b"http://example.com:8080/a/../b//c/", "com,example:8080)/b/c"),
         (b"http://example.com/?", "com,example)/"),
