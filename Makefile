@@ -1,7 +1,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# What running needs, which the demo shows; then what developing and proving need.
 READY := $(VENV)/.ready
+TOOLS := $(VENV)/.tools
 
 # Half of the suite's time is waiting, so that more processes than cores are of use.
 SIDE_BY_SIDE := -n 4 --dist worksteal
@@ -21,7 +23,11 @@ $(READY): requirements.lock pyproject.toml
 	$(BIN)/python -m compileall -q functions builder
 	touch $@
 
-$(COMPILED): $(READY)
+$(TOOLS): requirements-dev.lock $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-dev.lock
+	touch $@
+
+$(COMPILED): $(TOOLS)
 	$(BIN)/python -m pytest --collect-only -qq tests/builder >/dev/null & \
 	$(BIN)/python -m pytest --collect-only -qq --ignore=tests/builder >/dev/null; wait
 	touch $@
@@ -45,7 +51,7 @@ prove-aws:
 
 # The engines of `sheaf ingest` for real, of which processes are killed: Dask, and Spark with two
 # executors, for which a missing Java is installed where that can be done.
-prove-engines: $(READY)
+prove-engines: $(TOOLS)
 	command -v java >/dev/null || (apt-get update -qq && apt-get install -y -qq \
 		default-jre-headless) >/dev/null 2>&1 || echo "no Java: Spark is not proved" >&2
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade \
@@ -55,23 +61,23 @@ prove-engines: $(READY)
 
 # The pages in Chromium: their HTML, their look, the keyboard, and the way to archived copies. Installs
 # into .pages; SCREENSHOTS=FOLDER takes pictures, PROOF="-k keyboard" proves a part.
-prove-pages: $(READY)
+prove-pages: $(TOOLS)
 	infra/prove-pages.sh $(PROOF)
 
 # The tables, read by DuckDB, PyIceberg, Polars, ClickHouse and Spark, which are installed into
 # .tables; PROOF="-k spark" proves a part.
-prove-tables: $(READY)
+prove-tables: $(TOOLS)
 	infra/prove-tables.sh $(PROOF)
 
 # The protocol of a store (docs/reference/protocol.md), specified in Quint, which is installed into
 # .npm-quint where node is; PROOF="--steps 10000000 --runs 10000" proves more of it.
-prove-protocol: $(READY)
+prove-protocol: $(TOOLS)
 	infra/prove-protocol.sh $(PROOF)
 
 # Writers, harvesters, an expiry and a server over one store, with kills, full disks, failing requests
 # and wrong clocks; then all promises are checked (tests/soak). STORE="folder moto" or all; SEED=N
 # repeats the plan of a run; KEEP=FOLDER keeps stores and logs. Servers are installed into .soak.
-soak: $(READY)
+soak: $(TOOLS)
 	infra/soak.sh $(if $(STORE),$(STORE),folder)
 	$(BIN)/python -m tests.soak --minutes $(if $(MINUTES),$(MINUTES),3) \
 		--store $(if $(STORE),$(STORE),folder) $(if $(SEED),--seed $(SEED)) $(if $(KEEP),--keep $(KEEP))
@@ -79,7 +85,7 @@ soak: $(READY)
 # Harvests with other people's clients, and validates and replays what is exported with their tools.
 # Those in Perl are installed first where that can be done, py-wacz into .venv-wacz, ro-crate-py into
 # .venv-crate, pywb into .venv-pywb, and wabac.js into .npm-wabac where node is installed.
-clients: $(READY)
+clients: $(TOOLS)
 	tests/e2e/clients/install.sh
 	PYTHON=$(PYTHON) tests/builder/export/install.sh
 	PYTHON=$(PYTHON) tests/builder/export/wacz/install.sh
@@ -100,7 +106,7 @@ release:
 	PYTHON=$(PYTHON) infra/release.sh
 
 # Prints its tables; CAPTURES=N sets the size of generated snapshots, INPUT="FILE..." archives to read.
-bench: $(READY)
+bench: $(TOOLS)
 	$(BIN)/python -m bench.ingest $(INPUT)
 	$(BIN)/python -m bench.zstd $(INPUT)
 	$(BIN)/python -m bench.resume
@@ -120,7 +126,7 @@ bench: $(READY)
 house: $(READY)
 	$(BIN)/python -m bench.house $(OF)
 
-format: $(READY)
+format: $(TOOLS)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 

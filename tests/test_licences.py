@@ -1,4 +1,4 @@
-"""Every package of requirements.lock has a licence that Sheaf's own allows it to be used under."""
+"""Every package that is locked has a licence that Sheaf's own allows it to be used under."""
 
 import re
 from importlib import metadata
@@ -36,7 +36,8 @@ OWN_TERMS = {"internetarchive": "AGPL-3.0-only"}
 
 
 def locked() -> list[str]:
-    lines = (ROOT / "requirements.lock").read_text("utf-8").splitlines()
+    names = "requirements.lock", "requirements-dev.lock"
+    lines = [line for name in names for line in (ROOT / name).read_text("utf-8").splitlines()]
     return sorted({line.partition("==")[0] for line in lines if re.match(r"\w.*==", line)})
 
 
