@@ -28,6 +28,7 @@ from builder.export.staging import AddedFolders
 from builder.obi.content import FILE
 from builder.obi.run import history
 from builder.progress import ProgressBar
+from builder.text import tally
 from functions.snapshot.errors import NothingPublished
 from functions.store.catalog import Catalogue
 
@@ -61,13 +62,23 @@ def add_objects(parser: argparse.ArgumentParser) -> None:
     add_datasets(parser)
 
 
+def _count_elsewhere(context: Context, datasets: DatasetSource | None) -> int:
+    """Return how many files another service keeps; say how many are not archived."""
+    if datasets is not None and datasets.missing:
+        what = tally(datasets.missing, "file of a dataset is", "files of datasets are")
+        context.say(f"{what} not archived; ro-crate-metadata.json names the missing ones")
+    return datasets.elsewhere if datasets else 0
+
+
 def write_crates(context: Context, target: Path) -> Exported[AddedFolders]:
     """Add a folder for each dataset. Raises UsageError, NothingPublished and StoreError."""
     with _open(context, obi=False) as (_, datasets):
         assert datasets is not None
         folders = map(CrateFolder, datasets.pack_all())
         with ProgressBar("exporting", datasets.count, " datasets") as advance:
-            return staging.add_folders(folders, target, advance), datasets.elsewhere
+            return staging.add_folders(folders, target, advance), _count_elsewhere(
+                context, datasets
+            )
 
 
 def write_bags(context: Context, target: Path) -> Exported[Bagged]:
@@ -88,7 +99,7 @@ def write_bags(context: Context, target: Path) -> Exported[Bagged]:
         count = len(runs) + (datasets.count if datasets else 0)
         with ProgressBar("exporting", count, " bags") as advance:
             done = bagit.export(bags, target, context.now().date(), advance)
-        return done, datasets.elsewhere if datasets else 0
+        return done, _count_elsewhere(context, datasets)
 
 
 def write_objects(context: Context, target: Path) -> Exported[Rooted]:
@@ -112,7 +123,7 @@ def write_objects(context: Context, target: Path) -> Exported[Rooted]:
             count += len(datasets.versions)
         with ProgressBar("exporting", count, " objects") as advance:
             done = root.export(sources, target, user, advance)
-        return done, datasets.elsewhere if datasets else 0
+        return done, _count_elsewhere(context, datasets)
 
 
 def _list_objects(datasets: DatasetSource) -> Iterator[DatasetObject]:

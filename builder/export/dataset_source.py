@@ -32,7 +32,8 @@ ORDER BY dataset, document ->> '$.version_order' NULLS FIRST, identifier
 class DatasetSource:
     """Archived datasets: the identifiers of their chosen versions by that of the dataset.
 
-    `elsewhere` counts files that the packages so far lack, because another service keeps them.
+    Of the packages so far, `elsewhere` counts the files that another service keeps, and `missing`
+    those that are not archived.
     """
 
     store: Writer
@@ -40,6 +41,7 @@ class DatasetSource:
     versions: Mapping[str, Sequence[str]]
     archive: str
     elsewhere: int = field(default=0, init=False)
+    missing: int = field(default=0, init=False)
 
     @property
     def count(self) -> int:
@@ -55,6 +57,7 @@ class DatasetSource:
             kept = None
         found = pack(record, self.reader.slices, self.store, kept, self.archive)
         self.elsewhere += found.elsewhere
+        self.missing += len(record.fields.get("withheld") or ())
         return found
 
     def pack_all(self) -> Iterator[DatasetPackage]:

@@ -56,6 +56,7 @@ def describe(
         **_describe_root(graph, fields, identifier, archived),
         "sdPublisher": _refer(graph, {"@id": "#archive", "@type": "Organization", "name": by}),
         "hasPart": parts,
+        "comment": _list_missing(graph, fields.get("withheld") or ()),
     }
     descriptor = {
         "@id": FILE,
@@ -68,6 +69,13 @@ def describe(
         "@graph": [descriptor, _drop_empty(root), *graph.values()],
     }
     return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "replace")
+
+
+def _list_missing(graph: dict[str, Entity], files: Iterable[Mapping[str, Any]]) -> Any:
+    """Return a reference to a comment on the files that are not archived, if there are any."""
+    names = ", ".join(file["path"] for file in files)
+    text = f"Files of the dataset that are not archived, and so not here: {names}"
+    return names and _refer(graph, {"@id": "#missing", "@type": "Comment", "text": text})
 
 
 def _describe_root(

@@ -8,6 +8,7 @@ arrive twice; the second time, the files are found archived.
 
 import json
 import os
+import re
 import select
 import threading
 from collections.abc import Iterator, Mapping
@@ -32,6 +33,10 @@ _SOONEST, _LATEST = 60, 3600
 """Seconds before a retry: the first delay, which doubles each time, and the longest."""
 
 
+_NAME = re.compile(r"(?:https?://|doi:\s*|hdl:\s*|10\.[0-9]{2,9}(?:\.[0-9]+)*/)\S+", re.IGNORECASE)
+"""A line that is a URL, a DOI or another handle."""
+
+
 class BadLine(ValueError):
     """A line is not a valid request; the text says why."""
 
@@ -44,10 +49,13 @@ def request_of_text(url: str) -> IngestRequest:
 def parse_request(text: str) -> IngestRequest:
     """Parse a line as a request. Raises BadLine.
 
-    A line is a JSON object with a `base_url`; the result repeats its other fields.
+    A line is a JSON object with a `base_url`, whose other fields the result repeats, or only a URL
+    or a DOI.
     """
     if len(text) > LONGEST:
         raise BadLine(f"more than {LONGEST:,} characters")
+    if _NAME.fullmatch(name := text.strip()):
+        return _request({"base_url": name, "ingest_type": DATASET})
     try:
         given = json.loads(text, parse_constant=_refuse_constant)
     except RecursionError as error:

@@ -31,12 +31,19 @@ SELECT identifier, dataset FROM (
             WHEN $doi <> '' AND len(list_filter(from_json(document -> '$.related',
                     '[{"relation": "VARCHAR", "identifier": "VARCHAR"}]'),
                 lambda one: one.relation = 'IsVersionOf' AND lower(one.identifier) = $doi)) > 0
-            THEN 3 END AS rank
+            THEN 3
+            WHEN $doi <> '' AND identifier IN (SELECT identifier FROM ingest_fileset_platform
+                WHERE regexp_replace(lower(base_url),
+                    '^(https?://)?(dx\\.)?(doi\\.org/|doi:\\s*)', '') = $doi)
+            THEN 4 END AS rank
     FROM filesets)
 WHERE rank IS NOT NULL QUALIFY rank = min(rank) OVER ()
 ORDER BY dataset, document ->> '$.version_order' DESC NULLS LAST, identifier
 """
-"""The datasets that a name is of, the newest version first; a DOI of all versions counts last."""
+"""The datasets that a name is of, the newest version first; a DOI of all versions counts last.
+
+Some platforms do not say which DOI that is; then it names what was archived by it.
+"""
 _VERSION = """
 SELECT identifier FROM filesets WHERE concat_ws(' ', platform, host, id) = $dataset
     AND $version IN (version, document ->> '$.edition', identifier)
@@ -102,6 +109,7 @@ def _find_named(
     """Return the dataset that is named, and those of its versions; leaves the views."""
     values = {"name": name, "doi": (handle_of(name) or "").lower()}
     query.prepare_view(connection, store, "filesets")
+    query.prepare_view(connection, store, "ingest_fileset_platform")
     with engine.reading("the datasets"):
         found = connection.execute(_NAMED, values).fetchall()
     versions = tuple(str(identifier) for identifier, _ in found)
@@ -125,9 +133,12 @@ def restore_dataset(
     """Write the files of a record below `folder`, and return the result.
 
     With `safe`, they have the paths that are valid on every system. `advance` gets 1 for each file.
-    Raises RebuildError if the folder cannot be written, and StoreError.
+    Raises RebuildError if there are no files or the folder cannot be written, and StoreError.
     """
     files: Sequence[Mapping[str, Any]] = record.fields.get("files") or ()
+    if not files:
+        state = record.fields.get("status")
+        raise RebuildError(f"{record.identifier} is {state}: no file of it is archived")
     done = RestoredDataset(record.identifier, withheld=len(record.fields.get("withheld") or ()))
     paths = name_files(files, safe=safe)
     with closing(RestoreFolder(folder)) as target:

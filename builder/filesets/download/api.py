@@ -58,6 +58,9 @@ some seventy bytes of memory each."""
 _AGAIN = frozenset({408, 425})
 _JSON = "application/json"
 _PAGE = "text/html,application/xhtml+xml;q=0.9,*/*;q=0.5"
+_MESSAGES = ("message", "detail", "error_description", "error", "errors", "title")
+"""Members of the JSON of a refusal that may say why, the most telling first."""
+_SHOWN = 300
 _WALLED = frozenset({401, 403, 405, 429, 503})
 _CHALLENGE = 32 << 10
 """A smaller page that contains a part of a challenge counts as a challenge."""
@@ -209,8 +212,7 @@ class PlatformApi:
     ) -> ApiAnswer:
         with self.client.fetch(self._request(url, accept, rested, within)) as answer:
             if answer.status != 200 and answer.status not in statuses:
-                self._check_wall(answer)
-                raise self.client.refusal(answer)
+                raise self._refusal(answer)
             body = responses.read_body(answer.headers, answer.body, LARGEST)
             kind = media_type(answer.headers)
             _check(answer.url, answer.headers, body, accept)
@@ -225,15 +227,21 @@ class PlatformApi:
                 hops=answer.hops,
             )
 
-    def _check_wall(self, answer: Response) -> None:
-        """Raise FilesetError if the refusal is a robot challenge; its host then pauses as asked."""
-        if answer.status not in _WALLED:
-            return
+    def _refusal(self, answer: Response) -> FetchError | FilesetError:
+        """Return the error for a refusal, with the platform's own message.
+
+        If it is a robot challenge, its host pauses as asked.
+        """
+        failure, body = self.client.refusal(answer), b""
         with suppress(FetchError):
             body = responses.read_start(answer.headers, answer.body, LOOKED)
-            if blocks_robots(answer.headers, body):
-                self.client.hosts.fail(host(answer.url), self.client.refusal(answer))
-                raise FilesetError(BOT, f"{answer.url}: HTTP status {answer.status}")
+        if answer.status in _WALLED and blocks_robots(answer.headers, body):
+            self.client.hosts.fail(host(answer.url), failure)
+            return FilesetError(BOT, f"{answer.url}: HTTP status {answer.status}")
+        if message := _message(body):
+            detail = f"{failure.detail}: {message}"
+            return FetchError(failure.code, detail, failure.status, failure.retry_after)
+        return failure
 
     def _request(
         self, url: str, accept: str, rested: float, within: Sequence[str] = ()
@@ -248,6 +256,20 @@ class PlatformApi:
             within=within,
             record=True,
         )
+
+
+def _message(body: bytes) -> str:
+    """Return the message in the JSON of a refusal; empty if there is none."""
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        return ""
+    while isinstance(document, list | dict) and document:
+        if isinstance(document, list):
+            document = document[0]
+        else:
+            document = next((document[name] for name in _MESSAGES if document.get(name)), None)
+    return " ".join(document.split())[:_SHOWN] if isinstance(document, str) else ""
 
 
 def _check(url: str, headers: Mapping[str, str], body: bytes, accept: str) -> None:

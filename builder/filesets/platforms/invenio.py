@@ -84,6 +84,9 @@ def read_item(asked: InvenioRequest, api: Api) -> FilesetPlatformItem:
     else:
         found = invenio_legacy.read(document, asked.record)
     _is_asked_for(asked, found)
+    is_ours = api.shows_token(urlsplit(asked.base).netloc)
+    if is_ours and found.files and found.access == invenio_record.RESTRICTED:
+        found = replace(found, access=invenio_record.OPEN)  # it lists them for our account
     return _item(asked, found, _files(asked, found, api))
 
 
@@ -103,7 +106,10 @@ def _is_asked_for(asked: InvenioRequest, found: Deposit) -> None:
     if found.id == asked.id:
         return
     if asked.id == found.parent:
-        detail = f"{asked.id} stands for all versions of a dataset; the newest is {found.id}"
+        detail = (
+            f"{asked.id} stands for all versions of a dataset, of which the newest is {found.id}; "
+            f"request {asked.base}/records/{asked.id}/latest to follow the newest"
+        )
         raise FilesetError("platform-scope", detail, code="work-level")
     detail = f"requested {asked.id}, received {found.id}"
     raise FilesetError("platform-scope", detail, code="wrong-version")

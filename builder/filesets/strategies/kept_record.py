@@ -19,16 +19,17 @@ class KeptRecord:
 
 
 def find_record(store: Writer, fields: Mapping[str, Any]) -> KeptRecord | None:
-    """Return the record of exactly the files in the document of a dataset, if it exists.
+    """Return the record with all the files in the document of a dataset, if it exists.
 
-    Without objects of its own (a WARC, archive.org), the prefix is looked for among those of the
-    version. Raises FilesetError (error-store-verify) and StoreError.
+    It also has files that failed, or that were archived later. Without objects of its own (a WARC,
+    archive.org), the prefix is looked for among those of the version. Raises FilesetError
+    (error-store-verify) and StoreError.
     """
     files = fields.get("files") or ()
     wanted = {(file["path"], file.get("sha256")) for file in files}
     for base in sorted(set(_list_prefixes(store, fields, files))):
         found = records.read(store, base)
-        if found and wanted == {(f.path, f.sha256) for f in found.archived.manifest}:
+        if found and wanted and wanted <= {(f.path, f.sha256) for f in found.archived.manifest}:
             return KeptRecord(base, found)
     return None
 

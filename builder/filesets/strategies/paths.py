@@ -29,6 +29,8 @@ _WHOLE, _DEPTH = 4096, 100
 _TOLD = 10
 """Number of twins listed, because some names have very many variants."""
 _DRIVE = re.compile(r"[A-Za-z]:")
+_FORBIDDEN = frozenset('<>:"|?*\\')
+"""Characters that Windows has in no name."""
 _INVALID = frozenset({"Cc", "Cs", "Zl", "Zp"})
 """Categories of characters that no name should have: controls, half characters, separators."""
 _DIGITS = 20  # hexadecimal digits of the digest that replaces the middle of a long name
@@ -66,11 +68,14 @@ def _fault(path: str) -> str:
 
 def _safe_part(part: str, plain: bool = False) -> str:
     """Return a valid part; with `plain`, all that is not ASCII is escaped."""
-    wrong = {c for c in part if c == "\\" or unicodedata.category(c) in _INVALID}
+    wrong = {c for c in part if c in _FORBIDDEN or unicodedata.category(c) in _INVALID}
     wrong |= {c for c in part if plain and not c.isascii()}
     device = is_device(part)
-    if wrong or device:
-        escaped = "".join(_escape(c) if c == "%" or c in wrong else c for c in part)
+    last = len(part) - 1 if part[-1] in " ." else -1  # Windows drops it
+    if wrong or device or last >= 0:
+        escaped = "".join(
+            _escape(c) if c == "%" or c in wrong or at == last else c for at, c in enumerate(part)
+        )
         if not unicodedata.is_normalized("NFC", escaped):  # a mark would join the digit before it
             return _safe_part(part, plain=True)
         part = _escape(part[0]) + escaped[1:] if device else escaped

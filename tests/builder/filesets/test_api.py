@@ -8,6 +8,7 @@ import tracemalloc
 import zlib
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -239,6 +240,23 @@ def test_pages_in_the_place_of_documents(there: World, answer: Answer, told: str
     there.server.add(URL, answer)
     assert refusal(there).status == told
     assert len(there.server.asked()) == 1
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"status": 403, "message": "Ask the\nowner"},
+        {"errors": [{"detail": "Ask the owner"}]},
+        {"error": {"message": "Ask the owner"}},
+    ],
+)
+def test_a_refusal_has_the_message_of_the_platform(there: World, document: Any) -> None:
+    there.server.add(URL, json_of(document, 403))
+    error = refusal(there)
+    assert (error.status, error.detail) == (
+        "platform-restricted",
+        "HTTP status 403: Ask the owner",
+    )
 
 
 def test_a_host_that_has_a_token_is_known(server: Server, tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from tests.builder.filesets.command import Command
-from tests.builder.filesets.deposits import content, deposit, doi, record
-from tests.builder.filesets.server import status
+from tests.builder.filesets.deposits import content, deposit, doi, page, record
+from tests.builder.filesets.server import json_of, status
 
 pytestmark = pytest.mark.shared(2)
 
@@ -108,7 +108,7 @@ def test_odd_names_are_kept_and_one_that_leads_elsewhere_fails_alone(
             paths[raw]: files[raw] for raw, path in ODD_NAMES.items() if path
         }
     (again,) = command.results(deposit(command.server, 11, files))
-    assert again["status"] == "success-existing"
+    assert again["status"] == "success-partial"
 
 
 def test_the_same_again_fetches_nothing_and_changes_nothing(command: Command) -> None:
@@ -217,6 +217,35 @@ def test_nobody_is_asked_who_could_not_tell_by_whom(command: Command) -> None:
     _, err = command("fileset", "10.5281/zenodo.11", code=2)
     assert "repository.admin_emails is still" in err
     assert not command.server.log
+
+
+def test_a_plain_list_of_names_is_read_from_stdin(command: Command) -> None:
+    deposit(command.server, 11, {"a.csv": A})
+    deposit(command.server, 12, {"b.csv": B})
+    names = f"{doi(command.server, 11)}\nDOI: {doi(command.server, 12)}\n\n{page(11)}\nhoney\n"
+    found = command.results(lines=names)
+    results = [r["status"] for r in found if r["request"]["ingest_type"] == "dataset"]
+    assert sorted(results) == sorted(["success-file"] * 2 + ["success-existing", "bad-identifier"])
+
+
+def test_the_doi_by_which_a_dataset_was_archived_restores_it(command: Command) -> None:
+    deposit(command.server, 11, {"a.csv": A})
+    base = "10.5072/all-versions"
+    values = [{"index": 1, "type": "URL", "data": {"format": "string", "value": page(11)}}]
+    handle = {"responseCode": 1, "handle": base, "values": values}
+    command.server.add(f"https://doi.org/api/handles/{base}", json_of(handle))
+    command.results(f"https://doi.org/{base}")
+    command("publish")
+    command("restore", f"doi:{base}", str(command.folder / "out"))
+    assert (command.folder / "out" / "a.csv").read_bytes() == A
+
+
+def test_nothing_to_restore_is_an_error(command: Command) -> None:
+    deposit(command.server, 11, {"a.csv": A}, access_right="closed")
+    command.results(doi(command.server, 11))
+    command("publish")
+    _, err = command("restore", "10.5281/zenodo.11", str(command.folder / "out"), code=2)
+    assert "is platform-restricted: no file of it is archived" in err
 
 
 def test_what_is_due_is_asked_for_again_on_its_day(command: Command) -> None:

@@ -83,6 +83,9 @@ def test_a_release_is_described_with_its_project() -> None:
     [
         (link("Data", "https://d.example/files/b.zip?x=1"), "b.zip"),
         (link("data/c.csv", "https://d.example/7", link_type="package"), "data/c.csv"),
+        (link("README", "https://d.example/7", link_type="package"), "README"),
+        (link("report", f"{ROOT}/uploads/1f/report"), "report"),
+        (link("Report", f"{ROOT}/uploads/1f/report.html"), "report.html"),
         (link("Page", "https://d.example/index.html"), None),
         (link("run.sh", "https://d.example/run", link_type="runbook"), None),
         (link("Image", "https://registry.example/a:1.0", link_type="image"), None),

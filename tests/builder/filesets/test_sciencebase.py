@@ -94,6 +94,15 @@ def test_an_item_is_described() -> None:
     assert [one.relation for one in said.related] == ["IsPartOf", "References"]
 
 
+def test_a_published_copy_on_s3_is_asked_for_first() -> None:
+    on_s3 = {
+        "pathOnDisk": "__s3__x",
+        "publishedS3Uri": "https://bees.s3.us-west-2.example/4f/a.zip",
+    }
+    (found,) = told(ScienceBase(), URL, {API: item(file("a b.zip", **on_s3))}).files
+    assert found.platform_url == on_s3["publishedS3Uri"]
+
+
 def test_a_file_on_s3_is_asked_for_by_its_name() -> None:
     on_s3 = {"pathOnDisk": "__s3__x", "url": f"{GET}?f=__s3__x"}
     (found,) = told(ScienceBase(), URL, {API: item(file("a b.zip", **on_s3))}).files

@@ -314,7 +314,7 @@ def test_a_line_is_a_request_and_its_other_fields_come_back() -> None:
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        (b"https://zenodo.org/records/1", "line 1: not JSON: "),
+        (b"honey of Brno", "line 1: not JSON: "),
         (b"[1]", "line 1: not a JSON object"),
         (b"{}", "line 1: base_url: expected a URL or a DOI"),
         (b'{"base_url": 3}', "line 1: base_url: expected a URL or a DOI"),

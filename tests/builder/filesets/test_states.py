@@ -1,5 +1,6 @@
 """Each file has its own state: what failed is asked for again, and nothing else."""
 
+import json
 from dataclasses import dataclass
 
 import pytest
@@ -113,3 +114,18 @@ def test_files_that_are_listed_later_join_the_others(command: Command, strategy:
     command("restore", "10.5281/zenodo.11", str(command.folder / "out"))
     assert (command.folder / "out" / "a.csv").read_bytes() == b"1"
     assert (command.folder / "out" / "c.csv").read_bytes() == b"333"
+
+
+def test_an_export_says_what_is_not_archived(command: Command) -> None:
+    files = {"a.csv": b"1", "b.csv": b"22"}
+    deposit(command.server, 11, files, answers={"b.csv": status(404)})
+    command.results(doi(command.server, 11))
+    command("publish")
+    _, err = command("export", "rocrate", str(command.folder / "out"))
+    assert "1 file of a dataset is not archived; ro-crate-metadata.json names" in err
+    (crate,) = (command.folder / "out").rglob("ro-crate-metadata.json")
+    assert "that are not archived, and so not here: b.csv" in crate.read_text("utf-8")
+    record = json.loads((crate.parent / "metadata" / "fileset.json").read_bytes())
+    states = {file["path"]: file["status"] for file in record["archived"]["manifest"]}
+    assert states == {"a.csv": "verified", "b.csv": "file-404"}
+    assert list((crate.parent / "metadata").glob("platform-*"))

@@ -259,6 +259,16 @@ def test_files_under_embargo_are_withheld_where_they_are_listed() -> None:
     assert item.web_bundle_url is None
 
 
+def test_restricted_files_that_a_token_opens_are_given() -> None:
+    url = "https://zenodo.org/records/21"
+    answer = record(today(), metadata=metadata(access_right="restricted"))
+    item = told(Zenodo(), url, {f"{API}21": answer})
+    assert (item.platform_status, item.files) == ("platform-restricted", ())
+    pages = Pages({f"{API}21": answer}, tokens=frozenset({"zenodo.org"}))
+    item = asked(Zenodo(), url, pages)
+    assert (item.platform_status, len(item.files)) == ("success", 2)
+
+
 def test_a_tombstone_tells_why() -> None:
     stone = gone({"status": 410, "tombstone": {"note": "Wrong bees", "removal_date": "2025-01-01"}})
     item = told(Zenodo(), "https://zenodo.org/records/21", {f"{API}21": stone})

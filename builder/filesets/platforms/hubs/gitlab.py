@@ -54,6 +54,8 @@ _NEWEST = re.compile(r"(?:releases(?:/permalink/latest)?)?/?")
 _FILE = re.compile(r"(?:archive|blob|raw|package_files|jobs)/.+")
 _LINKED = frozenset((None, "other", "package"))
 """Types of links that may lead to files; `image` and `runbook` do not."""
+_KEPT = re.compile(r"/(?:uploads|package_files|packages|releases/[^/]+/downloads)/")
+"""Part of the path of a file that GitLab keeps, whatever its name."""
 _NAMED = re.compile(r".*[^/.]\.(?!html?$)[A-Za-z0-9]{1,8}", re.IGNORECASE)
 
 
@@ -159,6 +161,8 @@ def _files(
 def _is_file(link: Mapping[str, Any]) -> bool:
     kind = json_document.text(link.get("link_type"))
     names = (json_document.text(link.get("name")), _url(link))
+    if kind == "package" or _KEPT.search(json_document.path(_url(link) or "")):
+        return True
     return kind in _LINKED and any(
         _NAMED.fullmatch(json_document.path(name)) for name in names if name
     )

@@ -109,7 +109,10 @@ def _file(id_: str, one: Mapping[str, Any]) -> FilesetManifestFile:
     name = json_document.name(one.get("name"), "a file")
     url = json_document.web(one.get("downloadUri")) or json_document.web(one.get("url"))
     places = (text(one.get("pathOnDisk")) or "", url or "")
-    if any(_ON_S3 in place for place in places):
+    published = json_document.web(one.get("publishedS3Uri"))  # a public copy of it
+    if published:
+        url = published
+    elif any(_ON_S3 in place for place in places):
         url = f"https://{DOMAIN}/catalog/file/get/{id_}?name={quote(name, safe='')}"
     checksum = inner(one, "checksum")
     return FilesetManifestFile(
