@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 from builder.command_table import COMMANDS, FAMILIES, Command, ending, overview
 from builder.context import Context, from_environment
 from builder.errors import UsageError
+from builder.http.secrets import clean_text
 from functions import distribution
 from functions.snapshot.errors import SheafError
 
@@ -48,7 +49,7 @@ def main(
         code = carry_out(given, surround)
         sys.stdout.flush()
     except SheafError as error:
-        print(f"sheaf: {error}", file=sys.stderr)
+        print(f"sheaf: {clean_text(str(error))}", file=sys.stderr)
         return 2
     except Terminated:
         print("sheaf: terminated; run the command again to finish its work", file=sys.stderr)

@@ -25,6 +25,7 @@ from builder.filesets.request import BadLine, invalid_request, parse_request
 from builder.filesets.results import Results, is_kept
 from builder.filesets.session import FilesetSession
 from builder.filesets.wiring import Materials
+from builder.http.secrets import clean_text
 from builder.http.settings import http_settings
 from builder.store.s3 import S3Store
 from functions.snapshot.errors import SheafError
@@ -137,7 +138,7 @@ def _log_entry(outcome: IngestOutcome) -> dict[str, object]:
     item = outcome.item
     return {
         "status": outcome.status,
-        "base_url": outcome.request.base_url,
+        "base_url": clean_text(outcome.request.base_url),
         "detail": outcome.detail,
         "platform": item and [item.platform_name, item.platform_domain, item.platform_id],
         "strategy": outcome.archived.ingest_strategy if outcome.archived else outcome.strategy,

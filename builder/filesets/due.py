@@ -14,6 +14,7 @@ from typing import Any
 
 from builder.filesets.item import FAIL_ALONE, IngestRequest
 from builder.filesets.status import STATUSES
+from builder.http.secrets import is_replaced
 from builder.intake import intake
 from builder.intake.intake import runs
 from builder.intake.lines import line_table
@@ -101,7 +102,8 @@ def requests(store: Store, now: datetime, due: bool, retry: bool) -> list[Ingest
     found = [
         told
         for told in _newest(store).values()
-        if (due and is_due(told, today)) or (retry and may_pass(told))
+        if ((due and is_due(told, today)) or (retry and may_pass(told)))
+        and not is_replaced(told.base_url)  # it cannot be requested as it is stored
     ]
     found.sort(key=lambda told: (told.updated, told.ingest_type, told.base_url))
     return [

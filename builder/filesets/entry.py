@@ -22,6 +22,7 @@ from builder.filesets.item import (
     IngestOutcome,
     Person,
 )
+from builder.http.secrets import clean_text
 from functions.snapshot import item_tables, oai_name
 from functions.snapshot.instant import from_digits
 
@@ -224,7 +225,7 @@ def _result(outcome: IngestOutcome) -> tuple[Any, ...]:
     bundle = archived.bundle_terminal if archived else None
     values = (
         outcome.request.ingest_type,
-        outcome.request.base_url,
+        clean_text(outcome.request.base_url),
         from_digits(outcome.at).replace(tzinfo=None),
         status.of(outcome.status).hit,
         outcome.status,

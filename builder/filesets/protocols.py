@@ -16,6 +16,7 @@ from builder.filesets.item import (
 )
 from builder.filesets.platforms.facts import PlatformFacts
 from builder.http.limits import Stop
+from builder.http.secrets import clean_text
 from builder.zip import ZipSink as ZipSink
 from functions.snapshot.errors import SheafError
 
@@ -36,6 +37,7 @@ class FilesetError(SheafError):
         manifest: Sequence[FilesetManifestFile] = (),
         code: str = "",
     ) -> None:
+        detail = clean_text(detail)
         super().__init__(f"{status}: {detail}" if detail else status)
         self.status = status
         self.detail = detail

@@ -18,6 +18,7 @@ from typing import Any
 
 from builder.filesets import status
 from builder.filesets.item import DATASET, IngestOutcome, IngestRequest
+from builder.http.secrets import clean_text
 from builder.store import aws
 from functions.snapshot.errors import SheafError, StoreError
 
@@ -140,7 +141,7 @@ class QueueError(SheafError):
     """The queue does not respond, or rejects the credentials; `code` is that of SQS, or empty."""
 
     def __init__(self, text: str, code: str = "") -> None:
-        super().__init__(text)
+        super().__init__(clean_text(text))
         self.code = code
 
 

@@ -27,6 +27,7 @@ from builder.filesets.item import (
     IngestRequest,
     Terminal,
 )
+from builder.http.secrets import clean_document, clean_text
 from builder.text import tally, visible
 
 FILE = "dataset-file"
@@ -51,7 +52,13 @@ T = TypeVar("T")
 
 
 def result(outcome: IngestOutcome) -> dict[str, Any]:
-    """Return the result of a request."""
+    """Return the result of a request, without secrets in its URLs; metadata is as it was given."""
+    document = _describe_result(outcome)
+    biblio = {"html_biblio": document["html_biblio"]}
+    return {name: clean_document(value) for name, value in document.items()} | biblio
+
+
+def _describe_result(outcome: IngestOutcome) -> dict[str, Any]:
     row, resource, item = status.of(outcome.status), outcome.resource, outcome.item
     archived = outcome.archived
     told: dict[str, Any] = {
@@ -99,13 +106,14 @@ def file_result(outcome: IngestOutcome) -> dict[str, Any] | None:
     archived = outcome.archived
     if outcome.status != "success-file" or archived is None:
         return None
-    return {
+    document = {
         "hit": True,
         "status": "success",
         "updated": outcome.at,
         "request": {**request(outcome.request), "ingest_type": FILE},
         **_part(archived.file_file_meta, archived.file_terminal, archived.file_cdx),
     }
+    return {name: clean_document(value) for name, value in document.items()}
 
 
 def results(outcome: IngestOutcome) -> list[dict[str, Any]]:
@@ -185,7 +193,7 @@ def _short(text: str) -> str | None:
 def describe(outcome: IngestOutcome, whole: bool = False) -> str:
     """Return one line about an outcome; with `whole`, more lines list the title and the files."""
     item, archived = outcome.item, outcome.archived
-    parts = [f"{outcome.status}  {outcome.request.base_url}"]
+    parts = [f"{outcome.status}  {clean_text(outcome.request.base_url)}"]
     if item is not None:
         where = [item.platform_name, item.platform_domain, item.platform_id]
         version = f" v{item.version}" if item.version else ""

@@ -146,6 +146,7 @@ class Batch:
 
         Raises KeyboardInterrupt; the results so far are kept, and can be committed.
         """
+        self.outcomes.wanted = {file.url for file in wanted}
         self.outcomes.pdf = {one.url for one in wanted if one.pdf}
         self.outcomes.load(one.url for one in wanted)
         self._restore()
@@ -178,13 +179,17 @@ class Batch:
                 continue
             if result.path.exists() or not self.outcomes.is_new(url, result):
                 self._keep(url, result)
-            elif self.run.size(url) != result.size and not self._copy(url, result):
+                continue
+            size = self.run.size(self.outcomes.name_file(url))
+            if size != result.size and not self._copy(url, result):
                 del known.results[url]  # its bytes are gone: fetch it again
 
     def _copy(self, url: str, result: FileContent) -> bool:
         """Store a file that a run stored which was abandoned since; False if it is not there."""
         tist = self.recorded.stored.get(url)
-        if tist is None or not self.run.copy_object(tist, url, result.sha256, result.path):
+        if tist is None or not self.run.copy_object(
+            tist, self.outcomes.name_file(url), result.sha256, result.path
+        ):
             return False
         self._keep(url, result)
         return True
@@ -219,7 +224,7 @@ class Batch:
         return Known(known.etag, known.last_modified) if known.present else Known()
 
     def _take(self, fetched: Fetched) -> None:
-        self.outcomes.results.append(fetched)
+        self.outcomes.results.append(self.outcomes.name_result(fetched))
         self.advance(1)
 
     def _record(self, url: str, asked: str, result: Result) -> None:

@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 from builder.http.errors import FetchError
 from builder.http.limits import parse_http_date
 from builder.http.responses import Fields, Response
+from builder.http.secrets import clean_fields
 from builder.intake.intake import writing
 from builder.obi.content import ExchangeRow
 
@@ -155,7 +156,7 @@ def file_coding(url: str, said: Mapping[str, str]) -> str | None:
 def _lines(fields: Fields) -> tuple[str, ...]:
     """Return header fields as text; those beyond `_MOST` characters are left out."""
     found, left = [], _MOST
-    for name, value in fields:
+    for name, value in clean_fields(fields):
         left -= len(name) + len(value)
         if left < 0:
             break

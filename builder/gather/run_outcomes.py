@@ -5,14 +5,15 @@ What earlier runs know of a URL decides whether its bytes are new, and are store
 
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from builder.gather import pdf_text
 from builder.gather.incidences import Before, IncidenceRules, names_pdf
 from builder.gather.pdf_text import PdfText
 from builder.gather.results import Fetched, FileContent, Hop, Result
 from builder.gather.state import FileStates
-from builder.obi.content import Row
+from builder.http.secrets import name_apart
+from builder.obi.content import ExchangeRow, Row
 from builder.obi.run import ObiRun
 
 
@@ -20,16 +21,46 @@ from builder.obi.run import ObiRun
 class RunOutcomes:
     """The results of the run so far. Safe to use from threads.
 
-    `pdf` are URLs that a template calls a PDF. `texts` has the texts of PDFs by SHA-256.
+    `wanted` are URLs that templates name, and `pdf` those that a template calls a PDF. `texts` has
+    the texts of PDFs by SHA-256.
     """
 
     run: ObiRun
     state: FileStates
     results: list[Fetched] = field(init=False, default_factory=list)
     pdf: set[str] = field(init=False, default_factory=set)
+    wanted: set[str] = field(init=False, default_factory=set)
     texts: dict[str, PdfText] = field(init=False, default_factory=dict)
     _before: dict[str, Before] = field(init=False, default_factory=dict)
     _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
+
+    def name_file(self, url: str) -> str:
+        """Return the id of the file at a URL: as a template or the store has it, else no secrets.
+
+        Redirects lead to addresses that nobody else should use, such as signed ones.
+        """
+        if url in self.wanted or (name := name_apart(url)) == url:
+            return url
+        return name if self._recall(url) == Before() else url
+
+    def name_result(self, fetched: Fetched) -> Fetched:
+        """Return a result with the ids of its URLs."""
+        hops = tuple(
+            replace(
+                hop,
+                origin=self.name_file(hop.origin),
+                target=self.name_file(hop.target),
+                exchange=self._name_exchange(hop.exchange),
+            )
+            for hop in fetched.hops
+        )
+        final = fetched.final
+        if isinstance(final, FileContent):
+            final = replace(final, exchange=self._name_exchange(final.exchange))
+        return replace(fetched, hops=hops, last=self.name_file(fetched.last), final=final)
+
+    def _name_exchange(self, exchange: ExchangeRow | None) -> ExchangeRow | None:
+        return exchange and replace(exchange, id=self.name_file(exchange.id))
 
     def load(self, urls: Iterable[str]) -> None:
         """Look up at once what earlier runs know of URLs."""
@@ -39,6 +70,9 @@ class RunOutcomes:
 
     def before(self, url: str) -> Before:
         """Return what earlier runs know of a URL."""
+        return self._recall(self.name_file(url))
+
+    def _recall(self, url: str) -> Before:
         with self._lock:
             if url not in self._before:
                 self._before |= self.state.before([url])
@@ -61,7 +95,7 @@ class RunOutcomes:
     def store(self, url: str, content: FileContent) -> None:
         """Store the bytes of a URL if they are new. The temporary file stays."""
         if self.is_new(url, content):
-            self.run.put_file(url, content.path)
+            self.run.put_file(self.name_file(url), content.path)
 
     def rows(self) -> list[Row]:
         """Return the log rows of all results; new redirects are recorded in the store."""

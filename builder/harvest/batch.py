@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from builder.harvest.run import HarvestJob, HarvestResult
 from builder.harvest.state import COMPLETE, LOST, PARTIAL
 from builder.http.errors import Deferred
+from builder.http.secrets import strip_secrets
 from builder.text import tally, visible
 from builder.threads import ThreadCrew
 from functions.snapshot.errors import SheafError
@@ -125,7 +126,7 @@ def report_json(outcome: HarvestResult) -> dict[str, object]:
     """Return the report that --json prints."""
     counts = outcome.counts
     return {
-        "base_url": outcome.order.base_url,
+        "base_url": strip_secrets(outcome.order.base_url),
         "prefix": outcome.order.prefix,
         "set": outcome.order.set,
         "folder": str(outcome.folder),

@@ -30,6 +30,7 @@ from builder.harvest.repository import HarvestedRepository
 from builder.harvest.seen import Seen
 from builder.harvest.state import HarvestState, PartFile
 from builder.harvest.version import HarvestedRow, Sight, item_hash
+from builder.http.secrets import strip_secrets
 from builder.store.durable import DRAFT, replace_durably
 
 STATE = "harvest.json"
@@ -55,7 +56,7 @@ def find_folder(
     home: Path, repository: HarvestedRepository, address: str, prefix: str, set_: str | None
 ) -> Path:
     """Return the folder of a harvest; one that began under an address stays there."""
-    names = (repository.name, address, *repository.addresses)
+    names = (repository.name, strip_secrets(address), address, *repository.addresses)
     found = [home / folder_name(name, prefix, set_) for name in dict.fromkeys(names) if name]
     return next((path for path in found if (path / STATE).exists()), found[0])
 
@@ -188,7 +189,8 @@ def open_folder(
     """
     with _lock(path):
         found = read(path) or fresh
-        found.base_url = fresh.base_url  # the repository may have moved
+        if strip_secrets(found.base_url) != fresh.base_url:  # the repository moved
+            found.base_url = fresh.base_url
         for part in found.parts:
             check_part(path, part)
         if form not in (None, found.form):

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from builder.http.secrets import strip_secrets
+
 
 @dataclass(frozen=True, slots=True)
 class HarvestedRepository:
@@ -45,10 +47,11 @@ def find_repository(named: Mapping[str, Sequence[str]], address: str) -> Harvest
 
     If the configuration does not name it, it has this address alone.
     """
-    place = place_of(address)
+    place = place_of(strip_secrets(address))
     for name, addresses in named.items():
-        if place in map(place_of, addresses):
-            return HarvestedRepository(name, tuple(addresses))
+        cleaned = tuple(map(strip_secrets, addresses))
+        if place in map(place_of, cleaned):
+            return HarvestedRepository(name, cleaned)
     return HarvestedRepository("", (address,))
 
 

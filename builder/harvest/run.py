@@ -25,6 +25,7 @@ from builder.harvest.state import (
 from builder.harvest.unlisted import end_unlisted
 from builder.harvest.window import HarvestDates
 from builder.http.errors import Deferred
+from builder.http.secrets import strip_secrets
 from builder.runtime import Clock
 
 _SHARE = 0.05
@@ -49,7 +50,7 @@ class HarvestJob:
     @property
     def named(self) -> str:
         """Name of the harvest for the user."""
-        return " ".join(filter(None, (self.base_url, self.prefix, self.set)))
+        return " ".join(filter(None, (strip_secrets(self.base_url), self.prefix, self.set)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,8 @@ class HarvestSession:
         order = self.order
         repository = order.repository or HarvestedRepository("", (order.base_url,))
         path = folder.find_folder(self.home, repository, order.base_url, order.prefix, order.set)
-        fresh = HarvestState(order.base_url, order.prefix, order.set, order.form or folder.FORMS[0])
+        address = strip_secrets(order.base_url)
+        fresh = HarvestState(address, order.prefix, order.set, order.form or folder.FORMS[0])
         with folder.open_folder(path, fresh, order.form) as kept:
             try:
                 return self._walk(kept, self._run_state(kept))

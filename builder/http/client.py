@@ -20,8 +20,9 @@ from builder.http.errors import OUTCOMES, Deferred, FetchError
 from builder.http.limits import Budget, EitherStop, Limits, Stop, find_wish, is_used_up
 from builder.http.politeness import HostQueue, RobotRules, Robots
 from builder.http.responses import FollowedRedirect, Response
+from builder.http.secrets import strip_secrets
 from builder.http.settings import Proxies
-from builder.http.url import Redirects, strip_secrets
+from builder.http.url import Redirects
 from functions import distribution
 from functions.config.configuration import Configuration, default
 from functions.snapshot.errors import ConfigurationError

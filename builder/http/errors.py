@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from builder.http.secrets import clean_text
 from functions.snapshot.errors import SheafError
 
 _LONGEST = 300
@@ -29,6 +30,7 @@ class FetchError(SheafError):
         status: int | None = None,
         retry_after: float | None = None,
     ) -> None:
+        detail = clean_text(detail)
         super().__init__(f"{code}: {detail}" if detail else code)
         self.code = code
         self.detail = _UNPRINTABLE.sub(" ", detail).strip()[:_LONGEST]  # may be a server's text

@@ -4,18 +4,17 @@ The normal form is the id of the file behind a URL. White space is removed, beca
 URLs. The result of the WHATWG parser gets uniform escapes and loses its fragment. URLs that a
 server could distinguish stay different. The only file that imports ada_url.
 
-Object stores redirect to signed URLs, which open a file to every client that has them.
-`strip_secrets` removes the signatures before a URL is published.
+builder.http.secrets says what of a URL may be stored.
 """
 
 import re
-from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from urllib.parse import unquote_plus, urljoin, urlsplit
+from urllib.parse import urljoin, urlsplit
 
 import ada_url
 
 from builder.http.errors import FetchError
+from builder.http.secrets import strip_secrets
 from functions.url import redirects
 
 BAD, USERINFO, SCHEME = "bad-file-url", "userinfo", "unsupported-scheme"
@@ -36,92 +35,6 @@ _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _BEGUN = re.compile(r"%[0-9A-Fa-f]?\Z")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
-PREFIXES = ("x-amz-", "x-goog-", "x-oss-", "x-cos-", "q-sign-", "temp_url_")
-"""Prefixes of signing parameters of Amazon, Google, Alibaba, Tencent and OpenStack."""
-
-SECRETS = frozenset(
-    (
-        "access_key",
-        "access_token",
-        "accesskeyid",
-        "api_key",
-        "api_token",
-        "apikey",
-        "auth",
-        "auth_token",
-        "authorization",
-        "awsaccesskeyid",
-        "client_secret",
-        "credential",
-        "delegation",
-        "googleaccessid",
-        "hmac",
-        "id_token",
-        "jsessionid",
-        "jwt",
-        "key-pair-id",
-        "ossaccesskeyid",
-        "password",
-        "phpsessid",
-        "q-ak",
-        "q-header-list",
-        "q-key-time",
-        "q-signature",
-        "q-url-param-list",
-        "refresh_token",
-        "secret",
-        "security-token",
-        "session_token",
-        "sig",
-        "signature",
-        "token",
-    )
-)
-"""Names of secrets, and of parameters that are useless without a secret."""
-
-_AZURE = frozenset(
-    (
-        "se",
-        "si",
-        "sip",
-        "ske",
-        "skoid",
-        "sks",
-        "skt",
-        "sktid",
-        "skv",
-        "sp",
-        "spr",
-        "sr",
-        "srt",
-        "ss",
-        "st",
-        "sv",
-        "saoid",
-        "scid",
-        "sdd",
-        "suoid",
-    )
-)
-COMPANIONS: Mapping[str, frozenset[str]] = {
-    "sig": _AZURE,
-    "signature": frozenset(("expires", "policy")),
-    "token": frozenset(("expires", "method", "until", "user")),
-}
-"""Names that belong to a signature only beside a parameter of the given name.
-
-`sig` is of Azure, `policy` of CloudFront, `until` of Dataverse.
-"""
-_NAMING = frozenset(
-    ("access_token", "auth", "auth_token", "delegation", "id_token", "jwt", "token")
-)
-"""Secrets that may be all that names a file, if nothing else in the query signs its path."""
-_BESIDE = frozenset(("api_key", "api_token", "apikey", "jsessionid", "phpsessid", "session_token"))
-"""Secrets of a client, which sign no path either."""
-_MARK = "sheaf-file"
-"""Parameter of our own, in place of such a secret: the beginning of the file's SHA-256."""
-_LATER = "pending"
-_MARK_DIGITS = 16
 MOST_REDIRECTS = redirects.MOST
 """Most redirects in a row that are followed."""
 _LONGEST_URL = 8000  # characters of a URL
@@ -170,36 +83,6 @@ def is_address(url: str) -> bool:
     return bool(web and has_port and url.isascii() and url.isprintable() and " " not in url)
 
 
-def strip_secrets(url: str, *, marked: bool = False) -> str:
-    """Return a URL without signatures and tokens in its query; the rest stays as it was sent.
-
-    Names are compared without regard to case, and unescaped. With `marked`, a place is left for
-    `mark_file` if a token was removed that may have named the file.
-    """
-    plain, mark, fragment = url.partition("#")
-    root, _, query = plain.partition("?")
-    parts = query.split("&")
-    names = [_name(part) for part in parts]
-    secrets = {name for name in names if _is_secret(name)}
-    secrets |= _companions(secrets)
-    if not secrets.intersection(names):
-        return url
-    kept = [part for part, name in zip(parts, names, strict=True) if name not in secrets]
-    removed = secrets.intersection(names)
-    if marked and removed & _NAMING and removed <= _NAMING | _BESIDE:
-        kept.append(f"{_MARK}={_LATER}")
-    return root + ("?" + "&".join(kept) if kept else "") + mark + fragment
-
-
-def mark_file(url: str, sha256: str) -> str:
-    """Complete a URL of `strip_secrets` that is `marked`, by the digest of the file behind it.
-
-    The mark depends on the file alone. So the same file has the same URL each time, another file
-    has another, and the mark tells nothing of the secret.
-    """
-    return url.replace(f"{_MARK}={_LATER}", f"{_MARK}={sha256[:_MARK_DIGITS]}")
-
-
 def _escapes(text: str) -> str:
     # RFC 3986, 6.2.2: escapes in upper case, and none for unreserved characters.
 
@@ -209,18 +92,6 @@ def _escapes(text: str) -> str:
         return character if character in _UNRESERVED and not begun else match[0].upper()
 
     return _ESCAPE.sub(write_escape, text)
-
-
-def _name(part: str) -> str:
-    return unquote_plus(part.partition("=")[0]).strip().lower()
-
-
-def _is_secret(name: str) -> bool:
-    return name in SECRETS or name.startswith(PREFIXES)
-
-
-def _companions(secrets: Collection[str]) -> set[str]:
-    return {other for name in secrets for other in COMPANIONS.get(name, ())}
 
 
 @dataclass(slots=True)

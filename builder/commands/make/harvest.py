@@ -25,6 +25,7 @@ from builder.harvest.window import HarvestDates
 from builder.http.addresses import AnyAddresses
 from builder.http.client import HttpClient, agent_of, origin_of
 from builder.http.politeness import HostQueue
+from builder.http.secrets import clean_text
 from builder.http.settings import HttpSettings, Proxies, http_settings, proxies
 from builder.progress import RecordBar
 from builder.text import visible
@@ -146,7 +147,7 @@ def run(context: Context) -> int:
                 else:
                     errors.append(result)
     for fault in errors:
-        context.say(f"sheaf: {fault}")
+        context.say(f"sheaf: {clean_text(str(fault))}")
     outcomes.sort(key=lambda outcome: orders.index(outcome.order))
     if outcomes or context.arguments.json:
         context.result(
@@ -215,7 +216,7 @@ def _client(
 def _settings(arguments: argparse.Namespace, http: HttpSettings, bar: RecordBar) -> OaiSettings:
     return OaiSettings(
         limits=http.limits(),
-        say=lambda text: bar.print(visible(text)),
+        say=lambda text: bar.print(visible(clean_text(text))),
         retry=http.retry_policy(),
     )
 

@@ -8,7 +8,7 @@ from builder.filesets.download.exchanges import describe_redirects, digits, mark
 from builder.filesets.item import HttpExchange, PlatformAnswer
 from builder.http import responses
 from builder.http.responses import Response
-from builder.http.url import strip_secrets
+from builder.http.secrets import clean_fields, strip_secrets
 
 _ROOM = 32 << 20
 """Packed bytes of all answers for a request."""
@@ -28,8 +28,8 @@ def pack_answer(
         at=digits(now),
         status=answer.status,
         reason=answer.reason,
-        sent=answer.sent,
-        headers=answer.raw,
+        sent=clean_fields(answer.sent),
+        headers=clean_fields(answer.raw),
         address=answer.address,
     )
     *redirects, last = mark_exchanges(

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from builder.filesets.item import HttpExchange
 from builder.http import responses
 from builder.http.responses import FollowedRedirect, Response
-from builder.http.url import mark_file, strip_secrets
+from builder.http.secrets import clean_fields, mark_file, strip_secrets
 from functions.snapshot.instant import to_digits
 
 
@@ -45,8 +45,8 @@ def _describe(one: FollowedRedirect) -> HttpExchange:
         at=digits(one.at),
         status=one.status,
         reason=one.reason,
-        sent=one.sent,
-        headers=headers,
+        sent=clean_fields(one.sent),
+        headers=clean_fields(headers),
         address=one.address,
         body=None if body is None else body.decode("latin-1"),
     )

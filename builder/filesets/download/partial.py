@@ -21,7 +21,7 @@ from builder.filesets.result import from_json, to_json
 from builder.http import responses
 from builder.http.errors import FetchError
 from builder.http.responses import Response
-from builder.http.url import mark_file, strip_secrets
+from builder.http.secrets import clean_fields, mark_file, strip_secrets
 
 _HEAD = 1024
 _PAGE = "a page, judging by its first bytes"
@@ -139,8 +139,8 @@ class PartialDownload:
             terminal_url=strip_secrets(answer.url, marked=True),
             terminal_status_code=answer.status,
             reason=answer.reason,
-            headers=answer.raw,
-            sent=answer.sent,
+            headers=clean_fields(answer.raw),
+            sent=clean_fields(answer.sent),
             address=answer.address,
             redirects=describe_redirects(answer),
         )

@@ -23,6 +23,7 @@ from builder.filesets.result import from_json, to_json
 from builder.filesets.strategies import platform_answers
 from builder.filesets.strategies.keys import RECORD, place, version_prefix
 from builder.filesets.strategies.keys import prefix_of as place_of
+from builder.http.secrets import clean_document
 from builder.store.documents import write_indented
 from functions.snapshot.errors import Conflict, MissingObject
 from functions.snapshot.store import Reader, Writer
@@ -78,7 +79,7 @@ def of(
 
 def serialize(record: KeepingRecord) -> bytes:
     """Return the document: JSON in UTF-8, the same bytes for the same record."""
-    document = {"schema": SCHEMA, **to_json(record)}
+    document = {"schema": SCHEMA, **clean_document(to_json(record))}
     return write_indented(document) + b"\n"
 
 

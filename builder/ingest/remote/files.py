@@ -22,9 +22,9 @@ def is_remote(source: str) -> bool:
 
 def name_source(source: str) -> str:
     """Return an address without the secrets of a URL, so that a new signature is no new source."""
-    if _scheme(source) not in _WEB or "?" not in source:
+    if "://" not in source:
         return source
-    from builder.http.url import strip_secrets
+    from builder.http.secrets import strip_secrets
 
     return strip_secrets(source)
 

@@ -12,7 +12,8 @@ from urllib.parse import unquote, urlsplit
 from builder.errors import UsageError
 from builder.http.errors import ReplacedError
 from builder.http.ranges import RangeClient, WebFile
-from builder.http.url import is_address, strip_secrets
+from builder.http.secrets import strip_secrets
+from builder.http.url import is_address
 from builder.ingest import splits
 from builder.ingest.remote.access import SourceAccess
 from builder.ingest.remote.range_stream import RangeStream

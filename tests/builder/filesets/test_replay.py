@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from builder.http.url import mark_file, strip_secrets
+from builder.http.secrets import mark_file, strip_secrets
 from tests.builder.filesets.command import Command
 from tests.builder.filesets.deposits import content, deposit
 from tests.builder.filesets.server import redirect, served

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from builder.http.politeness import HostPolicy
-from builder.obi import content, key
-from builder.obi.content import FailureRow, Incidence, Redirect, SeenRow, Version
+from builder.obi import content, key, log
+from builder.obi.content import ExchangeRow, FailureRow, Incidence, Redirect, SeenRow, Version
 from builder.obi.history import is_open, standing
 from builder.obi.run import Purpose, claim, history
 from functions.snapshot.errors import MissingObject, StoreError
 from tests.builder.gather.conftest import World
 from tests.builder.http import site as web
+from tests.secret_urls import SECRET, WAYS
 
 pytestmark = pytest.mark.shared(3)
 
@@ -242,6 +243,39 @@ def test_redirects_are_written_down(world: World) -> None:
     world.gather()
     again = [row for row in world.rows() if isinstance(row, Redirect)]
     assert again == found  # nothing new is written, only that it is so still
+
+
+def test_secrets_of_where_a_redirect_leads_are_not_stored(world: World) -> None:
+    """Each target is a file of its own, also that page with a session to which a page leads."""
+    for number, way in enumerate(WAYS):
+        world.site.pages |= {
+            f"/{number}": web.redirect(f"/{number}{way}", 302),
+            f"/{number}{way}": web.text(b"%PDF %d" % number, **{"Set-Cookie": SECRET}),
+        }
+    world.refer([world.site.url(f"/{number}") for number in range(len(WAYS))])
+    world.gather()
+    logged = [*log.read_rows(world.store, history(world.store)[-1])]
+    assert len({row.id for row in logged if isinstance(row, Version)}) == len(WAYS)
+    redirects = [row for row in logged if isinstance(row, Redirect)]
+    assert [row for row in redirects if row.origin == row.target] == []
+    targets = {row.target for row in redirects}
+    assert {row.id for row in logged if isinstance(row, ExchangeRow)} >= targets
+    objects = [world.store.read(where) for where in world.store.keys("obi/")]
+    assert SECRET not in repr((logged, objects, [*world.store.keys("")]))
+    world.days(31)
+    world.gather()
+    again = [row.target for row in world.rows() if isinstance(row, Redirect)]
+    assert {*again} == targets
+
+
+def test_a_redirect_leads_to_the_id_that_a_template_gave(world: World) -> None:
+    first, last = world.site.url("/a"), world.site.url("/b?key=1")
+    world.site.pages |= {"/a": web.redirect("/b?key=1"), "/b?key=1": web.text(A)}
+    world.refer([last])
+    world.gather()
+    world.refer([first], handle="RePEc:aaa:wpaper:2")  # the other file is not due
+    world.gather()
+    assert [row.target for row in world.rows() if isinstance(row, Redirect)] == [last]
 
 
 def test_a_slash_at_the_end_is_no_redirect_object(world: World) -> None:

@@ -1,5 +1,6 @@
 """`sheaf harvest`: what a person gives it, and what it says."""
 
+import gzip
 import json
 import os
 import signal
@@ -17,11 +18,13 @@ from lxml import etree
 from builder.harvest import folder
 from builder.harvest.list_walk import ListWalk
 from builder.harvest.version import ROW
+from builder.http.secrets import strip_secrets
 from tests.builder.harvest.kept import expected, kept
 from tests.builder.harvest.listening import serving
 from tests.builder.harvest.provider import NOW, Answer, Call, Provider, items
 from tests.builder.http.forwarding import forwarding
-from tests.e2e.conftest import sheaf
+from tests.e2e.conftest import Home, sheaf
+from tests.secret_urls import SECRET, WAYS
 
 
 @pytest.fixture(autouse=True)
@@ -96,6 +99,36 @@ def test_a_repository_behind_a_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert (done.code, done.err.count("\n")) == (2, 1)
     assert done.err.startswith("sheaf: http_proxy is not a usable proxy")
     assert not (tmp_path / "not").exists()
+
+
+def test_secrets_of_a_base_url_and_of_headers_are_written_nowhere(
+    tmp_path: Path, home: Home
+) -> None:
+    """Neither in a state, in a record's provenance, nor in what is printed, also of a failure."""
+    header = ("--header", f"X-Key: {SECRET}")
+    shown: list[str] = []
+    with serving(items(3)) as provider:
+        urls = [provider.url + way for way in WAYS]
+        for json_ in ([], ["--json"]):
+            done = sheaf("harvest", *urls, tmp_path / "by", *header, *json_)
+            assert done.code == 0, done.err
+            shown += [done.out, done.err]
+        assert {*provider.keys} == {SECRET}
+    wrong = f"ftp://user:{SECRET}@a.cz/", f"http://user:{SECRET}@a.cz/oai"
+    for url in (*urls, *wrong):  # nobody answers now
+        done = sheaf("harvest", url, tmp_path / "by", *header)
+        shown += [done.out, done.err]
+    states = [*(tmp_path / "by").glob("*/harvest.json")]
+    assert len(states) == len({*map(strip_secrets, urls)})  # a new signature is no new repository
+    done = home("ingest", tmp_path / "by")
+    assert done.code < 2, done.err
+    shown += [done.out, done.err, home("publish").out, *map(str, tmp_path.rglob("*"))]
+    assert SECRET not in "".join(shown)
+    for path in (*tmp_path.rglob("*"), *home.config.parent.rglob("*")):
+        if path.is_file():
+            data = path.read_bytes()
+            data += gzip.decompress(data) if path.suffix == ".gz" else b""
+            assert SECRET.encode() not in data, path
 
 
 def test_each_form_holds_the_same(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ from builder.filesets.platforms.pages.links import (
     parse_linkset,
 )
 from builder.filesets.protocols import Api, FilesetError
+from builder.http.secrets import strip_secrets
 
 NAME = "webpage"
 FACTS = PlatformFacts(
@@ -123,9 +124,9 @@ class Webpage:
             platform_id=description.doi or _local(resource.url),
             version=description.version,
             manifest=_name_apart(files, way),
-            web_base_url=resource.url,
+            web_base_url=strip_secrets(resource.url),
             detail="its page says that it is not free" if closed else _WAYS[way],
-            description=description,
+            description=replace(description, url=strip_secrets(resource.url)),
         )
 
 
@@ -141,7 +142,8 @@ def _is_closed(dataset: Mapping[str, Any]) -> bool:
 
 def _local(url: str) -> str:
     """Return a URL without scheme, host and fragment; it names the page on its host."""
-    return url.partition("://")[2].partition("/")[2].partition("#")[0] or "/"
+    address = strip_secrets(url.partition("#")[0])
+    return address.partition("://")[2].partition("/")[2] or "/"
 
 
 def _read_signposts(resource: DatasetResource, api: Api) -> _Signposts:
