@@ -188,6 +188,7 @@ class Gate:
     def replace(self, key: str, data: bytes, tag: str | None) -> str:
         if key == layout.WITNESS:
             self._operation.stop("witness")
+        if key != layout.POINTER:
             return self._store.replace(key, data, tag)
         self._operation.stop("replace")
         found = self._store.replace(key, data, tag)

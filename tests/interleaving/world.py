@@ -153,7 +153,7 @@ class World:
         newest = self.chronicle.newest
         assert self.chronicle.kept() <= {newest}
         there = set(self.store.keys(""))
-        own = {layout.POINTER, layout.WITNESS}
+        own = {layout.POINTER, layout.WITNESS, layout.IDENTITY}
         assert there <= {*own, *layout.snapshot_keys(newest), *self.chronicle.named()}
 
     def _turn(self, operation: Operation) -> None:
