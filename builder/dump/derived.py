@@ -20,7 +20,7 @@ from builder.runtime import Runtime
 from builder.snapshot import expiry
 from builder.snapshot.expiry import Expired
 from builder.snapshot.transaction import Change, ChangeResult, NothingSelectedError, revise
-from builder.store.identity import revise_identity
+from builder.store.identity import BEGUN, revise_identity
 from functions.config.configuration import Configuration
 from functions.snapshot import dumps, layout
 from functions.snapshot.errors import DamagedStore, MissingObject, StoreError
@@ -90,7 +90,7 @@ def _update_identity(store: Writer, configuration: Configuration, signer: LogSig
     revise_identity(
         store,
         pointer.store,
-        parts=(layout.SNAPSHOTS, *parts),
+        parts=(*BEGUN, layout.SNAPSHOTS, *parts),
         off={*outputs}.difference(parts, off),
         signers=[] if signer is None else [key.to_text() for key in signer.keys],
     )

@@ -15,7 +15,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from builder.store.findings import Finding
-from builder.store.identity import find_trace, read_identity, revise_identity
+from builder.store.identity import BEGUN, find_trace, read_identity, revise_identity
 from functions.snapshot import layout
 from functions.snapshot.errors import Conflict, DamagedStore, MissingObject
 from functions.snapshot.manifest import Manifest
@@ -98,7 +98,7 @@ def _find_loss(store: Writer, *, written: bool) -> Finding | None:
         return Finding("identity-damaged", layout.IDENTITY, str(error))
     if identity is not None and identity.is_published:
         problem = f"{layout.IDENTITY} says that a snapshot was published, but there is none"
-    elif identity is not None and not written:
+    elif identity is not None and layout.POINTER in identity.parts and not written:
         problem = f"it is missing, though {layout.IDENTITY} says that it was written"
     elif identity is None and not written and (trace := find_trace(store)):
         problem = f"it is missing, and so are all snapshots, but a publish wrote {trace}"
@@ -267,7 +267,8 @@ def begin_identity(store: Writer, draw: Callable[[], str]) -> bool:
         store.replace(layout.POINTER, pointer.to_json(), None)
     except Conflict:
         return False
-    revise_identity(store, pointer.store)  # last: from now on, a missing pointer was lost
+    # Last: from now on, a missing pointer was lost.
+    revise_identity(store, pointer.store, parts=BEGUN)
     return True
 
 

@@ -24,7 +24,7 @@ from functions.snapshot.store import Reader, Writer
 
 _TRIES = 8
 BEGUN = frozenset({layout.POINTER, layout.WITNESS})
-"""What a store has before anything is published."""
+"""What a store has once `sheaf init` or the first publish is complete."""
 _TRACES = (f"{layout.TABLES}index.json", dumps.INDEX, "log/checkpoint")
 _MARKS = (layout.RECORDS, layout.SNAPSHOTS, "obi/;", "filesets/", "warcs/", layout.INTAKE)
 
@@ -38,7 +38,7 @@ class StoreIdentity:
     """
 
     store: str
-    parts: frozenset[str] = BEGUN
+    parts: frozenset[str] = frozenset()
     signers: tuple[str, ...] = ()
 
     @property
@@ -97,7 +97,7 @@ def revise_identity(
         known = before or StoreIdentity(name)
         after = StoreIdentity(
             name,
-            known.parts.difference(off).union(BEGUN, parts),
+            known.parts.difference(off).union(parts),
             tuple(dict.fromkeys((*known.signers, *signers))),
         )
         if after == before:
