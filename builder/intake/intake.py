@@ -9,7 +9,7 @@ import errno
 import json
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -97,7 +97,7 @@ class IntakeRun:
     """A finished run of `sheaf ingest`, or of `sheaf fileset`, which has results of requests.
 
     `harvested` counts the records that came from other repositories. `parts` are the data files, in
-    order; runs of earlier releases have the files that are listed.
+    order, of a run that many machines wrote; other runs have the files that are listed.
     """
 
     name: str
@@ -145,9 +145,7 @@ def commit(
         gone = needed.union(moved).difference(store.keys(prefix))
         if gone:
             raise StoreError(f"{min(gone)} was removed during the ingest; ingest again")
-        names = (key.removeprefix(prefix) for key in moved)
-        whole = replace(run, parts=tuple(dict.fromkeys((*names, *run.parts))))
-        store.create(prefix + layout.RUN_SUMMARY, summary(whole))
+        store.create(prefix + layout.RUN_SUMMARY, summary(run))
     except StoreError:
         with contextlib.suppress(StoreError):  # otherwise it is an orphan, which expires
             if store.tag(prefix + layout.RUN_SUMMARY) is None:
@@ -285,17 +283,16 @@ def files(
         for key in own:
             if not key.endswith(_suffix(table)):
                 raise _older(key)
-        named = [prefix + name for name in run.parts if _table_of(name) == table]
-        wanted += named if run.parts else own
+        wanted += own + [prefix + name for name in run.parts if _table_of(name) == table]
     local = map_in_order(store.local, wanted, _THREADS, 2 * _THREADS)
     return [str(path) for path in local]
 
 
 def discard(store: Writer, some: Sequence[IntakeRun]) -> None:
-    """Remove published runs. A run's summary is removed first: it names the other objects.
+    """Remove published runs. A run's summary is removed last, so that no object is forgotten.
 
-    If the removal is interrupted, `sheaf expire` removes what is left.
+    If the removal is interrupted, the next publish finds unchanged what is left.
     """
     keys = [key for own in keys_of(store, some).values() for key in own]
+    store.remove(*(key for key in keys if not key.endswith("/" + layout.RUN_SUMMARY)))
     store.remove(*(layout.run_prefix(run.name) + layout.RUN_SUMMARY for run in some))
-    store.remove(*keys)

@@ -74,7 +74,8 @@ def check_all(world: Repec) -> set[tuple[str, str]]:
 EXEMPT = (".lock", "dumps/superseded.json", "log/tile/0/000.p/1", "log/tile/entries/000.p/1")
 """A lock that each writer makes, a list that delays removals, and tiles that larger ones replace.
 
-Neither are `settled` of older snapshots named: a publish that died writes none.
+Neither are files of the intake named, which its summary does not list, nor `settled` of older
+snapshots: a publish that died writes none.
 """
 
 
@@ -86,6 +87,7 @@ def test_each_object_that_is_lost_is_named(world: Repec) -> None:
     rng = random.Random(39)
     keys = sorted(rng.choice(some) for some in kinds.values())
     keys = [key for key in keys if key not in EXEMPT and key != "snapshots/1/settled"]
+    keys = [key for key in keys if not key.endswith("captures-000000.parquet")]
     if not ALL:
         keys = [key for key in keys if not key.startswith(("records/", "tables/"))][:12]
     for key in keys:
