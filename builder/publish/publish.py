@@ -26,7 +26,7 @@ from builder.snapshot.transaction import ChangeResult, Transaction
 from builder.text import tally
 from functions.config.configuration import Configuration
 from functions.database import engine
-from functions.oai.render.check import settings_in_records
+from functions.oai.render.copy_address import settings_in_records
 from functions.snapshot import figure_rows
 from functions.snapshot.errors import ConfigurationError, Conflict, SheafError, StoreError
 from functions.snapshot.manifest import UNSTAMPED, Making, Manifest

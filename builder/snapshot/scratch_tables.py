@@ -87,7 +87,8 @@ _DECLARED = (
         "The listed versions of the items that were looked up last.",
         "snapshot.lookup publish.publish",
         "publish.captures publish.collections publish.filesets publish.harvested "
-        "publish.dataset_versions publish.templates withdraw.reinstate withdraw.selection",
+        "publish.dataset_versions publish.templates withdraw.purge withdraw.reinstate "
+        "withdraw.selection",
     ),
     _table(
         "prepared_versions",
@@ -123,7 +124,7 @@ _DECLARED = (
         "identifier VARCHAR, position BIGINT",
         "The possible positions of the versions of the items that were looked up last.",
         "snapshot.lookup",
-        "withdraw.withdraw",
+        "withdraw.purge",
     ),
     _table(
         "leftover_urls",
@@ -579,7 +580,7 @@ _DECLARED = (
         "wanted_items",
         _IDENTIFIER,
         "Items that were named by identifier.",
-        "withdraw.selection withdraw.withdraw",
+        "withdraw.selection withdraw.purge",
     ),
     _table(
         "selected_items",
@@ -599,7 +600,7 @@ _DECLARED = (
         "item_versions",
         "position BIGINT, sets VARCHAR[], source VARCHAR, place BIGINT, surt VARCHAR, stamp BIGINT",
         "All versions whose metadata is removed, with their places and keys of URLs.",
-        "withdraw.withdraw publish.revisits",
+        "withdraw.purge withdraw.withdraw publish.revisits",
         "snapshot.lookup snapshot.words",
     ),
     _table("unrecovered_items", _IDENTIFIER, "Those without metadata.", "withdraw.reinstate"),

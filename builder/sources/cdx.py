@@ -126,7 +126,7 @@ _CDXJ_LINE = re.compile(
 )
 _PLACE = re.compile(rb"(?:warcfile:)*(.*?)(?:#(\d+))?", re.DOTALL)
 _LINE_START = re.compile(rb"[^ \n]+ (?:\d{14,17}|\d{4}-\d\d-\d\dT\S+)(?: [^ \n{]+){0,2} \{\"")
-_FIRST_LINES = 16  # of which half decide the form: a writer's message may come first
+_FIRST_LINES = 16  # of which the first or half decide the form: a writer's message may come first
 _RECORD_TYPE = re.compile(rb"[a-z]+", re.IGNORECASE)
 
 
@@ -227,8 +227,8 @@ def _fits(letter: str, value: bytes) -> bool:
 def is_cdxj(head: bytes) -> bool:
     """Tell whether a file with the first bytes `head` is a CDXJ index."""
     lines = [line for line in head.split(b"\n") if line.strip() and not line.startswith(b"!")]
-    lines = lines[:_FIRST_LINES]
-    return 0 < len(lines) <= 2 * sum(_LINE_START.match(line) is not None for line in lines)
+    fits = [_LINE_START.match(line) is not None for line in lines[:_FIRST_LINES]]
+    return bool(fits) and (fits[0] or 2 * sum(fits) >= len(fits))
 
 
 def parse_cdxj_line(line: bytes) -> tuple[IndexEntry | None, list[RecordFault]]:

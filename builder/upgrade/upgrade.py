@@ -10,6 +10,7 @@ from builder.obi.conversion import find_unpacked
 from builder.obi.history import history
 from builder.runtime import Advance, Runtime
 from builder.snapshot.draft import Draft
+from builder.snapshot.template_changes import complete_records
 from builder.upgrade import documents
 from builder.upgrade.data_files import NOTES, FileConversion
 from builder.upgrade.intake_runs import convert_runs
@@ -65,6 +66,7 @@ def upgrade(
     # Of an interrupted upgrade, the packs may not have been checked.
     is_unchecked = bool(notes or find_unpacked(history(store)))
     packed = pack_runs(store, progress)[0] if is_unchecked else []
+    complete_records(store)  # what it packed has changes that no record names yet
     store.remove(*notes)
     return UpgradeResult(schema, snapshots, files, runs, tuple(packed))
 

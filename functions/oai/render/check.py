@@ -86,17 +86,6 @@ def digests(configuration: Configuration) -> Mapping[str, str]:
     return {row.prefix: renderer.digest(row) for row in formats.rows}
 
 
-def settings_in_records(configuration: Configuration) -> Mapping[str, str]:
-    """Return by key the values that records show, and on which digests of formats depend.
-
-    Raises ConfigurationError.
-    """
-    return {
-        "repository.name": configuration["repository.name"],
-        "content.address": " ".join(CopyAddresses.of(configuration).templates),
-    }
-
-
 @lru_cache(maxsize=16)
 def _shipped_renderer(name: str, copies: CopyAddresses) -> Renderer:
     """Return the cached renderer of shipped templates: compiling takes longer than an answer."""

@@ -177,14 +177,14 @@ def test_a_witness_of_a_snapshot_that_is_gone_is_named(world: World) -> None:
 
 
 class Ending(FolderStore):
-    """A folder whose writer ends before it replaces the witness, or behind that."""
+    """A folder whose writer ends before it replaces an object, or behind that."""
 
-    def __init__(self, root: Path, *, behind: bool) -> None:
+    def __init__(self, root: Path, *, behind: bool, key: str = layout.WITNESS) -> None:
         super().__init__(root)
-        self.behind = behind
+        self.behind, self.key = behind, key
 
     def replace(self, key: str, data: bytes, tag: str | None) -> str:
-        ends = key == layout.WITNESS
+        ends = key == self.key
         if ends and not self.behind:
             raise Killed
         found = super().replace(key, data, tag)
@@ -212,6 +212,21 @@ def test_a_publish_that_dies_at_the_witness_leaves_a_store_that_is_read_and_publ
     assert len(page.identifiers) == (5 if first else 35)
     world.publish()
     assert witness(world).newest == pointer(world).newest()
+
+
+@pytest.mark.parametrize("key", [layout.POINTER, layout.IDENTITY])
+@pytest.mark.parametrize("behind", [False, True], ids=["before", "behind"])
+def test_a_first_publish_that_dies_leaves_a_store_that_is_published_to(
+    world: World, key: str, behind: bool
+) -> None:
+    """A store that no `sheaf init` began has neither pointer nor identity at first."""
+    world.ingest([capture(1)])
+    ending = Ending(world.root, behind=behind, key=key)
+    with pytest.raises(Killed):
+        publish(ending, world.configuration(), world.runtime())
+    world.clock.sleep(100)
+    world.publish()
+    assert problems(world, world.store) == []
 
 
 def test_a_server_that_starts_while_a_publish_moves_the_pointer_is_not_misled(
