@@ -320,6 +320,7 @@ def test_what_publishes_removes_neither_the_pointer_nor_what_is_not_sheaf_s(stac
     assert may["s3:GetObject"] == [f"{at}/*"]
     assert may["s3:PutObject"] == [
         f"{at}/{layout.POINTER}",
+        f"{at}/{layout.IDENTITY}",
         f"{at}/{PROOF}",
         f"{at}/{FIXITY}",
         *written,
@@ -420,6 +421,7 @@ def test_what_ingests_writes_the_intake_and_nothing_else(stack: Stack) -> None:
     assert may["s3:DeleteObject"] == [f"{at}/{layout.INTAKE}*"]
     assert may["s3:GetObject"] == [
         f"{at}/{layout.POINTER}",
+        f"{at}/{layout.IDENTITY}",
         f"{at}/{layout.SNAPSHOTS}*",
         f"{at}/{layout.RECORDS}sources/*",
         f"{at}/{layout.INTAKE}*",

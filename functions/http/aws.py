@@ -32,8 +32,13 @@ def weigh(response: HttpResponse) -> int:
 def read_call(environ: Mapping[str, Any]) -> Call:
     """Return the request of an environment that apig-wsgi made of an event.
 
-    Its base includes the stage's name or the mapping of a custom domain.
+    Its base includes the stage's name or the mapping of a custom domain. Raises TypeError for an
+    event that no gateway writes.
     """
+    # apig-wsgi passes on what the event has, and WSGI's variables are texts (PEP 3333).
+    for name, text in environ.items():
+        if name.isupper() and not isinstance(text, str):
+            raise TypeError(f"{name} is no text")
     event = environ["apig_wsgi.full_event"]
     context = event.get("requestContext") or {}
     if "httpMethod" in event:
