@@ -114,7 +114,11 @@ def test_a_place_that_is_gone_is_known_by_what_is_published(world: World) -> Non
 def test_a_file_that_is_published_with_other_bytes_than_it_has_is_damage(world: World) -> None:
     (world.root / BASE / "fileset.json").unlink()
     write(world, f"{BASE}files/b.csv", b"x")
-    assert [code for code, _ in found(world)] == ["fileset-wrong", "fileset-unfinished"]
+    assert [code for code, _ in found(world)] == [
+        "fileset-missing",
+        "fileset-wrong",
+        "fileset-unfinished",
+    ]
 
 
 def test_what_has_no_record_is_unfinished_and_no_damage(world: World) -> None:

@@ -308,7 +308,9 @@ def test_a_bundle_that_is_not_what_is_listed(
 ) -> None:
     there.server.add(BUNDLE, status(404) if data is None else served(data, "application/zip"))
     with pytest.raises(FilesetError) as error:
-        captured(there, store, BUNDLED).process(item("a.csv", "empty", web_bundle_url=BUNDLE))
+        captured(there, store, BUNDLED, fileset__partial=False).process(
+            item("a.csv", "empty", web_bundle_url=BUNDLE)
+        )
     assert error.value.status == told
     assert list(store.keys("")) == []
 

@@ -216,7 +216,7 @@ def test_a_choice_of_nothing_is_a_fault(archive: Archive, site: Site) -> None:
         ("RePEc:nosuch", 2),
         ("RePEc:aaa:wpaper:12", 2),
         ("http://nosuch.example.org/*", 2),
-        ("http://example.org/?\x1b", 2),
+        ("http://example.org/\x1b", 2),
         ("RePEc:AAA", 0),
         ("RePEc:aaa:wpaper", 0),
         ("RePEc:aaa:wpaper:1", 0),  # it has no files, but it is there

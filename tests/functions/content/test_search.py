@@ -220,7 +220,7 @@ def test_what_is_far_down_costs_no_more_than_what_comes_first(
     read = files.Files.rows
 
     def rows(self: files.Files, sql: str, file: object, *given: object, **values: object) -> object:
-        asked.extend(["urls"] if "surt" in sql else [])
+        asked.extend(["urls"] if sql.startswith("SELECT surt, stamp") else [])
         return read(self, sql, file, *given, **values)  # type: ignore[arg-type]
 
     monkeypatch.setattr(files.Files, "rows", rows)

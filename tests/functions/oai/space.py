@@ -32,11 +32,13 @@ class Sent:
         body: str | None = None
         if ask.broken:
             body = "no base64!"
-        elif self.encoded:
-            body = base64.b64encode(ask.body).decode()
-        elif ask.body:
-            body = ask.body.decode("utf-8", "surrogatepass")
         encoded = self.encoded or ask.broken
+        if not ask.broken and ask.body:
+            try:
+                text = ask.body.decode()
+            except UnicodeDecodeError:  # what is no text comes in base64
+                encoded = True
+            body = base64.b64encode(ask.body).decode() if encoded else text
         return event(ask.query, method or ask.method, headers=headers, body=body, encoded=encoded)
 
 
