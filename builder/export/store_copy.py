@@ -179,6 +179,9 @@ class _Copy:
         final = self._move_pointer(kept)
         if final.store:
             recovery.prepare_identity(self._target, final.store, earlier)
+        identity = read_identity(self._source)
+        if identity:  # before the pointer names a manifest that says that there is one
+            revise_identity(self._target, final.store, signers=identity.signers)
         if final != earlier:
             self._target.replace(layout.POINTER, final.to_json(), tag)
         recovery.write_witness(self._target, final)
@@ -189,7 +192,7 @@ class _Copy:
             self._create(key)
         if self._source.tag(INDEX):
             refresh_tables(self._target, self._runtime)  # their paths name the target
-        if identity := read_identity(self._source):
+        if identity:
             objects = identity.parts - {layout.SNAPSHOTS}
             parts = [key for key in objects if self._target.size(key) is not None]
             parts.append(layout.SNAPSHOTS)

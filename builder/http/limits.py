@@ -181,7 +181,9 @@ def find_wish(headers: Mapping[str, str], status: int, now: float) -> float | No
 
     Some servers send X-RateLimit-Reset, in seconds from now or since 1970.
     """
-    found = parse_retry_after(headers.get("retry-after"), now)
+    # A date is by the server's own clock, which its Date header tells.
+    theirs = parse_http_date(headers.get("date"))
+    found = parse_retry_after(headers.get("retry-after"), now if theirs is None else theirs)
     if found is not None or not (status == 429 or (status == 403 and is_used_up(headers))):
         return found
     reset = headers.get("x-ratelimit-reset", "").strip().partition(".")[0]

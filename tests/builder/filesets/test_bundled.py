@@ -170,7 +170,7 @@ def test_a_file_that_is_not_what_is_listed_leaves_nothing(
     item = item_of(server, BODIES)
     server.add(f"{HOST}1", served(BODIES["mapa.tif"], wrong=2_000_000))
     with pytest.raises(FilesetError, match=r"^mismatch-md5: mapa\.tif") as caught:
-        strategy(store, there).process(item)
+        strategy(store, there, partial=False).process(item)
     assert {f.path: f.status for f in caught.value.manifest} == {
         "data/med.csv": "skipped",
         "mapa.tif": "mismatch-md5",
@@ -215,7 +215,7 @@ def test_a_large_member_that_is_wrong_each_time_ends_with_its_own_status(
     item = item_of(server, BODIES)
     server.add(f"{HOST}2", served(BODIES["film.mp4"], wrong=PART + 9))
     with pytest.raises(FilesetError, match="mismatch-md5") as caught:
-        strategy(store, there, tries=3).process(item)
+        strategy(store, there, tries=3, partial=False).process(item)
     assert [f.status for f in caught.value.manifest].count("mismatch-md5") == 1
     assert objects(store) == {}
     assert len(server.asked(f"{HOST}2")) <= 3 + 3
@@ -229,7 +229,7 @@ def test_a_large_member_that_comes_right_too_late_is_no_success(
     film = BODIES["film.mp4"]
     server.add(f"{HOST}2", then(served(film, wrong=PART + 9), served(film)))
     with pytest.raises(FilesetError, match="error-platform-download: film"):
-        strategy(store, there, tries=1).process(item)
+        strategy(store, there, tries=1, partial=False).process(item)
     assert objects(store) == {}
 
 
@@ -375,9 +375,12 @@ def test_a_bundle_that_is_not_as_listed_is_not_kept(
     status, data = LOSSY[defect]
     item = foreign(server, data)
     with pytest.raises(FilesetError) as caught:
-        strategy(store, there, platform_bundle=True, max_bytes=2_000_000).process(item)
+        strategy(store, there, platform_bundle=True, max_bytes=2_000_000, partial=False).process(
+            item
+        )
     assert caught.value.status == status
-    assert caught.value.item is item
+    assert caught.value.item is not None
+    assert caught.value.item.platform_id == item.platform_id
     assert objects(store) == {}
     assert not dangling(store)
 

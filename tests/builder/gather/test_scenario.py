@@ -250,7 +250,7 @@ def test_secrets_of_where_a_redirect_leads_are_not_stored(world: World) -> None:
     for number, way in enumerate(WAYS):
         world.site.pages |= {
             f"/{number}": web.redirect(f"/{number}{way}", 302),
-            f"/{number}{way}": web.text(b"%PDF %d" % number, **{"Set-Cookie": SECRET}),
+            f"/{number}{way}": web.text(b"%%PDF %d" % number, **{"Set-Cookie": SECRET}),
         }
     world.refer([world.site.url(f"/{number}") for number in range(len(WAYS))])
     world.gather()

@@ -327,6 +327,7 @@ DEFECTS: dict[Callable[[Store, list[Committed]], str], str] = {
 BESIDE = {
     # what else follows of such a defect
     removed_run: {"obi-run-removed", "obi-pack-orphan"},
+    edited_publish: {"snapshots-lost"},  # a publish of a store without a snapshot
     commit_made_void: {"obi-pack-orphan"},
     wrong_key: {"obi-stray"},
     altered_pack: {"obi-altered"},  # the versions in it
