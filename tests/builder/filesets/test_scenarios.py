@@ -124,7 +124,7 @@ def test_scenario_3_what_was_altered_is_told_and_not_written_over(command: Comma
 def test_scenario_17_one_wrong_byte_spoils_the_dataset_and_nothing_of_it_is_listed(
     command: Command, settings: dict[str, str]
 ) -> None:
-    command.configure(http__tries="2", **settings)
+    command.configure(http__tries="2", fileset__partial="false", **settings)
     bodies = dict(zip("abcde", (bytes([65 + n]) * 4000 for n in range(5)), strict=True))
     wrong = served(bodies["c"], wrong=1234)
     url = deposit(command.server, 11, bodies, answers={"c": wrong})

@@ -327,7 +327,7 @@ def test_what_cannot_be_asked_is_one_line(
     result = home("ingest", *(argument.format(**places) for argument in arguments))
     assert result.code == 2
     assert said in one_line(result.err)
-    assert set(store_of(home).keys("")) == {layout.POINTER, layout.WITNESS}
+    assert set(store_of(home).keys("")) == {layout.IDENTITY, layout.POINTER, layout.WITNESS}
 
 
 def test_a_date_before_the_last_run_is_refused(home: Home, tmp_path: Path) -> None:
