@@ -8,7 +8,7 @@ each other and from the snapshots, unless one of them names a missing snapshot.
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -17,6 +17,7 @@ from builder.iceberg.index import INDEX
 from builder.obi.history import history
 from builder.runtime import Advance
 from builder.snapshot import recovery
+from builder.snapshot.commit import instant_line
 from builder.store.findings import DAMAGE, Finding
 from builder.store.web_store import WebStore
 from builder.verify import lookups, obi_history
@@ -35,7 +36,7 @@ from builder.verify.words import word_findings
 from builder.withdraw.purge import purge_findings
 from functions.database import engine
 from functions.snapshot import layout
-from functions.snapshot.errors import DamagedStore, MissingObject
+from functions.snapshot.errors import Conflict, DamagedStore, MissingObject
 from functions.snapshot.manifest import DataFile
 from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
@@ -60,6 +61,13 @@ def repair_pointer(store: Writer) -> list[Finding]:
         store.replace(finding.object, data, tags[finding.object])
         code = f"{finding.code.partition('-')[0]}-repaired"
         notes.append(Finding(code, finding.object, f"{finding.problem}; it was rewritten"))
+    if notes:
+        pointer, _ = recovery.current(store)
+        newest = pointer.newest()
+        # Beside the snapshot, it remains if the pointer is lost again.
+        if newest is not None and pointer.settled:
+            with suppress(Conflict):  # it is there
+                store.create(layout.settled_key(newest.snapshot), instant_line(newest.effective))
     return notes
 
 
