@@ -65,8 +65,10 @@ class Bundled:
             first = record.of_strategy(self.store, base, NAME)
             key = base + BUNDLE
             within = {f.path for f in record.archived_files(first).values() if f.key == key}
-            members = tuple(f for f in item.files if first is None or f.path in within)
-            run = _BundleRun(self, replace(item, manifest=members), base, first)
+            # A first bundle is of the whole item: what the platform withholds makes it partial.
+            members = tuple(f for f in item.files if f.path in within)
+            bundled = item if first is None else replace(item, manifest=members)
+            run = _BundleRun(self, bundled, base, first)
             made = run.find_existing() or run.archive()
             if first is None:
                 made = record.write(self.store, base, made, item)

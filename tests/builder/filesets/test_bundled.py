@@ -379,8 +379,7 @@ def test_a_bundle_that_is_not_as_listed_is_not_kept(
             item
         )
     assert caught.value.status == status
-    assert caught.value.item is not None
-    assert caught.value.item.platform_id == item.platform_id
+    assert caught.value.item is item
     assert objects(store) == {}
     assert not dangling(store)
 
