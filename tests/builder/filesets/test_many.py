@@ -100,10 +100,10 @@ KINDS: Mapping[str, Kind] = {
         i, f, first=then(served(_body(f), wrong=len(_body(f)) // 2), served(_body(f)))
     ),
     "wrong": lambda d, i, f: d.deposit(
-        i, f, "mismatch-md5", first=served(_body(f), wrong=len(_body(f)) // 2)
+        i, f, PART, "mismatch-md5", first=served(_body(f), wrong=len(_body(f)) // 2)
     ),
     "short": lambda d, i, f: d.deposit(
-        i, f, "mismatch-size", "truncated", first=served(_body(f)[:-1])
+        i, f, PART, "mismatch-size", "truncated", first=served(_body(f)[:-1])
     ),
     "busy once": lambda d, i, f: d.deposit(i, f, first=then(status(503), served(_body(f)))),
     "asked to wait": lambda d, i, f: d.deposit(
@@ -111,7 +111,9 @@ KINDS: Mapping[str, Kind] = {
     ),
     "file gone": lambda d, i, f: d.deposit(i, f, PART, "file-404", first=status(404)),
     "file forbidden": lambda d, i, f: d.deposit(i, f, PART, "file-forbidden", first=status(403)),
-    "decoy": lambda d, i, f: d.deposit(i, f, "html-decoy", first=html("<html>Sign in</html>")),
+    "decoy": lambda d, i, f: d.deposit(
+        i, f, PART, "html-decoy", first=html("<html>Sign in</html>")
+    ),
     "gzip": lambda d, i, f: d.deposit(i, f, first=served(_body(f), coding="gzip")),
     "no ranges": lambda d, i, f: d.deposit(
         i, f, first=then(served(_body(f), cut=len(_body(f)) // 2), served(_body(f), ranges=False))
