@@ -53,7 +53,6 @@ HEAVY = {
     ),
     "apig_wsgi": "functions/oai/lambda_instance.py",
     "gunicorn": "builder/serve/server.py builder/serve/worker.py",
-    "internetarchive": "builder/filesets/strategies/archiveorg_client.py",
     "isal": "builder/serve/server.py functions/archive/inflate.py",
     "msgspec": "builder/store/documents.py functions/snapshot/documents.py",
     "protego": "builder/http/politeness.py",

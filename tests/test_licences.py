@@ -5,9 +5,6 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from packaging.requirements import Requirement
-
-from functions import distribution
 
 ROOT = Path(__file__).parents[1]
 ALIKE = {
@@ -31,8 +28,6 @@ READ = {
     "pypdfium2": "BSD-3-Clause",  # with PDFium and its libraries, all permissive
 }
 """Licences of packages that name theirs in a file alone."""
-OWN_TERMS = {"internetarchive": "AGPL-3.0-only"}
-"""What only an extra installs, which datasets.md says."""
 
 
 def locked() -> list[str]:
@@ -51,24 +46,7 @@ def licences(name: str) -> set[str]:
     return {ALIKE.get(one, one) for one in re.split(r" AND | OR |; ", text)}
 
 
-def needed(name: str) -> set[str]:
-    """Return the packages that are installed with one, itself among them, without extras."""
-    found, waiting = set(), [name]
-    while waiting:
-        one = waiting.pop()
-        if one in found:
-            continue
-        found.add(one)
-        for line in metadata.requires(one) or []:
-            requirement = Requirement(line)
-            if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
-                waiting.append(requirement.name.lower().replace("_", "-"))
-    return found
-
-
-def test_each_package_has_a_permissive_licence_or_is_an_extra() -> None:
-    core = needed(distribution.NAME)
-    assert {"duckdb", "markupsafe"} <= core
+def test_each_package_has_a_permissive_licence() -> None:
     seen = 0
     for name in locked():
         try:
@@ -76,17 +54,11 @@ def test_each_package_has_a_permissive_licence_or_is_an_extra() -> None:
         except metadata.PackageNotFoundError:
             continue  # of another system
         seen += 1
-        own = OWN_TERMS.get(name)
-        assert found == {own} if own else found <= PERMISSIVE, f"{name}: {found}"
-        assert own is None or name not in core
+        assert found <= PERMISSIVE, f"{name}: {found}"
     assert seen > 80
-    guide = (ROOT / "docs" / "guide" / "datasets.md").read_text("utf-8")
-    for name, own in OWN_TERMS.items():
-        assert f"`{name}`" in guide
-        assert own in guide
 
 
 def test_a_licence_that_is_not_permissive_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(READ, "h11", "GPL-3.0-only")
     with pytest.raises(AssertionError, match="h11"):
-        test_each_package_has_a_permissive_licence_or_is_an_extra()
+        test_each_package_has_a_permissive_licence()

@@ -617,9 +617,8 @@ BROUGHT = {
     "cryptography": {"cffi", "pycparser"},
 }
 """What packages need themselves."""
-EXTRAS = {"internetarchive", "isal"}
-"""What is asked for where it is used, and is not packed: archive.org's own library is AGPL, and
-isal is zlib, faster."""
+EXTRAS = {"isal"}
+"""What is asked for where it is used, and is not packed: isal is zlib, faster."""
 RUNTIME = {"boto3", "botocore", "urllib3"}
 """What Lambda's runtime has; a function may bring a newer one."""
 BY_BOTO3 = {"dateutil", "jmespath", "s3transfer", "six", "urllib3"}

@@ -25,6 +25,7 @@ from builder.filesets.protocols import Api, Downloader, FilesetError, FilesetIng
 from builder.filesets.strategies.archiveorg import Items
 from builder.filesets.strategies.archiveorg_client import ArchiveClient
 from builder.filesets.strategies.bundled import Bundled
+from builder.filesets.strategies.choice import STRATEGIES
 from builder.filesets.strategies.continued import ContinuedStrategy
 from builder.filesets.strategies.s3 import ObjectStrategy
 from builder.filesets.strategies.web import Captured
@@ -161,59 +162,30 @@ def make_strategy(
 ) -> FilesetIngestStrategy:
     """Create a strategy by name; it downloads nothing after `until` (the clock of `ways`).
 
-    Raises FilesetError (not-implemented) if this machine lacks what the strategy requires.
+    Raises FilesetError (not-implemented) for a name that is none.
     """
-    if name not in MAKERS:
+    if name not in STRATEGIES:
         raise FilesetError("not-implemented", f"there is no strategy {name}")
+    m, parts, leases = materials, materials.parts, None
 
-    def make(by_name: str, downloader: Downloader) -> FilesetIngestStrategy:
-        return MAKERS[by_name](materials, by_name, downloader, go_on)
-
-    downloader, parts, leases = materials.ways.downloader(until), materials.parts, None
-    if parts is not None:
-        leases = Leases(materials.store, lambda: materials.clock().timestamp(), parts.sleep)
-    return ContinuedStrategy(name, make, materials.store, downloader, parts, leases, go_on)
-
-
-def _make_objects(
-    m: Materials, name: str, downloader: Downloader, go_on: GoOn
-) -> FilesetIngestStrategy:
-    return ObjectStrategy(name, m.store, downloader, m.settings, go_on)
-
-
-def _make_bundle(
-    m: Materials, name: str, downloader: Downloader, go_on: GoOn
-) -> FilesetIngestStrategy:
-    return Bundled(m.store, downloader, m.settings, go_on)
-
-
-def _make_capture(
-    m: Materials, name: str, downloader: Downloader, go_on: GoOn
-) -> FilesetIngestStrategy:
     def wall() -> float:
         return m.clock().timestamp()
 
-    return Captured(name, m.store, downloader, m.settings, m.scratch, wall, go_on)
+    def make(by_name: str, downloader: Downloader) -> FilesetIngestStrategy:
+        if by_name.startswith("web-"):
+            return Captured(by_name, m.store, downloader, m.settings, m.scratch, wall, go_on)
+        if by_name.startswith("archiveorg-"):
+            api = m.ways.api(until)
+            archive = ArchiveClient.of(m.environment, api, m.ways.seconds, go_on)
+            return Items(by_name, m.store, downloader, m.settings, archive, m.scratch, go_on)
+        if by_name.endswith("-bundled"):
+            return Bundled(m.store, downloader, m.settings, go_on)
+        return ObjectStrategy(by_name, m.store, downloader, m.settings, go_on)
 
-
-def _make_items(
-    m: Materials, name: str, downloader: Downloader, go_on: GoOn
-) -> FilesetIngestStrategy:
-    archive = ArchiveClient.of(m.environment, m.settings, m.ways.client.agent, go_on)
-    return Items(name, m.store, downloader, m.settings, archive, m.scratch, go_on)
-
-
-MAKERS: Mapping[str, Callable[[Materials, str, Downloader, GoOn], FilesetIngestStrategy]] = {
-    "web-file": _make_capture,
-    "web-fileset": _make_capture,
-    "web-fileset-bundled": _make_capture,
-    "archiveorg-file": _make_items,
-    "archiveorg-fileset": _make_items,
-    "archiveorg-fileset-bundled": _make_items,
-    "s3-file": _make_objects,
-    "s3-fileset": _make_objects,
-    "s3-fileset-bundled": _make_bundle,
-}
+    if parts is not None:
+        leases = Leases(m.store, wall, parts.sleep)
+    downloader = m.ways.downloader(until)
+    return ContinuedStrategy(name, make, m.store, downloader, parts, leases, go_on)
 
 
 def ways(

@@ -1,4 +1,4 @@
-"""The HTTP client: GET requests with redirects, robots.txt, politeness and limits.
+"""The HTTP client: requests with redirects, robots.txt, politeness and limits.
 
 Each hop of a redirect goes to checked addresses only, and waits for its host's turn. A host
 receives no credentials but its own.
@@ -8,7 +8,7 @@ import math
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
@@ -66,7 +66,8 @@ class FetchRequest:
     hosts are asked. `exact` sends the URL and its redirects as they are written. `keep_query` adds
     the query to a redirect that has no query. `stop` ends this request alone. `record` keeps
     redirects for Response.redirects. `reuse` allows a kept connection, see HttpClient.keep_alive:
-    whoever sets it checks the content by a digest.
+    whoever sets it checks the content by a digest. `upload` opens bytes to be sent with PUT, as
+    many as `headers` say in Content-Length; without it, the request is a GET.
     """
 
     url: str
@@ -81,6 +82,7 @@ class FetchRequest:
     stop: Stop | None = None
     record: bool = False
     reuse: bool = False
+    upload: Callable[[], Iterable[bytes]] | None = None
 
 
 def _no_credentials(url: str) -> Mapping[str, str]:
@@ -206,15 +208,15 @@ class HttpClient:
         headers = {"User-Agent": self.agent, **request.headers, **own}
         stop = EitherStop(self.stop, request.stop) if request.stop else self.stop
         budget = Budget(limits, stop, self.clock)
-        keep = self._keeps(request)
-        with self._connections.get(request.url, headers, budget, keep=keep) as response:
+        keep, body = self._keeps(request), request.upload() if request.upload else None
+        with self._connections.send(request.url, headers, budget, keep=keep, body=body) as response:
             if own:
                 public = tuple(pair for pair in response.sent if pair[0] not in own)
                 response = replace(response, sent=public)
             yield response
 
     def _keeps(self, request: FetchRequest) -> bool:
-        return self.keep_alive or request.reuse
+        return (self.keep_alive or request.reuse) and request.upload is None
 
     def _rules(self, request: FetchRequest) -> RobotRules:
         way = Redirects(request.url)

@@ -15,7 +15,7 @@ import re
 import ssl
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
@@ -99,7 +99,7 @@ Target = tuple[str, str, int, Proxy | None]
 
 
 class Connections:
-    """Sends GET requests, and keeps connections for later ones. Safe to use from threads.
+    """Sends requests, and keeps connections for later ones. Safe to use from threads.
 
     A proxy resolves the names of the servers behind it, so `addresses` then checks only the proxy.
     """
@@ -113,10 +113,16 @@ class Connections:
         self._closed = False
 
     @contextmanager
-    def get(
-        self, url: str, headers: Mapping[str, str], budget: Budget, *, keep: bool = False
+    def send(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        budget: Budget,
+        *,
+        keep: bool = False,
+        body: Iterable[bytes] | None = None,
     ) -> Iterator[Response]:
-        """Give the response to a GET of `url`, which is sent as it is written.
+        """Give the response to a GET of `url`, which is sent as it is written, or a PUT of `body`.
 
         With `keep`, the connection may have been used before, and may be used again. Raises
         FetchError and Deferred, also while the body is read.
@@ -136,7 +142,7 @@ class Connections:
         if not keep:
             sent["Connection"] = "close"
         connection, answer = self._send(
-            target, path + "?" * url.endswith("?"), sent, budget, keep=keep
+            target, path + "?" * url.endswith("?"), sent, budget, keep=keep, body=body
         )
         original: Any = answer._original_response
         try:
@@ -168,7 +174,14 @@ class Connections:
             self._idle.clear()
 
     def _send(
-        self, target: Target, path: str, fields: Mapping[str, str], budget: Budget, *, keep: bool
+        self,
+        target: Target,
+        path: str,
+        fields: Mapping[str, str],
+        budget: Budget,
+        *,
+        keep: bool,
+        body: Iterable[bytes] | None,
     ) -> tuple[_Connection, HTTPResponse]:
         scheme, host, port, proxy = target
         if proxy and scheme == "http":
@@ -187,7 +200,12 @@ class Connections:
                 budget.send()
                 with _wrap_errors("bad-answer"):
                     connection.request(
-                        "GET", path, headers=fields, preload_content=False, decode_content=False
+                        "GET" if body is None else "PUT",
+                        path,
+                        body=None if body is None else _pieces(body, budget),
+                        headers=fields,
+                        preload_content=False,
+                        decode_content=False,
                     )
                     answer = connection.getresponse()
                     original: Any = answer._original_response
@@ -268,6 +286,14 @@ def _fields(fields: list[tuple[str, str]]) -> responses.Fields:
         (name, responses.field_text(_FOLD.sub(" ", value).encode("latin-1")))
         for name, value in fields
     )
+
+
+def _pieces(body: Iterable[bytes], budget: Budget) -> Iterator[bytes]:
+    """Yield a body that is being sent; the time for the response starts anew with each piece."""
+    for piece in body:
+        budget.send()
+        yield piece
+    budget.send()
 
 
 def _body(answer: HTTPResponse, budget: Budget) -> Iterator[bytes]:

@@ -60,6 +60,7 @@ _JSON = "application/json"
 _PAGE = "text/html,application/xhtml+xml;q=0.9,*/*;q=0.5"
 _MESSAGES = ("message", "detail", "error_description", "error", "errors", "title")
 """Members of the JSON of a refusal that may say why, the most telling first."""
+_XML_MESSAGE = re.compile(rb"<Message>([^<]{1,1000})")
 _SHOWN = 300
 _WALLED = frozenset({401, 403, 405, 429, 503})
 _CHALLENGE = 32 << 10
@@ -166,7 +167,7 @@ class PlatformApi:
     def page(self, url: str) -> ApiAnswer:
         """Return a landing page, redirects followed, if its host's robots.txt allows it."""
         if self.obey:
-            self._retry(lambda rested: self.client.obey(self._request(url, _PAGE, rested)))
+            self.retry(lambda rested: self.client.obey(self._request(url, _PAGE, rested)))
         return self._answer(url, _PAGE, frozenset(), ())
 
     def shows_token(self, host: str) -> bool:
@@ -176,9 +177,9 @@ class PlatformApi:
     def _answer(
         self, url: str, accept: str, statuses: frozenset[int], within: Sequence[str]
     ) -> ApiAnswer:
-        return self._retry(lambda rested: self._once(url, accept, statuses, within, rested))
+        return self.retry(lambda rested: self._once(url, accept, statuses, within, rested))
 
-    def _retry(self, ask: Callable[[float], T]) -> T:
+    def retry(self, ask: Callable[[float], T]) -> T:
         """Return the result of `ask`, retried after failures that may pass. Raises FilesetError."""
         rested = min(self.until, self.client.clock() + self.patience)
         said: FetchError | None = None
@@ -212,7 +213,7 @@ class PlatformApi:
     ) -> ApiAnswer:
         with self.client.fetch(self._request(url, accept, rested, within)) as answer:
             if answer.status != 200 and answer.status not in statuses:
-                raise self._refusal(answer)
+                raise self.refusal(answer)
             body = responses.read_body(answer.headers, answer.body, LARGEST)
             kind = media_type(answer.headers)
             _check(answer.url, answer.headers, body, accept)
@@ -227,7 +228,7 @@ class PlatformApi:
                 hops=answer.hops,
             )
 
-    def _refusal(self, answer: Response) -> FetchError | FilesetError:
+    def refusal(self, answer: Response) -> FetchError | FilesetError:
         """Return the error for a refusal, with the platform's own message.
 
         If it is a robot challenge, its host pauses as asked.
@@ -259,11 +260,12 @@ class PlatformApi:
 
 
 def _message(body: bytes) -> str:
-    """Return the message in the JSON of a refusal; empty if there is none."""
+    """Return the message in the JSON of a refusal, or in the XML of S3; empty if there is none."""
     try:
         document = json.loads(body)
     except (ValueError, RecursionError):
-        return ""
+        written = _XML_MESSAGE.search(body)
+        document = written[1].decode("utf-8", "replace") if written else ""
     while isinstance(document, list | dict) and document:
         if isinstance(document, list):
             document = document[0]

@@ -263,7 +263,7 @@ class _ArchiveOrgRun:
         hint = sum(one.size or 0 for one in item.files)
         collection = self._asked.settings["fileset.strategy"]["collection"]
         metadata = keys.item_metadata(item, collection)
-        archive.put(self._name, file.path, path, metadata, max(hint, file.size or 0))
+        archive.put(self._name, file, path, metadata, max(hint, file.size or 0))
         if _is(file, archive.contents(self._name).files.get(file.path)) is False:
             detail = f"{file.path} at archive.org differs from the uploaded file"
             raise FilesetError("error-store-verify", detail, item=item)

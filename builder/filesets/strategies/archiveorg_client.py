@@ -1,30 +1,30 @@
-"""Client for items of archive.org. The only module that uses the internetarchive library.
+"""Client for items of archive.org: reads their metadata, and uploads by its S3 interface (IAS3).
 
-The library does not read the user's configuration, and its own retries are off: its sleep cannot be
-interrupted.
+The library of archive.org's own was left for its licence (AGPL), and because its sleep between two
+tries cannot be interrupted.
 """
 
-import os
 import re
-import time
-from collections.abc import Callable, Mapping
-from contextlib import closing
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
+from urllib.parse import quote
 
+from builder.filesets.download.api import PlatformApi
+from builder.filesets.item import FilesetManifestFile
 from builder.filesets.platforms.archiveorg import is_uploaded
-from builder.filesets.platforms.json_document import digest, entries, inner, size, text
+from builder.filesets.platforms.json_document import digest, entries, size, text
 from builder.filesets.protocols import FilesetError
-from builder.http.settings import Settings, http_settings
+from builder.http.client import FetchRequest
 
-T = TypeVar("T")
 GoOn = Callable[[], None]
 
-_SECONDS = 120  # seconds without data
-_STEP = 0.5
-_PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
-_ONE_LINE = re.compile(r"\s+")
+S3 = "s3.us.archive.org"
+_SECONDS = 120.0  # IAS3 answers once it has stored a file, which takes longer than others do
+_PIECE = 1 << 18
+_PLAIN = re.compile(r"(?!uri\()[!-~]([ -~]*[!-~])?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,125 +52,123 @@ class ItemContents:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveClient:
-    """A connection to archive.org with an account's keys; without keys it is read-only.
+    """A connection to archive.org, which reads and, with `has_keys`, writes.
 
-    A request is tried `tries` times, with `rest` seconds between, longer each time. `go_on` is
-    called meanwhile and may raise a FilesetError. `adapters` handle the URLs that start with their
-    keys.
+    An upload may take `seconds`. `go_on` is called meanwhile and may raise a FilesetError.
     """
 
-    access: str | None = None
-    secret: str | None = None
-    agent: str = ""
-    tries: int = 4
-    rest: float = 10.0
+    api: PlatformApi
+    has_keys: bool
+    seconds: float
     go_on: GoOn = lambda: None
-    adapters: Mapping[str, Any] = field(default_factory=dict)
-    sleep: Callable[[float], None] = time.sleep
 
     @classmethod
     def of(
-        cls, environment: Mapping[str, str], settings: Settings, agent: str, go_on: GoOn
+        cls, environment: Mapping[str, str], api: PlatformApi, seconds: float, go_on: GoOn
     ) -> "ArchiveClient":
         """Create a client with the keys IA_ACCESS_KEY and IA_SECRET_KEY of an environment."""
-        http = http_settings(settings, "fileset")
-        return cls(
-            access=environment.get("IA_ACCESS_KEY"),
-            secret=environment.get("IA_SECRET_KEY"),
-            agent=agent,
-            tries=http.tries,
-            rest=http.backoff_seconds,
-            go_on=go_on,
-        )
+        access, secret = environment.get("IA_ACCESS_KEY"), environment.get("IA_SECRET_KEY")
+        others, own = api.client.credentials, {"Authorization": f"LOW {access}:{secret}"}
+
+        def credentials(url: str) -> Mapping[str, str]:
+            return own if url.startswith(f"https://{S3}/") else others(url)
+
+        api = replace(api, client=replace(api.client, credentials=credentials), heard=[])
+        return cls(api=api, has_keys=bool(access and secret), seconds=seconds, go_on=go_on)
 
     def check(self) -> None:
         """Raise FilesetError (not-implemented) unless items can be written."""
-        if not (self.access and self.secret):
+        if not self.has_keys:
             detail = "to store files at archive.org, set IA_ACCESS_KEY and IA_SECRET_KEY"
             raise FilesetError("not-implemented", detail)
-        self._session().close()
 
     def contents(self, item: str) -> ItemContents:
         """Return the files of an item. Raises FilesetError (error-store-verify)."""
-
-        def ask(session: Any) -> object:
-            return session.get_metadata(item, request_kwargs={"timeout": _SECONDS})
-
-        found = self._retry(ask, "error-store-verify")
-        if not isinstance(found, Mapping):
+        with _errors_as("error-store-verify"):
+            document = self.api.document(f"https://archive.org/metadata/{quote(item)}")
+        if not isinstance(document, Mapping):
             return ItemContents()
         named = {
-            name: {**one, "name": name}
-            for one in entries(found.get("files"))
-            if (name := _name(one))
+            name: file
+            for file in entries(document.get("files"))
+            if (name := text(file.get("name"))) and not text(file.get("old_version"))
         }
-        files = {name: _parse_file(one) for name, one in named.items()}
-        uploaded = frozenset(name for name, one in named.items() if is_uploaded(item, one))
-        waiting = found.get("pending_tasks") is True or bool(found.get("tasks"))
+        files = {name: _parse_file(file) for name, file in named.items()}
+        uploaded = frozenset(name for name, file in named.items() if is_uploaded(item, file))
+        waiting = document.get("pending_tasks") is True or bool(document.get("tasks"))
         return ItemContents(files, uploaded, waiting)
 
-    def put(self, item: str, path: str, file: Path, metadata: Mapping[str, Any], hint: int) -> None:
-        """Upload a file to an item, which is created with the metadata if it does not exist.
+    def put(
+        self,
+        item: str,
+        file: FilesetManifestFile,
+        path: Path,
+        metadata: Mapping[str, Any],
+        hint: int,
+    ) -> None:
+        """Upload the bytes at `path` to an item, which is created if it does not exist.
 
-        `hint` is the expected size of the item in bytes. archive.org rejects bytes whose MD5
-        differs from the declared one. Raises FilesetError (error-store-upload).
+        A new item gets the metadata; `hint` is its expected size in bytes. archive.org rejects
+        bytes whose MD5 is not that of the file. Raises FilesetError (error-store-upload).
         """
-
-        def ask(session: Any) -> object:
-            return session.get_item(item, {"metadata": {}, "files": []}).upload_file(
-                str(file),
-                key=path,
-                metadata=dict(metadata),
-                headers={"x-archive-size-hint": str(hint), "x-archive-keep-old-version": "0"},
-                queue_derive=False,
-                verify=True,
-                request_kwargs={"timeout": _SECONDS},
-            )
-
-        self._retry(ask, "error-store-upload")
-
-    def _retry(self, ask: Callable[[Any], T], status: str) -> T:
-        """Return the response of archive.org; retry failures that may pass."""
-        for left in reversed(range(self.tries)):
-            self.go_on()
-            try:
-                with closing(self._session()) as session:
-                    return ask(session)
-            # The library raises other errors anew with one argument, which not all of them take.
-            except (OSError, ValueError, TypeError) as error:
-                if not left or not _passes(error):
-                    detail = f"archive.org: {_line(error)}"
-                    raise FilesetError(status, detail) from error
-            self._wait(self.rest * (self.tries - left))
-        raise AssertionError("unreachable")
-
-    def _wait(self, seconds: float) -> None:
-        while seconds > 0:
-            self.go_on()
-            self.sleep(min(_STEP, seconds))
-            seconds -= _STEP
-
-    def _session(self) -> Any:
-        try:
-            from internetarchive import ArchiveSession
-        except ImportError as error:
-            detail = (
-                "archive.org needs the extra archiveorg: pip install 'sheaf-archive[archiveorg]'"
-            )
-            raise FilesetError("not-implemented", detail) from error
-        given = {
-            "s3": {"access": self.access, "secret": self.secret},
-            "general": {"user_agent_suffix": self.agent},
+        headers = {
+            "Content-Length": str(file.size),
+            "Content-MD5": file.md5 or "",
+            "x-archive-auto-make-bucket": "1",
+            "x-archive-keep-old-version": "0",
+            "x-archive-queue-derive": "0",
+            "x-archive-size-hint": str(hint),
+            **dict(_metadata_fields(metadata)),
         }
-        session = ArchiveSession(given, os.devnull, http_adapter_kwargs={"max_retries": 0})
-        session.trust_env = False
-        for start, adapter in self.adapters.items():
-            session.mount(start, adapter)
-        return session
+        limits, until = self.api.limits, self.api.until
+        request = FetchRequest(
+            url=f"https://{S3}/{quote(item)}/{quote(file.path)}",
+            limits=replace(limits, total=self.seconds, first_byte=max(_SECONDS, limits.first_byte)),
+            headers=headers,
+            until=until,
+            end=until,
+            within=(S3,),
+            exact=True,
+            upload=lambda: self._pieces(path),
+        )
+
+        def send(rested: float) -> None:
+            with self.api.client.fetch(replace(request, rested=rested)) as answer:
+                if answer.status // 100 != 2:
+                    raise self.api.refusal(answer)
+
+        with _errors_as("error-store-upload"):
+            self.api.retry(send)
+
+    def _pieces(self, path: Path) -> Iterator[bytes]:
+        with path.open("rb") as opened:
+            while piece := opened.read(_PIECE):
+                self.go_on()
+                yield piece
 
 
-def _name(file: Mapping[str, Any]) -> str | None:
-    return None if text(file.get("old_version")) else text(file.get("name"))
+@contextmanager
+def _errors_as(status: str) -> Iterator[None]:
+    """Give failures of archive.org the status of a store's."""
+    try:
+        yield
+    except FilesetError as error:
+        if error.status in ("deadline-exceeded", "cancelled"):
+            raise
+        raise FilesetError(status, f"archive.org: {error.detail or error.status}") from error
+
+
+def _metadata_fields(metadata: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the header fields of an item's metadata, one for each value of a list.
+
+    In names, `--` stands for `_`. Values that are no plain ASCII are percent-encoded.
+    """
+    for name, value in metadata.items():
+        for number, entry in enumerate(value if isinstance(value, list | tuple) else [value]):
+            plain = str(entry)
+            if plain:
+                field_name = f"x-archive-meta{number:02d}-{name.replace('_', '--')}"
+                yield field_name, plain if _PLAIN.fullmatch(plain) else f"uri({quote(plain)})"
 
 
 def _parse_file(file: Mapping[str, Any]) -> Stored:
@@ -180,14 +178,3 @@ def _parse_file(file: Mapping[str, Any]) -> Stored:
         sha1=digest(file.get("sha1"), "sha1"),
         crc32=digest(file.get("crc32"), "crc32"),
     )
-
-
-def _passes(error: Exception) -> bool:
-    """Return whether a failure may pass: there was no response, or a status that says so."""
-    code = inner({"of": vars(error)}, "of").get("response")
-    status = getattr(code, "status_code", None)
-    return status is None or status in _PASSING
-
-
-def _line(error: Exception) -> str:
-    return _ONE_LINE.sub(" ", str(error)).strip()[:300] or type(error).__name__

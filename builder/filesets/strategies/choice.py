@@ -12,10 +12,7 @@ from builder.http.settings import Settings
 _OBJECTS = "each file as an object below `filesets/`"
 _BUNDLE = "one uncompressed zip below `filesets/`; each member is one range read"
 _WARC = "the exchanges with the platform in one WARC below `warcs/`, with redirects and requests"
-_ITEM = (
-    "an item at archive.org (`pip install sheaf-archive[archiveorg]`, whose `internetarchive` "
-    "is AGPL-3.0-only; keys `IA_ACCESS_KEY`, `IA_SECRET_KEY`)"
-)
+_ITEM = "an item at archive.org, by its S3 interface (keys `IA_ACCESS_KEY`, `IA_SECRET_KEY`)"
 STRATEGIES: Mapping[str, str] = {
     "s3-file": _OBJECTS,
     "s3-fileset": _OBJECTS,

@@ -6,19 +6,14 @@ are listed beside those that were put there, and what is put is listed once it w
 """
 
 import hashlib
-import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
-from requests.adapters import HTTPAdapter
+from tests.builder.filesets.server import Exchange, Server, json_of, status, text
 
-KEYS = ("access", "secret")
-S3, META = "s3.us.archive.org", "archive.org"
+KEYS = {"IA_ACCESS_KEY": "access", "IA_SECRET_KEY": "secret"}
+S3, META = "https://s3.us.archive.org/*", "https://archive.org/metadata/*"
 
 
 @dataclass
@@ -29,7 +24,6 @@ class Internet:
     not listed, and the item says that it is being worked on.
     """
 
-    port: int = 0
     items: dict[str, dict[str, bytes]] = field(default_factory=dict)
     metadata: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     log: list[tuple[str, str]] = field(default_factory=list)
@@ -41,9 +35,6 @@ class Internet:
     def puts(self) -> list[str]:
         return [path for method, path in self.log if method == "PUT"]
 
-    def adapters(self) -> dict[str, HTTPAdapter]:
-        return {f"https://{host}": Local(self.port) for host in (S3, META)}
-
     def told(self, name: str) -> dict[str, Any]:
         """Return the answer of the metadata API; an item that is not is an empty one."""
         if name not in self.items:
@@ -52,6 +43,54 @@ class Internet:
         listed = [] if self.slow else [_row(p, b) for p, b in self.items[name].items()]
         more = {"pending_tasks": True} if self.slow else {}
         return {"metadata": {"identifier": name}, "files": [*made, *listed], **more}
+
+    def answer_metadata(self, exchange: Exchange) -> None:
+        target = exchange.asked.target
+        self.log.append(("GET", target))
+        known = self.told(target.removeprefix("/metadata/"))
+        (status(self.unread.pop(0)) if self.unread else json_of(known))(exchange)
+
+    def answer_upload(self, exchange: Exchange) -> None:
+        headers, target = exchange.asked.headers, exchange.asked.target
+        self.log.append((exchange.asked.method, target))
+        assert "transfer-encoding" not in headers
+        body = exchange.handler.rfile.read(int(headers["content-length"]))
+        if headers.get("authorization") != "LOW access:secret":
+            _refuse(exchange, 403, "AccessDenied")
+        elif headers["content-md5"] != hashlib.md5(body).hexdigest():
+            _refuse(exchange, 400, "BadDigest")
+        elif self.refusals:
+            _refuse(exchange, self.refusals.pop(0), "SlowDown")
+        else:
+            _, item, path = unquote(target).split("/", 2)
+            if item not in self.items:
+                self.items[item] = {}
+                self.metadata[item] = _metadata(headers)
+            self.items[item][path] = body[:-1] + b"!" if self.spoils else body
+            status(200)(exchange)
+
+
+def _metadata(headers: dict[str, str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, value in sorted(headers.items()):
+        head, _, key = name.partition("x-archive-meta")
+        if not head and key:
+            plain = unquote(value[4:-1]) if value.startswith("uri(") else value
+            found.setdefault(key.split("-", 1)[1].replace("--", "_"), []).append(plain)
+    return found
+
+
+def _refuse(exchange: Exchange, code: int, name: str) -> None:
+    error = f"<Error><Code>{name}</Code><Message>no: {name}</Message></Error>"
+    text(error, "application/xml", code)(exchange)
+
+
+def internet(server: Server) -> Internet:
+    """Give archive.org, empty, at a server."""
+    site = Internet()
+    server.add(S3, site.answer_upload)
+    server.add(META, site.answer_metadata)
+    return site
 
 
 def _row(path: str, body: bytes) -> dict[str, str]:
@@ -62,86 +101,3 @@ def _row(path: str, body: bytes) -> dict[str, str]:
         "md5": hashlib.md5(body).hexdigest(),
         "sha1": hashlib.sha1(body).hexdigest(),
     }
-
-
-class Local(HTTPAdapter):
-    """Carries requests for archive.org's hosts to this machine."""
-
-    def __init__(self, port: int) -> None:
-        super().__init__()
-        self._port = port
-
-    def send(self, request: Any, **more: Any) -> Any:
-        parts = urlsplit(request.url)
-        request.headers["Host"] = parts.netloc
-        request.url = f"http://127.0.0.1:{self._port}{parts.path}"
-        return super().send(request, **more)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    site: Internet
-
-    def do_GET(self) -> None:
-        self.site.log.append(("GET", self.path))
-        assert self.headers["Host"] == META
-        if self.site.unread:
-            self._answer(self.site.unread.pop(0), b"")
-        else:
-            document = self.site.told(self.path.removeprefix("/metadata/"))
-            self._answer(200, json.dumps(document).encode())
-
-    def do_PUT(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.site.log.append(("PUT", self.path))
-        assert self.headers["Host"] == S3
-        assert "transfer-encoding" not in self.headers
-        if self.headers["Authorization"] != "LOW " + ":".join(KEYS):
-            self._refuse(403, "AccessDenied")
-        elif self.headers["Content-MD5"] != hashlib.md5(body).hexdigest():
-            self._refuse(400, "BadDigest")
-        elif self.site.refusals:
-            self._refuse(self.site.refusals.pop(0), "SlowDown")
-        else:
-            _, item, path = unquote(self.path).split("/", 2)
-            if item not in self.site.items:
-                self.site.items[item] = {}
-                self.site.metadata[item] = self._metadata()
-            self.site.items[item][path] = body[:-1] + b"!" if self.site.spoils else body
-            self._answer(200, b"")
-
-    def _metadata(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
-        for name, value in sorted(self.headers.items()):
-            head, _, key = name.lower().partition("x-archive-meta")
-            if not head and key:
-                text = unquote(value[4:-1]) if value.startswith("uri(") else value
-                found.setdefault(key.split("-", 1)[1].replace("--", "_"), []).append(text)
-        return found
-
-    def _refuse(self, code: int, name: str) -> None:
-        self._answer(code, f"<Error><Code>{name}</Code><Message>no</Message></Error>".encode())
-
-    def _answer(self, code: int, body: bytes) -> None:
-        self.send_response(code)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
-@contextmanager
-def internet() -> Iterator[Internet]:
-    """Give archive.org, empty."""
-    site = Internet()
-    handler = type("Handler", (_Handler,), {"site": site})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        site.port = server.server_address[1]
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-        thread.start()
-        try:
-            yield site
-        finally:
-            server.shutdown()
-            thread.join()

@@ -10,7 +10,8 @@ like, one after the other by `then`, and faults are arguments of `served`:
                    then(served(body, cut=600), served(body)))
 
 A path of a URL that is added stands as it is sent, escapes and all. One with a query is looked for
-first, then the path alone. What was not added is answered 404. HEAD is always answered 403.
+first, then the path alone, then its first folder, and at last its host, both followed by `*`. What
+was not added is answered 404. HEAD is always answered 403.
 """
 
 import gzip
@@ -138,7 +139,9 @@ class Server:
 
     def find(self, host: str, target: str) -> Answer:
         path = target.partition("?")[0]
-        return self.routes.get((host, target)) or self.routes.get((host, path)) or status(404)
+        above = path[: path.find("/", 1) + 1]
+        places = (target, path, f"{above}*", "/*")
+        return next(filter(None, (self.routes.get((host, p)) for p in places)), status(404))
 
 
 class _Listener(socketserver.ThreadingTCPServer):

@@ -2,9 +2,8 @@
 
 import hashlib
 import io
-import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,7 +28,7 @@ from builder.filesets.strategies.archiveorg_client import ArchiveClient
 from builder.filesets.strategies.keys import item_name, place
 from builder.store.folder import FolderStore
 from tests.builder.filesets.body import Body, Generated, chunks
-from tests.builder.filesets.ias3 import KEYS, Internet, internet
+from tests.builder.filesets.ias3 import KEYS, META, Internet, internet
 from tests.builder.filesets.server import Server, served, then
 from tests.builder.filesets.test_s3 import strategy
 from tests.builder.filesets.world import World, fileset_settings, manifest_file, settings_of
@@ -44,9 +43,8 @@ HOST = "https://data.example.org/files/"
 
 
 @pytest.fixture
-def site() -> Iterator[Internet]:
-    with internet() as made:
-        yield made
+def site(server: Server) -> Internet:
+    return internet(server)
 
 
 @pytest.fixture
@@ -82,18 +80,18 @@ def item_of(
 def asked(
     site: Internet, there: World, store: FolderStore, name: str = "archiveorg-fileset", **more: Any
 ) -> Items:
-    archive = ArchiveClient(
-        access=KEYS[0],
-        secret=KEYS[1],
-        adapters=site.adapters(),
-        tries=3,
-        rest=0.0,
-        **{key: more.pop(key) for key in list(more) if key in ("go_on", "sleep")},
-    )
+    environment = more.pop("keys", KEYS)
+    archive = client(there, environment, more.pop("go_on", lambda: None))
     settings = fileset_settings(**more)
     scratch = store.root.parent / "scratch"
     scratch.mkdir(exist_ok=True)
     return Items(name, store, there.downloader(), settings, archive, scratch)
+
+
+def client(
+    there: World, keys: Mapping[str, str] = KEYS, go_on: Callable[[], None] = lambda: None
+) -> ArchiveClient:
+    return ArchiveClient.of(keys, replace(there.api(), tries=3), 60.0, go_on)
 
 
 def whole(body: Body) -> bytes:
@@ -163,7 +161,7 @@ def test_the_same_request_again_puts_nothing(
     site.log.clear()
     again = asked(site, there, store, name).check_existing(item)
     assert again == replace(found, status="success-existing")
-    assert not server.asked()
+    assert not server.asked(HOST)
     assert not site.puts()
 
 
@@ -189,7 +187,7 @@ def test_a_run_that_broke_off_is_gone_on_with(
     site.log.clear()
     again = run.process(item)
     assert [(f.path, f.status) for f in again.manifest] == [("a", "exists"), ("b", "verified")]
-    assert [a.url for a in server.asked()] == [f"{HOST}1"]
+    assert [a.url for a in server.asked(HOST)] == [f"{HOST}1"]
     assert [path.rpartition("/")[2] for path in site.puts()] == ["b"]
     assert [f.md5 for f in again.manifest] == [f.md5 for f in found.manifest]
 
@@ -331,20 +329,15 @@ def test_refusals_that_pass_are_tried_again(
     assert len(site.puts()) == puts
 
 
-def test_rests_between_tries_hear_of_an_end(
+def test_an_upload_is_ended(
     server: Server, there: World, site: Internet, store: FolderStore
 ) -> None:
-    slept: list[float] = []
-
     def go_on() -> None:
-        if len(slept) > 3:
-            raise FilesetError("cancelled")
+        raise FilesetError("cancelled")
 
-    run = asked(site, there, store, go_on=go_on, sleep=slept.append)
-    run = replace(run, archive=replace(run.archive, rest=3600.0))
-    site.refusals = [503]
+    run = asked(site, there, store, go_on=go_on)
     assert refused(run, item_of(server, {"a": b"1"})).status == "cancelled"
-    assert len(slept) == 4
+    assert not site.items
 
 
 @pytest.mark.parametrize("unread", [[500], [500, 500, 500]])
@@ -372,45 +365,34 @@ def test_what_is_put_and_comes_out_other_is_told(
     assert list(store.keys("filesets/")) == []
 
 
-@pytest.mark.parametrize("keys", [(None, None), ("access", None), ("access", "")])
+@pytest.mark.parametrize("keys", [{}, {"IA_ACCESS_KEY": "a"}, {"IA_SECRET_KEY": "b"}])
 def test_without_keys_nothing_is_fetched(
-    server: Server, there: World, site: Internet, store: FolderStore, keys: Any
+    server: Server, there: World, site: Internet, store: FolderStore, keys: dict[str, str]
 ) -> None:
-    run = asked(site, there, store)
-    run = replace(run, archive=replace(run.archive, access=keys[0], secret=keys[1]))
+    run = asked(site, there, store, keys=keys)
     error = refused(run, item_of(server, {"a": b"1"}))
     assert error.status == "not-implemented"
     assert "IA_ACCESS_KEY" in error.detail
-    assert not server.asked()
+    assert not server.asked(HOST)
     assert not site.log
-
-
-def test_keys_come_from_the_environment_that_is_given() -> None:
-    environment = {"IA_ACCESS_KEY": "a", "IA_SECRET_KEY": "b", "HOME": "/"}
-    settings = settings_of({"http.tries": 7, "http.backoff_seconds": 2})
-    made = ArchiveClient.of(environment, settings, "Sheaf/test", lambda: None)
-    assert (made.access, made.secret, made.tries, made.rest) == ("a", "b", 7, 2)
-    made.check()
-    with pytest.raises(FilesetError):
-        ArchiveClient.of({}, settings, "Sheaf/test", lambda: None).check()
 
 
 def test_wrong_keys_are_refused(
     server: Server, there: World, site: Internet, store: FolderStore
 ) -> None:
-    run = asked(site, there, store)
-    run = replace(run, archive=replace(run.archive, secret="wrong"))
-    assert refused(run, item_of(server, {"a": b"1"})).status == "error-store-upload"
+    wrong = {"IA_ACCESS_KEY": "access", "IA_SECRET_KEY": "wrong"}
+    error = refused(asked(site, there, store, keys=wrong), item_of(server, BODIES))
+    assert error.status == "error-store-upload"
+    assert "archive.org: HTTP status 403: no: AccessDenied" in error.detail
+    assert "wrong" not in error.detail
     assert len(site.puts()) == 1
 
 
-def test_without_the_library_it_is_told_what_to_install(
-    server: Server, there: World, site: Internet, store: FolderStore, monkeypatch: Any
-) -> None:
-    monkeypatch.setitem(sys.modules, "internetarchive", None)
-    error = refused(asked(site, there, store), item_of(server, {"a": b"1"}))
-    assert error.status == "not-implemented"
-    assert "archiveorg" in error.detail
+def test_keys_are_sent_to_the_s3_interface_alone(there: World) -> None:
+    credentials = client(there).api.client.credentials
+    assert credentials("https://s3.us.archive.org/a/b") == {"Authorization": "LOW access:secret"}
+    for url in ("http://s3.us.archive.org/a/b", "https://s3.us.archive.org.example/a", META):
+        assert credentials(url) == {}
 
 
 def test_a_file_that_fails_ends_it_and_leaves_no_record(
@@ -451,14 +433,13 @@ def test_what_archive_org_hosts_is_there_already(
     server: Server, there: World, site: Internet, store: FolderStore
 ) -> None:
     item = hosted(site)
-    run = asked(site, there, store)
-    run = replace(run, archive=replace(run.archive, access=None, secret=None))
+    run = asked(site, there, store, keys={})
     found = run.process(item)
     assert (found.status, [f.status for f in found.manifest]) == ("success", ["exists"] * 2)
     assert found.manifest[1].sha1 == hashlib.sha1(b"22").hexdigest()
     assert run.check_existing(item) == replace(found, status="success-existing")
     assert not site.puts()
-    assert not server.asked()
+    assert not server.asked(HOST)
 
 
 @pytest.mark.parametrize("change", ["gone", "other"])

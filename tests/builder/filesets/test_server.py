@@ -39,7 +39,7 @@ def ask(
     trusted = server.authority.trusted()
     with (
         closing(Connections(Names(server), trusted, Proxies())) as connections,
-        connections.get(url, headers or {}, budget) as answer,
+        connections.send(url, headers or {}, budget) as answer,
     ):
         found = bytearray()
         with suppress(FetchError):  # cut short
@@ -129,7 +129,7 @@ def test_what_never_answers_ends_with_the_client(server: Server) -> None:
     with (
         closing(Connections(Names(server), trusted, Proxies())) as connections,
         pytest.raises(FetchError),
-        connections.get(url, {}, budget),
+        connections.send(url, {}, budget),
     ):
         pass
     end = time.monotonic() + 10

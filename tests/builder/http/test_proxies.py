@@ -142,7 +142,7 @@ def line(given: Proxies, tls: ssl.SSLContext | None = None) -> Connections:
 
 def asked(line: Connections, url: str, **headers: str) -> tuple[int, bytes]:
     budget = Budget(Limits(10, 10, 20, 1, 10**6), threading.Event())
-    with line.get(url, headers, budget, keep=True) as answer:
+    with line.send(url, headers, budget, keep=True) as answer:
         return answer.status, b"".join(answer.body)
 
 
