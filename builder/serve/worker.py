@@ -33,9 +33,7 @@ _LATER = 0.002
 _SWEEP = 0.25
 """Seconds after which connections whose time is over are looked for again."""
 _FULL = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
-_LENGTH = re.compile(
-    rb"\r\n(?:content-length:[ \t]*([0-9]{1,18})|(transfer-encoding|expect):)", re.I
-)
+_FRAMING = re.compile(rb"\r\n(content-length|transfer-encoding|expect):[ \t]*([^\r\n]*)", re.I)
 _LAST_CHUNK = re.compile(rb"\r\n0+[ \t]*(?:;[^\r\n]*)?\r\n(?:[^\r\n]+\r\n)*\r\n")
 
 Address = tuple[str, int]
@@ -70,17 +68,16 @@ class HeldConnection(TConn):  # type: ignore[misc]
         end = self.read.find(b"\r\n\r\n", begin)
         if end < 0:
             return False
+        framing = _FRAMING.findall(self.read, begin, end + 2)
+        if not framing:
+            return True
+        name, value = framing[0][0].lower(), framing[0][1].strip()
         body = len(self.read) - end - 4
-        length = 0
-        for match in _LENGTH.finditer(self.read, begin, end + 2):
-            if match[2] is None:
-                length = max(length, int(match[1]))
-            elif match[2].lower() == b"expect":
-                return True
-            else:
-                is_long = body > LONGEST_BODY
-                return is_long or bool(_LAST_CHUNK.search(self.read, end + 2))
-        return body >= length or length > LONGEST_BODY
+        if len(framing) == 1 and name == b"content-length" and value.isdigit():
+            return len(value) > 18 or not body < int(value) <= LONGEST_BODY
+        if len(framing) == 1 and name == b"transfer-encoding" and value.lower() == b"chunked":
+            return body > LONGEST_BODY or bool(_LAST_CHUNK.search(self.read, end + 2))
+        return True  # a client waits for leave to go on, or contradicts itself
 
 
 class PatientWorker(ThreadWorker):  # type: ignore[misc]

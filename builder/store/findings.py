@@ -49,7 +49,7 @@ CODES: Mapping[str, tuple[str, str]] = {
     "manifest-damaged": (DAMAGE, _REPLACE),
     "manifest-wrong": (DAMAGE, _REPLACE),
     "settled-wrong": (DAMAGE, "write that into it, or restore it from a copy"),
-    "settled-missing": (NOTE, "write that into it, or restore it from a copy"),
+    "settled-missing": (NOTE, _REPAIR),
     "views-missing": (DAMAGE, _REPAIR),
     "views-damaged": (DAMAGE, _REPAIR),
     "leaf-missing": (DAMAGE, _REPLACE),

@@ -105,23 +105,31 @@ def _is_newer(store: Writer, name: str, index: TablesIndex, hint: bytes) -> bool
 
 
 def _check_objects(store: Writer, index: TablesIndex) -> Iterator[Finding]:
-    """Check that the other objects exist and match their names."""
-    try:
-        named = {*clean.list_named(store, index)}
-    except MissingObject as error:
-        yield Finding("table-missing", INDEX, str(error))
-        return
-    except DamagedStore as error:
-        yield Finding("table-altered", INDEX, str(error))
-        return
-    for key in sorted(named):
-        if key.endswith((".avro", ".parquet")):
+    """Check that lists, manifests and files of deletes exist and match their names."""
+    named = {snapshot.key for table in index.snapshots.values() for snapshot in table}
+    # A list names manifests, a manifest files: a damaged one hides only what it alone names.
+    for names in _list_manifests, _list_deletes, None:
+        below: set[str] = set()
+        for key in sorted(named):
             digest = key.rpartition("/")[2].partition(".")[0]
             try:
-                if not hashlib.sha256(store.read(key)).hexdigest().startswith(digest):
-                    yield Finding("table-altered", key, "its content does not match its name")
+                data = store.read(key)
             except MissingObject:
                 yield Finding("table-missing", key, f"{INDEX} names it, but it does not exist")
+                continue
+            if not hashlib.sha256(data).hexdigest().startswith(digest):
+                yield Finding("table-altered", key, "its content does not match its name")
+            elif names is not None:
+                below.update(path.removeprefix(f"{index.location}/") for path in names(data))
+        named = {key for key in below if key.startswith(FOLDER)}
+
+
+def _list_manifests(data: bytes) -> list[str]:
+    return [str(entry["manifest_path"]) for entry in avro.read_entries(data)]
+
+
+def _list_deletes(data: bytes) -> list[str]:
+    return [str(entry["data_file"]["file_path"]) for entry in avro.read_entries(data)]
 
 
 def _check_rows(

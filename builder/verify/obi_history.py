@@ -123,7 +123,10 @@ class Chain:
                 problem = f"the run {run.tist} follows on it, but it is marked as abandoned"
                 self._find("obi-run-edited", int(number or 0), COMMIT, problem)
             elif number is not None and number not in told:
-                pass  # its commit cannot be read, which is already reported
+                # A commit that is there and cannot be read is already reported.
+                if is_open(self.members[number]):
+                    problem = f"the run {run.tist} follows on it"
+                    self._find("obi-missing", number, COMMIT, problem)
             elif number != (before and before.tist):
                 problem = f"it follows on {number or 'no run'}, not on the previous run"
                 self._find("obi-run-edited", run.tist, COMMIT, problem)

@@ -61,13 +61,15 @@ def repair_pointer(store: Writer) -> list[Finding]:
         store.replace(finding.object, data, tags[finding.object])
         code = f"{finding.code.partition('-')[0]}-repaired"
         notes.append(Finding(code, finding.object, f"{finding.problem}; it was rewritten"))
-    if notes:
+    try:
         pointer, _ = recovery.current(store)
-        newest = pointer.newest()
-        # Beside the snapshot, it remains if the pointer is lost again.
-        if newest is not None and pointer.settled:
-            with suppress(Conflict):  # it is there
-                store.create(layout.settled_key(newest.snapshot), instant_line(newest.effective))
+    except DamagedStore:  # no repair: the check names it
+        return notes
+    newest = pointer.newest()
+    # Beside the snapshot, it remains if the pointer is lost again.
+    if newest is not None and pointer.settled:
+        with suppress(Conflict):  # it is there
+            store.create(layout.settled_key(newest.snapshot), instant_line(newest.effective))
     return notes
 
 

@@ -239,6 +239,9 @@ def test_every_command_refuses_an_old_pointer_until_it_is_repaired(
     (found,) = [one for one in document["findings"] if one["kind"] == "damage"]
     assert found["code"] == "pointer-behind"
     (store / layout.POINTER).write_text(found["problem"].partition("must be ")[2])
+    (note,) = kept("verify", "--json").json["findings"]
+    assert (note["kind"], note["code"]) == ("note", "settled-missing")
+    assert kept("verify", "--repair").code == 0
     assert kept("verify").out.rstrip().endswith("no problems found")
     assert kept("status", "--json").json["snapshot"]["deleted"] == 1
 

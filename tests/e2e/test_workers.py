@@ -94,7 +94,7 @@ def test_a_worker_that_dies_is_started_again(published: Home) -> None:
         assert [connection.getresponse().status for connection in opened] == [200] * 3
         assert first not in waited_for(process.pid, first)
         fetched(url)
-        assert "ended and is replaced" in errors.read_text()
+        assert f"Worker (pid:{first}) was sent SIGKILL" in errors.read_text()
         assert "Traceback" not in errors.read_text()
 
 

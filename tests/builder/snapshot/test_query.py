@@ -118,7 +118,7 @@ def test_a_file_that_is_gone_for_good_is_told(world: World, connection: engine.C
     world.publish()
     (key,) = world.store.keys("records/records/")
     (world.root / key).write_bytes(b"no Parquet")
-    with pytest.raises(DamagedStore, match="snapshot 1 is damaged"):
+    with pytest.raises(DamagedStore, match=f"{key} is damaged: its content does not match"):
         query.prepare(connection, world.store, "FROM captures")
     (world.root / key).unlink()
     with pytest.raises(MissingObject, match=key):
