@@ -23,7 +23,6 @@ ROOMS = (
     "builder.export",
     "builder.restore",
     "builder.harvest",
-    "builder.upgrade",
     "builder.verify",
     "builder.withdraw",
     "builder.publish",

@@ -163,12 +163,6 @@ _ROWS = (
         ),
     ),
     Command(
-        "upgrade",
-        "keep",
-        "Bring a store of an earlier release to the schema of this one.",
-        ("sheaf upgrade", "sheaf upgrade --to /archive/new-store"),
-    ),
-    Command(
         "copy",
         "keep",
         "Copy the store to another place, or bring a copy up to date.",

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from builder.intake.lines import SUFFIX, LineWriter
 from builder.store import documents
@@ -20,6 +19,7 @@ from builder.threads import map_in_order
 from functions.snapshot import item_tables, layout, schema
 from functions.snapshot.errors import (
     NO_SPACE,
+    RELEASE,
     VERSION,
     DamagedStore,
     MissingObject,
@@ -242,11 +242,6 @@ def _parse_run(key: str, data: bytes) -> IntakeRun:
         raise _older(key) from error
     except (KeyError, TypeError, ValueError) as error:
         raise DamagedStore(f"{key} is damaged: {error!r}; remove that run") from error
-    return build_run(key, document)
-
-
-def build_run(key: str, document: Mapping[str, Any]) -> IntakeRun:
-    """Return the run that a summary describes; its key names it. Raises DamagedStore."""
     try:
         return documents.build(IntakeRun, {**document, "name": key.split("/")[1]})
     except (KeyError, TypeError, ValueError) as error:
@@ -254,7 +249,9 @@ def build_run(key: str, document: Mapping[str, Any]) -> IntakeRun:
 
 
 def _older(key: str) -> OlderSchemaError:
-    return OlderSchemaError(f"{key}: an earlier Sheaf wrote this run: run `sheaf upgrade`")
+    return OlderSchemaError(
+        f"{key}: a Sheaf before {RELEASE} wrote this run: remove it, and ingest its sources again"
+    )
 
 
 def keys_of(store: Writer, some: Sequence[IntakeRun]) -> dict[str, list[str]]:

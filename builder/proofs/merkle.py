@@ -1,4 +1,4 @@
-"""Merkle trees: roots, inclusion proofs and consistency proofs (RFC 6962, section 2.1).
+"""Merkle trees: roots and inclusion proofs (RFC 6962, section 2.1).
 
 A tree is known by its size and by its nodes: `nodes(level, index)` is the root of the leaves from
 `index << level`, of which there are `1 << level`. So a tree may be in memory or in tiles.
@@ -60,23 +60,6 @@ def prove_inclusion(index: int, size: int, nodes: Nodes) -> list[bytes]:
     return path[::-1]
 
 
-def prove_consistency(earlier: int, size: int, nodes: Nodes) -> list[bytes]:
-    """Return the proof that the tree of `size` leaves begins with that of `earlier`, from 1."""
-    path = []
-    start, whole = 0, True
-    while earlier != size:
-        split = _split(size)
-        if earlier <= split:
-            path.append(_hash_range(start + split, size - split, nodes))
-            size = split
-        else:
-            path.append(_hash_range(start, split, nodes))
-            start, earlier, size, whole = start + split, earlier - split, size - split, False
-    if not whole:
-        path.append(_hash_range(start, size, nodes))
-    return path[::-1]
-
-
 def trace_root(leaf: bytes, index: int, size: int, path: Sequence[bytes]) -> bytes:
     """Return the root to which a path leads from a leaf's hash. Raises ProofError.
 
@@ -98,42 +81,6 @@ def trace_root(leaf: bytes, index: int, size: int, path: Sequence[bytes]) -> byt
     if last:
         raise ProofError("a path is too short for its tree")
     return found
-
-
-def check_consistency(
-    earlier: int, earlier_root: bytes, size: int, root: bytes, path: Sequence[bytes]
-) -> None:
-    """Check that a tree begins with an earlier one. Raises ProofError.
-
-    RFC 9162, section 2.1.4.2.
-    """
-    if earlier > size:
-        raise ProofError(f"a tree of {size} cannot begin with one of {earlier}")
-    if earlier in (0, size):
-        if path or earlier_root != (root if earlier else EMPTY):
-            raise ProofError("two trees of one size have different roots")
-        return
-    nodes = list(path)
-    if earlier & (earlier - 1) == 0:
-        nodes.insert(0, earlier_root)
-    if not nodes:
-        raise ProofError("a proof of consistency is empty")
-    index, last = earlier - 1, size - 1
-    while index & 1:
-        index, last = index >> 1, last >> 1
-    old = new = nodes[0]
-    for node in nodes[1:]:
-        if last == 0:
-            raise ProofError("a proof of consistency is too long")
-        if index & 1 or index == last:
-            old, new = hash_children(node, old), hash_children(node, new)
-            while not index & 1 and index:
-                index, last = index >> 1, last >> 1
-        else:
-            new = hash_children(new, node)
-        index, last = index >> 1, last >> 1
-    if last or old != earlier_root or new != root:
-        raise ProofError("the tree does not begin with the earlier one")
 
 
 def _split(size: int) -> int:

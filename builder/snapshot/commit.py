@@ -166,7 +166,6 @@ def _stamp(ready: Ready, number: int, effective: datetime, skipped: list[int]) -
     return replace(
         ready.manifest,
         snapshot=number,
-        upgraded=0,
         effective=effective,
         sequences=tuple(
             replace(s, effective=effective) if s.effective >= ready.since else s

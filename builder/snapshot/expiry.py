@@ -22,7 +22,7 @@ from builder.runtime import Runtime
 from builder.snapshot import recovery
 from builder.snapshot.orphans import ORPHAN_AGE, NamedObjects, orphans, read_all, references_of
 from functions.snapshot import instant, layout
-from functions.snapshot.errors import Conflict, MissingObject, OlderSchemaError
+from functions.snapshot.errors import Conflict, MissingObject
 from functions.snapshot.manifest import LeafReference, Manifest
 from functions.snapshot.pointer import Expiry, Pointer
 from functions.snapshot.store import Writer
@@ -261,10 +261,10 @@ class _Expiry:
 
 
 def _manifest(catalogue: Catalogue, number: int) -> Manifest | None:
-    """Return a manifest; None if an interrupted expiry removed it or kept it from an upgrade."""
+    """Return a manifest; None if an interrupted expiry removed it."""
     try:
         return catalogue.manifest(number)
-    except (MissingObject, OlderSchemaError):
+    except MissingObject:
         return None
 
 

@@ -47,7 +47,7 @@ class NamedObjects:
             go_on()
             manifest = catalogue.manifest(number)
             references.update((r.key, r) for r in references_of(manifest))
-            own |= manifest.own_keys
+            own.update(layout.snapshot_keys(manifest.snapshot))
         leaves = read_all(catalogue.leaf, [*references.values()], go_on)
         data = {file.key for leaf in leaves for file in leaf.files}
         return NamedObjects(frozenset(references), frozenset(data), frozenset(own))

@@ -81,10 +81,9 @@ class WebStore(BucketReader):
         catalogue, found = Catalogue(self), {layout.WITNESS}
         files = prefix.startswith(layout.RECORDS)
         for number in self._numbers():
-            found.update((layout.settled_key(number), layout.manifest_key(number)))
+            found.update(layout.snapshot_keys(number))
             with suppress(MissingObject, DamagedStore):
                 manifest = catalogue.manifest(number)
-                found.update(manifest.own_keys)
                 for table, references in manifest.tables.items():
                     found.update(reference.key for reference in references)
                     if files:

@@ -22,7 +22,6 @@ from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.manifest import DataFile, Leaf, LeafReference, Manifest
 from functions.snapshot.pointer import Pointer
 from functions.snapshot.store import Writer
-from functions.store.catalog import parse_manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +104,8 @@ class Inventory:
         return self._describe(manifest)
 
     def _parse(self, number: int) -> tuple[bytes, Manifest]:
-        return parse_manifest(self.store, number, self.store.read(layout.manifest_key(number)))
+        data = self.store.read(layout.manifest_key(number))
+        return data, Manifest.from_json(data)
 
     @property
     def complete(self) -> bool:
@@ -189,7 +189,7 @@ class Inventory:
             self.findings += consistency.of_table(number, table, leaves)
         keys = (reference.key for some in manifest.tables.values() for reference in some)
         digest = hashlib.sha256(data).digest()
-        own = manifest.own_keys
+        own = frozenset(layout.snapshot_keys(number))
         self._named[number] = _Named(digest, tuple(map(sys.intern, keys)), held.whole, own)
         self._check_views(held)
         self._check_settled(manifest)

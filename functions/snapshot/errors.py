@@ -6,7 +6,9 @@ NO_SPACE = "the disk for scratch files is full: free some space, or set TMPDIR t
 VERSION = 3
 """Written into every JSON document of a store. It rises when a table gets another column."""
 RELEASE = "0.2.0"
-"""The first release that reads VERSION; the pointer names it for earlier releases."""
+"""The first release that reads VERSION; the pointer names it for earlier releases.
+
+No earlier release was published."""
 
 
 class SheafError(Exception):
@@ -63,6 +65,6 @@ def check_version(version: Any, release: Any = None) -> None:
         )
     if version < VERSION:
         raise OlderSchemaError(
-            f"the store has schema {version} of an earlier Sheaf, but this Sheaf reads {VERSION}: "
-            "run `sheaf upgrade`"
+            f"the store has schema {version} of a Sheaf before {RELEASE}, which none reads: make a "
+            "new store, and ingest the sources again"
         )

@@ -6,8 +6,6 @@ snapshots/newest.json             the witness: the newest snapshot that the poin
 snapshots/<n>/manifest.json       one snapshot
 snapshots/<n>/views.sql           the same snapshot as views for plain DuckDB
 snapshots/<n>/settled             its instant, once known that the pointer named it earlier
-snapshots/<n>/manifest-3.json     of an upgraded store: the manifest in schema 3, beside the old one
-snapshots/<n>/views-3.sql         the same of the views
 snapshots/leaves/<digest>.json    descriptions of up to LEAF_FILES data files
 records/<table>/<digest>.parquet  data files, named by their content
 tables/<table>/metadata/...       the data files as tables of Iceberg
@@ -52,8 +50,6 @@ SETS_GROUPS = 1
 """Row groups of a file of the table of sets: a publish rewrites the groups of changed sets."""
 COUNT_GROUPS = 8
 """Row groups of a file of hosts, domains or media types: a publish rewrites files that change."""
-UPGRADES = (3,)
-"""Schemas into which a release rewrites the snapshots of earlier ones; the last is VERSION."""
 LEAF_FILES = 64
 """Data files in one leaf of the manifest."""
 INLINED = 3 << 16
@@ -96,21 +92,14 @@ def file_groups(table: str) -> int:
     return COUNT_GROUPS if table in ("hosts", "domains", "media_types") else FILE_GROUPS
 
 
-def manifest_key(snapshot: int, upgraded: int = 0) -> str:
-    """Return the key of the manifest of snapshot number `snapshot`.
-
-    `upgraded` is the schema into which `sheaf upgrade` rewrote the snapshot, 0 if it did not.
-    """
-    return f"snapshots/{snapshot}/manifest{_mark(upgraded)}.json"
+def manifest_key(snapshot: int) -> str:
+    """Return the key of the manifest of snapshot number `snapshot`."""
+    return f"snapshots/{snapshot}/manifest.json"
 
 
-def views_key(snapshot: int, upgraded: int = 0) -> str:
-    """Return the key of the SQL views of snapshot number `snapshot`; see manifest_key."""
-    return f"snapshots/{snapshot}/views{_mark(upgraded)}.sql"
-
-
-def _mark(upgraded: int) -> str:
-    return f"-{upgraded}" if upgraded else ""
+def views_key(snapshot: int) -> str:
+    """Return the key of the SQL views of snapshot number `snapshot`."""
+    return f"snapshots/{snapshot}/views.sql"
 
 
 def settled_key(snapshot: int) -> str:
@@ -119,11 +108,8 @@ def settled_key(snapshot: int) -> str:
 
 
 def snapshot_keys(snapshot: int) -> tuple[str, ...]:
-    """Return the keys that can belong to one snapshot alone; its manifest is removed last."""
-    schemas = (*UPGRADES, 0)
-    views = (views_key(snapshot, schema) for schema in schemas)
-    manifests = (manifest_key(snapshot, schema) for schema in schemas)
-    return settled_key(snapshot), *views, *manifests
+    """Return the keys that belong to one snapshot alone; its manifest is removed last."""
+    return settled_key(snapshot), views_key(snapshot), manifest_key(snapshot)
 
 
 def snapshot_of(key: str) -> int | None:

@@ -105,8 +105,8 @@ class Manifest:
     the snapshot's views.sql. `publisher` is a random text of the process that wrote the manifest.
     `store` is the store's id. `former` are its earlier ids (empty: no id), each with the last
     snapshot that was published under it, ascending. `digest` is the SHA-256 of the JSON that it was
-    read from, "" if it was not read. `upgraded` is as in layout.manifest_key.
-    `identified` says that the store had an identity (layout.IDENTITY) before this snapshot.
+    read from, "" if it was not read. `identified` says that the store had an identity
+    (layout.IDENTITY) before this snapshot.
     """
 
     snapshot: int
@@ -131,24 +131,17 @@ class Manifest:
     store: str = ""
     former: tuple[tuple[int, str], ...] = ()
     digest: str = field(default="", compare=False)
-    upgraded: int = field(default=0, compare=False)
     identified: bool = field(default=False, compare=False)
 
     @property
     def key(self) -> str:
         """The manifest's key."""
-        return layout.manifest_key(self.snapshot, self.upgraded)
+        return layout.manifest_key(self.snapshot)
 
     @property
     def views_key(self) -> str:
         """The key of the snapshot's views."""
-        return layout.views_key(self.snapshot, self.upgraded)
-
-    @property
-    def own_keys(self) -> frozenset[str]:
-        """The keys of this snapshot alone; the first manifest tells that it was upgraded."""
-        first, settled = layout.manifest_key(self.snapshot), layout.settled_key(self.snapshot)
-        return frozenset((first, settled, self.key, self.views_key))
+        return layout.views_key(self.snapshot)
 
     @property
     def last_position(self) -> int:
@@ -215,7 +208,6 @@ class Manifest:
             "skipped": list(self.skipped),
             "store": self.store,
             **({"former": [list(one) for one in self.former]} if self.former else {}),
-            **({"upgraded": self.upgraded} if self.upgraded else {}),
             **({"identified": True} if self.identified else {}),
             "formats": {prefix: m.to_json() for prefix, m in self.formats.items()},
             **({"settings": dict(self.settings)} if self.settings else {}),
@@ -276,7 +268,6 @@ class Manifest:
                 },
                 leaves={name: Leaf.of(files) for name, files in found["leaves"].items()},
                 digest=hashlib.sha256(data).hexdigest(),
-                upgraded=int(found.get("upgraded", 0)),
                 identified=found.get("identified") is True,
             )
         except MALFORMED as error:

@@ -85,18 +85,13 @@ def collection_identifier(namespace: str, spec: str) -> str:
     return to_oai(namespace, spec.replace(":", ","))
 
 
-def dataset_identifier(namespace: str, platform: str, domain: str, id_: str) -> str:
-    """Return the identifier of a platform's dataset with that id.
+def dataset_identity(platform: str, domain: str, id_: str) -> str:
+    """Return the local part of the identifier of a platform's dataset with that id.
 
     The version that was listed first has it, and further versions add theirs. In all parts,
     characters that an oai-identifier does not allow become %XX of their UTF-8 bytes. So do %, comma
-    and colon. The identifier is therefore unique among datasets and all other items.
+    and colon. It is therefore unique among datasets and all other items.
     """
-    return to_oai(namespace, dataset_identity(platform, domain, id_))
-
-
-def dataset_identity(platform: str, domain: str, id_: str) -> str:
-    """Return the local part of `dataset`."""
     return ",".join(["dataset", *(quote(part, safe=_WITHIN) for part in (platform, domain, id_))])
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 from functions.snapshot import layout
-from functions.snapshot.errors import VERSION, DamagedStore, MissingObject, OlderSchemaError
+from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.manifest import (
     DataFile,
     Key,
@@ -85,7 +85,7 @@ class Catalogue:
         key = layout.manifest_key(snapshot)
 
         def parse(data: bytes) -> Manifest:
-            _, manifest = parse_manifest(self.reader, snapshot, data)
+            manifest = Manifest.from_json(data)
             if manifest.snapshot != snapshot:
                 raise DamagedStore(f"it belongs to snapshot {manifest.snapshot}")
             for name, leaf in manifest.leaves.items():
@@ -136,22 +136,6 @@ class Catalogue:
             raise MissingObject(f"{error}, which is part of a snapshot; {_REMEDY}") from error
         except DamagedStore as error:
             raise DamagedStore(f"{key}: {error}; {_REMEDY}") from error
-
-
-def parse_manifest(reader: Reader, snapshot: int, data: bytes) -> tuple[bytes, Manifest]:
-    """Parse a snapshot's first manifest, or read the one that `sheaf upgrade` wrote beside it.
-
-    Returns it with its bytes. Raises OlderSchemaError if the snapshot was not upgraded, and
-    DamagedStore.
-    """
-    try:
-        return data, Manifest.from_json(data)
-    except OlderSchemaError as error:
-        try:
-            data = reader.read(layout.manifest_key(snapshot, VERSION))
-        except MissingObject:
-            raise error from None
-        return data, Manifest.from_json(data)
 
 
 class LruCache(Generic[T]):

@@ -378,7 +378,7 @@ def test_a_taken_port(published: Home) -> None:
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(
-    ("version", "said"), [(9, "install Sheaf 0.2.0 or later"), (1, "run `sheaf upgrade`")]
+    ("version", "said"), [(9, "install Sheaf 0.2.0 or later"), (1, "make a new store, and ingest")]
 )
 def test_a_store_of_another_schema(published: Home, version: int, said: str) -> None:
     pointer = published.folder / "store" / "current.json"
@@ -396,7 +396,7 @@ def test_an_intake_of_an_earlier_schema(published: Home, tmp_path: Path) -> None
     for command in ("publish", "status"):
         result = published(command)
         assert result.code == 2
-        assert "an earlier Sheaf wrote this run: run `sheaf upgrade`" in one_line(result.err)
+        assert "a Sheaf before 0.2.0 wrote this run: remove it" in one_line(result.err)
 
 
 def test_a_pointer_edited_by_hand(published: Home) -> None:

@@ -30,9 +30,7 @@ from builder.obi.report import (
     run_document,
 )
 from builder.obi.run import abandon
-from builder.progress import ProgressBar
-from builder.text import tally, visible
-from builder.upgrade.obi_runs import pack_runs
+from builder.text import visible
 from functions.database import engine
 from functions.snapshot.errors import StoreError
 from functions.snapshot.oai_name import canonical_handle
@@ -52,11 +50,6 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--bytes", metavar="FILE", help="write its bytes to this file; - is stdout")
     parser.add_argument(
-        "--pack",
-        action="store_true",
-        help="convert runs of earlier Sheafs: put templates into packs, logs into Parquet",
-    )
-    parser.add_argument(
         "--abandon", type=int, metavar="TIST", help="abandon an open run that will not be resumed"
     )
 
@@ -70,8 +63,6 @@ def run(context: Context) -> int:
     arguments = context.arguments
     if arguments.abandon is not None:
         return _abandon(context, arguments.abandon)
-    if arguments.pack:
-        return _pack(context)
     if arguments.id is None:
         if arguments.as_of or arguments.bytes:
             raise UsageError("--as-of and --bytes need an ID")
@@ -99,17 +90,6 @@ def _abandon(context: Context, tist: int) -> int:
     runtime = ObiRuntime(context.now, context.sleep, context.say)
     abandon(context.store, tist, "by `sheaf obi --abandon`", runtime)
     context.result(f"the run {tist} is abandoned: its changes are discarded", {"abandoned": tist})
-    return 0
-
-
-def _pack(context: Context) -> int:
-    """Convert the runs of format 1, one after the other, and check all packs afterwards."""
-    left, packs = pack_runs(context.store, lambda what, total: ProgressBar(what, total, "B"))
-    context.result(
-        f"{tally(len(left), 'run')} converted; {tally(packs.objects, 'pack')} with "
-        f"{tally(packs.bytes, 'byte')} checked",
-        {"converted": left, "packs": packs.objects, "bytes": packs.bytes},
-    )
     return 0
 
 

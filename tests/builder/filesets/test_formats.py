@@ -13,14 +13,14 @@ from builder.filesets.entry import entry
 from builder.filesets.item import Description, IngestOutcome, Licence, Person, Related
 from functions.oai.render.copy_address import CopyAddresses
 from functions.oai.render.mets import MetsFilters
-from functions.snapshot import instant, oai_name
+from functions.snapshot import instant
 from tests.builder.filesets.outcomes import AT, DESCRIPTION, URL, failed, item, outcome
 from tests.extent import examples
 from tests.functions.oai.client import START, Client
 from tests.functions.oai.memory import Item, MemoryRepository
 from tests.functions.oai.validity import DATACITE, datacite_schema
 
-NAME = oai_name.dataset_identifier("example.org", "invenio", "data.example", "41")
+NAME = "oai:example.org:dataset,invenio,data.example,41"
 METS, XLINK = "{http://www.loc.gov/METS/}", "http://www.w3.org/1999/xlink"
 PREFIXES = ("oai_dc", "oai_datacite", "mets")
 

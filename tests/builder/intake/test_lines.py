@@ -123,7 +123,5 @@ def test_a_damaged_file_is_named(data: bytes, tmp_path: Path) -> None:
 def test_a_run_of_an_earlier_version_is_named(tmp_path: Path) -> None:
     store, run = FolderStore(tmp_path), intake.IntakeRun("20261122T100000Z-0a", ())
     store.create(f"intake/{run.name}/filesets-0.parquet", b"PAR1")
-    with pytest.raises(
-        OlderSchemaError, match="an earlier Sheaf wrote this run: run `sheaf upgrade`"
-    ):
+    with pytest.raises(OlderSchemaError, match=r"a Sheaf before 0\.2\.0 wrote this run: remove it"):
         intake.files(store, [run], intake.keys_of(store, [run]), "filesets")

@@ -110,22 +110,6 @@ def test_a_leaf_leads_to_the_root_and_no_other_does(size: int, data: st.DataObje
             assert wrong == path or merkle.trace_root(hashes[index], index, size, wrong) != root
 
 
-@given(st.integers(0, 70), st.integers(0, 70), st.integers(0, 1 << 20))
-def test_a_tree_begins_with_an_earlier_one(earlier: int, more: int, bit: int) -> None:
-    size = earlier + more
-    hashes = [hash_leaf(bytes([n])) for n in range(size)]
-    path = merkle.prove_consistency(earlier, size, nodes_of(hashes)) if earlier else []
-    roots = root_of(hashes[:earlier]), root_of(hashes)
-    merkle.check_consistency(earlier, roots[0], size, roots[1], path)
-    wrong = bytearray(roots[0])
-    wrong[bit % 32] ^= 1 << (bit >> 5) % 8
-    with pytest.raises(ProofError):
-        merkle.check_consistency(earlier, bytes(wrong), size, roots[1], path)
-    if path:
-        with pytest.raises(ProofError):
-            merkle.check_consistency(earlier, *(roots[0], size, roots[1]), path[:-1])
-
-
 @pytest.mark.parametrize("removes", [False, True])
 def test_tiles_hold_the_tree(removes: bool) -> None:
     """The log passes the width of a tile; partial tiles may be removed once it is complete."""

@@ -63,7 +63,7 @@ def test_each_identifier_of_a_store_has_its_form(
     platform: str, domain: str, name: str, levels: list[str]
 ) -> None:
     space = "archive.example.org"
-    dataset = oai_name.dataset_identifier(space, platform, domain, name)
+    dataset = oai_name.to_oai(space, oai_name.dataset_identity(platform, domain, name))
     local = oai_name.capture_identity(name.encode(), None, None, None)
     for identifier in (
         dataset,
