@@ -41,9 +41,11 @@ class CountingStore(FolderStore):
         self.gets += 1
         return super().read(key)
 
-    def parts(self, key: str, size: int, spans: Sequence[tuple[int, int]]) -> Sequence[Path]:
-        self.gets += len(spans)
-        return super().parts(key, size, spans)
+    def local(
+        self, key: str, spans: Sequence[tuple[int, int]] | None = None, size: int | None = None
+    ) -> Path:
+        self.gets += 1 if spans is None else len(spans)
+        return super().local(key, spans, size)
 
 
 def runtime() -> Runtime:

@@ -46,10 +46,12 @@ class FarStore(FolderStore):
         self._pause()
         return super().open(key)
 
-    def local(self, key: str, spans: Sequence[tuple[int, int]] | None = None) -> Path:
+    def local(
+        self, key: str, spans: Sequence[tuple[int, int]] | None = None, size: int | None = None
+    ) -> Path:
         """Return the path of an object."""
         self._pause()
-        return super().local(key, spans)
+        return super().local(key, spans, size)
 
     def put(self, key: str, source: BinaryIO) -> None:
         """Write an object."""

@@ -22,7 +22,7 @@ from builder.iceberg.table import OF_KINDS
 from functions.database import engine
 from functions.snapshot.manifest import DataFile, RowGroup
 from functions.snapshot.store import Reader
-from functions.store.checked_files import CheckedFiles, can_check
+from functions.store.checked_files import CheckedFiles
 
 _FIELDS = "{file_path: 2147483546, pos: 2147483545}"
 """The reserved field ids of the columns of a position delete file."""
@@ -128,10 +128,8 @@ class DeletedRows:
         """Find the rows of candidates in row groups with gaps."""
         numbered = list(_number_rows(file))
         groups = [numbered[one] for one in chosen]
-        alone = all(can_check(group) for group, _ in groups)
-        starts = [before for _, before in groups] if alone else [0]
         with self.checked.open(file, [group for group, _ in groups]) as paths:
-            for path, before in zip(paths, starts, strict=True):
+            for path, (_, before) in zip(paths, groups, strict=True):
                 values = {"file": number, "path": path, "before": before}
                 self.connection.execute(_READ, values)
 

@@ -58,15 +58,9 @@ class RunTree:
     last: int
     files: tuple[FileTrees, ...]
 
-    def places(self) -> list[tuple[FileTrees, GroupTree, int]]:
-        """Return each row group with its file and the number of rows before it there."""
-        found = []
-        for file in self.files:
-            before = 0
-            for group in file.groups:
-                found.append((file, group, before))
-                before += group.rows
-        return found
+    def places(self) -> list[tuple[FileTrees, GroupTree]]:
+        """Return each row group with its file."""
+        return [(file, group) for file in self.files for group in file.groups]
 
     def nodes(self) -> tuple[int, Nodes]:
         """Return the size and the nodes of the tree of its row groups."""

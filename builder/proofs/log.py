@@ -32,7 +32,6 @@ from builder.proofs.rows import (
     WIDTHS,
     GroupRows,
     read_groups,
-    span_of,
 )
 from builder.proofs.signed_log import open_log
 from builder.proofs.signer import LogSigner
@@ -225,7 +224,7 @@ def describes(index: ProofIndex, entry: LogEntry, manifest: Manifest, catalogue:
             return False
         there = [(f.key, f.bytes, [(g.first, g.offset, g.length) for g in f.groups]) for f in files]
         if there != [
-            (f.key, f.bytes, [(g.first, *span_of(f, g)) for g in f.groups])
+            (f.key, f.bytes, [(g.first, *g.span) for g in f.groups])
             for f in catalogue.files(manifest, table)
         ]:
             return False
@@ -253,8 +252,7 @@ def _digest_file(
         if rows.rows != group.rows or not isinstance(group.first, int):
             raise DamagedStore(f"{file.key} does not have the rows that its leaf declares")
         data = rows.data if table == LOOKUP and group.rows <= _FEW else b""
-        span = span_of(file, group)
-        groups.append(GroupTree(group.first, *span, group.rows, rows.find_root(), data))
+        groups.append(GroupTree(group.first, *group.span, group.rows, rows.find_root(), data))
     return FileTrees(file.key, file.bytes, tuple(groups))
 
 

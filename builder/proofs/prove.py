@@ -28,8 +28,8 @@ from builder.proofs.rows import (
     RECORDS,
     WIDTHS,
     GroupRows,
-    locate_group,
-    read_group,
+    open_group,
+    read_groups,
     read_record,
 )
 from builder.proofs.tiles import WIDTH, TileTree
@@ -154,7 +154,7 @@ class Prover:
         self, index: ProofIndex, run: RunTree, key: int
     ) -> tuple[tuple[BlockProof, ...], list[int]]:
         """Return the adjacent blocks of a run that enclose a key, and the key's positions."""
-        firsts = [group.first for _, group, _ in run.places()]
+        firsts = [group.first for _, group in run.places()]
         at = max(0, bisect_left(firsts, key) - 1)
         blocks: list[tuple[int, int, bytes]] = []
         groups: dict[int, GroupRows] = {}
@@ -176,26 +176,26 @@ class Prover:
             if not run.first <= position <= run.last:
                 continue
             places = run.places()
-            at = bisect_right([group.first for _, group, _ in places], position) - 1
-            file, group, before = places[at]
+            at = bisect_right([group.first for _, group in places], position) - 1
+            file, group = places[at]
             span = (group.offset, group.length)
-            path, skip = locate_group(self._store, file.key, file.bytes, span, before)
-            rows = read_group(self._connection, path, RECORDS, group.rows, skip, index.columns)
-            row, sequence, owner, text = read_record(
-                self._connection, path, position, index.columns
-            )
-            row -= skip
+            with open_group(self._store, file.key, file.bytes, span) as path:
+                (rows,) = read_groups(self._connection, path, RECORDS, [group.rows], index.columns)
+                row, sequence, owner, text = read_record(
+                    self._connection, path, position, index.columns
+                )
             proof = _prove_block(run, at, rows, row // BLOCK_ROWS)
             return RecordProof(number, row % BLOCK_ROWS, text, proof), sequence, owner
         raise DamagedStore(f"position {position} of the look-up is in no run of records")
 
     def _read(self, index: ProofIndex, run: RunTree, table: str, at: int) -> GroupRows:
-        file, group, before = run.places()[at]
+        file, group = run.places()[at]
         if group.data:
             return GroupRows(group.data, WIDTHS[table])
         span = (group.offset, group.length)
-        path, skip = locate_group(self._store, file.key, file.bytes, span, before)
-        return read_group(self._connection, path, table, group.rows, skip, index.columns)
+        with open_group(self._store, file.key, file.bytes, span) as path:
+            (rows,) = read_groups(self._connection, path, table, [group.rows], index.columns)
+        return rows
 
 
 def _prove_entry(tree: TileTree, number: int) -> EntryProof:

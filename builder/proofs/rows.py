@@ -8,7 +8,7 @@ content.
 import hashlib
 import struct
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -18,8 +18,8 @@ from builder.proofs.merkle import hash_leaf, nodes_of, prove_inclusion, root_of
 from functions.database import engine
 from functions.snapshot import schema
 from functions.snapshot.errors import DamagedStore
-from functions.snapshot.manifest import DataFile, RowGroup
 from functions.snapshot.store import Reader
+from functions.store.checked_files import open_cut
 
 BLOCK_ROWS = 64
 LOOKUP, RECORDS = "lookup", "records"
@@ -29,7 +29,6 @@ LOOKUP_ROW = struct.Struct(">qq")
 COLUMNS = schema.names(RECORDS)
 """The columns of a record that are signed."""
 _SOURCE = "read_parquet($files, file_row_number = true, hive_partitioning = false)"
-_RANGE = "file_row_number BETWEEN $first AND $last ORDER BY file_row_number"
 _BINARY = frozenset(c.name for c in schema.TABLES[RECORDS] if c.type == "BLOB")
 
 
@@ -65,6 +64,20 @@ def hash_group(rows: int, root: bytes) -> bytes:
     return hash_leaf(rows.to_bytes(8, "big") + root)
 
 
+@contextmanager
+def open_group(store: Reader, key: str, size: int, span: tuple[int, int]) -> Iterator[Path]:
+    """Give the path of a file in memory that has a row group of a data file of `size` bytes.
+
+    `span` is the offset and length of its bytes, its own footer included. Raises MissingObject,
+    StoreError.
+    """
+    with store.local(key, [span], size).open("rb") as source:
+        source.seek(span[0])
+        data = source.read(span[1])
+    with open_cut(data, span[0]) as path:
+        yield Path(path)
+
+
 def read_groups(
     connection: engine.Connection,
     path: Path,
@@ -84,24 +97,6 @@ def read_groups(
             yield _sign(table, list(islice(rows, count)))
 
 
-def read_group(
-    connection: engine.Connection,
-    path: Path,
-    table: str,
-    rows: int,
-    skip: int,
-    names: Sequence[str],
-) -> GroupRows:
-    """Return the row group of `rows` rows that begins after `skip` rows of the file.
-
-    Raises DamagedStore, StoreError.
-    """
-    values = {"files": [str(path)], "first": skip, "last": skip + rows - 1}
-    sql = f"SELECT {_select(table, names)} FROM {_SOURCE} WHERE {_RANGE}"
-    with engine.reading(str(path)), closing(engine.batches(connection, sql, values)) as batches:
-        return _sign(table, list(chain.from_iterable(batches)))
-
-
 def read_record(
     connection: engine.Connection, path: Path, position: int, names: Sequence[str]
 ) -> tuple[int, int, str, str]:
@@ -119,24 +114,6 @@ def read_record(
         raise DamagedStore(f"{path.name} has no record at position {position}")
     number, sequence, identifier, text = found[0]
     return int(number), int(sequence), str(identifier), str(text)
-
-
-def locate_group(
-    store: Reader, key: str, size: int, span: tuple[int, int], before: int
-) -> tuple[Path, int]:
-    """Return a local file with a row group, and the rows before it there.
-
-    `span` is the offset and length of its bytes, its own footer included; `before` is the number of
-    rows before it in the data file of `size` bytes.
-    """
-    (path, *_) = store.parts(key, size, [span])
-    whole = path.stat().st_size > sum(span)
-    return path, before if whole else 0
-
-
-def span_of(file: DataFile, group: RowGroup) -> tuple[int, int]:
-    """Return the bytes to read for a row group: with its own footer, or the whole file."""
-    return group.span if group.tail else (0, file.bytes)
 
 
 def _select(table: str, names: Sequence[str]) -> str:

@@ -19,7 +19,7 @@ from functions.snapshot import layout
 from functions.snapshot.manifest import DataFile, Leaf, LeafReference, RowGroup, Span
 from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
-from functions.store.checked_files import CheckedFiles, can_check, write_cut
+from functions.store.checked_files import CheckedFiles, write_cut
 
 Query = tuple[str, Mapping[str, Any]]
 """A statement and the values of its parameters."""
@@ -169,15 +169,14 @@ class Draft:
 
     def _cut(self, part: tuple[DataFile, Sequence[RowGroup]]) -> list[str]:
         file, groups = part
-        many = 2 * len(groups) > len(file.groups) > 1
-        if many or not all(map(can_check, groups)):
+        if 2 * len(groups) > len(file.groups) > 1:
             return [str(self._checked.whole(file.key))]
         paths = []
         for group, data in zip(groups, self._checked.cut(file, groups), strict=True):
             path = self._folder / f"{layout.digest_of(file.key)}-{group.offset}.parquet"
             if not path.exists():  # a statement may be reading it
                 with path.open("wb") as target:
-                    write_cut(target, data, group)
+                    write_cut(target, data, group.offset)
             paths.append(str(path))
         return paths
 

@@ -133,7 +133,6 @@ CODES: Mapping[str, tuple[str, str]] = {
         "run `sheaf publish` to complete its tables",
     ),
     "tables-moved": (NOTE, "run `sheaf publish` to write tables for this place"),
-    "leaf-unchecked": (NOTE, "publish with this release: a leaf that is written anew has them"),
     "unchecked": (NOTE, "fix the other findings, then verify again"),
     "unlisted": (
         NOTE,

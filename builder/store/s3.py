@@ -25,7 +25,7 @@ from functions.snapshot.errors import Conflict, StoreError
 from functions.snapshot.layout import StoreAddress, WebAddress, is_key
 from functions.snapshot.store import ListedObject, Sink
 from functions.store.connection import BucketConnection
-from functions.store.mirror import SMALL, Mirror
+from functions.store.mirror import SMALL
 from functions.store.store_reader import BucketReader, remote_of
 
 _LONGEST = 1024  # bytes of an S3 key; some compatible servers do not check it
@@ -50,8 +50,7 @@ class S3Store(BucketReader):
         self, address: StoreAddress, connection: BucketConnection, environment: Mapping[str, str]
     ) -> None:
         self._client = S3Client(address, connection, environment)
-        self._mirror = Mirror(self._client, None, small=_EXACT)
-        super().__init__(address, self._client, None, cache=self._mirror)
+        super().__init__(address, self._client, None, small=_EXACT)
         self._prefix = address.prefix
         self._proof = threading.Lock()
         self._proved = False
@@ -72,7 +71,7 @@ class S3Store(BucketReader):
             self._send(name, source)
         path = getattr(source, "name", None)
         if start == 0 and isinstance(path, str | Path):
-            self._mirror.adopt(name, Path(path))
+            self.cache.adopt(name, Path(path))
 
     def _send(self, name: str, source: BinaryIO) -> None:
         width, start = self._client.connection.concurrency, source.tell()
@@ -140,7 +139,7 @@ class S3Store(BucketReader):
         """Remove the objects, many with one request; a missing object is not an error."""
         names = [self._address.key(key) for key in keys]
         if names:
-            self._mirror.forget(*names)
+            self.cache.forget(*names)
             self._client.remove(names)
 
     def keys(self, prefix: str) -> Iterator[str]:

@@ -213,9 +213,6 @@ class Inventory:
         leaf = self._read_leaf(reference.key)
         if leaf is not None:
             self.findings += consistency.of_leaf(table, reference, leaf)
-            if any(group.check is None for file in leaf.files for group in file.groups):
-                problem = "it has no checksums of its row groups, so readers cannot check them"
-                self._find("leaf-unchecked", reference.key, problem)
             sound = all(consistency.is_of(table, file) for file in leaf.files)
             leaf = self._share(table, leaf) if sound else None
         self._leaves[reference.key] = (table, reference, leaf)

@@ -21,8 +21,7 @@ class RowGroup:
     """Rows that are read together: bounds, count, and their byte range.
 
     The next `tail` bytes are a footer for this row group alone, so a file that ends there is a
-    Parquet file. `check` is the CRC-32 of the bytes of `span`. Earlier versions of Sheaf wrote no
-    such footer for some tables (`tail` is 0) and no checksum (None).
+    Parquet file. `check` is the CRC-32 of the bytes of `span`.
     """
 
     first: Key
@@ -30,8 +29,8 @@ class RowGroup:
     rows: int
     offset: int
     length: int
-    tail: int = 0
-    check: int | None = None
+    tail: int
+    check: int
 
     @property
     def span(self) -> tuple[int, int]:
@@ -96,8 +95,8 @@ class Leaf:
                     f["bytes"],
                     f["footer"],
                     tuple(
-                        RowGroup(key(first), key(last), rows, offset, length, tail, *check)
-                        for first, last, rows, offset, length, tail, *check in f["groups"]
+                        RowGroup(key(first), key(last), *numbers)
+                        for first, last, *numbers in f["groups"]
                     ),
                 )
                 for f in listed
@@ -106,7 +105,6 @@ class Leaf:
 
 
 def _values(group: RowGroup) -> list[Any]:
-    check = [] if group.check is None else [group.check]
     return [
         group.first,
         group.last,
@@ -114,7 +112,7 @@ def _values(group: RowGroup) -> list[Any]:
         group.offset,
         group.length,
         group.tail,
-        *check,
+        group.check,
     ]
 
 

@@ -49,18 +49,13 @@ class Reader(Protocol):
         """Return the object as a stream for forward reading; the caller closes it."""
         ...
 
-    def parts(self, key: str, size: int, spans: Sequence[tuple[int, int]]) -> Sequence[Path]:
-        """Return files that hold the `spans`, ascending, of an object of `size` bytes.
-
-        The bytes of a span have the same offset in the file as in the object. Either each span has
-        its own file, which ends with the span, or one file is the whole object.
-        """
-        ...
-
-    def local(self, key: str, spans: Sequence[tuple[int, int]] | None = None) -> Path:
+    def local(
+        self, key: str, spans: Sequence[tuple[int, int]] | None = None, size: int | None = None
+    ) -> Path:
         """Return a file of the object's size in which `spans` (offset, length) are correct.
 
-        Without `spans`, the whole file is correct. It belongs to the reader: do not write to it.
+        Without `spans`, the whole file is correct. If the object's `size` in bytes is known, fewer
+        bytes are fetched. The file belongs to the reader: do not write to it.
         """
         ...
 

@@ -52,36 +52,29 @@ class CheckedFiles:
 
     @contextmanager
     def open(self, file: DataFile, groups: Sequence[RowGroup] | None) -> Iterator[list[str]]:
-        """Give paths of the row groups inside the block, or of the whole file (None).
-
-        Earlier versions of Sheaf wrote row groups that cannot be read alone, or without a checksum:
-        these are read as a whole file.
-        """
-        if groups is None or not all(map(can_check, groups)):
+        """Give paths of the row groups inside the block, or of the whole file (None)."""
+        if groups is None:
             yield [str(self.whole(file.key))]
             return
         with ExitStack() as stack:
-            paths = []
-            for data, group in zip(self.cut(file, groups), groups, strict=True):
-                memory = stack.enter_context(_create_memory_file())
-                write_cut(memory, data, group)
-                paths.append(f"{_DESCRIPTORS}/{memory.fileno()}")
-            yield paths
+            yield [
+                stack.enter_context(open_cut(data, group.offset))
+                for data, group in zip(self.cut(file, groups), groups, strict=True)
+            ]
 
     def cut(self, file: DataFile, groups: Sequence[RowGroup]) -> Iterator[bytes]:
-        """Yield the bytes of row groups, with the footer of each; `can_check` is true for all."""
-        paths = self._reader.parts(file.key, file.bytes, [group.span for group in groups])
-        each = paths if len(paths) == len(groups) else [paths[0]] * len(groups)
-        for path, group in zip(each, groups, strict=True):
-            offset, length = group.span
-            with _open(file.key, path) as source:
+        """Yield the bytes of row groups, with the footer of each."""
+        path = self._reader.local(file.key, [group.span for group in groups], file.bytes)
+        with _open(file.key, path) as source:
+            for group in groups:
+                offset, length = group.span
                 source.seek(offset)
                 data = source.read(length)
-            check = zlib.crc32(data)
-            if check != group.check:
-                what = f"the checksum of its row group at byte {offset} is {check:08x}"
-                raise self._damage(file.key, f"{what}, not {group.check:08x}")
-            yield data
+                check = zlib.crc32(data)
+                if check != group.check:
+                    what = f"the checksum of its row group at byte {offset} is {check:08x}"
+                    raise self._damage(file.key, f"{what}, not {group.check:08x}")
+                yield data
 
     def _damage(self, key: str, difference: str) -> DamagedStore:
         self._reader.forget(key)  # it may have been damaged on the way, and may be repaired
@@ -91,22 +84,24 @@ class CheckedFiles:
         )
 
 
-def can_check(group: RowGroup) -> bool:
-    """Return whether a row group has a checksum and a footer of its own."""
-    return group.check is not None and group.tail > 0
-
-
-def write_cut(target: BinaryIO, data: bytes, group: RowGroup) -> None:
+def write_cut(target: BinaryIO, data: bytes, offset: int) -> None:
     """Write the bytes of a row group where its footer expects them: a sparse Parquet file."""
-    target.seek(group.offset)
+    target.seek(offset)
     target.write(data)
     target.flush()
 
 
-def _create_memory_file() -> BinaryIO:
-    if sys.platform == "linux":
-        return os.fdopen(os.memfd_create("sheaf-rows"), "w+b")
-    return tempfile.TemporaryFile(prefix="sheaf-rows-")
+@contextmanager
+def open_cut(data: bytes, offset: int) -> Iterator[str]:
+    """Give the path of a file in memory that has the bytes of a row group at `offset`."""
+    linux = sys.platform == "linux"
+    with (
+        os.fdopen(os.memfd_create("sheaf-rows"), "w+b")
+        if linux
+        else tempfile.TemporaryFile(prefix="sheaf-rows-")
+    ) as memory:
+        write_cut(memory, data, offset)
+        yield f"{_DESCRIPTORS}/{memory.fileno()}"
 
 
 @contextmanager

@@ -31,27 +31,11 @@ class _Held:
     tag: str = ""
     extents: tuple[Extent, ...] = ()
     flying: list[Extent] = field(default_factory=list)
-    cuts: dict[Extent, Path] = field(default_factory=dict)
     used: float = 0.0
 
     @property
     def bytes(self) -> int:
-        return sum(one.length for one in (*self.extents, *self.cuts))
-
-    def cut(self, one: Extent) -> Path:
-        """Return a separate file for an extent that was fetched. Raises OSError."""
-        if one not in self.cuts:
-            path = self.path.with_name(f"{self.path.name}-{one.end}")
-            try:
-                with self.path.open("rb") as source, path.open("wb") as target:
-                    source.seek(one.start)
-                    target.seek(one.start)
-                    target.write(source.read(one.length))
-            except OSError:
-                path.unlink(missing_ok=True)  # on a full disk, the partial file takes space
-                raise
-            self.cuts[one] = path
-        return self.cuts[one]
+        return sum(extent.length for extent in self.extents)
 
 
 class Mirror:
@@ -86,13 +70,15 @@ class Mirror:
         self.close = self._scratch.close
 
     def local(
-        self, key: str, spans: Sequence[tuple[int, int]] | None, *, exactly: bool = False
+        self, key: str, spans: Sequence[tuple[int, int]] | None, size: int | None = None
     ) -> Path:
         """Return a file of the object's size in which `spans` (None: all) are correct.
 
-        With `exactly`, the object is known to be large and only the spans are fetched. Raises
-        MissingObject, or StoreError, also if the object was replaced.
+        If `size` is known, no more than the spans of a large object is fetched, and a small one
+        whole. Raises MissingObject, or StoreError, also if the object was replaced.
         """
+        if size is not None and size <= self._small:
+            spans = None
         wanted = None if spans is None else [Extent(o, o + n) for o, n in spans if n > 0]
         while True:
             held, missing = self._claim(key, wanted)
@@ -100,7 +86,7 @@ class Mirror:
                 return held.path
             try:
                 if held.size < 0:
-                    self._begin(key, held, wanted, exactly=exactly)
+                    self._begin(key, held, wanted, exactly=size is not None)
                 else:
                     self._fetch(key, held, missing)
             except Conflict as error:
@@ -110,36 +96,16 @@ class Mirror:
                 ) from error
             except OSError as error:
                 self.forget(key)
-                raise self._full(error) from error
+                raise StoreError(
+                    f"{self._folder}, the cache of the bucket, cannot be written: "
+                    f"{error.strerror}; free some space, or set TMPDIR to another folder"
+                ) from error
             finally:
                 with self._changed:
                     for one in missing:
                         held.flying.remove(one)
                     self._changed.notify_all()
             self._trim()
-
-    def parts(self, key: str, size: int, spans: Sequence[tuple[int, int]]) -> list[Path]:
-        """Return files of the spans of an object of `size` bytes, as Reader.parts does."""
-        if size <= self._small:
-            return [self.local(key, None)]
-        wanted = [Extent(start, start + length) for start, length in spans]
-        while True:
-            path = self.local(key, spans, exactly=True)
-            with self._changed:
-                held = self._held.get(key)
-                if held is None or held.path != path:
-                    continue  # removed meanwhile
-                try:
-                    return [held.cut(one) for one in wanted]
-                except OSError as error:
-                    self.forget(key)
-                    raise self._full(error) from error
-
-    def _full(self, error: OSError) -> StoreError:
-        return StoreError(
-            f"{self._folder}, the cache of the bucket, cannot be written: {error.strerror}; free "
-            "some space, or set TMPDIR to another folder"
-        )
 
     def adopt(self, key: str, path: Path) -> None:
         """Keep a file that was just uploaded, so that the object need not be fetched.
@@ -162,8 +128,7 @@ class Mirror:
         with self._changed:
             for key in keys:
                 if (held := self._held.pop(key, None)) is not None:
-                    for path in (held.path, *held.cuts.values()):
-                        path.unlink(missing_ok=True)
+                    held.path.unlink(missing_ok=True)
 
     def _claim(self, key: str, wanted: Sequence[Extent] | None) -> tuple[_Held, tuple[Extent, ...]]:
         """Return the extents that only this thread must fetch; empty if all are present.

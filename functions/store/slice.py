@@ -18,7 +18,6 @@ from functions.store.mirror import KEPT
 from functions.store.store_reader import (
     BucketReader,
     FolderReader,
-    ObjectCache,
     ObjectStream,
     remote_of,
 )
@@ -187,15 +186,14 @@ def open_reader(
     settings: Configuration,
     environment: Mapping[str, str],
     kept: float = KEPT,
-    cache: ObjectCache | None = None,
 ) -> Reader:
     """Return a reader of the store at `uri`: a bucket, a web address, or a path below `base`.
 
     A bucket's local files take up to `store.cache` MiB; a returned file stays for `kept` seconds.
-    If `cache` is given, it keeps the files instead. Raises StoreError if the address is invalid.
+    Raises StoreError if the address is invalid.
     """
     at = remote_of(uri)
     if at is not None:
         client = open_client(at, BucketConnection.serving(settings), environment)
-        return BucketReader(at, client, settings["store.cache"] << 20, kept, cache)
+        return BucketReader(at, client, settings["store.cache"] << 20, kept)
     return FolderReader((base / uri).resolve())

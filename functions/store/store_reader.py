@@ -5,7 +5,7 @@ import io
 from collections.abc import Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, cast
+from typing import Any, BinaryIO, cast
 
 from functions.snapshot import layout
 from functions.snapshot.errors import Conflict, DamagedStore, MissingObject, StoreError
@@ -21,32 +21,11 @@ _OWN_FAULTS = frozenset(
 """Errors of the operating system that concern one object."""
 
 
-class ObjectCache(Protocol):
-    """Local files of a bucket's objects, by their keys in the bucket. Thread-safe."""
-
-    def local(self, key: str, spans: Sequence[tuple[int, int]] | None) -> Path:
-        """Return a file in which `spans` are correct (Mirror.local)."""
-        ...
-
-    def parts(self, key: str, size: int, spans: Sequence[tuple[int, int]]) -> list[Path]:
-        """Return files of the spans (Mirror.parts)."""
-        ...
-
-    def forget(self, *keys: str) -> None:
-        """Remove the objects' files (Mirror.forget)."""
-        ...
-
-    def close(self) -> object:
-        """Remove the files, or end their use."""
-        ...
-
-
 class BucketReader:
     """Reads the objects of a bucket below a prefix, or below a URL; implements Reader.
 
     It keeps sparse local files of large objects. They take at most `limit` bytes (None: no limit).
-    Files used within the last `kept` seconds do not count. If `cache` is given, it keeps the files
-    instead. Thread-safe.
+    Files used within the last `kept` seconds do not count. `small` is as in Mirror. Thread-safe.
     """
 
     def __init__(
@@ -55,15 +34,11 @@ class BucketReader:
         client: ObjectClient,
         limit: int | None,
         kept: float = KEPT,
-        cache: ObjectCache | None = None,
+        small: int | None = None,
     ) -> None:
         self._address = address
         self._objects = client
-        self.cache: ObjectCache
-        if cache is None:
-            self.cache = self._mirror = Mirror(client, limit, kept=kept)
-        else:
-            self.cache = cache
+        self.cache = Mirror(client, limit, kept=kept, small=small)
 
     @property
     def address(self) -> str:
@@ -95,13 +70,11 @@ class BucketReader:
         raw = _BucketStream(self._objects, self._address.key(key))
         return cast(BinaryIO, io.BufferedReader(raw, self._objects.connection.part))
 
-    def local(self, key: str, spans: Sequence[tuple[int, int]] | None = None) -> Path:
+    def local(
+        self, key: str, spans: Sequence[tuple[int, int]] | None = None, size: int | None = None
+    ) -> Path:
         """Return a file in which `spans` are correct; missing spans are fetched."""
-        return self.cache.local(self._address.key(key), spans)
-
-    def parts(self, key: str, size: int, spans: Sequence[tuple[int, int]]) -> Sequence[Path]:
-        """Return files of the spans, or of the whole object; adjacent spans are fetched at once."""
-        return self.cache.parts(self._address.key(key), size, spans)
+        return self.cache.local(self._address.key(key), spans, size)
 
     def forget(self, key: str) -> None:
         """Remove the local files of an object, so that it is fetched again."""
@@ -191,14 +164,12 @@ class FolderReader:
         except OSError as error:
             raise _explain(self.path(key), error) from error
 
-    def parts(self, key: str, size: int, spans: Sequence[tuple[int, int]]) -> Sequence[Path]:
-        """Return the object's own file."""
-        return [self.local(key, spans)]
-
     def forget(self, key: str) -> None:
         """Do nothing: there are no local copies."""
 
-    def local(self, key: str, spans: Sequence[tuple[int, int]] | None = None) -> Path:
+    def local(
+        self, key: str, spans: Sequence[tuple[int, int]] | None = None, size: int | None = None
+    ) -> Path:
         """Return the object's own file, which is complete."""
         path = self.path(key)
         try:

@@ -403,7 +403,7 @@ def test_it_takes_its_shares(published: Lambda) -> None:
     limit = connection.execute("SELECT current_setting('memory_limit')").fetchall()
     assert limit == [("122.0 MiB",)]
     assert repository._files._kept._limit == 32 << 20
-    mirror = repository._catalogue.reader._mirror
+    mirror = repository._catalogue.reader.cache
     assert (mirror._limit, mirror._kept) == (17 << 20, 5.0)
 
 

@@ -171,8 +171,8 @@ class Gate:
             self._operation.captures = []
         return self._store.keys(prefix)
 
-    def local(self, key: str, spans: Any = None) -> Any:
-        found = self._store.local(key, spans)
+    def local(self, key: str, spans: Any = None, size: int | None = None) -> Any:
+        found = self._store.local(key, spans, size)
         if key.startswith(layout.INTAKE) and "/captures-" in key:
             self._operation.captures.append(key.split("/")[1])
         return found

@@ -83,11 +83,13 @@ class Failing(FolderReader):
 
     failed = 0
 
-    def local(self, key: str, spans: Sequence[tuple[int, int]] | None = None) -> Path:
+    def local(
+        self, key: str, spans: Sequence[tuple[int, int]] | None = None, size: int | None = None
+    ) -> Path:
         if threading.current_thread().name.startswith("sheaf-ahead"):
             self.failed += 1
             raise StoreUnavailable("out of reach")
-        return super().local(key, spans)
+        return super().local(key, spans, size)
 
 
 def test_what_could_not_be_read_ahead_is_read_when_asked_for(

@@ -107,7 +107,9 @@ def test_names_of_local_files_mean_nothing(world: World, tmp_path: Path) -> None
     class Renamed(FolderStore):
         numbers = count(99, -1)
 
-        def local(self, key: str, spans: Sequence[tuple[int, int]] | None = None) -> Path:
+        def local(
+            self, key: str, spans: Sequence[tuple[int, int]] | None = None, size: int | None = None
+        ) -> Path:
             name = f"{next(self.numbers)}.parquet"
             return Path(shutil.copy(super().local(key), tmp_path / name))
 

@@ -93,9 +93,11 @@ class Watched(FolderStore):
         super().__init__(root)
         self.asked: set[str] = set()
 
-    def local(self, key: str, spans: Series[tuple[int, int]] | None = None) -> Path:
+    def local(
+        self, key: str, spans: Series[tuple[int, int]] | None = None, size: int | None = None
+    ) -> Path:
         self.asked.add(key)
-        return super().local(key, spans)
+        return super().local(key, spans, size)
 
 
 def test_withdrawing_one_item_reads_and_writes_few_files(

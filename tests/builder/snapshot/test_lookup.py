@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -33,14 +32,11 @@ class Watched(FolderStore):
         super().__init__(root)
         self.reads: list[tuple[str, Sequence[tuple[int, int]] | None]] = []
 
-    def parts(self, key: str, size: int, spans: Sequence[tuple[int, int]]) -> Sequence[Path]:
-        self.reads.append((key, tuple(spans)))
-        return super().parts(key, size, spans)
-
-    def local(self, key: str, spans: Sequence[tuple[int, int]] | None = None) -> Path:
-        if spans is None:
-            self.reads.append((key, None))
-        return super().local(key, spans)
+    def local(
+        self, key: str, spans: Sequence[tuple[int, int]] | None = None, size: int | None = None
+    ) -> Path:
+        self.reads.append((key, spans and tuple(spans)))
+        return super().local(key, spans, size)
 
 
 @pytest.fixture
@@ -122,17 +118,6 @@ def test_a_damaged_row_group_is_refused_if_it_is_read(world: World, wanted: bool
             return
         with pytest.raises(DamagedStore, match=f"{file.key} is damaged.*checksum of its row group"):
             fetch_groups(connection, draft, "records", (f"SELECT {key}", {}))
-
-
-def test_a_store_without_checksums_is_read_by_whole_files(world: World) -> None:
-    """Earlier versions wrote neither checksums nor, in some tables, footers of row groups."""
-    store = Watched(world.root)
-    with drafted(world, store) as (connection, draft):
-        keys = ("SELECT 1", {})
-        [(file, groups)] = find_groups(connection, draft, "records", keys)
-        old = [replace(group, check=None) for group in groups]
-        draft.group_paths([(file, old)])
-    assert store.reads == [(file.key, None)]
 
 
 def test_a_bucket_sends_the_row_groups_alone(

@@ -90,7 +90,9 @@ class Overtaken(FolderStore):
         self.world = world
         self.left = left
 
-    def local(self, key: str, spans: Sequence[tuple[int, int]] | None = None) -> Path:
+    def local(
+        self, key: str, spans: Sequence[tuple[int, int]] | None = None, size: int | None = None
+    ) -> Path:
         if self.left:
             self.left -= 1
             world = self.world
@@ -98,7 +100,7 @@ class Overtaken(FolderStore):
             world.publish()
             world.clock.sleep(100)
             assert world.expire(keep=1).objects
-        return super().local(key, spans)
+        return super().local(key, spans, size)
 
 
 def test_a_snapshot_that_is_expired_meanwhile_gives_way_to_the_next(

@@ -502,25 +502,23 @@ def test_only_the_spans_that_are_wanted_are_fetched(bucket: Bucket, proxy: Proxy
     assert len(proxy.seen) == 3
 
 
-def test_parts_are_files_of_their_own_and_neighbours_one_request(
+def test_of_a_known_size_nothing_more_is_fetched_and_neighbours_are_one_request(
     bucket: Bucket, proxy: Proxy
 ) -> None:
     data = DATA * 4  # 8 MB
     bucket.put("x", io.BytesIO(data))
     proxy.seen.clear()
     spans = [(3_000_000, 200_000), (3_200_004, 100_000)]
-    first, second = bucket.parts("x", len(data), spans)
+    path = bucket.local("x", spans, len(data))
     assert [seen.range for seen in proxy.seen] == ["bytes=3000000-3300003"]
-    for path, (start, length) in zip((first, second), spans, strict=True):
-        assert path.stat().st_size == start + length
-        assert path.read_bytes()[start:] == data[start : start + length]
-    assert bucket.parts("x", len(data), spans[1:]) == [second]
+    for start, length in spans:
+        assert path.read_bytes()[start : start + length] == data[start : start + length]
+    assert bucket.local("x", spans[1:], len(data)) == path
     assert len(proxy.seen) == 1
-    bucket.parts("x", len(data), [(0, 50_000)])  # of a large file not a byte more
+    bucket.local("x", [(0, 50_000)], len(data))  # of a large file not a byte more
     assert [seen.range for seen in proxy.seen[1:]] == ["bytes=0-49999"]
     bucket.remove("x")
-    assert not first.exists()
-    assert not second.exists()
+    assert not path.exists()
 
 
 def test_a_small_object_comes_whole_whichever_part_is_asked_for(
@@ -529,52 +527,29 @@ def test_a_small_object_comes_whole_whichever_part_is_asked_for(
     data = DATA[: 1 << 15]
     bucket.put("x", io.BytesIO(data))
     proxy.seen.clear()
-    assert bucket.parts("x", len(data), [(7, 9)])[0].read_bytes() == data
-    assert bucket.parts("x", len(data), [(99, 1000)])[0].read_bytes() == data
+    for span in ((7, 9), (99, 1000)):
+        assert bucket.local("x", [span], len(data)).read_bytes() == data
     assert len(proxy.seen) == 1
 
 
-def test_a_part_that_does_not_fit_leaves_nothing_on_the_disk(bucket: Bucket) -> None:
-    data = DATA * 2  # 4 MB
-    bucket.put("x", io.BytesIO(data))
-    whole = bucket.local("x")
+def test_an_object_that_does_not_fit_leaves_nothing_on_the_disk(bucket: Bucket) -> None:
+    bucket.create("x", DATA * 2)  # 4 MB
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (3_000_000, before[1]))  # as a disk with as much room
     try:
         with pytest.raises(StoreError, match="cannot be written: File too large"):
-            bucket.parts("x", len(data), [(2_000_000, 1_500_000)])
+            bucket.local("x")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert [*whole.parent.glob("*x*")] == []
-    (path,) = bucket.parts("x", len(data), [(2_000_000, 1_500_000)])
-    assert path.read_bytes()[2_000_000:] == data[2_000_000:3_500_000]
-
-
-def test_many_threads_cut_the_same_parts_once(bucket: Bucket, proxy: Proxy) -> None:
-    data = DATA * 2
-    bucket.put("x", io.BytesIO(data))
-    proxy.seen.clear()
-    proxy.fault = always(Slow(0.1))
-    found: list[bytes] = []
-
-    def read(number: int) -> None:
-        start = 1_000_000 * (number % 2)
-        (path,) = bucket.parts("x", len(data), [(start, 400_000)])
-        found.append(path.read_bytes()[start:])
-
-    threads = [threading.Thread(target=read, args=(n,)) for n in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(found) == sorted([data[:400_000], data[1_000_000:1_400_000]] * 4)
-    assert len(proxy.seen) == 2
+    whole = bucket.local("x")
+    assert whole.read_bytes() == DATA * 2
+    assert [*whole.parent.glob("*x*")] == [whole]
 
 
 def test_a_part_that_the_object_does_not_have_is_damage(bucket: Bucket) -> None:
     bucket.put("x", io.BytesIO(DATA * 2))
     with pytest.raises(DamagedStore, match="store/x is damaged"):
-        bucket.parts("x", len(DATA) * 3, [(len(DATA) * 2 - 10, 20)])
+        bucket.local("x", [(len(DATA) * 2 - 10, 20)], len(DATA) * 3)
 
 
 def test_a_file_that_was_sent_is_not_fetched(bucket: Bucket, proxy: Proxy, tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ MANIFEST = Manifest(3, START, "a.cz", SEQUENCES, {"copies": (LEAF,)}, 7, {"list"
 
 def test_json_round_trip() -> None:
     assert Manifest.from_json(MANIFEST.to_json()) == MANIFEST
-    group = RowGroup(("a", 1), ("b", 9), 100, 4, 4000)
+    group = RowGroup(("a", 1), ("b", 9), 100, 4, 4000, 200, 7)
     leaf = Leaf((DataFile("records/copies/x.parquet", 5000, 300, (group,)),))
     assert Leaf.from_json(leaf.to_json()) == leaf
 
@@ -80,7 +80,7 @@ def test_overlapping_finds_every_group_that_can_hold_the_range(
 ) -> None:
     groups, start = [], 1
     for size in sizes:
-        groups.append(RowGroup(start, start + size - 1, size, 0, 0))
+        groups.append(RowGroup(start, start + size - 1, size, 0, 0, 0, 0))
         start += size + 1  # a gap, as dead rows would leave
     expected = [g for g in groups if g.last >= first and g.first <= first + more]  # type: ignore[operator]
     assert list(overlapping(groups, first, first + more)) == expected
