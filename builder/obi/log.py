@@ -232,7 +232,8 @@ def read_history(
     replay.read(connection, store, runs, scratch, _ABOUT, {"id": identifier})
     found = connection.execute("SELECT * FROM logged ORDER BY tist")
     names = [column[0] for column in found.description]
-    rows = [_history_row(dict(zip(names, row, strict=True))) for row in found.fetchall()]
+    logged = (dict(zip(names, row, strict=True)) for row in found.fetchall())
+    rows = [(int(row["tist"]), _build_row(row)) for row in logged]
     rows.sort(key=lambda one: (one[0], _RANK.get(type(one[1]), 2), repr(one[1])))
     return ItemHistory(identifier, tuple(rows))
 
@@ -249,10 +250,6 @@ def read_held(store: Reader, runs: Sequence[Committed], tist: int) -> set[str]:
         condition = f"row = 'archive' AND held > 0 AND tist = {tist}"
         replay.read(connection, store, runs, Path(folder), (condition,))
         return {str(home) for (home,) in connection.execute("SELECT home FROM logged").fetchall()}
-
-
-def _history_row(found: dict[str, object]) -> tuple[int, Row]:
-    return int(str(found["tist"])), _build_row(found)
 
 
 def _build_row(found: Mapping[str, Any]) -> Row:

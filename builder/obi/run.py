@@ -7,7 +7,6 @@ see nothing of the run. An object that exists with the same bytes counts as writ
 import hashlib
 import tempfile
 import weakref
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -105,25 +104,6 @@ class ObiRun:
     def put(self, identifier: str, data: bytes) -> str:
         """Write the bytes of an object, and return their key."""
         return self._create(key.key(self.tist, identifier), data)
-
-    def put_all(self, objects: Iterable[tuple[str, bytes]]) -> Iterator[str]:
-        """Write many small objects, and yield their keys in order.
-
-        The objects are durable only when the iterator is exhausted. It reads `objects` ahead, and
-        may write an object after it has yielded the key.
-        """
-        pending: deque[tuple[str, bytes]] = deque()
-
-        def with_keys() -> Iterator[tuple[str, bytes]]:
-            for identifier, data in objects:
-                pending.append((key.key(self.tist, identifier), data))
-                yield pending[-1]
-
-        for written in self._store.create_all(with_keys()):
-            where, data = pending.popleft()
-            if not written:
-                self._check(where, self._store.read(where) == data)
-            yield where
 
     def put_file(self, identifier: str, path: Path) -> str:
         """Write an object of any size from a file of this machine, and return its key."""

@@ -42,7 +42,8 @@ def ingested(store: Store, time: Time, texts: dict[str, str]) -> Committed:
     run = claim(store, INGEST, time.runtime)
     data = {handle: text.encode() for handle, text in sorted(texts.items())}
     rows: list[Row] = []
-    for (handle, body), where in zip(data.items(), run.put_all(data.items()), strict=True):
+    for handle, body in data.items():
+        where = run.put(handle, body)
         rows.append(version(where, body, handle))
         rows.append(Incidence(id=handle, kind=TEMPLATE, what="appearance", key=where))
     rows += packed(run)

@@ -49,7 +49,7 @@ class Kept:
         runtime = ObiRuntime(lambda: now, lambda seconds: None, lambda text: None)
         run = claim(self.store, Purpose(kind, f"of {tist}", str(tist)), runtime, tist=tist)
         run.turn()
-        rows = list(self._rows(run.tist, stored, list(run.put_all(stored.items()))))
+        rows = list(self._rows(run.tist, stored, [run.put(*each) for each in stored.items()]))
         for origin, target in (redirects or {}).items():
             where = run.redirect(origin, target, 302, None)
             rows.append(Redirect(origin=origin, target=target, status=302, key=where))

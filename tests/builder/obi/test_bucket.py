@@ -97,7 +97,7 @@ def test_a_small_object_whose_answer_was_lost_is_written(
 ) -> None:
     run = claim(bucket, GATHER, time.runtime)
     proxy.fault = first(Lost())
-    (where,) = run.put_all([(URL, b"small")])
+    where = run.put(URL, b"small")
     assert bucket.read(where) == b"small"
 
 
@@ -165,9 +165,8 @@ def test_a_large_object_is_never_in_memory(weed_server: str, time: Time, tmp_pat
 
 
 @pytest.mark.sampled(2)
-def test_many_at_once_stop_at_the_first_refusal(bucket: Bucket, proxy: Proxy, time: Time) -> None:
+def test_many_at_once_stop_at_the_first_refusal(bucket: Bucket, proxy: Proxy) -> None:
     """And what was to be written behind it is not asked for to the end."""
-    run = claim(bucket, GATHER, time.runtime)
     proxy.fault = lambda seen: Answer(403, "AccessDenied") if "-50" in seen.path else None
     asked: list[int] = []
 
@@ -177,7 +176,7 @@ def test_many_at_once_stop_at_the_first_refusal(bucket: Bucket, proxy: Proxy, ti
             yield f"{HANDLE}-{number}", b"x"
 
     with pytest.raises(StoreError, match="permission denied"):
-        list(run.put_all(templates()))
+        list(bucket.create_all(templates()))
     assert len(asked) < 300
 
 

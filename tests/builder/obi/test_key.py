@@ -163,8 +163,6 @@ def test_a_key_that_s3_would_refuse_is_not_written(moto_server: str, time: Time)
         prefix = "p" * 250 + "/" + "q" * 250 + "/" + "r" * 250 + "/" + "s" * 40
         with closing(Bucket(plain.endpoint, plain.bucket, prefix)) as deep:
             run = claim(deep, GATHER, time.runtime)
-            with pytest.raises(StoreError, match="longer than the 1,024 bytes that S3 allows"):
+            with pytest.raises(StoreError, match=r"longer than the 1,024 bytes that S3 .* shorter"):
                 run.put("x" * 240, b"x")
-            with pytest.raises(StoreError, match="use a shorter prefix"):
-                list(run.put_all([("x" * 240, b"x")]))
             run.put("x" * 100, b"x")

@@ -79,21 +79,6 @@ def test_runs_are_chained(store: Store, time: Time) -> None:
 
 
 @pytest.mark.sampled(3)
-def test_many_at_once(store: Store, time: Time) -> None:
-    """More than a bucket is given ahead of what is yielded."""
-    objects = [(f"RePEc:aaa:wpaper:{n}", f"number {n}\n".encode()) for n in range(90)]
-    run = claim(store, INGEST, time.runtime)
-    expected = [key.key(run.tist, name) for name, _ in objects]
-    assert run.put(*objects[7]) == expected[7]
-    assert list(run.put_all(iter(objects))) == expected
-    assert list(run.put_all(objects)) == expected  # the same again
-    assert [store.read(k) for k in expected] == [data for _, data in objects]
-    with pytest.raises(Conflict, match="other bytes"):
-        list(run.put_all([("RePEc:aaa:wpaper:5", b"another")]))
-    assert store.read(expected[5]) == b"number 5\n"
-
-
-@pytest.mark.sampled(3)
 def test_nothing_is_overwritten(store: Store, time: Time, tmp_path: Path) -> None:
     run = claim(store, INGEST, time.runtime)
     large, other = tmp_path / "large", tmp_path / "other"

@@ -19,10 +19,8 @@ def written(store: Store, runtime: ObiRuntime) -> Committed:
     run.turn()
     templates = {f"{HANDLE}-{n}": f"Template {n}\n".encode() for n in range(2)}
     rows: list[Row] = []
-    for (handle, data), where in zip(
-        templates.items(), run.put_all(templates.items()), strict=True
-    ):
-        rows.append(version(where, data, handle))
+    for handle, data in templates.items():
+        rows.append(version(run.put(handle, data), data, handle))
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "large").write_bytes(b"large" * 1000)
         rows.append(version(run.put_file(URL, Path(folder) / "large"), b"large" * 1000, URL, FILE))
