@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from builder.gather.choice import host_of
 from builder.gather.fetch_file import FileFetcher, Known, Once, follow_redirects
 from builder.gather.journal import JournalContent, ResponseJournal
-from builder.gather.results import Fetched, FileContent, Result
+from builder.gather.results import Fetched, FileContent, Moved, Result
 from builder.gather.run_outcomes import RunOutcomes
 from builder.gather.state import DueFile, FileStates
 from builder.http.errors import Deferred, FetchError
@@ -175,6 +175,8 @@ class Batch:
         known = self.recorded
         self.outcomes.texts |= known.texts
         for url, result in list(known.results.items()):
+            if isinstance(result, Moved):
+                self.outcomes.name_target(url, result)
             if not isinstance(result, FileContent) or known.stored.get(url) == self.run.tist:
                 continue
             if result.path.exists() or not self.outcomes.is_new(url, result):
@@ -231,7 +233,9 @@ class Batch:
         """Record a response, and store its file. Called from threads."""
         text = self.outcomes.read_text(url, result) if self.pace.pdf_text else None
         self.journal.add(url, asked, asked in self.outcomes.pdf, result, text)
-        if isinstance(result, FileContent):
+        if isinstance(result, Moved):
+            self.outcomes.name_target(url, result)
+        elif isinstance(result, FileContent):
             self._keep(url, result)
 
     def _keep(self, url: str, content: FileContent) -> None:

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from builder.gather.incidences import SOFT_404
 from builder.gather.state import HostEstimate
 from builder.obi.content import (
-    CHANGE,
-    DELETION,
+    APPEARANCE,
     FailureRow,
     Incidence,
     Redirect,
@@ -22,6 +22,7 @@ from builder.obi.run import Committed
 class GatherReport:
     """The results of a session: `counts` by kind, and `failures` by code.
 
+    `soft_404` counts pages of HTML that were stored in place of PDFs.
     `planned` files were due, and `left` files of `left_hosts` still are. `put_off` files wait,
     because they failed before. `hosts` have an estimate of each host, the slowest first.
     """
@@ -43,8 +44,11 @@ class GatherReport:
         for row in rows:
             if isinstance(row, Version):
                 self.bytes += row.bytes
+                if SOFT_404 in row.flags:
+                    self.counts["soft_404"] += 1
             elif isinstance(row, Incidence):
-                self.counts[_count_name(row)] += 1
+                again = "re" if row.again and row.what == APPEARANCE else ""
+                self.counts[f"{again}{row.what}s"] += 1
             elif isinstance(row, FailureRow):
                 self.failures[row.code] += 1
             elif isinstance(row, SeenRow):
@@ -64,9 +68,3 @@ class GatherReport:
         self.left = sum(one.work.due for one in hosts)
         self.left_hosts = sum(bool(one.work.due) for one in hosts)
         self.put_off = sum(one.work.put_off for one in hosts)
-
-
-def _count_name(row: Incidence) -> str:
-    if row.what in {CHANGE, DELETION}:
-        return f"{row.what}s"
-    return "reappearances" if row.again else "appearances"

@@ -5,14 +5,17 @@ What earlier runs know of a URL decides whether its bytes are new, and are store
 
 import threading
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from builder.gather import pdf_text
 from builder.gather.incidences import Before, IncidenceRules, names_pdf
 from builder.gather.pdf_text import PdfText
-from builder.gather.results import Fetched, FileContent, Hop, Result
+from builder.gather.results import Fetched, FileContent, Hop, Moved, Result
 from builder.gather.state import FileStates
-from builder.http.secrets import name_apart
+from builder.http.errors import FetchError
+from builder.http.secrets import match_kept, name_apart, strip_secrets
+from builder.http.url import Redirects
 from builder.obi.content import ExchangeRow, Row
 from builder.obi.run import ObiRun
 
@@ -31,6 +34,7 @@ class RunOutcomes:
     pdf: set[str] = field(init=False, default_factory=set)
     wanted: set[str] = field(init=False, default_factory=set)
     texts: dict[str, PdfText] = field(init=False, default_factory=dict)
+    _names: dict[str, str] = field(init=False, default_factory=dict)
     _before: dict[str, Before] = field(init=False, default_factory=dict)
     _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
 
@@ -39,9 +43,22 @@ class RunOutcomes:
 
         Redirects lead to addresses that nobody else should use, such as signed ones.
         """
-        if url in self.wanted or (name := name_apart(url)) == url:
-            return url
+        if url in self._names or url in self.wanted or (name := name_apart(url)) == url:
+            return self._names.get(url, url)
         return name if self._recall(url) == Before() else url
+
+    def name_target(self, url: str, moved: Moved) -> None:
+        """Name the target of a redirect as before if what may be kept of it is as before.
+
+        A signature differs each time. The first redirect to a target decides.
+        """
+        last = self.before(url).target
+        with suppress(FetchError):
+            target = Redirects(url).follow(moved.location, moved.status)
+            name = self.name_file(target)
+            if last and name not in (target, last) and match_kept(target, last):
+                name = last if strip_secrets(last) == last else name
+            self._names.setdefault(target, name)
 
     def name_result(self, fetched: Fetched) -> Fetched:
         """Return a result with the ids of its URLs."""
@@ -99,11 +116,12 @@ class RunOutcomes:
 
     def rows(self) -> list[Row]:
         """Return the log rows of all results; new redirects are recorded in the store."""
-        rules = IncidenceRules(self.run.tist, self.before, self._is_pdf, self._hop, self.texts)
+
+        def record(hop: Hop, target_key: str | None) -> str:
+            return self.run.redirect(hop.origin, hop.target, hop.status, target_key)
+
+        pdf = self.pdf.__contains__
+        rules = IncidenceRules(
+            self.run.tist, self.before, lambda url: pdf(url) or names_pdf(url), record, self.texts
+        )
         return rules.rows(self.results)
-
-    def _is_pdf(self, url: str) -> bool:
-        return url in self.pdf or names_pdf(url)
-
-    def _hop(self, hop: Hop, target_key: str | None) -> str:
-        return self.run.redirect(hop.origin, hop.target, hop.status, target_key)

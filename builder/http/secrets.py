@@ -218,6 +218,13 @@ def name_apart(url: str) -> str:
     return f"{cleaned}{'&' if '?' in cleaned else '?'}{_MARK}={_replace(url)}"
 
 
+def match_kept(url: str, name: str) -> bool:
+    """Return whether two URLs agree in all that may be kept of them; a digest says only "other"."""
+    parts = (re.split("[?&;]", strip_secrets(each)) for each in (url, name))
+    plain, kept = ([p for p in each if p and not _DIGEST.search(p)] for each in parts)
+    return plain == kept
+
+
 def mark_file(url: str, sha256: str) -> str:
     """Complete a URL of `strip_secrets` that is `marked`, by the digest of the file behind it.
 

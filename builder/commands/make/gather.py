@@ -144,6 +144,8 @@ def text(account: GatherReport) -> str:
             f"{counts['deletions']:,} lost; {account.bytes / 1e6:,.1f} MB in "
             f"{tally(len(account.runs), 'run')}; {tally(counts['redirects'], 'redirect')}"
         ]
+    if html := counts["soft_404"]:
+        lines.append(f"{tally(html, 'file')} stored as HTML, in place of a PDF: flag soft-404")
     if account.failures:
         lines.append(f"{tally(account.failures.total(), 'URL')} could not be fetched:")
         lines += [f"  {n:,} {c}: {OUTCOMES[c].meaning}" for c, n in account.failures.most_common()]
@@ -215,7 +217,15 @@ def _seconds(account: GatherReport) -> int:
 
 def report_json(account: GatherReport) -> dict[str, object]:
     """Return the report as a JSON document."""
-    names = ("appearances", "reappearances", "changes", "deletions", "seen", "redirects")
+    names = (
+        "appearances",
+        "reappearances",
+        "changes",
+        "deletions",
+        "seen",
+        "redirects",
+        "soft_404",
+    )
     return {
         "runs": account.runs,
         **{name: account.counts[name] for name in names},

@@ -246,12 +246,18 @@ def test_redirects_are_written_down(world: World) -> None:
 
 
 def test_secrets_of_where_a_redirect_leads_are_not_stored(world: World) -> None:
-    """Each target is a file of its own, also that page with a session to which a page leads."""
-    for number, way in enumerate(WAYS):
-        world.site.pages |= {
-            f"/{number}": web.redirect(f"/{number}{way}", 302),
-            f"/{number}{way}": web.text(b"%%PDF %d" % number, **{"Set-Cookie": SECRET}),
-        }
+    """Each target is a file of its own, also that page with a session to which a page leads.
+
+    It stays the same file when its secrets change.
+    """
+    for secret in (SECRET, SECRET[::-1]):
+        for number, way in enumerate(one.replace(SECRET, secret) for one in WAYS):
+            world.site.pages |= {
+                f"/{secret[0]}{number}": web.redirect(f"/{number}{way}", 302),
+                f"/{number}{way}": web.text(b"%%PDF %d" % number, **{"Set-Cookie": SECRET}),
+            }
+    for number in range(len(WAYS)):
+        world.site.pages[f"/{number}"] = world.site.pages[f"/{SECRET[0]}{number}"]
     world.refer([world.site.url(f"/{number}") for number in range(len(WAYS))])
     world.gather()
     logged = [*log.read_rows(world.store, history(world.store)[-1])]
@@ -262,8 +268,10 @@ def test_secrets_of_where_a_redirect_leads_are_not_stored(world: World) -> None:
     assert {row.id for row in logged if isinstance(row, ExchangeRow)} >= targets
     objects = [world.store.read(where) for where in world.store.keys("obi/")]
     assert SECRET not in repr((logged, objects, [*world.store.keys("")]))
+    for number in range(len(WAYS)):
+        world.site.pages[f"/{number}"] = world.site.pages[f"/{SECRET[-1]}{number}"]
     world.days(31)
-    world.gather()
+    assert world.gather().counts == {"seen": len(WAYS), "redirects": len(WAYS)}
     again = [row.target for row in world.rows() if isinstance(row, Redirect)]
     assert {*again} == targets
 
@@ -329,23 +337,16 @@ PAGE = web.text("<html>Not found</html>", "text/html")
 
 
 def test_flags(world: World) -> None:
+    marked = web.text("\ufeff\n<!DOCTYPE html>x", "application/pdf")
+    xml = web.text('<?xml version="1.0"?><!-- a --> <!--b-->\n<!DOCTYPE\thtml>', "text/plain")
+    in_place = ("landing-page", "soft-404")
     told = [
         # path, answer, format that is promised, flags
-        ("/a.pdf", PAGE, None, ("landing-page", "soft-404")),
-        (
-            "/A.PDF",
-            web.text("\ufeff\n<!DOCTYPE html>x", "application/pdf"),
-            None,
-            ("landing-page", "soft-404"),
-        ),
-        (
-            "/a",
-            web.text('<?xml version="1.0"?><!-- a --> <!--b-->\n<!DOCTYPE\thtml>', "text/plain"),
-            None,
-            ("landing-page",),
-        ),
+        ("/a.pdf", PAGE, None, in_place),
+        ("/A.PDF", marked, None, in_place),
+        ("/a", xml, None, ("landing-page",)),
         ("/a", web.text("<!--" * 200 + "<html>", "text/plain"), None, ()),
-        ("/a", PAGE, "Application/PDF", ("landing-page", "soft-404")),
+        ("/a", PAGE, "Application/PDF", in_place),
         ("/a", PAGE, "text/html", ("landing-page",)),
         ("/a.pdf", web.text(A, "text/html"), None, ()),
         ("/a.txt", web.text("plain", "text/plain"), None, ()),
@@ -356,7 +357,7 @@ def test_flags(world: World) -> None:
         world.site.pages[path] = answer
         world.refer([world.site.url(path)], format_, f"RePEc:aaa:wpaper:{number}")
         expected[world.site.url(path)] = flags
-    world.gather()
+    assert world.gather().counts["soft_404"] == 3
     assert {r.id: r.flags for r in world.rows() if isinstance(r, Version)} == expected
 
 
