@@ -15,7 +15,7 @@ from builder.redif.staging import (
     STORED,
 )
 from builder.sources.redif import specification
-from builder.text import tally
+from builder.text import tally, visible
 from functions.database import engine
 
 MEANINGS = {**specification.CODES, **spool.FAULT_CODES}
@@ -145,7 +145,7 @@ class RedifReport:
             return []
         many = tally(len(self.absent), "archive is", "archives are")
         names = [
-            f"RePEc:{_show(home)} ({tally(count, 'template')})"
+            f"RePEc:{visible(home)} ({tally(count, 'template')})"
             for home, count in list(self.absent.items())[:_NAMED]
         ]
         if len(self.absent) > _NAMED:
@@ -219,11 +219,6 @@ def _list_archives(archives: Mapping[str, int], form: str, remedy: str = "") -> 
     for home, many in list(archives.items())[:_NAMED]:
         line = form + remedy if can_be_named(home) else form
         name = f" {home}" if can_be_named(home) else ""
-        lines.append(line.format(home=_show(home), name=name, many=tally(many, "template")))
+        lines.append(line.format(home=visible(home), name=name, many=tally(many, "template")))
     more = len(archives) - _NAMED
     return lines if more <= 0 else [*lines, f"  and {more:,} more such archives"]
-
-
-def _show(name: str) -> str:
-    """Return a folder's name with its unprintable characters escaped, for the terminal."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)

@@ -5,19 +5,19 @@ their archive and series. A parent that was read comes from the files, any other
 """
 
 import io
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from builder.obi import content, key, log_table
 from builder.obi.content import APPEARANCE, CHANGE, DELETION, SOURCE, TEMPLATE, Version
 from builder.obi.log_table import WrittenLog
 from builder.parquet.writer import RowWriter
-from builder.redif.packing import STORED_STEPS
+from builder.redif.packing import STORED_STEPS, list_rows
 from builder.redif.spool import KEPT, LEFT_OUT
 from builder.redif.staging import BACK, BACK_CHANGED, CHANGED, SAME
 from builder.redif.stretches import Stretches
+from builder.snapshot.sql import Statements
 from builder.sources.redif.document import (
     ARCHIVE,
     ARTICLE,
@@ -51,6 +51,7 @@ CASE WHEN length(escaped) <= {key.LONGEST} THEN escaped
 _KEYED = f"SELECT *, $folder || {_NAME} AS own_key FROM (SELECT *, url_encode(id) AS escaped FROM "
 
 # Faults of a file are reported once, and again only when the file changes.
+_SQL = Statements(__file__)
 _FAULTS = f"""
 SELECT rel AS source, place, code, NULL::VARCHAR AS field, detail, done
     FROM staged_fault JOIN fresh USING (ordinal)
@@ -73,6 +74,12 @@ SELECT rel AS source, place, code, NULL::VARCHAR AS field, detail, done
     SELECT home, NULL, 'archive-incomplete', NULL,
         if(proven, hidden, missing) || ' templates vanished', '{KEPT}'
     FROM vanished WHERE there AND (NOT proven OR hidden > 0 AND NOT held)
+    UNION ALL
+    SELECT hider, NULL, 'file-incomplete', NULL, 'mend the file, or --accept-loss '
+        || coalesce(home, '') || ': ' || count(*) || ' templates vanished', '{KEPT}'
+    FROM missing WHERE hidden GROUP BY hider, home
+    UNION ALL
+    {_SQL.get("crossed", kept=KEPT)}
 """
 
 _LOG = f"""
@@ -179,6 +186,7 @@ class LogEntries:
         """Write the log, and return it and the number of its faults by code."""
         folder = engine.quote(key.ROOT + key.folder(self._tist))
         with engine.reading("the entries to store"):
+            self._connection.execute(_SQL.get("belonging"))
             for name, source in (
                 ("keyed_file", "fresh"),
                 ("keyed_step", "(SELECT *, handle AS id FROM step)"),
@@ -197,7 +205,8 @@ class LogEntries:
     ) -> WrittenLog:
         """Write the document of each version of a template, in the order of handles."""
         writer, many = RowWriter(path, _COLUMNS, unlike=_LONG), 0
-        for handle, kind, source, segment, head, size, sets in self._rows(_DOCUMENTS):
+        rows = list_rows(self._connection, _DOCUMENTS)
+        for handle, kind, source, segment, head, size, sets in rows:
             inherited = parents.inherit(handle, is_article=kind == ARTICLE)
             end = tail(self._tist, source, handle, inherited)
             data = self._texts.read(f"texts-{segment:06}", head, size) + end
@@ -206,8 +215,3 @@ class LogEntries:
             advance(1)
         writer.close()
         return WrittenLog.of(path, {"document": many})
-
-    def _rows(self, sql: str) -> Iterator[Any]:
-        with engine.reading("the entries to store"):
-            for rows in engine.batches(self._connection.cursor(), sql):
-                yield from rows

@@ -30,7 +30,7 @@ from builder.redif.source import open_member, tree_members
 from builder.redif.spool import LARGEST, NO_ENCODINGS, FileOrigin, Flaw, RedifFile, Segment, Spool
 from builder.redif.staging import PREFIX, UNKNOWN, UNREAD, compare, stage
 from builder.redif.stored_state import read_state
-from builder.redif.stretches import Stretches, stretches
+from builder.redif.stretches import Stretches
 from functions.database import engine
 from functions.snapshot.errors import Conflict, StoreError
 from functions.snapshot.store import Writer
@@ -183,7 +183,7 @@ class _RedifIngest:
             with writing(place):
                 place.mkdir()
             with (
-                stretches(self._folder) as texts,
+                closing(Stretches(self._folder)) as texts,
                 closing(self._connect(place)) as connection,
             ):
                 self._compare(connection, run, place)
@@ -224,7 +224,8 @@ class _RedifIngest:
     def _write(
         self, run: ObiRun, connection: engine.Connection, texts: Stretches, place: Path
     ) -> RedifReport:
-        account = build_report(connection, run.tist, self._order.label, self._count_known())
+        known = self._known.skipped - len(self._dropped) if self._known else 0
+        account = build_report(connection, run.tist, self._order.label, known)
         with self._means.bar("storing", None, "B") as bar, writing(place):
             packs = PackStorage(connection, run, self._folder, texts)
             packs.store(self._segments, PREFIX, bar)
@@ -234,9 +235,6 @@ class _RedifIngest:
             parents = Parents(connection, self._store)
             told = entries.write_documents(place / DOCUMENTS, parents, bar)
         return account.having(run.commit_files(place, said, told), codes)
-
-    def _count_known(self) -> int:
-        return self._known.skipped - len(self._dropped) if self._known else 0
 
     def _connect(self, place: Path) -> engine.Connection:
         with engine.reading(str(place)):

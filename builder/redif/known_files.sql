@@ -46,7 +46,7 @@ FROM listed_file WHERE source IN ({trees}) ORDER BY ordinal
 
 -- name: kept_template
 SELECT ordinal, place, line, length, encoding, type, valid, handle, text_sha256, name, restriction,
-    provider, if(handle IN (FROM shared_handle), NULL, mark) AS mark, second_mark
+    provider, content, if(handle IN (FROM shared_handle), NULL, mark) AS mark, second_mark
 FROM tree_template
 WHERE ordinal NOT IN (SELECT ordinal FROM listed_file WHERE source NOT IN ({trees}))
 
@@ -59,6 +59,8 @@ SELECT handle FROM staged_template
 WHERE handle IS NOT NULL AND (home IS NULL OR type IN {types})
 UNION
 SELECT id FROM missing ANTI JOIN lost USING (id)
+UNION
+SELECT handle FROM doubt
 UNION
 SELECT id FROM obi
 WHERE kind = {kind} AND id NOT IN (SELECT {prefix} || rel FROM staged_file WHERE counts)

@@ -74,11 +74,13 @@ class PackStorage:
         """Store all packs; `prefix` begins the ids of files. Raises StoreError, OSError."""
         self._store_whole(segments, advance)
         files = self._write(
-            "files", (((row[0], None), self._cut(row)) for row in self._rows(_PARTS)), advance
+            "files",
+            (((row[0], None), self._cut(row)) for row in list_rows(self._connection, _PARTS)),
+            advance,
         )
         with engine.reading("the packs"):
             self._connection.execute(_ORIGIN.format(prefix=prefix), {"files": files})
-        texts = ((row[:2], iter([self._text(row)])) for row in self._rows(_TEXTS))
+        texts = ((row[:2], iter([self._text(row)])) for row in list_rows(self._connection, _TEXTS))
         owned = self._write("texts", texts, advance)
         with engine.reading("the packs"):
             self._connection.execute(_OWNED, {"files": owned})
@@ -86,7 +88,7 @@ class PackStorage:
     def _store_whole(self, segments: Sequence[Segment], advance: Advance) -> None:
         self._connection.execute("CREATE TABLE whole (segment INTEGER, pack VARCHAR)")
         by_number = {segment.number: segment for segment in segments}
-        for number, size in list(self._rows(_WHOLE)):
+        for number, size in list(list_rows(self._connection, _WHOLE)):
             segment = by_number[number]
             if size == segment.bytes:
                 with segment.path.open("rb") as file:
@@ -132,7 +134,9 @@ class PackStorage:
             text = make_text(self._texts.read(f"segment-{segment:06}", start, length), encoding)
         return pad_text(text, length)
 
-    def _rows(self, sql: str) -> Iterator[Any]:
-        with engine.reading("the entries to store"):
-            for rows in engine.batches(self._connection.cursor(), sql):
-                yield from rows
+
+def list_rows(connection: engine.Connection, sql: str) -> Iterator[Any]:
+    """Yield the rows of a query of what is to be stored. Raises StoreError."""
+    with engine.reading("the entries to store"):
+        for rows in engine.batches(connection.cursor(), sql):
+            yield from rows

@@ -8,7 +8,6 @@ import hashlib
 import io
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -32,6 +31,9 @@ from functions.archive.redif_text import make_text
 from functions.snapshot.schema import Column
 
 _REPORT_EVERY = 1000  # templates
+_STATES = {code: code for code in ("html", "empty-file", "no-template")} | {
+    "start-with-template-type": "file-incomplete"
+}
 
 
 def _columns(**types: str) -> tuple[Column, ...]:
@@ -79,6 +81,7 @@ TABLES = {
         name="VARCHAR",
         restriction="VARCHAR[]",
         provider="VARCHAR[]",
+        content="VARCHAR",
         mark="BIGINT",
         second_mark="BIGINT",
     ),
@@ -111,28 +114,16 @@ TABLES = {
 }
 """Tables of a segment.
 
-`state` is a fault code if the file is not ReDIF, else NULL. `nameless` counts templates without a
-handle, `invalid` those with errors, and `archives` those of archives.
+`state` is a fault code if the file is not ReDIF or not whole, else NULL. `nameless` counts
+templates without a handle, `invalid` those with errors, and `archives` those of archives.
 The text of a template has `bytes` bytes. Of one with a handle, the head of its document lies in the
 segment's texts at `head` and has `size` bytes. If `own`, its bytes in the file do not give its text
-again, and the text follows the head. `name`, `restriction` and `provider` are what others inherit.
+again, and the text follows the head. `name`, `restriction` and `provider` are what others inherit;
+`content` is the type of templates in a series.
 
 `reuse` has the templates that the last ingest parsed, with the same bytes in the same file. They
 are known by two marks, and lack only rows of `template`.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Texts:
-    """The file with the heads of documents of a segment's templates."""
-
-    folder: Path
-    number: int
-
-    @property
-    def path(self) -> Path:
-        """The path of the file."""
-        return self.folder / f"texts-{self.number:06}"
 
 
 def parse(segment: Segment, advance: Callable[[int, int], None]) -> Segment:
@@ -161,7 +152,7 @@ class _Parsing:
             name: RowWriter(path(segment.folder, name, segment.number), columns)
             for name, columns in TABLES.items()
         }
-        self._texts: BinaryIO = Texts(segment.folder, segment.number).path.open("wb")
+        self._texts: BinaryIO = (segment.folder / f"texts-{segment.number:06}").open("wb")
         self._at = self._templates = 0
         self._told = (0, 0)
         self._read = 0
@@ -179,12 +170,18 @@ class _Parsing:
             if isinstance(event, Template):
                 templates += 1
                 nameless += event.handle is None
+                if (
+                    event.handle is None
+                    or "\0" in event.text
+                    or len(event.structure.get("handle", ())) > 1
+                ):
+                    state = state or "file-incomplete"
                 invalid += not event.valid
-                archives += (event.type or _likely_type(event.type_written)) == ARCHIVE
+                likely = event.type or getattr(guess_type(event.type_written), "type", None)
+                archives += likely == ARCHIVE
                 self._template(file, event, data, marks)
             else:
-                if event.code in ("html", "empty-file", "no-template"):
-                    state = event.code
+                state = _STATES.get(event.code, state)
                 self._fault(file, event, None)
         for row in marks.reused:
             self._writers["reuse"].append((file.ordinal, *row))
@@ -219,9 +216,11 @@ class _Parsing:
             self._texts.write(head)
             self._texts.write(text if own else b"")
             self._at += len(head) + own * len(text)
-        parent = NOTHING
+        parent, content = NOTHING, None
         if found.type in (ARCHIVE, SERIES):
             parent = Inheritable.from_fields(found.structure)
+        if found.type == SERIES:
+            content = found.structure.get("type", ["ReDIF-Paper"])[0]
         self._writers["template"].append(
             (
                 *(file.ordinal, found.offset, found.line, found.length, found.encoding),
@@ -230,7 +229,7 @@ class _Parsing:
                 hashlib.md5(text, usedforsecurity=False).hexdigest(),
                 hashlib.sha256(text).hexdigest(),
                 *(self._segment.number, len(text), at, len(head), own, sets),
-                *(parent.name, parent.restriction, parent.provider),
+                *(parent.name, parent.restriction, parent.provider, content),
                 *marks.of(found),
             )
         )
@@ -263,8 +262,3 @@ class _Parsing:
         if end or self._templates - templates >= _REPORT_EVERY:
             self._advance(self._read - read, self._templates - templates)
             self._told = (self._read, self._templates)
-
-
-def _likely_type(written: str) -> str | None:
-    likely = guess_type(written)
-    return likely.type if likely else None

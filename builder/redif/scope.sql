@@ -2,6 +2,9 @@
 CREATE TABLE scope AS
 SELECT id FROM read_parquet({restless})
 UNION
+SELECT handle FROM tree_template JOIN tree_file USING (ordinal)
+WHERE state IS NOT NULL AND handle IS NOT NULL
+UNION
 SELECT handle FROM (
     SELECT handle, count(*) FILTER (is_new) AS now, count(*) FILTER (NOT is_new) AS before
     FROM (SELECT path, handle, text_sha256, true AS is_new

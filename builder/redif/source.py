@@ -31,13 +31,9 @@ STDIN = "-"
 Compare = Callable[[str, Sequence[FoundFile], Sequence[str]], Collection[str]]
 
 
-def _compare_none(
-    folder: str, files: Sequence[FoundFile], others: Sequence[str]
-) -> Collection[str]:
-    return ()
-
-
-def tree_members(folder: Path, compare: Compare = _compare_none) -> Iterator[RedifFile | Flaw]:
+def tree_members(
+    folder: Path, compare: Compare = lambda folder, files, others: ()
+) -> Iterator[RedifFile | Flaw]:
     """Yield the files that are not hidden, with paths from the folder's parent on.
 
     A file or folder that cannot be read is yielded as a Flaw. `compare` takes the path of a folder,
@@ -192,7 +188,8 @@ def sort_sources(
         else:
             is_named = not splits.is_folder(source)
             paths = list(splits.find([source]))
-            states = [] if is_named else [str(path) for path in paths if _is_state(path)]
+            named = [] if is_named else [p for p in paths if tarball.names_tarball(p.name)]
+            states = [str(path) for path in named if tarball.holds_redif(path)]
             dated += states
             found = [
                 replace(ArchiveFile.of(p), named=is_named) for p in paths if str(p) not in states
@@ -246,7 +243,7 @@ def tarballs(paths: Sequence[str], tist: int | None) -> list[tuple[FileOrigin, i
             raise UsageError(
                 f"{name} has no date in its name, such as RePEc_2025-01-05.tar.gz: give --tist"
             )
-        if not (tarball.is_tar(path) and tarball.holds_redif(path)):
+        if not tarball.holds_redif(path):
             raise UsageError(f"{name} is not a tarball with .rdf or .redif files")
         found.append((FileOrigin(path, name, False), own))
     found.sort(key=lambda each: (each[1], each[0].label))
@@ -263,14 +260,9 @@ def _origin(source: str) -> FileOrigin | None:
     path = Path(source)
     if splits.is_folder(source):
         return FileOrigin(path, source, True) if tree_holds_redif(path) else None
-    if path.is_file() and tarball.is_tar(path) and tarball.holds_redif(path):
+    if path.is_file() and tarball.holds_redif(path):
         return FileOrigin(path, source, False)
     return None
-
-
-def _is_state(path: Path) -> bool:
-    """Return whether a file of a folder is a tarball of ReDIF."""
-    return tarball.names_tarball(path.name) and tarball.is_tar(path) and tarball.holds_redif(path)
 
 
 def _beside(origin: FileOrigin) -> list[ArchiveFile]:

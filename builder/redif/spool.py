@@ -33,7 +33,11 @@ FAULT_CODES: dict[str, str] = {
     "userinfo": "a File-URL with a user's name or a password in it",
     "unsupported-scheme": "a File-URL of another scheme than http, https and ftp",
     "no-handle": "a template without a handle; only its file is stored",
+    "other-archive": "the archive in a handle is not that of the folder",
+    "series-absent": "the series of a template has no template",
+    "series-type": "the type of a template contradicts that of its series",
     "loss-held": "so many templates disappeared that they are not deleted (see --accept-loss)",
+    "file-incomplete": "a file is broken, so templates that are not in it are not deleted",
     "archive-incomplete": "an archive has no readable aaaarch.rdf, or could not be read completely",
 }
 """Each code with its meaning; builder.sources.redif.specification has the other codes."""
@@ -209,6 +213,8 @@ class Spool:
                         break
         except OSError as error:
             flaw = Flaw(member.path, "unreadable", error.strerror or str(error), True)
+        if flaw is None and self._at - start != member.bytes:
+            flaw = Flaw(member.path, "unreadable", "it changed while it was read", True)
         if flaw is not None:
             self._take_back(start)
             return flaw

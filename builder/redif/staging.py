@@ -17,14 +17,16 @@ from builder.redif.acceptance import Acceptance
 from builder.redif.parse import TABLES, path
 from builder.redif.scope import ChangeScope
 from builder.redif.spool import FileOrigin, Flaw, Segment
+from builder.snapshot.sql import Statements
 from functions.database import engine
 
+_SQL = Statements(__file__)
 PREFIX = "RePEc-file:"
 """Prefix of the id of a ReDIF file as it was found; the path from the root follows."""
 
 _FILES = """
 CREATE TABLE staged_file AS
-SELECT *, archives > 0 AND lower(rel) IN (
+SELECT *, archives > 0 AND state IS NULL AND lower(rel) IN (
         home || '/' || home || 'arch.rdf', home || '/' || home || 'arch.redif') AS headed,
     row_number() OVER (PARTITION BY rel ORDER BY source, ordinal DESC) = 1 AS counts
 FROM (SELECT *,
@@ -97,7 +99,7 @@ STORED = (NEW, CHANGED, BACK_CHANGED)
 # Where each template was found last: as its version says, or elsewhere in a later run.
 _STOOD = f"""
 CREATE TABLE stood AS
-SELECT o.id, o.key, o.digest, o.lost, o.home, coalesce(s.source, v.source) AS source
+SELECT o.id, o.key, o.digest, o.lost, o.home, v.bytes, coalesce(s.source, v.source) AS source
 FROM obi o JOIN version v ON v.id = o.id AND v.kind = o.kind AND v.tist = o.noted
 LEFT JOIN (
     SELECT id, tist, source FROM seen JOIN (
@@ -117,13 +119,6 @@ SELECT w.*, o.key AS old_key,
          ELSE '{BACK_CHANGED}' END AS became
 FROM winner w LEFT JOIN stood o ON o.id = w.handle
 """
-_MISSING = """
-CREATE TABLE missing AS
-SELECT o.id, o.key, o.home, f.state = 'html' AS hidden
-FROM stood o ANTI JOIN winner w ON w.handle = o.id
-LEFT JOIN staged_file f ON f.rel = o.source AND f.counts
-WHERE o.lost IS NULL
-"""
 # An absent archive proves no loss, unless the operator accepts that it is gone. Nor do templates
 # outside all archive folders (home NULL): nothing shows that all of them were read.
 _VANISHED = """
@@ -134,7 +129,7 @@ SELECT home, missing, hidden, complete IS NOT NULL AS there,
         OR if(home IS NULL, $all, list_contains($closed::VARCHAR[], home)) AND acceptable AS proven,
     missing > $few AND missing * $share > present
         AND NOT ($all OR coalesce(list_contains($closed::VARCHAR[], home), false)) AS held
-FROM (SELECT home, count(*) AS missing, count(*) FILTER (hidden IS TRUE) AS hidden
+FROM (SELECT home, count(*) AS missing, count(*) FILTER (hidden) AS hidden
       FROM missing GROUP BY home)
 JOIN present ON own IS NOT DISTINCT FROM home
 LEFT JOIN folder USING (home),
@@ -144,7 +139,7 @@ LEFT JOIN folder USING (home),
 _LOST = """
 CREATE TABLE lost AS SELECT id, key FROM missing
 JOIN vanished v ON v.home IS NOT DISTINCT FROM missing.home
-WHERE v.proven AND NOT v.held AND missing.hidden IS NOT TRUE
+WHERE v.proven AND NOT v.held AND NOT missing.hidden
 """
 _FRESH = f"""
 CREATE TABLE fresh AS
@@ -236,15 +231,12 @@ def _root(connection: engine.Connection, source: int, origin: FileOrigin) -> str
     # Without an archive's template, a folder named by three letters counts as an archive, and a
     # folder RePEc as the root.
     name = origin.path.resolve().name
-    root = f"{name}/" if origin.is_tree and not _is_code(name) else ""
+    is_code = len(name) == 3 and name.isascii() and name.isalpha()
+    root = f"{name}/" if origin.is_tree and not is_code else ""
     sql = "SELECT min(path) FROM tree_file WHERE source = $source"
     (first,) = connection.execute(sql, {"source": source}).fetchall()[0]
     head, slash, _ = str(first or "").removeprefix(root).partition("/")
     return f"{root}{head}/" if slash and head.lower() == "repec" else root
-
-
-def _is_code(name: str) -> bool:
-    return len(name) == 3 and name.isascii() and name.isalpha()
 
 
 def compare(
@@ -253,6 +245,9 @@ def compare(
     scope: ChangeScope | None = None,
 ) -> None:
     """Create `step`, `missing`, `vanished`, `lost` and `fresh` (files with new bytes).
+
+    A source that is not wholly readable confirms no deletion: `missing.hider` is the broken file.
+    Templates of such a file that seem to be the rest of others are in `doubt`, and do not count.
 
     It needs the tables of staging.stage, with its `scope`, and of stored_state. Raises StoreError.
     """
@@ -264,6 +259,14 @@ def compare(
     }
     with engine.reading("the read templates and the store"):
         present = _ALL_PRESENT if scope is None else scope.count()
-        _run(connection, (_STOOD, present, _STEPS, _MISSING))
+        _run(connection, (_STOOD, present, _SQL.get("missing")))
+        closed = {"closed": values["closed"]}
+        connection.execute(_SQL.get("doubt"), closed)
+        if connection.execute("FROM doubt LIMIT 1").fetchall():
+            tables = ("staged_template", "winner")
+            _run(connection, [_SQL.get("forget_doubt", table=table) for table in tables])
+            _run(connection, [_SQL.get("missing")])
+        _run(connection, (_SQL.get("broken"), _STEPS))
+        connection.execute(_SQL.get("hide"), closed)
         connection.execute(_VANISHED, values)
         _run(connection, (_LOST, _FRESH))

@@ -2,8 +2,6 @@
 
 import os
 from collections import OrderedDict
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 _MOST_OPEN = 64  # most files open at a time
@@ -30,13 +28,3 @@ class Stretches:
         """Close the open files."""
         while self._open:
             os.close(self._open.popitem()[1])
-
-
-@contextmanager
-def stretches(folder: Path) -> Iterator[Stretches]:
-    """Give a reader of the files in a folder, and close it at the end of the context."""
-    found = Stretches(folder)
-    try:
-        yield found
-    finally:
-        found.close()

@@ -164,7 +164,9 @@ def is_tar(path: Path) -> bool:
 
 
 def holds_redif(path: Path) -> bool:
-    """Return whether a tarball holds a ReDIF file."""
+    """Return whether a file is a tarball that holds a ReDIF file."""
+    if not is_tar(path):
+        return False
     try:
         with closing(members(path)) as found:  # type: ignore[type-var]
             return any(isinstance(one, RedifFile) for one in found)

@@ -16,7 +16,7 @@ from builder.ingest import splits
 from builder.progress import show_bytes
 from builder.redif.tarball import is_packed, is_tar
 from builder.sources.redif import template
-from builder.sources.redif.notation import Handles, to_base64
+from builder.sources.redif.notation import to_base64
 from builder.sources.redif.specification import CODES, ERROR, Diagnostic
 from builder.sources.redif.template import Template
 from builder.sources.redif.template_text import LEAST, LIMIT
@@ -175,11 +175,11 @@ class SyntaxReport:
     files: int = 0
     templates: int = 0
     invalid: int = 0
-    distinct: int = 0
     codes: Counter[tuple[str, str]] = field(default_factory=Counter)
     """By severity and code."""
     of_files: list[Diagnostic] = field(default_factory=list)
-    handles: Handles = field(default_factory=Handles)
+    handles: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """File and line of the first template of each handle."""
 
     @property
     def errors(self) -> int:
@@ -197,10 +197,10 @@ class SyntaxReport:
         self.invalid += not found.valid
         repeated: list[Diagnostic] = []
         if found.handle is not None:
-            earlier = self.handles.add(found.handle, found.file, found.line)
-            self.distinct += earlier is None
-            if earlier is not None:
-                message = f"{found.handle} is also in {earlier[0]}, line {earlier[1]}"
+            here = (found.file, found.line)
+            first = self.handles.setdefault(found.handle, here)
+            if first is not here:
+                message = f"{found.handle} is also in {first[0]}, line {first[1]}"
                 repeated.append(
                     Diagnostic(found.file, found.line, "repeated-handle", ERROR, message)
                 )
@@ -214,7 +214,7 @@ class SyntaxReport:
             "files": self.files,
             "templates": self.templates,
             "invalid": self.invalid,
-            "handles": self.distinct,
+            "handles": len(self.handles),
             "codes": [
                 {"code": code, "severity": severity, "count": many}
                 for (severity, code), many in sorted(self.codes.items())
@@ -227,7 +227,7 @@ class SyntaxReport:
         lines = [f"{d.file}: {d.message} ({d.code})" for d in self.of_files]
         lines.append(
             f"{tally(self.templates, 'template')} in {tally(self.files, 'file')}, "
-            f"{self.invalid:,} with errors; {tally(self.distinct, 'handle')}"
+            f"{self.invalid:,} with errors; {tally(len(self.handles), 'handle')}"
         )
         lines += (
             f"    {many:,} {severity} {code}: {CODES[code]}"

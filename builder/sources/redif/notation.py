@@ -96,7 +96,8 @@ def parse_attributes(text: str, line: int) -> tuple[list[Attribute], list[str]]:
     kept: list[str] = []
     more: list[str] = []
     name, begun, value = "", line, ""
-    for number, raw in enumerate(text.split("\n"), line):
+    # Files that were joined have byte order marks within them.
+    for number, raw in enumerate(text.replace("\ufeff", "").split("\n"), line):
         content = raw.rstrip()
         if not content or content[0] == "#" or content == END_MARK:
             continue
@@ -115,33 +116,6 @@ def parse_attributes(text: str, line: int) -> tuple[list[Attribute], list[str]]:
 
 def _join_lines(value: str, more: list[str]) -> str:
     return "\n".join((value, *more)) if value else "\n".join(more).lstrip()
-
-
-class Handles:
-    """The handles read so far, each with the position of its first template.
-
-    Each takes some two hundred bytes, whatever its length.
-    """
-
-    def __init__(self) -> None:
-        self._files: list[str] = []
-        self._places: dict[int, int] = {}
-
-    def add(self, handle: str, file: str, line: int) -> tuple[str, int] | None:
-        """Note a canonical handle; return file and line of its first template, None if new.
-
-        Two handles are confused with a probability of one in 10^19 for each pair.
-        """
-        key = int.from_bytes(
-            hashlib.blake2b(handle.encode("utf-8", "replace"), digest_size=8).digest(), "big"
-        )
-        earlier = self._places.get(key)
-        if earlier is not None:
-            return self._files[earlier >> 32], earlier & 0xFFFFFFFF
-        if not self._files or self._files[-1] != file:
-            self._files.append(file)
-        self._places[key] = (len(self._files) - 1) << 32 | line
-        return None
 
 
 _URL_HEAD = re.compile(r"URL:", re.IGNORECASE)

@@ -83,16 +83,12 @@ class Template:
         return not any(diagnostic.severity == ERROR for diagnostic in self.diagnostics)
 
 
-def _is_never_known(source: EncodedLines, part: TemplateText) -> bool:
-    return False
-
-
 def read_templates(
     stream: BinaryIO,
     file: str = "",
     limit: int = LIMIT,
     other: str | None = None,
-    is_known: Callable[[EncodedLines, TemplateText], bool] = _is_never_known,
+    is_known: Callable[[EncodedLines, TemplateText], bool] = lambda source, part: False,
 ) -> Iterator[Template | Diagnostic]:
     """Yield the templates of one file in order, and diagnostics of the file itself.
 

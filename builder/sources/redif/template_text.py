@@ -5,7 +5,8 @@ two characters. Otherwise each line is UTF-8 or of another encoding, windows-125
 knowledge of the whole file is needed.
 
 A template runs from its Template-Type to the next one: a line that begins with `Template-Type:`, in
-any case. Indented lines and URLs do not count. CRLF, LF and CR each end a line.
+any case. Indented lines and URLs do not count. CRLF, LF and CR each end a line. Where files were
+joined without a line end, it may follow a byte order mark, or a handle.
 """
 
 import codecs
@@ -91,6 +92,9 @@ LEAST = 1 << 10
 """The smallest limit."""
 _CHUNK = 1 << 18
 _KEY = b"template-type:"
+_JOINED = re.compile(rb"(?:\xef\xbb\xbf|(?<![^\r\n])handle:[^\r\n]+)\Z")
+"""What a Template-Type follows where files were joined: a mark, or the line of a handle."""
+_LONGEST = 200  # bytes of such a line
 
 
 class TemplateText(NamedTuple):
@@ -153,6 +157,7 @@ class _TextBuffer:
     def take(self) -> TemplateText:
         """Return the part; further bytes belong to the next one."""
         data = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+        data = data.removesuffix(_UTF_8_MARK)
         found = TemplateText(self.template, *self._begin, data, self.size > self._limit)
         self._begin = (self._offset, self._line)
         self._parts = []
@@ -186,6 +191,8 @@ def _borders(block: bytes, begins: bool) -> Iterator[int]:
     at = lower.find(_KEY)
     while at >= 0:
         end = at + len(_KEY)
-        if (lower[at - 1] in b"\r\n" if at else begins) and lower[end : end + 2] != b"//":
+        is_begun = lower[at - 1] in b"\r\n" if at else begins
+        is_begun = is_begun or _JOINED.search(lower, max(0, at - _LONGEST), at) is not None
+        if is_begun and lower[end : end + 2] != b"//":
             yield at
         at = lower.find(_KEY, end)

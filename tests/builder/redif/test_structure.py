@@ -4,7 +4,6 @@ import pytest
 
 from builder.sources.redif import notation
 from builder.sources.redif.cluster import edit_distance, nearest
-from builder.sources.redif.notation import Handles
 from functions.snapshot.oai_name import canonical_handle
 from tests.builder.redif.samples import INSTITUTION, PAPER, PERSON, SERIES, one, with_line
 
@@ -180,14 +179,6 @@ def test_a_handle_has_one_form(written: str, handle: str) -> None:
 def test_the_code_of_a_document_may_hold(character: str) -> None:
     assert notation.normalize(f"RePEc:aaa:bbbbbb:1{character}2", "document") is not None
     assert notation.normalize(f"RePEc:aaa:bbbbbb:1{character}2", "series") is None
-
-
-def test_handles_are_remembered_with_their_first_place() -> None:
-    handles = Handles()
-    assert handles.add("RePEc:aaa:bbbbbb:1", "a.rdf", 7) is None
-    assert handles.add("RePEc:aaa:bbbbbb:2", "b.rdf", 1) is None
-    assert handles.add("RePEc:aaa:bbbbbb:1", "b.rdf", 9) == ("a.rdf", 7)
-    assert handles.add("RePEc:aaa:bbbbbb:2", "c.rdf", 9) == ("b.rdf", 1)
 
 
 def test_edit_distance() -> None:

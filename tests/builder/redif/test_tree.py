@@ -264,15 +264,17 @@ def test_names_that_are_no_utf_8_are_text_all_the_same(tmp_path: Path) -> None:
     assert member.path == "RePEc/\\xe9t\\xe9.rdf"
 
 
-def test_a_file_that_is_too_large_or_grows_is_left_out(tmp_path: Path) -> None:
+def test_a_file_that_is_too_large_or_changes_is_left_out(tmp_path: Path) -> None:
     spool = Spool(tmp_path, largest=100)
     sizes = {"a.rdf": 100, "b.rdf": 101, "c.rdf": 5}
     for name, size in sizes.items():
         flaw = spool.take(0, RedifFile(name, size, 0, lambda size=size: io.BytesIO(b"x" * size)))
         assert (flaw is not None) == (name == "b.rdf")
-    grown = spool.take(0, RedifFile("d.rdf", 3, 0, lambda: io.BytesIO(b"x" * 5000)))
-    assert grown is not None
-    assert grown.code == "file-too-large"
+    for size, code in ((5000, "file-too-large"), (4, "unreadable"), (2, "unreadable")):
+        data = io.BytesIO(b"x" * size)
+        flaw = spool.take(0, RedifFile("d.rdf", 3, 0, lambda data=data: data))
+        assert flaw is not None
+        assert (flaw.code, flaw.hides) == (code, True)
     spool.close()
     (segment,) = spool.segments
     assert [(f.path, f.start, f.bytes) for f in segment.files()] == [
