@@ -18,6 +18,7 @@ from builder.obi.history import COMMIT, LOG
 from builder.obi.key import run as key_of_run
 from builder.obi.publishes import PUBLISHES
 from builder.proofs.tiles import LOG as SIGNED
+from builder.store.identity import TRACES
 from builder.store.s3 import PROOF
 from functions.config import configuration, keys
 from functions.content.handler import PATHS
@@ -422,6 +423,7 @@ def test_what_ingests_writes_the_intake_and_nothing_else(stack: Stack) -> None:
     assert may["s3:GetObject"] == [
         f"{at}/{layout.POINTER}",
         f"{at}/{layout.IDENTITY}",
+        *(f"{at}/{key}" for key in (*TRACES, FIXITY)),
         f"{at}/{layout.SNAPSHOTS}*",
         f"{at}/{layout.RECORDS}sources/*",
         f"{at}/{layout.INTAKE}*",

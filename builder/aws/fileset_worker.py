@@ -19,9 +19,9 @@ from typing import Any, Protocol
 
 from builder.aws.invocation import context_of, scratch_in
 from builder.context import Context
-from builder.filesets import status, wiring
+from builder.filesets import wiring
 from builder.filesets.item import IngestOutcome, IngestRequest
-from builder.filesets.request import BadLine, invalid_request, parse_request
+from builder.filesets.request import BadLine, invalid_request, is_final, parse_request
 from builder.filesets.results import Results, is_kept
 from builder.filesets.session import FilesetSession
 from builder.filesets.wiring import Materials
@@ -76,7 +76,8 @@ def run(
         except SheafError as error:
             print(f"sheaf: {error}", file=sys.stderr, flush=True)
             raise
-    again = [one.message for one in asked if _comes_again(found.get(id(one.request)))]
+    outcomes = [(one.message, found.get(id(one.request))) for one in asked]
+    again = [message for message, ended in outcomes if ended is None or not is_final(ended)]
     return {"batchItemFailures": [{"itemIdentifier": message} for message in again]}
 
 
@@ -91,10 +92,6 @@ def _parse(message: str, text: str) -> _QueuedRequest:
         return _QueuedRequest(message, parse_request(text))
     except BadLine as error:
         return _QueuedRequest(message, invalid_request(f"message {message}: {error}", text))
-
-
-def _comes_again(outcome: IngestOutcome | None) -> bool:
-    return outcome is None or status.of(outcome.status).retryable
 
 
 def _ingest_requests(

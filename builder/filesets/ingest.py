@@ -138,7 +138,8 @@ class Ingest:
         except Exception as error:  # noqa: BLE001 - whatever befalls a request, it has a result
             ended = ("internal-error", _last_line(error), "")
         name, detail, code = ended
-        choice = course.choice
+        choice, archived = course.choice, course.archived
+        files = archived.manifest if archived else ()
         return IngestOutcome(
             request=request,
             status=name,
@@ -147,7 +148,8 @@ class Ingest:
             code=code,
             resource=course.resource,
             item=course.item and replace(with_order(course.item), sent=()),
-            archived=course.archived,
+            archived=archived,
+            incomplete=any(file.status and status.of(file.status).retryable for file in files),
             strategy=choice.strategy if choice else None,
             reason=choice.reason if choice else "",
             platform=course.platform,

@@ -316,3 +316,5 @@ class IngestOutcome:
     strategy: str | None = None
     reason: str = ""
     platform: str | None = None
+    incomplete: bool = False
+    """Whether other files were archived, and one failed in a way that may pass."""

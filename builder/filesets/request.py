@@ -164,7 +164,7 @@ class QueueMessage:
 
 def is_final(outcome: IngestOutcome) -> bool:
     """Return whether a retry would give the same outcome."""
-    return not status.of(outcome.status).retryable
+    return not (outcome.incomplete or status.of(outcome.status).retryable)
 
 
 def retry_wait(received: int) -> int:

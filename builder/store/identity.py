@@ -25,7 +25,8 @@ from functions.snapshot.store import Reader, Writer
 _TRIES = 8
 BEGUN = frozenset({layout.POINTER, layout.WITNESS})
 """What a store has once `sheaf init` or the first publish is complete."""
-_TRACES = (f"{layout.TABLES}index.json", dumps.INDEX, "log/checkpoint")
+TRACES = (f"{layout.TABLES}index.json", dumps.INDEX, "log/checkpoint")
+"""Objects that only a published store has."""
 _MARKS = (layout.RECORDS, layout.SNAPSHOTS, "obi/;", "filesets/", "warcs/", layout.INTAKE)
 
 
@@ -116,7 +117,7 @@ def find_trace(store: Writer) -> str | None:
     Records of publishes in the obi store do not count: a store can be built anew from these.
     Raises DamagedStore if the reports of checks cannot be read, and StoreError.
     """
-    for key in _TRACES:
+    for key in TRACES:
         if store.size(key) is not None:
             return key
     return fixity.FIXITY if any(one.snapshot for one in fixity.read_reports(store)) else None
@@ -124,6 +125,6 @@ def find_trace(store: Writer) -> str | None:
 
 def has_content(store: Writer) -> bool:
     """Return whether the place has an object of a store besides what `sheaf init` writes."""
-    if any(store.size(key) is not None for key in (*_TRACES, fixity.FIXITY)):
+    if any(store.size(key) is not None for key in (*TRACES, fixity.FIXITY)):
         return True
     return any(key != layout.WITNESS for prefix in _MARKS for key in store.keys(prefix))

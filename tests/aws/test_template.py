@@ -323,5 +323,5 @@ def test_the_functions_are_built(architecture: str, tmp_path: Path) -> None:
 
 def test_what_is_packed_is_what_serves_and_nothing_else(artefact: Path) -> None:
     found = {path.name.partition("-")[0].partition(".")[0] for path in artefact.iterdir()}
-    packages = {"duckdb", "_duckdb", "jinja2", "markupsafe", "msgspec", "obstore"}
+    packages = {"apig_wsgi", "duckdb", "_duckdb", "jinja2", "markupsafe", "msgspec", "obstore"}
     assert found - {"sheaf_archive"} == {"functions", "templates", *packages}

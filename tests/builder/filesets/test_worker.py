@@ -77,6 +77,18 @@ def test_what_may_go_better_comes_again_and_all_else_is_done(
     assert sum(key.endswith("/run.json") for key in keys) == 1
 
 
+def test_one_file_that_failed_is_asked_for_again_and_no_other(
+    function: Function, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site = deposit(function.server, 11, {"a.csv": A, "b.csv": B}, answers={"b.csv": status(503)})
+    assert function(body(site)) == ["0"]
+    assert told(capsys) == {site: "success-partial"}
+    function.server.add(content(11, "b.csv"), served(B))
+    assert function(body(site)) == []
+    assert told(capsys) == {site: "success"}
+    assert len(function.server.asked(content(11, "a.csv"))) == 1
+
+
 def test_a_message_that_comes_twice_is_archived_once(
     function: Function, capsys: pytest.CaptureFixture[str]
 ) -> None:
