@@ -102,6 +102,9 @@ class Description:
 RAW, PACKED, WITHIN = "raw_path", "packed_bytes", "bundle_offset"
 """Keys in `extra` of a file: the platform's spelling of its path, if it differs; the bytes of a
 deflated file in its bundle; the offset of its bytes in a bundle that is in a WARC record."""
+GIT, REPLICAS = "git_oid", "replicas"
+"""Keys in `extra` of a file: the id that git would give to a blob of its bytes, which is a SHA-1 of
+their size and themselves; other URLs of the same bytes, which a digest verifies."""
 
 NOT_TRIED = frozenset({"withheld", "unsafe-path", "too-large-file"})
 """Statuses of files that are known not to be archived before anything is fetched."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from builder.filesets.item import (
+    GIT,
     FileMeta,
     FilesetManifestFile,
     FilesetPlatformItem,
@@ -33,6 +34,8 @@ class Digests:
     _engines: dict[str, Any] = field(
         default_factory=lambda: {n: hashlib.new(n, usedforsecurity=False) for n in ORDER}
     )
+    git: Any = None
+    """The digest of git, if it was begun: it covers the size, which must be known before."""
 
     def take(self, data: bytes) -> None:
         """Add bytes."""
@@ -40,6 +43,8 @@ class Digests:
         self._crc32 = zlib.crc32(data, self._crc32)
         for engine in self._engines.values():
             engine.update(data)
+        if self.git is not None:
+            self.git.update(data)
 
     def of(self, name: str) -> str:
         """Return a digest by its name."""
@@ -57,17 +62,27 @@ class Digests:
             expected = getattr(file, name)
             if expected and expected.lower() != self.of(name):
                 return f"mismatch-{name}"
+        if self.git is not None and self.git.hexdigest() != file.extra[GIT]:
+            return "mismatch-sha1"
         return None
 
 
 def best_digest(file: FilesetManifestFile) -> str | None:
     """Return the name of the best digest that the platform gives, None if it gives none."""
-    return next((name for name in ORDER if getattr(file, name)), None)
+    has_git = GIT in file.extra and file.size is not None
+    return next((name for name in ORDER if getattr(file, name)), GIT if has_git else None)
 
 
-def compute_digests(chunks: Iterable[bytes]) -> Digests:
-    """Return the digests of a sequence of chunks."""
-    digests = Digests()
+def begin_digests(file: FilesetManifestFile) -> Digests:
+    """Return digests without bytes, for all that the platform says of a file."""
+    if best_digest(file) != GIT:
+        return Digests()
+    return Digests(git=hashlib.sha1(b"blob %d\0" % (file.size or 0), usedforsecurity=False))
+
+
+def compute_digests(chunks: Iterable[bytes], file: FilesetManifestFile | None = None) -> Digests:
+    """Return the digests of a sequence of chunks, which should be those of `file`."""
+    digests = Digests() if file is None else begin_digests(file)
     for chunk in chunks:
         digests.take(chunk)
     return digests
@@ -75,7 +90,8 @@ def compute_digests(chunks: Iterable[bytes]) -> Digests:
 
 def with_digests(file: FilesetManifestFile, digests: Digests) -> FilesetManifestFile:
     """Return the file with its status and with the digests of its bytes."""
-    status = "verified" if best_digest(file) else "unverified"
+    best = best_digest(file)
+    status = "verified" if best and (best != GIT or digests.git) else "unverified"
     every: dict[str, Any] = digests.every()
     return replace(file, status=status, size=digests.size, **every)
 

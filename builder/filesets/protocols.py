@@ -138,9 +138,10 @@ class FilesetPlatformHelper(Protocol):
 class Received:
     """A file that was received completely, and how it was verified; digests are hexadecimal.
 
-    `verified` names the best digest that the manifest gives (sha512, sha256, sha1, md5), None if it
-    gives none. `media_type` is the server's. `headers` are all headers of the response, in order,
-    as sent, and `sent` those of the request; `unpacked` is true if a content coding was decoded.
+    `verified` names the best digest that the manifest gives (sha512, sha256, sha1, md5, git_oid),
+    None if it gives none. `media_type` is the server's. `headers` are all headers of the response,
+    in order, as sent, and `sent` those of the request; `unpacked` is true if a content coding was
+    decoded.
     `terminal_url` has no signatures or tokens (builder.http.url). `redirects` led to it, and
     `address` is the server's IP address.
     """

@@ -16,7 +16,7 @@ from builder.filesets.download.partial import (
     RestartDownload,
 )
 from builder.filesets.download.parts import DatasetParts, FilePart
-from builder.filesets.item import FilesetManifestFile
+from builder.filesets.item import FAIL_ALONE, REPLICAS, FilesetManifestFile
 from builder.filesets.manifest_file import best_digest
 from builder.filesets.protocols import FilesetError, OpenSink, Received, ZipSink
 from builder.http import responses
@@ -71,7 +71,31 @@ class FileDownloader:
         html: bool = False,
         stop: Stop | None = None,
     ) -> Received:
-        """Download a file of at most `limit` bytes into a sink; see builder.filesets.protocols."""
+        """Download a file of at most `limit` bytes into a sink; see builder.filesets.protocols.
+
+        If it fails, its replicas are tried in order. The error is then that of the platform's URL.
+        """
+        replicas = iter(file.extra.get(REPLICAS, ()) if best_digest(file) else ())
+        source, first = file, None
+        while True:
+            try:
+                return self._download(source, limit, open_sink, html, stop)
+            except FilesetError as error:
+                first = first or error
+                if error.status not in FAIL_ALONE:
+                    raise
+                if (url := next(replicas, None)) is None:
+                    raise first from error
+                source = replace(file, platform_url=url)
+
+    def _download(
+        self,
+        file: FilesetManifestFile,
+        limit: int,
+        open_sink: OpenSink,
+        html: bool,
+        stop: Stop | None,
+    ) -> Received:
         if not file.platform_url:
             raise FilesetError("error-platform-download", "the platform declares no URL for it")
         until = min(self.until, self.client.clock() + self.seconds)

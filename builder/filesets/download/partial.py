@@ -14,8 +14,8 @@ from builder.filesets.download.validators import (
     strong_validator,
     validators,
 )
-from builder.filesets.item import FilesetManifestFile
-from builder.filesets.manifest_file import Digests, best_digest
+from builder.filesets.item import GIT, FilesetManifestFile
+from builder.filesets.manifest_file import Digests, begin_digests, best_digest
 from builder.filesets.protocols import Received, ZipSink
 from builder.filesets.result import from_json, to_json
 from builder.http import responses
@@ -65,12 +65,15 @@ class PartialDownload:
     unpack: bool = False
     head: Received | None = None
     coding: str | None = None
-    _digests: Digests = field(default_factory=Digests)
+    _digests: Digests = field(init=False)
     _first: tuple[str, str] = ("", "")
     _tag: str | None = None
     _total: int | None = None
     _refuses: bool = False
     _page: bool = False
+
+    def __post_init__(self) -> None:
+        self._digests = begin_digests(self.file)
 
     @property
     def size(self) -> int:
@@ -258,6 +261,7 @@ class PartialDownload:
         if status is not None:
             name = status.removeprefix("mismatch-")
             told, is_ = getattr(self.file, name), every.get(name, str(self.size))
+            told = told or f"a git blob {self.file.extra[GIT]}"
             raise self._mismatch(status, f"{is_} received, {told} declared", every["sha256"])
         if self.coding and not best_digest(self.file) and self.file.size is None:
             raise ContentMismatch("encoding-ambiguous", self.coding, every["sha256"], over=True)

@@ -28,7 +28,7 @@ NAME = "osf"
 FACTS = PlatformFacts(
     NAME,
     "host, DOI",
-    "folders of all storage providers",
+    "folders of all storage providers; components are below their ids",
 )
 DOMAIN = "osf.io"
 _API = "api.osf.io"
@@ -67,9 +67,16 @@ class Osf:
         item = _item(guid, kind, node)
         if item.platform_status != "success":
             return item
-        files = tuple(_walk(api, f"https://{_API}/v2/{kind}/{guid}/files/"))
+        files = [*_walk(api, f"https://{_API}/v2/{kind}/{guid}/files/")]
         own = all(file.extra["provider"] == _OWN for file in files)
-        return _with(item, files, own)
+        for part in _components(api, node):
+            own = False
+            for file in _walk(api, f"https://{_API}/v2/{kind}/{part}/files/"):
+                extra = {**file.extra, "component": part}
+                files.append(replace(file, path=f"{part}/{file.path}", extra=extra))
+        # OSF's zip contains only files of its own storage, and none of components.
+        url = f"https://files.osf.io/v1/resources/{guid}/providers/{_OWN}/?zip="
+        return replace(item, manifest=tuple(files), web_bundle_url=url if own and files else None)
 
 
 def _project_id(resource: DatasetResource) -> str:
@@ -136,12 +143,23 @@ def _item(guid: str, kind: str, node: Mapping[str, Any]) -> FilesetPlatformItem:
     )
 
 
-def _with(
-    item: FilesetPlatformItem, files: tuple[FilesetManifestFile, ...], own: bool
-) -> FilesetPlatformItem:
-    """Return the item with its files; OSF's zip contains only those of its own storage."""
-    url = f"https://files.osf.io/v1/resources/{item.platform_id}/providers/{_OWN}/?zip="
-    return replace(item, manifest=files, web_bundle_url=url if own and files else None)
+def _components(api: Api, node: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the ids of all public components of a project, and of theirs. Raises FilesetError."""
+    waiting, seen = [node], {node.get("id")}
+    while waiting:
+        related = json_document.inner(
+            waiting.pop(), "relationships", "children", "links", "related"
+        )
+        if (url := json_document.text(related.get("href"))) is None:
+            continue
+        for child in _entries(api, url):
+            guid = json_document.name(child.get("id"), "a component")
+            if guid in seen or len(seen) > _DEPTH:
+                raise FilesetError("platform-error", f"the component {guid} is listed twice")
+            seen.add(guid)
+            if _access_status(json_document.inner(child, "attributes"))[0] == "success":
+                waiting.append(child)
+                yield quote(guid, safe="")
 
 
 def _walk(api: Api, first: str) -> Iterator[FilesetManifestFile]:

@@ -164,7 +164,8 @@ class _FileRun:
                 )
                 raise FilesetError("mismatch-existing", detail)
             return known
-        digests = files.compute_digests(record.chunks(self._asked.store, key, self._asked.go_on))
+        chunks = record.chunks(self._asked.store, key, self._asked.go_on)
+        digests = files.compute_digests(chunks, file)
         if digests.mismatch(file):
             record.forget(self._asked.store, self._base, key)
             return None

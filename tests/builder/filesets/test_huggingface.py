@@ -1,5 +1,6 @@
 """Hugging Face: datasets at a commit, files in pages, and those that need a token."""
 
+import hashlib
 from typing import Any
 
 import pytest
@@ -158,11 +159,17 @@ def test_real_answers_are_read() -> None:
 
 def test_files_are_verified_at_the_store_that_they_lead_to(server: Server, there: World) -> None:
     store = "https://cdn-lfs.hf.example/a"
+    git = hashlib.sha1(b"blob %d\0%b" % (len(BODY), BODY)).hexdigest()
+    small = entry("README.md", size=len(BODY), oid=git)
     server.add(API, json_of(about()))
-    server.add(TREE, json_of([large("a.parquet", len(BODY), digest("sha256", BODY))]))
+    server.add(TREE, json_of([large("a.parquet", len(BODY), digest("sha256", BODY)), small]))
     server.add(f"{URL}/resolve/{COMMIT}/a.parquet", redirect(store))
     server.add(store, served(BODY))
-    assert verified(there, item_of(there, URL)) == ["sha256"]
+    server.add(f"{URL}/resolve/{COMMIT}/README.md", served(BODY))
+    assert verified(there, item_of(there, URL)) == ["sha256", "git_oid"]
+    server.add(f"{URL}/resolve/{COMMIT}/README.md", served(BODY, wrong=3))
+    with pytest.raises(FilesetError, match=f"mismatch-sha1: .* a git blob {git} declared"):
+        verified(there, item_of(there, URL))
     server.add(TREE, json_of([], Link=f'<{store}>; rel="next"'))
     with pytest.raises(FilesetError, match="platform-bad-response"):
         item_of(there, URL)

@@ -104,6 +104,42 @@ def test_other_providers_have_folders_of_their_own_and_no_bundle() -> None:
     assert found.web_bundle_url is None
 
 
+def test_files_of_components_are_below_their_ids() -> None:
+    def node(guid: str, **more: Any) -> dict[str, Any]:
+        children = f"{API}/nodes/{guid}/children/"
+        return {
+            "id": guid,
+            "attributes": {"public": True, **more},
+            "relationships": {"children": {"links": {"related": {"href": children}}}},
+        }
+
+    def files(guid: str, *entries: Any) -> dict[str, Any]:
+        return {f"{API}/nodes/{guid}/files/{SIZED}": osf_page([*entries], len(entries))}
+
+    def children(guid: str, *nodes: Any) -> dict[str, Any]:
+        return {f"{API}/nodes/{guid}/children/{SIZED}": osf_page([*nodes], len(nodes))}
+
+    whole = osf()
+    whole["data"]["relationships"] = node("hny12")["relationships"]
+    documents = project(
+        **{NODE: whole},
+        **children("hny12", node("bees1"), node("secr1", public=False)),
+        **children("bees1", node("wax01")),
+        **children("wax01"),
+        **files("bees1", osf_entry("f3", "/a.txt")),
+        **files("wax01", osf_entry("f4", "/dir/c.txt")),
+    )
+    found = item(documents)
+    assert [file.path for file in found.files] == [
+        *("a.txt", "dir1/b.txt"),
+        *("bees1/a.txt", "wax01/dir/c.txt"),
+    ]
+    assert [file.extra.get("component") for file in found.files] == [None, None, "bees1", "wax01"]
+    assert found.web_bundle_url is None
+    documents[f"{API}/nodes/wax01/children/{SIZED}"] = osf_page([node("hny12")], 1)
+    assert refused(documents) == ("platform-error", "")
+
+
 def test_folders_in_pages_are_gathered_and_a_short_one_is_refused() -> None:
     second = f"{ROOT}?page=2"
     whole = project(

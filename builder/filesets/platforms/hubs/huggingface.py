@@ -1,7 +1,6 @@
 """Hugging Face: datasets whose versions are commits, with files listed in pages.
 
-A large file has the SHA-256 of its bytes. A small one has only a digest of git, which includes a
-header, so it is kept in `extra` and verifies nothing.
+A large file (LFS) has the SHA-256 of its bytes. A small one has only the digest of git.
 """
 
 import re
@@ -11,6 +10,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from builder.filesets.item import (
+    GIT,
     DatasetResource,
     Description,
     FilesetManifestFile,
@@ -29,7 +29,7 @@ from builder.filesets.protocols import Api, FilesetError
 NAME = "huggingface"
 DOMAIN = "huggingface.co"
 FACTS = PlatformFacts(
-    NAME, "host", "datasets; a version is a commit; SHA-256 of large files (LFS) only"
+    NAME, "host", "datasets; a version is a commit; SHA-256 of large files (LFS), git's of others"
 )
 _HOSTS = frozenset((DOMAIN, "www.huggingface.co", "hf.co"))
 _DATASET = re.compile(
@@ -138,12 +138,12 @@ def _file(id_: str, commit: str, entry: Mapping[str, Any]) -> FilesetManifestFil
     path = json_document.name(entry.get("path"), "a file")
     large = json_document.inner(entry, "lfs")
     digest = json_document.digest(large.get("oid"), "sha256")
-    git = json_document.text(entry.get("oid"))
+    git = json_document.digest(entry.get("oid"), "sha1")
     return FilesetManifestFile(
         path=path,
         size=json_document.size(large.get("size", entry.get("size"))),
         sha256=digest,
-        extra={"git_oid": git} if git and digest is None else {},
+        extra={GIT: git} if git and digest is None else {},
         platform_url=f"https://{DOMAIN}/datasets/{quote(id_)}/resolve/{commit}/{quote(path)}",
     )
 

@@ -6,10 +6,12 @@ version has an id of its own, and may name a series.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from builder.filesets.item import (
+    REPLICAS,
     DatasetResource,
     Description,
     FilesetManifestFile,
@@ -29,7 +31,7 @@ DOMAIN = "search.dataone.org"
 FACTS = PlatformFacts(
     NAME,
     "hosts of members, DOI",
-    "the files of a package (resource map); packages within it are related works",
+    "the files of a package (resource map), or replicas; packages within it are related works",
 )
 _NODE = "cn.dataone.org"
 _QUERY = f"https://{_NODE}/cn/v2/query/solr/"
@@ -62,10 +64,15 @@ _METADATA, _DATA, _MAP = "METADATA", "DATA", "RESOURCE"
 _FOUND = "identifier,formatType,resourceMap,seriesId,dateUploaded,obsoletedBy"
 _LISTED = (
     "identifier,formatType,formatId,fileName,size,checksum,checksumAlgorithm,dataUrl,title,"
-    "abstract,origin,keywords,pubDate,dateUploaded,seriesId,datasource,obsoletes,obsoletedBy"
+    "abstract,origin,keywords,pubDate,dateUploaded,seriesId,datasource,replicaMN,obsoletes,"
+    "obsoletedBy"
 )
 _QUOTED = re.compile(r'(["\\])')
 _ARCHIVED = re.compile(rb"<archived>\s{0,64}true\s{0,64}</archived>")
+_MEMBER = re.compile(
+    r"<identifier>([^<]{1,200})</identifier>(?:(?!</?node[\s>])[\s\S]){0,2000}?"
+    r"<baseURL>([^<]{1,500})</baseURL>"
+)
 _LEAF = re.compile(r"[/:]")
 
 
@@ -94,7 +101,7 @@ class DataOne:
         if parts and not any(text(one.get("formatType")) == _DATA for one in files):
             detail = f"it has {len(parts)} packages and no files"
             raise FilesetError("platform-scope", detail, code="collection")
-        return _item(own, files, parts)
+        return _item(own, files, parts, _members(api, files))
 
 
 def _object_ids(resource: DatasetResource) -> tuple[str, ...]:
@@ -195,15 +202,27 @@ def _metadata(objects: Sequence[Mapping[str, Any]], found: Mapping[str, Any]) ->
     return (own or listed or [found])[0]
 
 
+def _members(api: Api, files: Sequence[Mapping[str, Any]]) -> Mapping[str, str]:
+    """Return the base URLs of member nodes by their ids; empty if no file has a replica."""
+    if not any(set(texts(one.get("replicaMN"))) - {one.get("datasource")} for one in files):
+        return {}
+    with suppress(FilesetError):  # the files are still where the index says
+        answer = api.answer(f"https://{_NODE}/cn/v2/node", accept="text/xml")
+        nodes = _MEMBER.findall(answer.body.decode("utf-8", "replace"))
+        return {name.strip(): url.strip().rstrip("/") for name, url in nodes}
+    return {}
+
+
 def _item(
     own: Mapping[str, Any],
     files: Sequence[Mapping[str, Any]],
     parts: Sequence[Mapping[str, Any]],
+    members: Mapping[str, str],
 ) -> FilesetPlatformItem:
     name, series = text(own.get("identifier")), text(own.get("seriesId"))
     if name is None:
         raise FilesetError("platform-bad-response", "the dataset has no id")
-    made = [_file(one) for one in files]
+    made = [_file(one, members) for one in files]
     leaves = [_LEAF.split(str(file.extra["id"]))[-1] or "-" for file in made]
     return FilesetPlatformItem(
         platform_name=NAME,
@@ -220,15 +239,25 @@ def _page(name: str) -> str:
     return f"https://{DOMAIN}/view/{quote(name, safe=':/')}"
 
 
-def _file(one: Mapping[str, Any]) -> FilesetManifestFile:
+def _file(one: Mapping[str, Any], members: Mapping[str, str]) -> FilesetManifestFile:
     name = json_document.name(text(one.get("identifier")), "an object")
     resolver = f"https://{_NODE}/cn/v2/resolve/{quote(name, safe='')}"
     kind = text(one.get("formatId"))
+    places = dict.fromkeys((text(one.get("datasource")) or "", *texts(one.get("replicaMN"))))
+    replicas = [
+        f"{members[place]}/v2/object/{quote(name, safe='')}"
+        for place in places
+        if json_document.web(members.get(place))
+    ]
     return FilesetManifestFile(
         path=text(one.get("fileName")) or _LEAF.split(name)[-1] or name,
         size=json_document.size(one.get("size")),
         mimetype=media_type(kind),
-        extra={"id": name, **({"format": kind} if kind else {})},
+        extra={
+            "id": name,
+            **({"format": kind} if kind else {}),
+            **({REPLICAS: replicas} if replicas else {}),
+        },
         platform_url=json_document.web(one.get("dataUrl")) or resolver,
         **json_document.digests(one.get("checksumAlgorithm"), one.get("checksum")),
     )
