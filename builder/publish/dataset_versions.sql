@@ -87,7 +87,8 @@ DELETE FROM decided_versions WHERE identifier IN (
 
 -- name: altered_versions
 -- Archived bytes never change. A file at the same place with another digest than was published was
--- altered together with its record: the published version stays.
+-- altered together with its record: the published version stays. Only what a run has fetched since,
+-- after the object was removed on purpose, replaces it, because the earlier bytes are gone.
 CREATE TABLE altered_versions AS
 SELECT DISTINCT n.identifier, n.file ->> '$.path' AS path, n.file ->> '$.key' AS key
 FROM (SELECT identifier, unnest((document -> '$.files')::JSON[]) AS file FROM decided_versions
@@ -97,6 +98,9 @@ JOIN (SELECT identifier, unnest((old_document -> '$.files')::JSON[]) AS file FRO
 ON n.identifier = o.identifier AND n.file ->> '$.path' = o.file ->> '$.path'
     AND n.file ->> '$.key' = o.file ->> '$.key'
     AND n.file ->> '$.sha256' != o.file ->> '$.sha256'
+WHERE coalesce(n.file ->> '$.terminal_dt' <= o.file ->> '$.terminal_dt', true)
+    OR n.identifier NOT IN (SELECT identifier FROM version_results
+        WHERE stored AND status != 'success-existing')
 
 -- name: refused_versions
 DELETE FROM decided_versions WHERE identifier IN (SELECT identifier FROM altered_versions)

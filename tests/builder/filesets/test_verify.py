@@ -178,18 +178,35 @@ def test_what_was_published_is_the_root_of_trust(world: World) -> None:
     assert sorted(found(world)) == [("fileset-altered", key), ("fileset-wrong", record)]
 
 
-def test_a_publish_takes_no_altered_digest_over(world: World) -> None:
+@pytest.mark.parametrize(
+    ("status", "at", "is_taken"),
+    [
+        ("success-existing", None, False),
+        ("success-existing", "20261201000000", False),
+        ("success", None, False),
+        ("success", "20261201000000", True),
+    ],
+)
+def test_a_publish_takes_over_another_digest_only_of_what_was_fetched_again(
+    world: World, status: str, at: str | None, is_taken: bool
+) -> None:
     key = f"{BASE}files/a.csv"
     before = rows(world, "SELECT path, sha256, status FROM files")
     record = forge(world, key, b"x" * (world.root / key).stat().st_size)
     archived = records.read(world.store, BASE)
     assert archived is not None
-    again = replace(archived.archived, status="success-existing")
+    manifest = archived.archived.manifest
+    if at is not None:
+        manifest = tuple(replace(file, terminal_dt=at) for file in manifest)
+    again = replace(archived.archived, status=status, manifest=manifest)
     messages: list[str] = []
-    ingest(world, outcomes.outcome(item("a.csv", "b.csv"), archived=again))
+    ingest(world, outcomes.outcome(item("a.csv", "b.csv"), archived=again, status=status))
     runtime = replace(world.runtime(), say=messages.append)
     publish_intake(world.store, world.configuration(), runtime)
-    assert rows(world, "SELECT path, sha256, status FROM files") == before
+    assert (rows(world, "SELECT path, sha256, status FROM files") != before) == is_taken
+    if is_taken:
+        assert not found(world)
+        return
     (message,) = [text for text in messages if "was altered together with its record" in text]
     assert key in message
     assert ("fileset-wrong", record) in found(world)
