@@ -173,14 +173,14 @@ def make_strategy(
 
     def make(by_name: str, downloader: Downloader) -> FilesetIngestStrategy:
         if by_name.startswith("web-"):
-            return Captured(by_name, m.store, downloader, m.settings, m.scratch, wall, go_on)
+            return Captured(by_name, m.store, downloader, m.settings, m.scratch, wall, go_on=go_on)
         if by_name.startswith("archiveorg-"):
             api = m.ways.api(until)
             archive = ArchiveClient.of(m.environment, api, m.ways.seconds, go_on)
-            return Items(by_name, m.store, downloader, m.settings, archive, m.scratch, go_on)
+            return Items(by_name, m.store, downloader, m.settings, archive, m.scratch, go_on=go_on)
         if by_name.endswith("-bundled"):
-            return Bundled(m.store, downloader, m.settings, go_on)
-        return ObjectStrategy(by_name, m.store, downloader, m.settings, go_on)
+            return Bundled(m.store, downloader, m.settings, go_on=go_on)
+        return ObjectStrategy(by_name, m.store, downloader, m.settings, go_on=go_on)
 
     if parts is not None:
         leases = Leases(m.store, wall, parts.sleep)

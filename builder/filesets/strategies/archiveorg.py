@@ -6,7 +6,7 @@ Files that archive.org itself hosts are not uploaded again.
 """
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,68 +20,48 @@ from builder.filesets.item import (
     FilesetPlatformItem,
     Terminal,
 )
-from builder.filesets.protocols import Downloader, FilesetError
+from builder.filesets.protocols import FilesetError
 from builder.filesets.strategies import keys, record
 from builder.filesets.strategies.archiveorg_client import ArchiveClient, ItemContents, Stored
 from builder.filesets.strategies.bundle import ZIP, Packing, pack_again
 from builder.filesets.strategies.choice import ARCHIVEORG
 from builder.filesets.strategies.keys import BUNDLE
 from builder.filesets.strategies.record import KeepingRecord
-from builder.filesets.strategies.transfer import Quota, failed_files, transfer
-from builder.http.settings import Settings
-from functions.snapshot.store import Writer
+from builder.filesets.strategies.strategy import ArchivingStrategy
+from builder.filesets.strategies.transfer import Quota, transfer
 
 FILE, FILESET, BUNDLED = "archiveorg-file", "archiveorg-fileset", "archiveorg-fileset-bundled"
 
 
 @dataclass(frozen=True, slots=True)
-class Items:
-    """The strategies archiveorg-*, of which `name` is one. `scratch` is a folder on this machine.
+class Items(ArchivingStrategy):
+    """The strategies archiveorg-*, of which `name` is one; `scratch` is a local folder."""
 
-    `go_on` is called now and then, and may raise a FilesetError.
-    """
-
-    name: str
-    store: Writer
-    downloader: Downloader
-    settings: Settings
-    archive: ArchiveClient
+    archive_org: ArchiveClient
     scratch: Path
-    go_on: Callable[[], None] = lambda: None
 
-    def check_existing(self, item: FilesetPlatformItem) -> ArchiveStrategyResult | None:
-        """Return what is archived of exactly this item; None if it is missing or incomplete."""
-        with files.wrap_store_errors(item, "error-store-verify"):
-            base = record.locate(self.store, item)
-            known = record.read(self.store, base)
-            if known is None:
-                return None
-            if not known.archived.ingest_strategy.startswith(ARCHIVEORG):
-                check = self.settings["fileset.check"]
-                return record.existing(self.store, base, item, check=check, go_on=self.go_on)
-        return _existing(known, self.archive.contents(self.item_name(item, known)), item)
+    def find_existing(self, base: str, item: FilesetPlatformItem) -> ArchiveStrategyResult | None:
+        """Return what is archived of the item at archive.org, or by another strategy."""
+        known = record.read(self.store, base)
+        if known is None or known.archived.ingest_strategy.startswith(ARCHIVEORG):
+            name = self.item_name(item, known)
+            return _existing(known, self.archive_org.contents(name), item) if known else None
+        # Super without arguments does not work in a class with slots.
+        return ArchivingStrategy.find_existing(self, base, item)
 
     def item_name(self, item: FilesetPlatformItem, known: KeepingRecord | None) -> str:
         """Return the name of the archive.org item: the recorded one, or the configured one."""
         recorded = known.archived.archiveorg_item_name if known else None
         return recorded or keys.item_name(item, self.settings["fileset.strategy"])
 
-    def process(self, item: FilesetPlatformItem) -> ArchiveStrategyResult:
-        """Archive the item's files at archive.org. Raises FilesetError."""
-        with files.wrap_store_errors(item):
-            base = record.locate(self.store, item)
-            first = record.of_strategy(self.store, base, self.name)
-            run = _ArchiveOrgRun(self, item, first)
-            if first is None:
-                made = record.of(item, run.archive(), ())
-                made = record.write(self.store, base, made, item)
-            else:
-                try:
-                    manifest = run.archive().manifest
-                except FilesetError as error:
-                    manifest = failed_files(error, self.settings)
-                made = record.extend(self.store, base, first, item, manifest)
-            return record.add_withheld(made.archived, item)
+    def archive(self, item: FilesetPlatformItem, base: str) -> KeepingRecord:
+        """Archive the item's files at archive.org."""
+        return record.of(item, _ArchiveOrgRun(self, item, None).archive(), ())
+
+    def complete(self, item: FilesetPlatformItem, base: str, first: KeepingRecord) -> KeepingRecord:
+        """Archive the files that the record or the item at archive.org lacks."""
+        run = _ArchiveOrgRun(self, item, first)
+        return self.extend(item, base, first, lambda: record.of(item, run.archive(), ()))
 
 
 def _existing(
@@ -146,8 +126,8 @@ class _ArchiveOrgRun:
         self._quota = Quota(item.files, asked.settings)
         self._terminal: Terminal | None = None
         if item.platform_name != ARCHIVEORG:
-            asked.archive.check()
-        self._contents = asked.archive.contents(self._name)
+            asked.archive_org.check()
+        self._contents = asked.archive_org.contents(self._name)
         self._check_owner()
 
     def _check_owner(self) -> None:
@@ -259,7 +239,7 @@ class _ArchiveOrgRun:
             raise self._mismatch(file.path)
         if same:
             return
-        archive, item = self._asked.archive, self._item
+        archive, item = self._asked.archive_org, self._item
         hint = sum(one.size or 0 for one in item.files)
         collection = self._asked.settings["fileset.strategy"]["collection"]
         metadata = keys.item_metadata(item, collection)

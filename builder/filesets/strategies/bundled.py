@@ -1,7 +1,7 @@
 """Strategy that stores files as one zip below `filesets/`, packed here or by the platform."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from builder.filesets import manifest_file as files
 from builder.filesets.item import (
@@ -11,86 +11,51 @@ from builder.filesets.item import (
     FilesetPlatformItem,
     Terminal,
 )
-from builder.filesets.protocols import Downloader, FilesetError
+from builder.filesets.protocols import FilesetError
 from builder.filesets.strategies import record
 from builder.filesets.strategies.bundle import ZIP, Packing, pack_again, reconcile
 from builder.filesets.strategies.keys import BUNDLE
 from builder.filesets.strategies.record import KeepingRecord, KeptObject
 from builder.filesets.strategies.s3 import FILESET, ObjectStrategy
-from builder.filesets.strategies.transfer import Quota, failed_files
+from builder.filesets.strategies.strategy import ArchivingStrategy
+from builder.filesets.strategies.transfer import Quota
 from builder.filesets.strategies.zip_reader import Ranges, directory, read
-from builder.http.settings import Settings
 from functions.snapshot.errors import Conflict
-from functions.snapshot.store import Writer
 
 NAME = "s3-fileset-bundled"
 
 
 @dataclass(frozen=True, slots=True)
-class Bundled:
+class Bundled(ArchivingStrategy):
     """The strategy s3-fileset-bundled.
 
-    `go_on` is called now and then while the store is read, and may raise a FilesetError.
+    The bundle is written atomically. With `platform_bundle` of fileset.strategy it is the
+    platform's own bundle. Files that the bundle lacks become objects beside it later.
     """
 
-    store: Writer
-    downloader: Downloader
-    settings: Settings
-    go_on: Callable[[], None] = lambda: None
+    name: str = field(default=NAME, init=False)
 
-    @property
-    def name(self) -> str:
-        """Its ingest_strategy."""
-        return NAME
+    def archive(self, item: FilesetPlatformItem, base: str) -> KeepingRecord:
+        """Archive the item's files as one zip."""
+        run = _BundleRun(self, item, base, None)
+        return run.find_existing() or run.archive()
 
-    def check_existing(self, item: FilesetPlatformItem) -> ArchiveStrategyResult | None:
-        """Return what is archived of exactly this item; None if it is missing or incomplete."""
-        with files.wrap_store_errors(item, "error-store-verify"):
-            return record.existing(
-                self.store,
-                record.locate(self.store, item),
-                item,
-                check=self.settings["fileset.check"],
-                go_on=self.go_on,
-            )
-
-    def process(self, item: FilesetPlatformItem) -> ArchiveStrategyResult:
-        """Archive the item's files as one zip. Raises FilesetError.
-
-        The bundle is written atomically. With `platform_bundle` of fileset.strategy it is the
-        platform's own bundle. Files that the bundle lacks become objects beside it later.
-        """
-        with files.wrap_store_errors(item):
-            base = record.locate(self.store, item)
-            first = record.of_strategy(self.store, base, NAME)
-            key = base + BUNDLE
-            within = {f.path for f in record.archived_files(first).values() if f.key == key}
-            # A first bundle is of the whole item: what the platform withholds makes it partial.
-            members = tuple(f for f in item.files if f.path in within)
-            bundled = item if first is None else replace(item, manifest=members)
-            run = _BundleRun(self, bundled, base, first)
-            made = run.find_existing() or run.archive()
-            if first is None:
-                made = record.write(self.store, base, made, item)
-            elif others := tuple(f for f in item.files if f.path not in within):
-                made = self._add(item, base, first, others)
-            return record.add_withheld(made.archived, item)
-
-    def _add(
-        self,
-        item: FilesetPlatformItem,
-        base: str,
-        first: KeepingRecord,
-        others: tuple[FilesetManifestFile, ...],
-    ) -> KeepingRecord:
-        """Store files that the bundle lacks as objects beside it; return the record."""
-        objects = ObjectStrategy(FILESET, self.store, self.downloader, self.settings, self.go_on)
-        try:
-            made = objects.keep(replace(item, manifest=others), base, first)
-        except FilesetError as error:
-            failed = failed_files(error, self.settings)
-            return record.extend(self.store, base, first, item, failed)
-        return record.extend(self.store, base, first, item, made.archived.manifest, made.objects)
+    def complete(self, item: FilesetPlatformItem, base: str, first: KeepingRecord) -> KeepingRecord:
+        """Archive a missing bundle again, and files that it lacks as objects beside it."""
+        key = base + BUNDLE
+        within = {f.path for f in record.archived_files(first).values() if f.key == key}
+        members, others = (
+            replace(item, manifest=tuple(f for f in item.files if (f.path in within) == is_member))
+            for is_member in (True, False)
+        )
+        run = _BundleRun(self, members, base, first)
+        made = run.find_existing() or run.archive()
+        if not others.manifest:
+            return made
+        files = ObjectStrategy(
+            FILESET, self.store, self.downloader, self.settings, go_on=self.go_on
+        )
+        return self.extend(item, base, first, lambda: files.keep(others, base, first))
 
 
 class _BundleRun:
@@ -217,14 +182,7 @@ class _BundleRun:
                     detail = f"{self._key} is missing; a new bundle would differ from it"
                     raise FilesetError("mismatch-existing", detail, item=self._item)
                 return known
-        self._verify(of.size_bytes)
         return self._record(kept, of, None)
-
-    def _verify(self, size: int) -> None:
-        there = {entry.key: entry.bytes for entry in self._asked.store.entries(self._key)}
-        if (had := there.get(self._key)) != size:
-            detail = f"{self._key} has {had} bytes, but {size} were written"
-            raise FilesetError("error-store-verify", detail, item=self._item)
 
     def _record(
         self, manifest: Sequence[FilesetManifestFile], of: FileMeta, terminal: Terminal | None

@@ -220,6 +220,7 @@ def extend(
     record = replace(first, archived=archived, objects=tuple(sorted(by_key.values(), key=_key)))
     if archived_files(record).keys() == archived_files(first).keys():
         return record
+    _verify_sizes(store, objects)
     if read(store, base) != first:
         raise FilesetError("error-store-verify", f"another run archived {base} at the same time")
     record = _add_answers(store, base, record, item)
@@ -246,6 +247,7 @@ def write(
     (error-store-verify) if an object was removed meanwhile, and StoreError.
     """
     first = None
+    _verify_sizes(store, record.objects)
     record = _add_answers(store, base, record, item)
     try:
         store.create(base + RECORD, serialize(record))
@@ -256,6 +258,8 @@ def write(
         if mine != {(f.path, f.size, f.sha256) for f in first.archived.manifest}:
             detail = f"another run archived {base} at the same time, with other bytes"
             raise FilesetError("mismatch-existing", detail) from None
+        lost_race = {kept.key for kept in record.objects} - {kept.key for kept in first.objects}
+        store.remove(*(key for key in lost_race if not key.startswith(base)))
         record = first
     named = {base + RECORD, *(kept.key for kept in record.objects)}
     there = {entry.key for entry in store.entries(base)}
@@ -265,6 +269,14 @@ def write(
         raise FilesetError("error-store-verify", f"another run removed {lost[0]} at the same time")
     store.remove(*(there - named))
     return record
+
+
+def _verify_sizes(store: Writer, objects: Iterable[KeptObject]) -> None:
+    """Check that the store lists what was written. Raises FilesetError (error-store-verify)."""
+    for key, is_whole in _check_sizes(store, objects, lambda: None):
+        if not is_whole:
+            detail = f"{key} is missing, or has another size than was written"
+            raise FilesetError("error-store-verify", detail)
 
 
 def _add_answers(

@@ -5,7 +5,6 @@ Large files are streamed into the store, and small ones written many at once.
 
 import contextlib
 import io
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from builder.filesets import manifest_file as files
@@ -15,61 +14,32 @@ from builder.filesets.item import (
     FilesetPlatformItem,
     Terminal,
 )
-from builder.filesets.protocols import Downloader, FilesetError
+from builder.filesets.protocols import FilesetError
 from builder.filesets.strategies import record
 from builder.filesets.strategies.keys import file_keys as keys_of
 from builder.filesets.strategies.record import KeepingRecord, KeptObject
 from builder.filesets.strategies.small_objects import SMALL, SmallObjects
+from builder.filesets.strategies.strategy import ArchivingStrategy
 from builder.filesets.strategies.transfer import Quota, refill, transfer
 from builder.http.limits import Stop
-from builder.http.settings import Settings
 from functions.snapshot.errors import Conflict, StoreError
-from functions.snapshot.store import Writer
 
 FILE, FILESET = "s3-file", "s3-fileset"
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectStrategy:
-    """The strategies s3-file and s3-fileset, of which `name` is one.
+class ObjectStrategy(ArchivingStrategy):
+    """The strategies s3-file and s3-fileset, of which `name` is one."""
 
-    `go_on` is called now and then while the store is read, and may raise a FilesetError.
-    """
+    def archive(self, item: FilesetPlatformItem, base: str) -> KeepingRecord:
+        """Archive each of the item's files as an object."""
+        return self.keep(item, base, None)
 
-    name: str
-    store: Writer
-    downloader: Downloader
-    settings: Settings
-    go_on: Callable[[], None] = lambda: None
-
-    def check_existing(self, item: FilesetPlatformItem) -> ArchiveStrategyResult | None:
-        """Return what is archived of exactly this item; None if it is missing or incomplete."""
-        with files.wrap_store_errors(item, "error-store-verify"):
-            return record.existing(
-                self.store,
-                record.locate(self.store, item),
-                item,
-                check=self.settings["fileset.check"],
-                go_on=self.go_on,
-            )
-
-    def process(self, item: FilesetPlatformItem) -> ArchiveStrategyResult:
-        """Archive each of the item's files as an object. Raises FilesetError.
-
-        It completes what an interrupted run left or what failed then, and restores missing objects
-        of a record.
-        """
-        with files.wrap_store_errors(item):
-            base = record.locate(self.store, item)
-            first = record.of_strategy(self.store, base, self.name)
-            made = self.keep(item, base, first)
-            if first is None:
-                made = record.write(self.store, base, made, item)
-            else:
-                made = record.extend(
-                    self.store, base, first, item, made.archived.manifest, made.objects
-                )
-            return record.add_withheld(made.archived, item)
+    def complete(self, item: FilesetPlatformItem, base: str, first: KeepingRecord) -> KeepingRecord:
+        """Archive what an interrupted run left or what failed then, and missing objects again."""
+        made = self.keep(item, base, first)
+        manifest = made.archived.manifest
+        return record.extend(self.store, base, first, item, manifest, made.objects)
 
     def keep(
         self, item: FilesetPlatformItem, base: str, first: KeepingRecord | None
@@ -79,9 +49,7 @@ class ObjectStrategy:
         Files in the record `first` are fetched only if their objects are missing.
         """
         run = _FileRun(self, item, base, first)
-        kept = run.keep_all()
-        run.verify(kept)
-        return run.record(kept)
+        return run.record(run.keep_all())
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,16 +172,6 @@ class _FileRun:
         if found is None:
             raise Conflict(f"{key} already exists")
         return found
-
-    def verify(self, kept: tuple[FilesetManifestFile, ...]) -> None:
-        """Check that the store lists the objects. Raises FilesetError (error-store-verify)."""
-        there = {entry.key: entry.bytes for entry in self._asked.store.entries(self._base)}
-        for file in kept:
-            if file.key is None:
-                continue
-            if (had := there.get(file.key or "")) != file.size:
-                detail = f"{file.key} has {had} bytes, but {file.size} were written"
-                raise FilesetError("error-store-verify", detail, item=self._item)
 
     def record(self, kept: tuple[FilesetManifestFile, ...]) -> KeepingRecord:
         """Return the record of all files."""

@@ -16,20 +16,19 @@ from builder.filesets.item import (
     FilesetManifestFile,
     FilesetPlatformItem,
 )
-from builder.filesets.protocols import Downloader, FilesetError, Received, ZipSink
+from builder.filesets.protocols import FilesetError, Received, ZipSink
 from builder.filesets.strategies import record, warc, zip_reader
 from builder.filesets.strategies.bundle import reconcile
 from builder.filesets.strategies.keys import BUNDLE, RECORD, WARCS
 from builder.filesets.strategies.keys import warc_key as key_of
 from builder.filesets.strategies.record import KeepingRecord, KeptObject
-from builder.filesets.strategies.transfer import Quota, ahead_of, failed_files, transfer
+from builder.filesets.strategies.strategy import ArchivingStrategy
+from builder.filesets.strategies.transfer import Quota, ahead_of, transfer
 from builder.filesets.strategies.warc import Placed, WarcRecords
 from builder.http.limits import Stop
-from builder.http.settings import Settings
 from builder.intake.intake import writing
 from functions.snapshot.errors import Conflict
 from functions.snapshot.instant import to_digits
-from functions.snapshot.store import Writer
 
 FILE, FILESET, BUNDLED = "web-file", "web-fileset", "web-fileset-bundled"
 
@@ -41,66 +40,39 @@ _ZIP = "application/zip"
 
 
 @dataclass(frozen=True, slots=True)
-class Captured:
+class Captured(ArchivingStrategy):
     """The strategies web-file, web-fileset and web-fileset-bundled, of which `name` is one.
 
-    `wall` counts seconds since 1970; its time is part of the WARC's name. `go_on` is called now and
-    then while the store is read, and may raise a FilesetError.
+    `wall` counts seconds since 1970; its time is part of the WARC's name. The WARC is written
+    atomically, one more for files that failed before.
     """
 
-    name: str
-    store: Writer
-    downloader: Downloader
-    settings: Settings
     scratch: Path
     wall: Callable[[], float]
-    go_on: Callable[[], None] = lambda: None
 
-    def check_existing(self, item: FilesetPlatformItem) -> ArchiveStrategyResult | None:
-        """Return what is archived of exactly this item; None if it is missing or incomplete."""
-        with files.wrap_store_errors(item, "error-store-verify"):
-            check = self.settings["fileset.check"]
-            base = record.locate(self.store, item)
-            return record.existing(self.store, base, item, check=check, go_on=self.go_on)
+    def begin(self, base: str) -> KeepingRecord | None:
+        """Return the record below `base`; a new WARC has another name than a missing one."""
+        first = record.of_strategy(self.store, base, self.name)
+        if first is None or not record.state(self.store, first, check="size")[0]:
+            return first
+        self.store.remove(base + RECORD)
+        return None
 
-    def process(self, item: FilesetPlatformItem) -> ArchiveStrategyResult:
-        """Archive the responses for the item's files or its platform's bundle. Raises FilesetError.
+    def archive(self, item: FilesetPlatformItem, base: str) -> KeepingRecord:
+        """Archive the responses for the item's files or its platform's bundle."""
+        run = _WebRun(self, item, self._key(item, ()))
+        return run.bundle() if self.name == BUNDLED else run.each()
 
-        The WARC is written atomically, one more for files that failed before. If a recorded WARC is
-        missing, the new one has another name, because its times differ.
-        """
-        with files.wrap_store_errors(item):
-            base = record.locate(self.store, item)
-            first = record.read(self.store, base)
-            if first is not None:
-                if (existing := self.check_existing(item)) is not None:
-                    return existing
-                if record.state(self.store, first, check="size")[0]:
-                    self.store.remove(base + RECORD)
-                    first = None
-            now = to_digits(datetime.fromtimestamp(self.wall(), UTC))
-            earlier = [o.key for o in first.objects if o.key.startswith(WARCS)] if first else []
-            run = _WebRun(self, item, key_of(item, now, earlier))
-            if first is not None:
-                made = self._add(run, base, first, item)
-            else:
-                made = run.bundle() if self.name == BUNDLED else run.each()
-                made = record.write(self.store, base, made, item)
-                if all(kept.key != run.key for kept in made.objects):  # another run was first
-                    self.store.remove(run.key)
-            return record.add_withheld(made.archived, item)
+    def complete(self, item: FilesetPlatformItem, base: str, first: KeepingRecord) -> KeepingRecord:
+        """Archive the responses for the files that the record lacks."""
+        if not (lacking := record.lacking(first, item)):  # another run has archived it meanwhile
+            return replace(first, archived=replace(first.archived, status="success-existing"))
+        run = _WebRun(self, replace(item, manifest=lacking), self._key(item, first.objects))
+        return self.extend(item, base, first, run.each)
 
-    def _add(
-        self, run: "_WebRun", base: str, first: KeepingRecord, item: FilesetPlatformItem
-    ) -> KeepingRecord:
-        """Archive the files that the record lacks; return the record."""
-        run = _WebRun(self, replace(item, manifest=record.lacking(first, item)), run.key)
-        try:
-            made = run.each()
-        except FilesetError as error:
-            failed = failed_files(error, self.settings)
-            return record.extend(self.store, base, first, item, failed)
-        return record.extend(self.store, base, first, item, made.archived.manifest, made.objects)
+    def _key(self, item: FilesetPlatformItem, objects: Sequence[KeptObject]) -> str:
+        now = to_digits(datetime.fromtimestamp(self.wall(), UTC))
+        return key_of(item, now, (kept.key for kept in objects if kept.key.startswith(WARCS)))
 
 
 class _WebRun:
@@ -233,11 +205,7 @@ class _WebRun:
         return reconcile(self._item, members, self.key, partial=partial)
 
     def _record(self, archived: ArchiveStrategyResult, records: WarcRecords) -> KeepingRecord:
-        """Return the record once the store has the WARC. Raises FilesetError."""
         meta = records.meta()
-        if (had := self._asked.store.size(self.key)) != meta.size_bytes:
-            detail = f"{self.key} has {had} bytes, but {meta.size_bytes} were written"
-            raise FilesetError("error-store-verify", detail, item=self._item)
         kept = KeptObject(self.key, meta.size_bytes, meta.sha256hex)
         return record.of(self._item, archived, (kept,))
 
