@@ -13,6 +13,7 @@ from typing import Any
 
 from builder.filesets import status
 from builder.filesets.item import (
+    FAIL_ALONE,
     NOT_TRIED,
     ArchiveStrategyResult,
     FilesetManifestFile,
@@ -199,8 +200,8 @@ def extend(
     Raises FilesetError (error-store-verify) if another run changed the record, and StoreError.
     """
     tag = store.tag(base + RECORD)
-    files = {file.path: file for file in (*first.archived.manifest, *later)}
-    files |= archived_files(first)
+    had = archived_files(first)
+    files = {file.path: file for file in (*first.archived.manifest, *later)} | had
     manifest = tuple(file for file in files.values() if file.status not in NOT_TRIED)
     by_key = {kept.key: kept for kept in (*objects, *first.objects)}
     strategy = first.archived.ingest_strategy
@@ -218,8 +219,12 @@ def extend(
             location=base if strategy == "s3-file" else archived.location,
         )
     record = replace(first, archived=archived, objects=tuple(sorted(by_key.values(), key=_key)))
-    if archived_files(record).keys() == archived_files(first).keys():
-        return record
+    if archived_files(record).keys() == had.keys():
+        # Whose object is gone is not archived now; but what it was stays in the record.
+        gone = {f.path: f for f in later if f.path in had and f.status in FAIL_ALONE}
+        manifest = tuple(gone.get(file.path, file) for file in manifest)
+        told = success_status(item, archived.ingest_strategy, manifest)
+        return replace(record, archived=replace(archived, manifest=manifest, status=told))
     _verify_sizes(store, objects)
     if read(store, base) != first:
         raise FilesetError("error-store-verify", f"another run archived {base} at the same time")

@@ -182,6 +182,10 @@ def test_what_is_fetched_again_is_what_it_was_though_the_platform_tells_no_diges
         asked.process(item)
     assert caught.value.status.startswith("mismatch-sha")
     assert found.manifest[0].key not in objects(store)
+    gone = strategy(store, there).process(item)
+    assert gone.status == "success-partial"
+    assert [f.status for f in gone.manifest] == [caught.value.status, "unverified"]
+    assert asked.check_existing(item) is None
     server.add(f"{HOST}0", served(b"first"))
     assert asked.process(item) == found
 
