@@ -176,7 +176,7 @@ def make_strategy(
             return Captured(by_name, m.store, downloader, m.settings, m.scratch, wall, go_on=go_on)
         if by_name.startswith("archiveorg-"):
             api = m.ways.api(until)
-            archive = ArchiveClient.of(m.environment, api, m.ways.seconds, go_on)
+            archive = ArchiveClient.of(m.environment, api, m.ways.seconds)
             return Items(by_name, m.store, downloader, m.settings, archive, m.scratch, go_on=go_on)
         if by_name.endswith("-bundled"):
             return Bundled(m.store, downloader, m.settings, go_on=go_on)

@@ -1,16 +1,14 @@
 """Strategy that stores files in an archive.org item, one by one or as one zip.
 
-Each file is first downloaded to a scratch file, because archive.org requires its size and MD5
+Each file is first downloaded to a spool, because archive.org requires its size and MD5
 before its bytes. The manifest determines the item's name, so an item never mixes two manifests.
 Files that archive.org itself hosts are not uploaded again.
 """
 
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO
 
 from builder.filesets import manifest_file as files
 from builder.filesets.item import (
@@ -27,9 +25,11 @@ from builder.filesets.strategies.bundle import ZIP, Packing, pack_again
 from builder.filesets.strategies.choice import ARCHIVEORG
 from builder.filesets.strategies.keys import BUNDLE
 from builder.filesets.strategies.record import KeepingRecord
+from builder.filesets.strategies.spool import FileSpool
 from builder.filesets.strategies.strategy import ArchivingStrategy
 from builder.filesets.strategies.transfer import Quota, transfer
 
+_MEMORY = 1 << 20
 FILE, FILESET, BUNDLED = "archiveorg-file", "archiveorg-fileset", "archiveorg-fileset-bundled"
 
 
@@ -186,11 +186,11 @@ class _ArchiveOrgRun:
         if same is False:
             raise self._mismatch(file.path)
         limit = self._quota.limit(wanted)
-        with self._scratch() as scratch:
-            received = self._asked.downloader.download(wanted, limit, scratch.open)
+        with closing(self._spool()) as spool:
+            received = self._asked.downloader.download(wanted, limit, spool.open)
             self._quota.take(received.size)
             arrived = files.add_received(file, received)
-            self._put(arrived, scratch.path)
+            self._put(arrived, spool)
         self._terminal = files.terminal(received)
         return known or arrived
 
@@ -198,20 +198,20 @@ class _ArchiveOrgRun:
         """Archive all files as one zip, which is started again if necessary."""
 
         def pack(failed: dict[str, FilesetError], is_last: bool) -> ArchiveStrategyResult:
-            with self._scratch() as scratch:
-                return self._zip(item, scratch, failed, is_last=is_last)
+            with closing(self._spool()) as spool:
+                return self._zip(item, spool, failed, is_last=is_last)
 
         return pack_again(pack, self._asked.settings)
 
     def _zip(
         self,
         item: FilesetPlatformItem,
-        scratch: "_Scratch",
+        spool: FileSpool,
         failed: dict[str, FilesetError],
         *,
         is_last: bool,
     ) -> ArchiveStrategyResult:
-        with scratch.open() as sink:
+        with spool.open() as sink:
             pack = Packing(
                 self._asked.downloader,
                 self._asked.settings,
@@ -222,7 +222,7 @@ class _ArchiveOrgRun:
             )
             kept = pack.finish(pack.keep_all(item), BUNDLE)
         meta = pack.meta()
-        self._put(_bundle_file(meta), scratch.path)
+        self._put(_bundle_file(meta), spool)
         return ArchiveStrategyResult(
             ingest_strategy=BUNDLED,
             status=record.success_status(self._item, BUNDLED, kept),
@@ -232,7 +232,7 @@ class _ArchiveOrgRun:
             archiveorg_item_name=self._name,
         )
 
-    def _put(self, file: FilesetManifestFile, path: Path) -> None:
+    def _put(self, file: FilesetManifestFile, spool: FileSpool) -> None:
         """Upload a file unless the item has it; check that archive.org did not store another."""
         same = _is(file, self._contents.files.get(file.path))
         if same is False:
@@ -243,7 +243,7 @@ class _ArchiveOrgRun:
         hint = sum(one.size or 0 for one in item.files)
         collection = self._asked.settings["fileset.strategy"]["collection"]
         metadata = keys.item_metadata(item, collection)
-        archive.put(self._name, file, path, metadata, max(hint, file.size or 0))
+        archive.put(self._name, file, spool.pieces, metadata, max(hint, file.size or 0))
         if _is(file, archive.contents(self._name).files.get(file.path)) is False:
             detail = f"{file.path} at archive.org differs from the uploaded file"
             raise FilesetError("error-store-verify", detail, item=item)
@@ -263,34 +263,8 @@ class _ArchiveOrgRun:
             archiveorg_item_name=self._name,
         )
 
-    @contextmanager
-    def _scratch(self) -> Iterator["_Scratch"]:
-        with tempfile.NamedTemporaryFile(dir=self._asked.scratch, suffix=".part") as file:
-            yield _Scratch(file, Path(file.name))
-
-
-@dataclass(frozen=True, slots=True)
-class _Scratch:
-    """A scratch file for the bytes of one file."""
-
-    file: IO[bytes]
-    path: Path
-
-    @contextmanager
-    def open(self) -> Iterator["_Scratch"]:
-        """Yield a sink for the file's bytes, from the start."""
-        self.file.seek(0)
-        self.file.truncate()
-        yield self
-        self.file.flush()
-
-    def write(self, data: bytes) -> None:
-        """Append bytes. Raises FilesetError (error-store-upload) if the disk is full."""
-        try:
-            self.file.write(data)
-        except OSError as error:
-            detail = f"scratch file: {error.strerror or error}"
-            raise FilesetError("error-store-upload", detail) from error
+    def _spool(self) -> FileSpool:
+        return FileSpool(self._asked.scratch, _MEMORY, self._asked.go_on)
 
 
 def _existing_file(file: FilesetManifestFile, stored: Stored) -> FilesetManifestFile:

@@ -5,10 +5,9 @@ tries cannot be interrupted.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -19,11 +18,8 @@ from builder.filesets.platforms.json_document import digest, entries, size, text
 from builder.filesets.protocols import FilesetError
 from builder.http.client import FetchRequest
 
-GoOn = Callable[[], None]
-
 S3 = "s3.us.archive.org"
 _SECONDS = 120.0  # IAS3 answers once it has stored a file, which takes longer than others do
-_PIECE = 1 << 18
 _PLAIN = re.compile(r"(?!uri\()[!-~]([ -~]*[!-~])?")
 
 
@@ -54,17 +50,16 @@ class ItemContents:
 class ArchiveClient:
     """A connection to archive.org, which reads and, with `has_keys`, writes.
 
-    An upload may take `seconds`. `go_on` is called meanwhile and may raise a FilesetError.
+    An upload may take `seconds`.
     """
 
     api: PlatformApi
     has_keys: bool
     seconds: float
-    go_on: GoOn = lambda: None
 
     @classmethod
     def of(
-        cls, environment: Mapping[str, str], api: PlatformApi, seconds: float, go_on: GoOn
+        cls, environment: Mapping[str, str], api: PlatformApi, seconds: float
     ) -> "ArchiveClient":
         """Create a client with the keys IA_ACCESS_KEY and IA_SECRET_KEY of an environment."""
         access, secret = environment.get("IA_ACCESS_KEY"), environment.get("IA_SECRET_KEY")
@@ -74,7 +69,7 @@ class ArchiveClient:
             return own if url.startswith(f"https://{S3}/") else others(url)
 
         api = replace(api, client=replace(api.client, credentials=credentials), heard=[])
-        return cls(api=api, has_keys=bool(access and secret), seconds=seconds, go_on=go_on)
+        return cls(api=api, has_keys=bool(access and secret), seconds=seconds)
 
     def check(self) -> None:
         """Raise FilesetError (not-implemented) unless items can be written."""
@@ -102,11 +97,11 @@ class ArchiveClient:
         self,
         item: str,
         file: FilesetManifestFile,
-        path: Path,
+        pieces: Callable[[], Iterable[bytes]],
         metadata: Mapping[str, Any],
         hint: int,
     ) -> None:
-        """Upload the bytes at `path` to an item, which is created if it does not exist.
+        """Upload a file, whose bytes `pieces` opens, to an item, which is created if necessary.
 
         A new item gets the metadata; `hint` is its expected size in bytes. archive.org rejects
         bytes whose MD5 is not that of the file. Raises FilesetError (error-store-upload).
@@ -129,7 +124,7 @@ class ArchiveClient:
             end=until,
             within=(S3,),
             exact=True,
-            upload=lambda: self._pieces(path),
+            upload=pieces,
         )
 
         def send(rested: float) -> None:
@@ -139,12 +134,6 @@ class ArchiveClient:
 
         with _errors_as("error-store-upload"):
             self.api.retry(send)
-
-    def _pieces(self, path: Path) -> Iterator[bytes]:
-        with path.open("rb") as opened:
-            while piece := opened.read(_PIECE):
-                self.go_on()
-                yield piece
 
 
 @contextmanager

@@ -1,8 +1,7 @@
 """Strategy that stores the platform's responses in one WARC for each request."""
 
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,17 +15,17 @@ from builder.filesets.item import (
     FilesetManifestFile,
     FilesetPlatformItem,
 )
-from builder.filesets.protocols import FilesetError, Received, ZipSink
+from builder.filesets.protocols import FilesetError, Received
 from builder.filesets.strategies import record, warc, zip_reader
 from builder.filesets.strategies.bundle import reconcile
 from builder.filesets.strategies.keys import BUNDLE, RECORD, WARCS
 from builder.filesets.strategies.keys import warc_key as key_of
 from builder.filesets.strategies.record import KeepingRecord, KeptObject
+from builder.filesets.strategies.spool import FileSpool
 from builder.filesets.strategies.strategy import ArchivingStrategy
 from builder.filesets.strategies.transfer import Quota, ahead_of, transfer
 from builder.filesets.strategies.warc import Placed, WarcRecords
 from builder.http.limits import Stop
-from builder.intake.intake import writing
 from functions.snapshot.errors import Conflict
 from functions.snapshot.instant import to_digits
 
@@ -34,8 +33,6 @@ FILE, FILESET, BUNDLED = "web-file", "web-fileset", "web-fileset-bundled"
 
 _MEMORY = 16 << 20
 """Bytes of all fetched files kept in memory; larger ones go to this machine's disk."""
-Spool = tempfile.SpooledTemporaryFile[bytes]
-_STEP = 1 << 18
 _ZIP = "application/zip"
 
 
@@ -84,7 +81,7 @@ class _WebRun:
         self._item = item
         self._quota = Quota(item.files, asked.settings)
         self._memory = _MEMORY // ahead_of(asked.settings)
-        self._open: set[Spool] = set()
+        self._open: set[FileSpool] = set()
         self._last: tuple[Received, Cdx] | None = None
 
     def each(self) -> KeepingRecord:
@@ -112,10 +109,10 @@ class _WebRun:
         wanted = FilesetManifestFile(
             path=BUNDLE, mimetype=_ZIP, platform_url=self._item.web_bundle_url
         )
-        with self._records() as records, self._spool() as spool:
-            received = self._download(wanted, self._quota.most, spool, None)
-            manifest = self._examine(spool)
-            placed = self._write(records, received, spool)
+        with self._records() as records, closing(self._spool()) as spool:
+            received = self._asked.downloader.download(wanted, self._quota.most, spool.open)
+            manifest = self._examine(spool.file)
+            placed = records.response(received, spool.pieces)
         line = warc.cdx(received, placed, self.key)
         archived = ArchiveStrategyResult(
             ingest_strategy=BUNDLED,
@@ -144,11 +141,14 @@ class _WebRun:
         """Fetch the files in parallel, and write their records in order."""
         item = self._item
 
-        def keep(file: FilesetManifestFile, fetched: tuple[Received, Spool]) -> FilesetManifestFile:
+        def keep(
+            file: FilesetManifestFile, fetched: tuple[Received, FileSpool]
+        ) -> FilesetManifestFile:
             received, spool = fetched
             self._quota.take(received.size)
-            placed = self._write(records, received, spool)
-            self._close(spool)
+            placed = records.response(received, spool.pieces)
+            self._open.discard(spool)
+            spool.close()
             self._last = received, warc.cdx(received, placed, self.key)
             return _at(files.add_received(file, received), placed, self.key)
 
@@ -157,43 +157,21 @@ class _WebRun:
                 transfer(item, self._fetch, keep, item.files, self._asked.settings, together=True)
             )
         finally:
-            for spool in [*self._open]:
-                self._close(spool)
+            for spool in self._open:
+                spool.close()
 
-    def _fetch(self, file: FilesetManifestFile, stop: Stop) -> tuple[Received, Spool]:
+    def _fetch(self, file: FilesetManifestFile, stop: Stop) -> tuple[Received, FileSpool]:
         """Download a file to a spool first: a WARC record states its length before its bytes."""
         spool = self._spool()
         self._open.add(spool)
-        return self._download(file, self._quota.limit(file), spool, stop), spool
+        limit = self._quota.limit(file)
+        return self._asked.downloader.download(file, limit, spool.open, stop=stop), spool
 
-    def _spool(self) -> Spool:
-        return tempfile.SpooledTemporaryFile(self._memory, "w+b", dir=str(self._asked.scratch))
+    def _spool(self) -> FileSpool:
+        return FileSpool(self._asked.scratch, self._memory, self._asked.go_on)
 
-    def _close(self, spool: Spool) -> None:
-        self._open.discard(spool)
-        spool.close()
-
-    def _download(
-        self, file: FilesetManifestFile, limit: int, spool: Spool, stop: Stop | None
-    ) -> Received:
-        return self._asked.downloader.download(
-            file, limit, lambda: _open_spool(spool, self._asked.scratch), stop=stop
-        )
-
-    def _write(self, records: WarcRecords, received: Received, spool: Spool) -> Placed:
-        def payload() -> Iterator[bytes]:
-            spool.seek(0)
-            return iter(lambda: self._read(spool), b"")
-
-        return records.response(received, payload)
-
-    def _read(self, spool: Spool) -> bytes:
-        self._asked.go_on()
-        return spool.read(_STEP)
-
-    def _examine(self, spool: Spool) -> Sequence[FilesetManifestFile]:
+    def _examine(self, stream: Any) -> Sequence[FilesetManifestFile]:
         most = self._asked.settings["fileset.limits"]["bytes"]
-        stream: Any = spool
         try:
             stream.seek(0)
             entries = zip_reader.directory(stream, most)
@@ -208,25 +186,6 @@ class _WebRun:
         meta = records.meta()
         kept = KeptObject(self.key, meta.size_bytes, meta.sha256hex)
         return record.of(self._item, archived, (kept,))
-
-
-@contextmanager
-def _open_spool(spool: Spool, scratch: Path) -> Iterator[ZipSink]:
-    spool.seek(0)
-    spool.truncate()
-    yield _Spooled(spool, scratch)
-
-
-@dataclass(frozen=True, slots=True)
-class _Spooled:
-    """Sink for a file on this machine; raises StoreError if the disk is full."""
-
-    spool: Spool
-    scratch: Path
-
-    def write(self, data: bytes) -> int:
-        with writing(self.scratch):
-            return self.spool.write(data)
 
 
 def _at(file: FilesetManifestFile, placed: Placed, key: str) -> FilesetManifestFile:

@@ -3,7 +3,7 @@
 import hashlib
 import io
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -81,17 +81,16 @@ def asked(
     site: Internet, there: World, store: FolderStore, name: str = "archiveorg-fileset", **more: Any
 ) -> Items:
     environment = more.pop("keys", KEYS)
-    archive = client(there, environment, more.pop("go_on", lambda: None))
+    archive = client(there, environment)
+    go_on = more.pop("go_on", lambda: None)
     settings = fileset_settings(**more)
     scratch = store.root.parent / "scratch"
     scratch.mkdir(exist_ok=True)
-    return Items(name, store, there.downloader(), settings, archive, scratch)
+    return Items(name, store, there.downloader(), settings, archive, scratch, go_on=go_on)
 
 
-def client(
-    there: World, keys: Mapping[str, str] = KEYS, go_on: Callable[[], None] = lambda: None
-) -> ArchiveClient:
-    return ArchiveClient.of(keys, replace(there.api(), tries=3), 60.0, go_on)
+def client(there: World, keys: Mapping[str, str] = KEYS) -> ArchiveClient:
+    return ArchiveClient.of(keys, replace(there.api(), tries=3), 60.0)
 
 
 def whole(body: Body) -> bytes:
