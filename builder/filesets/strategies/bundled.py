@@ -58,21 +58,19 @@ class Bundled(ArchivingStrategy):
         return self.extend(item, base, first, lambda: files.keep(others, base, first))
 
 
+@dataclass(frozen=True, slots=True)
 class _BundleRun:
     """One attempt to bundle an item below `base`; `known` is its record, if it has one."""
 
-    def __init__(
-        self,
-        asked: Bundled,
-        item: FilesetPlatformItem,
-        base: str,
-        known: KeepingRecord | None,
-    ) -> None:
-        self._asked = asked
-        self._item = item
-        self._base = base
-        self._known = known
-        self._key = base + BUNDLE
+    asked: Bundled
+    item: FilesetPlatformItem
+    base: str
+    known: KeepingRecord | None
+
+    @property
+    def key(self) -> str:
+        """The key of the bundle."""
+        return self.base + BUNDLE
 
     def archive(self) -> KeepingRecord:
         """Create the bundle and return its record. Raises FilesetError and StoreError."""
@@ -85,64 +83,64 @@ class _BundleRun:
 
     def _is_foreign(self) -> bool:
         """Return whether the bundle comes from the platform."""
-        if self._known is not None:
-            return self._known.archived.bundle_terminal is not None
-        strategy = self._asked.settings["fileset.strategy"]
-        return bool(self._item.web_bundle_url and strategy["platform_bundle"])
+        if self.known is not None:
+            return self.known.archived.bundle_terminal is not None
+        strategy = self.asked.settings["fileset.strategy"]
+        return bool(self.item.web_bundle_url and strategy["platform_bundle"])
 
     def find_existing(self) -> KeepingRecord | None:
         """Return the record of an existing bundle that holds the files as listed, or None.
 
         A bundle that differs and was never recorded is removed, because no result mentions it.
         """
-        there = [e.key for e in self._asked.store.entries(self._key)]
-        if self._key not in there:
+        there = [e.key for e in self.asked.store.entries(self.key)]
+        if self.key not in there:
             return None
-        if self._known is not None:
-            return self._known
+        if self.known is not None:
+            return self.known
         try:
             return self._examine(None)
         except FilesetError as error:
             if error.status in ("deadline-exceeded", "cancelled"):
                 raise
-            record.forget(self._asked.store, self._base, self._key)
+            record.forget(self.asked.store, self.base, self.key)
             return None
 
     def _download(self) -> KeepingRecord:
         """Download the platform's bundle and return its record. Raises FilesetError."""
-        known = self._known.archived.bundle_file_meta if self._known else None
+        known = self.known.archived.bundle_file_meta if self.known else None
         wanted = FilesetManifestFile(
             path=BUNDLE,
             size=known.size_bytes if known else None,
             sha256=known.sha256hex if known else None,
             mimetype=ZIP,
-            platform_url=self._item.web_bundle_url,
+            platform_url=self.item.web_bundle_url,
         )
-        most = self._asked.settings["fileset.limits"]["bytes"]
-        received = self._asked.downloader.download(
-            wanted, most, lambda: self._asked.store.creating(self._key, wanted.size or most)
+        most = self.asked.settings["fileset.limits"]["bytes"]
+        received = self.asked.downloader.download(
+            wanted, most, lambda: self.asked.store.creating(self.key, wanted.size or most)
         )
-        if self._known is not None:
-            return self._known
+        if self.known is not None:
+            return self.known
         try:
             return self._examine(files.terminal(received))
         except FilesetError:
-            record.forget(self._asked.store, self._base, self._key)
+            record.forget(self.asked.store, self.base, self.key)
             raise
 
     def _examine(self, terminal: Terminal | None) -> KeepingRecord:
         """Return the record of a bundle that this run did not pack. Raises FilesetError."""
-        store, go_on = self._asked.store, self._asked.go_on
+        store, go_on = self.asked.store, self.asked.go_on
         try:
-            most = self._asked.settings["fileset.limits"]["bytes"]
-            entries = directory(Ranges(store, self._key), most)
-            with store.open(self._key) as stream:
+            most = self.asked.settings["fileset.limits"]["bytes"]
+            entries = directory(Ranges(store, self.key), most)
+            with store.open(self.key) as stream:
                 members = list(read(entries, stream, go_on))
         except FilesetError as error:
-            raise FilesetError(error.status, error.detail, item=self._item) from error
-        partial = terminal is not None and bool(self._asked.settings["fileset.partial"])
-        manifest = reconcile(self._item, members, self._key, partial=partial)
-        whole = files.compute_digests(record.chunks(store, self._key, go_on))
+            raise FilesetError(error.status, error.detail, item=self.item) from error
+        partial = terminal is not None and bool(self.asked.settings["fileset.partial"])
+        manifest = reconcile(self.item, members, self.key, partial=partial)
+        whole = files.compute_digests(record.chunks(store, self.key, go_on))
         of = FileMeta(
             size_bytes=whole.size,
             md5hex=whole.of("md5"),
@@ -159,13 +157,13 @@ class _BundleRun:
         packing starts again. In the last try a bundle is made without each such member.
         """
         return pack_again(
-            lambda failed, is_last: self._once(failed, is_last=is_last), self._asked.settings
+            lambda failed, is_last: self._once(failed, is_last=is_last), self.asked.settings
         )
 
     def _once(self, failed: dict[str, FilesetError], *, is_last: bool) -> KeepingRecord:
-        asked, known = self._asked, self._known
+        asked, known = self.asked, self.known
         with asked.store.creating(
-            self._key, Quota(self._item.files, asked.settings).most_written
+            self.key, Quota(self.item.files, asked.settings).most_written
         ) as sink:
             pack = Packing(
                 asked.downloader,
@@ -175,12 +173,12 @@ class _BundleRun:
                 failed,
                 is_last=is_last,
             )
-            kept = pack.finish(pack.keep_all(self._item), self._key)
+            kept = pack.finish(pack.keep_all(self.item), self.key)
             of = pack.meta()
             if known is not None:
                 if known.archived.bundle_file_meta != of:
-                    detail = f"{self._key} is missing; a new bundle would differ from it"
-                    raise FilesetError("mismatch-existing", detail, item=self._item)
+                    detail = f"{self.key} is missing; a new bundle would differ from it"
+                    raise FilesetError("mismatch-existing", detail, item=self.item)
                 return known
         return self._record(kept, of, None)
 
@@ -189,11 +187,11 @@ class _BundleRun:
     ) -> KeepingRecord:
         archived = ArchiveStrategyResult(
             ingest_strategy=NAME,
-            status=record.success_status(self._item, NAME, manifest),
+            status=record.success_status(self.item, NAME, manifest),
             manifest=tuple(manifest),
             bundle_file_meta=of,
             bundle_terminal=terminal,
-            location=self._key,
+            location=self.key,
         )
-        objects = (KeptObject(self._key, of.size_bytes, of.sha256hex),)
-        return record.of(self._item, archived, objects)
+        objects = (KeptObject(self.key, of.size_bytes, of.sha256hex),)
+        return record.of(self.item, archived, objects)

@@ -174,6 +174,8 @@ def test_the_same_again_is_there(there: World, store: Writer) -> None:
     assert strategy.process(item(*BODIES)).status == "success-existing"
     assert list(store.keys("")) == keys
     assert not there.server.asked()
+    other = strategy.process(replace(item(*BODIES), version="2"))  # in the same second
+    assert (other.status, other.location == first.location) == ("success", False)
 
 
 def test_what_was_altered_is_told_and_what_is_missing_is_made_anew(
