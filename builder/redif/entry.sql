@@ -1,19 +1,20 @@
 -- name: crossed
 -- Faults between files, one of each kind and subject for a new file, at its first such template.
-SELECT rel, min(place), 'other-archive', 'Handle', count(*) || ' templates of archive ' || part[2]
-    || ': move them to its folder, or correct their handles', '{kept}'
+SELECT rel, min(place), 'other-archive', 'Handle', 'of archive ' || part[2]
+    || ': move them to its folder, or correct the handles (templates: ' || count(*) || ')', '{kept}'
 FROM belonging WHERE part[2] != home GROUP BY rel, part[2]
 UNION ALL
-SELECT b.rel, min(b.place), 'series-absent', 'Handle', b.series || ' of ' || count(*)
-    || ' templates has no template: add one to ' || b.part[2] || 'seri.rdf', '{kept}'
+SELECT b.rel, min(b.place), 'series-absent', 'Handle', b.series
+    || ' has no template: add one to ' || b.part[2] || 'seri.rdf (templates: ' || count(*) || ')',
+    '{kept}'
 FROM belonging b
 LEFT JOIN winner s ON s.handle = b.series
 LEFT JOIN stood o ON o.id = b.series AND o.lost IS NULL
 WHERE s.handle IS NULL AND o.id IS NULL GROUP BY b.rel, b.series, b.part[2]
 UNION ALL
-SELECT b.rel, min(b.place), 'series-type', 'Template-Type', count(*) || ' templates are ' || b.type
-    || ', but ' || b.series || ' has ' || s.content || ': correct them, or Type in ' || s.rel,
-    '{kept}'
+SELECT b.rel, min(b.place), 'series-type', 'Template-Type', b.type || ', but ' || b.series
+    || ' has ' || s.content || ': correct them, or Type in ' || s.rel
+    || ' (templates: ' || count(*) || ')', '{kept}'
 FROM belonging b JOIN winner s ON s.handle = b.series
 WHERE NOT starts_with(lower(b.type), lower(s.content))
 GROUP BY b.rel, b.type, b.series, s.content, s.rel

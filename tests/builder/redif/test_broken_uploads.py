@@ -104,14 +104,14 @@ def test_what_contradicts_another_file_is_a_fault_with_a_remedy(home: Home, root
     of_others = [paper(number, series="others") for number in (1, 2)]
     files = {**archive(), A: b"".join([first, article, *of_bbb]), B: b"".join(of_others)}
     ingested(home, tree(root, files))
-    absent, at = "of 2 templates has no template: add one to", len(first + article)
-    differs = "1 templates are ReDIF-Article 1.0, but RePEc:aaa:wpaper has ReDIF-Paper"
-    moved = "2 templates of archive bbb"
+    differs = "ReDIF-Article 1.0, but RePEc:aaa:wpaper has ReDIF-Paper: correct them, or Type in "
+    other = "of archive bbb: move them to its folder, or correct the handles (templates: 2)"
+    absent, at = "has no template: add one to", len(first + article)
     assert [
         (row.source, row.place, row.code, row.detail) for row in rows(home) if row.row == "fault"
     ] == [
-        (A, len(first), "series-type", f"{differs}: correct them, or Type in aaa/aaaseri.rdf"),
-        (A, at, "other-archive", f"{moved}: move them to its folder, or correct their handles"),
-        (A, at, "series-absent", f"RePEc:bbb:wpaper {absent} bbbseri.rdf"),
-        (B, 0, "series-absent", f"RePEc:aaa:others {absent} aaaseri.rdf"),
+        (A, len(first), "series-type", f"{differs}aaa/aaaseri.rdf (templates: 1)"),
+        (A, at, "other-archive", other),
+        (A, at, "series-absent", f"RePEc:bbb:wpaper {absent} bbbseri.rdf (templates: 2)"),
+        (B, 0, "series-absent", f"RePEc:aaa:others {absent} aaaseri.rdf (templates: 2)"),
     ]

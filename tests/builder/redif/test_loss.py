@@ -175,9 +175,12 @@ def test_templates_whose_file_became_a_page_of_html_are_not_lost(home: Home, roo
     del files["aaa/wpaper/r.rdf"]
     ingested(home, tree(root, files))
     assert events(home) == [("RePEc:aaa:wpaper:8", "deletion", False)]
-    assert faults(home)["archive-incomplete"] == 1
+    assert faults(home)["archive-incomplete"] == faults(home)["file-incomplete"] == 1
     files["aaa/wpaper/q.rdf"] = paper(7)
     assert counts(ingested(home, tree(root, files))) == (0, 0, 0, 0, 5)
+    files["aaa/wpaper/q.rdf"] = b""
+    assert counts(ingested(home, tree(root, files), "--accept-loss"))[3] == 0
+    assert counts(ingested(home, tree(root, files), "--accept-loss", "aaa"))[3] == 1
 
 
 def test_nine_tenths_of_an_archive_gone_are_held_until_accepted(home: Home, root: Path) -> None:
