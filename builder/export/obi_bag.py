@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from builder.export import obi_source
 from builder.export.bagit import Bag
 from builder.obi import content, key, log
-from builder.obi.history import COMMIT, OPEN, PACKED
+from builder.obi.history import COMMIT, OPEN
 from builder.obi.run import Committed
 from functions.database import engine
 from functions.snapshot import instant
@@ -34,8 +34,6 @@ def bag_of_run(
     def payload() -> Iterator[tuple[str, Iterator[bytes]]]:
         prefix = key.run(run.tist)
         own: dict[str, str | None] = {prefix + OPEN: None, **run.files}
-        if run.original is not None:
-            own[prefix + PACKED] = None
         for place, digest in {**own, prefix + COMMIT: run.digest}.items():
             yield _path(place), content.read_parts(store, place, digest)
         for digest in sorted(log.read_packs(store, run)):

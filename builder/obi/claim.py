@@ -14,7 +14,7 @@ from builder.obi.history import (
     ALIVE,
     COMMIT,
     DATED,
-    DOCUMENT_FILES,
+    DOCUMENTS,
     FORMAT,
     OPEN,
     Committed,
@@ -46,7 +46,6 @@ def commit_run(
     documents: str | None,
     before: Sequence[Committed],
     now: datetime,
-    form: int = FORMAT,
 ) -> Committed:
     """Commit a run whose log and documents are in the store, and return it.
 
@@ -66,7 +65,7 @@ def commit_run(
         last.digest if last else None,
         "",
         said.counts,
-        form if opened.as_of is None else DATED,
+        FORMAT if opened.as_of is None else DATED,
         as_of=opened.as_of,
     )
     data = run.document(last)
@@ -91,16 +90,15 @@ def complete_run(store: Writer, tist: int, now: datetime) -> None:
 
     Its log exists, so its writer had waited for its turn and had written everything else.
     """
-    form = log_format(standing(store)[tist]) or FORMAT
-    digest, size, counts = log.count_rows(store, tist, form)
+    digest, size, counts = log.count_rows(store, tist)
     try:
-        place = key.run(tist) + DOCUMENT_FILES[form]
+        place = key.run(tist) + DOCUMENTS
         documents: str | None = content.digest_object(store, place)[0]
     except MissingObject:
         documents = None
     before = [run for run in history(store) if run.tist < tist]
     said = WrittenLog(digest, size, counts)
-    commit_run(store, OpenedRun.read(store, tist), said, documents, before, now, form)
+    commit_run(store, OpenedRun.read(store, tist), said, documents, before, now)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ run contains, or that the run was abandoned and nothing of it counts.
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -21,14 +21,9 @@ OPEN, DOCUMENTS, LOG, COMMIT = "open.json", "documents.parquet", "log.parquet", 
 """The objects of a run itself, in the order of writing."""
 FORMAT, DATED = 2, 3
 """Formats of the runs that are written now, and of those of Sheaf 0.2 that added an older state
-between others: their rows have times of their own. These and earlier ones are read for good."""
-LOGS: Mapping[int, str] = {1: "log.jsonl.gz", FORMAT: LOG, DATED: LOG}
-DOCUMENT_FILES: Mapping[int, str] = {1: "documents.jsonl.gz", FORMAT: DOCUMENTS, DATED: DOCUMENTS}
-"""Names of logs and documents by the format of their run."""
-PACKED = "packed.json"
-"""The record of a run of format 1 that was converted: it names the log and documents beside."""
-MEMBERS = (OPEN, DOCUMENT_FILES[1], DOCUMENTS, LOGS[1], LOG, PACKED, COMMIT)
-"""Names of the objects of a run in any format, in the order of writing."""
+between others: their rows have times of their own. Both are read for good."""
+MEMBERS = (OPEN, DOCUMENTS, LOG, COMMIT)
+"""Names of the objects of a run, in the order of writing."""
 ALIVE = "alive.json"
 """The lease that the process of an open run renews until it ends the run."""
 
@@ -44,7 +39,7 @@ class Committed:
     `log`, `documents` and `digest` are SHA-256 in hexadecimal digits. `documents` is None if the
     run has no documents; `digest` is that of the run's own commit.json. `previous` is the digest of
     the run before it, None for the first run. `counts` has the number of log rows by name. `format`
-    is 1 for gzipped lines and objects, 2 for Parquet and packs, 3 if rows have their own times.
+    is DATED if rows have their own times, else FORMAT.
     """
 
     tist: int
@@ -58,9 +53,7 @@ class Committed:
     previous: str | None
     digest: str
     counts: Mapping[str, int]
-    format: int = 1
-    original: "Committed | None" = None
-    """The run as it was committed, if it was converted since."""
+    format: int = FORMAT
     as_of: int | None = None
     """The time of the state that was read, if a later state had been read before."""
 
@@ -76,40 +69,20 @@ class Committed:
 
     @property
     def files(self) -> Mapping[str, str]:
-        """Its log and documents by key, each with its digest; also those before a conversion."""
-        found = dict(self.original.files) if self.original else {}
-        found[self.log_key] = self.log
-        if self.documents is not None:
-            found[self.documents_key] = self.documents
-        return found
-
-    def convert(self, record: bytes) -> "Committed":
-        """Return the run with the log and documents of its conversion. Raises DamagedStore."""
-        where = key.run(self.tist) + PACKED
-        try:
-            told = json.loads(record)
-            if told["commit"] != self.digest:
-                raise DamagedStore(f"{where} belongs to another commit")
-            return replace(
-                self,
-                log=str(told["log"]),
-                log_bytes=int(told["log_bytes"]),
-                documents=told["documents"],
-                format=int(told["format"]),
-                original=self,
-            )
-        except (ValueError, KeyError, TypeError) as error:
-            raise DamagedStore(f"{where} is damaged: {error!r}") from error
+        """Its log and documents by key, each with its digest."""
+        if self.documents is None:
+            return {self.log_key: self.log}
+        return {self.log_key: self.log, self.documents_key: self.documents}
 
     @property
     def log_key(self) -> str:
         """The key of its log."""
-        return key.run(self.tist) + LOGS[self.format]
+        return key.run(self.tist) + LOG
 
     @property
     def documents_key(self) -> str:
         """The key of its documents."""
-        return key.run(self.tist) + DOCUMENT_FILES[self.format]
+        return key.run(self.tist) + DOCUMENTS
 
     @staticmethod
     def of(tist: int, data: bytes) -> "Committed | None":
@@ -122,8 +95,9 @@ class Committed:
             if "abandoned" in told:
                 return None
             before, form = told["previous"], int(told.get("format", 1))
-            if form not in LOGS:
-                raise DamagedStore(f"{where} is of format {form}: it needs a newer Sheaf")
+            if form not in (FORMAT, DATED):
+                needed = "a newer Sheaf" if form > DATED else "one before 0.2.0; ingest it again"
+                raise DamagedStore(f"{where} is of format {form}: it needs {needed}")
             return Committed(
                 tist,
                 str(told["kind"]),
@@ -148,7 +122,7 @@ class Committed:
         return write_json(
             {
                 "tist": self.tist,
-                **({} if self.format == 1 else {"format": self.format}),
+                "format": self.format,
                 **({} if self.as_of is None else {"as_of": self.as_of}),
                 "kind": self.kind,
                 "source": self.source,
@@ -240,7 +214,7 @@ def group_by_run(keys: Iterable[str]) -> dict[int, frozenset[str]]:
 
 def log_format(members: frozenset[str]) -> int | None:
     """Return the format of the log among the members of a run; None without a log."""
-    return next((form for form, name in LOGS.items() if name in members), None)
+    return FORMAT if LOG in members else None
 
 
 def is_open(members: frozenset[str]) -> bool:
@@ -248,18 +222,12 @@ def is_open(members: frozenset[str]) -> bool:
     return COMMIT not in members
 
 
-def find_ended(store: Writer, tist: int, *, packed: bool = False) -> Committed | None:
-    """Return a run that has ended; None if it was abandoned. `packed`: it has been converted.
-
-    Raises DamagedStore.
-    """
+def find_ended(store: Writer, tist: int) -> Committed | None:
+    """Return a run that has ended; None if it was abandoned. Raises DamagedStore."""
     try:
-        found = Committed.of(tist, store.read(key.run(tist) + COMMIT))
-        if packed and found is not None:
-            return found.convert(store.read(key.run(tist) + PACKED))
+        return Committed.of(tist, store.read(key.run(tist) + COMMIT))
     except MissingObject as error:
         raise DamagedStore(str(error)) from error
-    return found
 
 
 def history(store: Writer) -> tuple[Committed, ...]:
@@ -267,8 +235,8 @@ def history(store: Writer) -> tuple[Committed, ...]:
 
     Raises DamagedStore if a run does not follow on the one before it.
     """
-    ended = [(tist, PACKED in m) for tist, m in standing(store).items() if not is_open(m)]
-    found = map_requests(lambda one: find_ended(store, one[0], packed=one[1]), ended)
+    ended = [tist for tist, members in standing(store).items() if not is_open(members)]
+    found = map_requests(lambda tist: find_ended(store, tist), ended)
     runs = tuple(run for run in found if run is not None)
     for before, run in zip((None, *runs), runs, strict=False):
         if run.previous != (before and before.digest):

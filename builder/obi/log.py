@@ -1,10 +1,6 @@
 """Logs of runs: read from the store, and searched for one object."""
 
-import hashlib
-import json
 import tempfile
-import zlib
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import MISSING, dataclass, fields
@@ -17,21 +13,18 @@ from builder.obi.content import (
     ROWS,
     TEMPLATE,
     Incidence,
-    Redirect,
     Refipo,
     Row,
     SeenRow,
     Version,
 )
-from builder.obi.history import LOGS, Committed
-from builder.obi.log_table import documents_sql, local_file
+from builder.obi.history import LOG, Committed
+from builder.obi.log_table import local_file
 from builder.store import documents
 from functions.database import engine
-from functions.snapshot.errors import DamagedStore
 from functions.snapshot.store import Reader
 
 _FETCHED = 1 << 9  # rows, as Python objects
-_INFLATED = 1 << 20  # bytes of an unpacked log in memory at a time
 # Each is found by its own columns, in few row groups: a log is ordered by kind and object.
 _ABOUT = (
     "row IN ('version', 'incidence', 'seen', 'failure') AND id = $id",
@@ -47,10 +40,9 @@ _RANK = {Version: 0, Incidence: 1}
 def read_rows(
     store: Reader, run: Committed, condition: str = "true", values: Mapping[str, Any] | None = None
 ) -> Iterator[Row]:
-    """Yield the rows of a run's log in its order; of format 2, those that meet a condition in SQL.
+    """Yield the rows of a run's log in its order that meet a condition in SQL.
 
-    Raises DamagedStore where the log cannot be read, or is not the committed log: at the end of a
-    log of format 1, and at once for format 2.
+    Raises DamagedStore if the log cannot be read, or is not the committed log.
     """
     return (row for _, row in read_dated_rows(store, run, condition, values))
 
@@ -59,10 +51,6 @@ def read_dated_rows(
     store: Reader, run: Committed, condition: str = "true", values: Mapping[str, Any] | None = None
 ) -> Iterator[tuple[int, Row]]:
     """Yield the same, each row with the time of the state that it is about."""
-    if run.format == 1:
-        for data in read_lines(store, run.log_key, run.log):
-            yield run.time, parse_row(data, run.log_key)
-        return
     with _rows_of(store, run.log_key, run.log) as (connection, file):
         sql = f"SELECT * FROM {engine.table('$files')} WHERE {condition}"
         given = {"files": [str(file)], **(values or {})}
@@ -74,30 +62,10 @@ def read_dated_rows(
                     yield told.get("own_tist") or run.time, _build_row(told)
 
 
-def read_documents(store: Reader, run: Committed) -> Iterator[dict[str, Any]]:
-    """Yield the documents of a run with their ids and sets. Raises as `read_rows` does."""
-    if run.documents is None:
-        return
-    if run.format == 1:
-        for data in read_lines(store, run.documents_key, run.documents):
-            yield json.loads(data)
-        return
-    with _rows_of(store, run.documents_key, run.documents) as (connection, file):
-        for rows in engine.batches(connection, documents_sql(run.format, str(file))):
-            for identifier, sets, document in rows:
-                yield {"id": identifier, "sets": sets, "document": json.loads(document)}
-
-
-def count_rows(store: Reader, tist: int, form: int) -> tuple[str, int, Mapping[str, int]]:
+def count_rows(store: Reader, tist: int) -> tuple[str, int, Mapping[str, int]]:
     """Return SHA-256, size and rows by name of a log that is not committed. Raises DamagedStore."""
-    where = key.run(tist) + LOGS[form]
+    where = key.run(tist) + LOG
     digest, size = content.digest_object(store, where)
-    if form == 1:
-        return (
-            digest,
-            size,
-            Counter(_row_name(line, where) for line in read_lines(store, where, None)),
-        )
     with _rows_of(store, where, digest) as (connection, file), engine.reading(where):
         sql = f"SELECT row, count(*) FROM {engine.table('$files')} GROUP BY row ORDER BY row"
         return digest, size, dict(connection.execute(sql, {"files": [str(file)]}).fetchall())
@@ -105,8 +73,6 @@ def count_rows(store: Reader, tist: int, form: int) -> tuple[str, int, Mapping[s
 
 def read_packs(store: Reader, run: Committed) -> set[str]:
     """Return the digests of the packs that a run's log names. Raises DamagedStore."""
-    if run.format == 1:
-        return set()
     with _rows_of(store, run.log_key, run.log) as (connection, file), engine.reading(run.log_key):
         sql = f"SELECT DISTINCT pack FROM {engine.table('$files')} WHERE pack IS NOT NULL"
         return {str(one) for (one,) in connection.execute(sql, {"files": [str(file)]}).fetchall()}
@@ -121,60 +87,6 @@ def _rows_of(
         closing(engine.connect_reader()) as connection,
     ):
         yield connection, local_file(store, where, digest, Path(folder) / "log")
-
-
-def _row_name(line: bytes, where: str) -> str:
-    try:
-        found: Mapping[str, str] = json.loads(line)
-        return str(found["row"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise DamagedStore(f"{where} is damaged: {error!r}") from error
-
-
-def read_lines(store: Reader, where: str, digest: str | None) -> Iterator[bytes]:
-    """Yield the lines of a file. Raises DamagedStore if its SHA-256 is not `digest` (None: any)."""
-    found, inflate, rest = hashlib.sha256(), zlib.decompressobj(31), b""
-    try:
-        for chunk in content.read_parts(store, where):
-            found.update(chunk)
-            while chunk:  # a chunk may unpack to a hundred times its size
-                *whole, rest = (rest + inflate.decompress(chunk, _INFLATED)).split(b"\n")
-                yield from whole
-                chunk = inflate.unconsumed_tail
-    except zlib.error as error:
-        raise DamagedStore(f"{where} is damaged: {error}") from error
-    if rest or not inflate.eof or inflate.unused_data:
-        raise DamagedStore(f"{where} is damaged: it is cut off, or has bytes after its end")
-    if digest is not None and found.hexdigest() != digest:
-        raise DamagedStore(f"{where} was edited: it differs from the committed one")
-
-
-def parse_row(data: bytes, where: str) -> Row:
-    """Parse a line of a log; members that a later Sheaf added are ignored. Raises DamagedStore."""
-    try:
-        told = json.loads(data)
-        found: Row = documents.build(ROWS[told["row"]], told)
-    except (ValueError, KeyError, TypeError) as error:
-        raise DamagedStore(f"{where} is damaged: {error!r}") from error
-    return found
-
-
-def identify(store: Reader, run: Committed, name: str) -> tuple[int, str] | None:
-    """Return the tist and the id of the content or redirect at a key of `run`.
-
-    The id comes from the key, or from the log if the key has it shortened. None for any other key.
-    """
-    found = key.parse(name.removesuffix(key.REDIRECT))
-    if found is None or found[0] != run.tist:
-        return None
-    if found[1] is not None:
-        return found[0], found[1]
-    for one in read_rows(store, run):
-        if isinstance(one, Version) and one.key == name:
-            return run.tist, one.id
-        if isinstance(one, Redirect) and one.key == name:
-            return run.tist, one.origin
-    return None
 
 
 @dataclass(frozen=True, slots=True)

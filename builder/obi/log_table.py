@@ -14,7 +14,7 @@ from typing import Any, get_type_hints
 
 from builder.obi import content
 from builder.obi.content import ROWS, Row, row_line
-from builder.obi.history import LOGS, Committed
+from builder.obi.history import LOG, Committed
 from builder.parquet.writer import write_rows
 from builder.store.durable import read_chunks
 from functions.database import engine
@@ -92,7 +92,7 @@ def write_log(path: Path, rows: Iterable[Row]) -> WrittenLog:
             out.write(row_line(row))
             counts[row.row] = counts.get(row.row, 0) + 1
     with closing(_connect(path.parent)) as connection:
-        copy_log(connection, f"FROM {read_lines_sql(MEMBERS, [str(lines)], packed=False)}", path)
+        copy_log(connection, _lines_sql(MEMBERS, lines), path)
     lines.unlink()
     return WrittenLog.of(path, counts)
 
@@ -108,9 +108,13 @@ def write_documents(
             told = {"id": identifier, "sets": list(sets), "document": text}
             out.write(json.dumps(told, ensure_ascii=False).encode() + b"\n")
             many += 1
-    with closing(_connect(path.parent)) as connection:
-        copy_documents(
-            connection, f"FROM {read_lines_sql(DOCUMENT, [str(lines)], packed=False)}", path
+    with (
+        closing(_connect(path.parent)) as connection,
+        engine.reading("the documents of the run"),
+    ):
+        connection.execute(
+            f"COPY ({_lines_sql(DOCUMENT, lines)} ORDER BY id) TO {engine.quote(str(path))} "
+            f"(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {_DOCUMENT_GROUP})"
         )
     lines.unlink()
     return WrittenLog.of(path, {"document": many})
@@ -154,20 +158,6 @@ def cut_log(connection: engine.Connection, rows: str, most: int = _SORTED) -> It
             low = high
 
 
-def copy_documents(connection: engine.Connection, query: str, path: Path) -> None:
-    """Write the documents of a query, ordered by id. Raises StoreError."""
-    with engine.reading("the documents of the run"):
-        sql = f"SELECT {', '.join(DOCUMENT)} FROM ({query}) ORDER BY id"
-        _copy(connection, sql, path, _DOCUMENT_GROUP)
-
-
-def _copy(connection: engine.Connection, query: str, path: Path, group: int) -> None:
-    connection.execute(
-        f"COPY ({query}) TO {engine.quote(str(path))} "
-        f"(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {group})"
-    )
-
-
 def _select(there: Iterable[str]) -> str:
     """Return the columns of a log, with NULL for those that are not there."""
     names = frozenset(there)
@@ -182,20 +172,16 @@ def _connect(folder: Path) -> engine.Connection:
         return engine.connect(memory_megabytes=_MEMORY, scratch=folder)
 
 
-def read_lines_sql(columns: Mapping[str, str], files: Sequence[str], *, packed: bool = True) -> str:
-    """Return the table expression over files of JSON lines; `log` is the name of a row's file."""
-    named = ", ".join(map(engine.quote, files))
+def _lines_sql(columns: Mapping[str, str], file: Path) -> str:
+    """Return the query of the columns in a file of JSON lines."""
     return (
-        f"read_json([{named}], columns = {dict(columns)}, format = 'newline_delimited', "
-        f"compression = '{'gzip' if packed else 'none'}', filename = 'log', "
-        f"hive_partitioning = false, maximum_object_size = {LONGEST})"
+        f"FROM read_json({engine.quote(str(file))}, columns = {dict(columns)}, "
+        f"format = 'newline_delimited', maximum_object_size = {LONGEST})"
     )
 
 
-def logs_sql(connection: engine.Connection, form: int, files: Sequence[str]) -> str:
-    """Return the query of all rows of logs of one format; `log` is the name of a row's file."""
-    if form == 1:
-        return f"FROM {read_lines_sql(MEMBERS, files)}"
+def logs_sql(connection: engine.Connection, files: Sequence[str]) -> str:
+    """Return the query of all rows of logs; `log` is the name of a row's file."""
     named = ", ".join(map(engine.quote, files))
     found = (
         f"read_parquet([{named}], union_by_name = true, filename = 'log', "
@@ -205,18 +191,9 @@ def logs_sql(connection: engine.Connection, form: int, files: Sequence[str]) -> 
     return f"SELECT {_select(there)}, log FROM {found}"
 
 
-def documents_sql(form: int, file: str) -> str:
-    """Return the query of the documents in a file of a format: `id`, `sets`, `document` as text."""
-    if form == 1:
-        columns = {**DOCUMENT, "document": "JSON"}
-        found = read_lines_sql(columns, [file])
-        return f"SELECT id, sets, document::VARCHAR AS document FROM {found}"
-    return f"SELECT id, sets, document FROM {engine.table(f'[{engine.quote(file)}]')}"
-
-
 def local_log(store: Reader, run: Committed, scratch: Path) -> Path:
     """Return a checked file of a run's log, as `local_file` does."""
-    return local_file(store, run.log_key, run.log, scratch / f"{run.tist}-{LOGS[run.format]}")
+    return local_file(store, run.log_key, run.log, scratch / f"{run.tist}-{LOG}")
 
 
 def local_file(store: Reader, where: str, digest: str | None, copy: Path) -> Path:

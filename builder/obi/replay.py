@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from builder.obi.content import DELETION, TEMPLATE
-from builder.obi.history import LOGS, Committed
+from builder.obi.history import Committed
 from builder.obi.log_table import MEMBERS, SUBJECT, local_log, logs_sql
 from functions.database import engine
 from functions.snapshot import obi, schema
@@ -143,12 +143,12 @@ def _find_logs(
 
     A large log is read as it is. Others are joined, because each query opens all files.
     """
-    large = [run for run in runs if run.format != 1 and sum(run.counts.values()) >= _LARGE]
+    large = [run for run in runs if sum(run.counts.values()) >= _LARGE]
     found, alone = [], {run.tist for run in large[:_ALONE]}
     for run in large[:_ALONE]:
         with engine.reading(_name_runs([run])):
             path = str(local_log(store, run, scratch))
-            query = logs_sql(connection, run.format, [path])
+            query = logs_sql(connection, [path])
         tist = f"coalesce(own_tist, {run.time}) AS tist, {run.tist}::BIGINT AS run"
         found.append(f"SELECT {tist}, {_QUOTED} FROM ({query})")
     others = [run for run in runs if run.tist not in alone]
@@ -168,12 +168,12 @@ def _find_logs(
 def _name_logs(
     connection: engine.Connection, files: Mapping[str, int], runs: Sequence[Committed]
 ) -> str:
-    """Return the query of the rows of logs of one format, in `files` with their runs' tists."""
+    """Return the query of the rows of logs, in `files` with their runs' tists."""
     with engine.reading(_name_runs(runs)):
         given = ", ".join(f"({engine.quote(f)}, {t}::BIGINT)" for f, t in files.items())
         return (
             "SELECT *, coalesce(own_tist, run) AS tist "
-            f"FROM ({logs_sql(connection, runs[0].format, list(files))}) "
+            f"FROM ({logs_sql(connection, list(files))}) "
             f"JOIN (VALUES {given}) named(log, run) USING (log)"
         )
 
@@ -223,7 +223,7 @@ def read(
 def logs(
     connection: engine.Connection, store: Reader, runs: Sequence[Committed], scratch: Path
 ) -> Iterator[list[str]]:
-    """Give queries, by format, of all rows of the runs' logs with `tist` and `run`.
+    """Give the query of all rows of the runs' logs with `tist` and `run`, none without a run.
 
     Files are read as the queries are; a query of some columns reads these alone. Copies of logs lie
     in `scratch` until the context ends. Raises as `fold` does.
@@ -231,14 +231,9 @@ def logs(
     copies: list[Path] = []
     try:
         with engine.reading(_name_runs(runs) if runs else "no log"):
-            found = []
-            for form in LOGS:
-                own = [run for run in runs if run.format == form]
-                files = {str(local_log(store, run, scratch)): run.tist for run in own}
-                copies += [path for path in map(Path, files) if path.parent == scratch]
-                if files:
-                    found.append(_name_logs(connection, files, own))
-            yield found
+            files = {str(local_log(store, run, scratch)): run.tist for run in runs}
+            copies += [path for path in map(Path, files) if path.parent == scratch]
+            yield [_name_logs(connection, files, runs)] if files else []
     finally:
         for path in copies:
             path.unlink(missing_ok=True)
@@ -263,7 +258,7 @@ def _runs(connection: engine.Connection, runs: Iterable[Committed]) -> None:
         (
             *(run.time, run.kind, run.source, _naive(run.begun), _naive(run.committed)),
             *(
-                (run.original or run).log,
+                run.log,
                 run.digest,
                 run.previous,
                 json.dumps(dict(run.counts), sort_keys=True),

@@ -35,11 +35,6 @@ _COUNTING = (
     "FROM ({rows}) d SEMI JOIN wanted_templates w ON id = handle AND tist = noted AND d.run = w.run"
 )
 _JOINED = f"COPY ({_COUNTING} ORDER BY id, tist) TO {{target}} {_PARQUET}"
-# The documents of a run have the order of their ids, and so does the file.
-_CONVERTED = (
-    "COPY (FROM ({rows}) SEMI JOIN (FROM wanted_templates WHERE run = {tist}) ON id = handle) "
-    f"TO {{target}} {_PARQUET}"
-)
 
 
 def find_documents(
@@ -75,13 +70,6 @@ def _fetch(connection: engine.Connection, store: Reader, run: Committed, folder:
     """Return the query of a run's documents, in a local file."""
     copy = folder / f"documents-{run.tist}"
     path = log_table.local_file(store, run.documents_key, run.documents, copy)
-    if run.format == 1:
-        lines, path = path, folder / f"documents-{run.tist}.parquet"
-        documents = log_table.documents_sql(run.format, str(lines))
-        target = engine.quote(str(path))
-        with engine.reading(f"the documents of the run {run.tist}"):
-            connection.execute(_CONVERTED.format(rows=documents, tist=run.tist, target=target))
-        copy.unlink(missing_ok=True)
     tist = run.tist if run.as_of is None else "own_tist"
     file = engine.table(f"[{engine.quote(str(path))}]")
     return _FILE.format(tist=tist, run=run.tist, file=file)

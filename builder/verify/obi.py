@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from builder.obi import content, key, log
 from builder.obi.content import Redirect, Row, Version
-from builder.obi.history import LOGS, Committed
+from builder.obi.history import Committed
 from builder.obi.key import KeySet
 from builder.obi.publishes import PUBLISHES
 from builder.runtime import Advance
@@ -90,10 +90,8 @@ class ObiAudit:
         if not self._matches_commit(run.log_key, run.log, "obi-log-edited"):
             return
         for where, digest in run.files.items():
-            is_log = where.removeprefix(key.run(run.tist)) in LOGS.values()
             if where != run.log_key:
-                code = "obi-log-edited" if is_log else "obi-documents-edited"
-                self._matches_commit(where, digest, code)
+                self._matches_commit(where, digest, "obi-documents-edited")
         self._sound.append(run)
         place = key.ROOT + key.folder(run.tist)
         there, sized, named = KeySet(), KeySet(), KeySet()
@@ -113,10 +111,6 @@ class ObiAudit:
                 )
             elif self.chosen(where):
                 self.bytes += size or 0
-        if not named.same(there):  # objects may lie beside the packs: converted runs have them
-            packed = "row = 'version' AND pack IS NOT NULL"
-            for tist, row in log.read_dated_rows(self.store, run, packed):
-                named.add(str(_place(row, tist)[0]))
         if not named.same(there):
             for where in self.store.keys(place):
                 if where not in named:
@@ -138,11 +132,8 @@ class ObiAudit:
         where = run.log_key
         counts: dict[str, int] = {}
         try:
-            if run.format > 1:
-                counts = dict(log.count_rows(self.store, run.tist, run.format)[2])
+            counts = dict(log.count_rows(self.store, run.tist)[2])
             for tist, row in log.read_dated_rows(self.store, run, _STORED):
-                if run.format == 1:
-                    counts[row.row] = counts.get(row.row, 0) + 1
                 place, expected = _place(row, tist)
                 if place is not None and place != expected:
                     self._find("obi-key", where, f"{place} is not a place of {_of(row)}")

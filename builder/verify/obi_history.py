@@ -15,7 +15,6 @@ from builder.obi.history import (
     COMMIT,
     MEMBERS,
     OPEN,
-    PACKED,
     Committed,
     OpenedRun,
     group_by_run,
@@ -29,8 +28,6 @@ from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.manifest import DataFile, Manifest
 from functions.snapshot.store import Reader, Writer
 from functions.store.catalog import Catalogue
-
-_PLACE = {"pack", "start"}
 
 
 @dataclass
@@ -83,8 +80,6 @@ class Chain:
             data = store.read(key.run(tist) + COMMIT)
             run = Committed.of(tist, data)
             before = json.loads(data).get("previous")
-            if run is not None and PACKED in self.members[tist]:
-                run = run.convert(store.read(key.run(tist) + PACKED))
             if run is None:
                 self._void.add(tist)
             else:
@@ -162,8 +157,7 @@ def table_findings(
         files = [*catalogue.files(manifest, table)]
         if [file.key for file in files] == table_keys(connection, table, scratch):
             continue
-        converted = any(run.original is not None for run in shown)
-        differing = _differing(store, connection, table, files, converted=converted)
+        differing = _differing(store, connection, table, files)
         if differing:
             home = files[0].key if files else layout.manifest_key(manifest.snapshot)
             problem = f"{differing:,} rows of {table} differ from the runs' logs"
@@ -182,24 +176,15 @@ def table_keys(connection: engine.Connection, table: str, scratch: Path) -> list
 
 
 def _differing(
-    store: Reader,
-    connection: engine.Connection,
-    table: str,
-    files: Sequence[DataFile],
-    *,
-    converted: bool,
+    store: Reader, connection: engine.Connection, table: str, files: Sequence[DataFile]
 ) -> int:
     """Return the number of rows in which the files differ from the replay."""
     values = {"files": [str(store.local(file.key)) for file in files]}
-    there, names = f"FROM {engine.table('$files')}", [c.name for c in obi.TABLES[table]]
+    shown = f"SELECT {', '.join(column.name for column in obi.TABLES[table])}"
+    there, made = f"{shown} FROM {engine.table('$files')}", f"{shown} FROM {table}"
     if not files:
-        there, values = f"FROM {table} WHERE false", {}
+        there, values = f"{made} WHERE false", {}
     with engine.reading(f"the table {table}"):
-        told = connection.execute(f"DESCRIBE {there}", values).fetchall()
-        # A snapshot from before there were packs, or before a conversion, lacks their places.
-        given = {row[0] for row in told} - (_PLACE if converted else set())
-        shown = ", ".join(name for name in names if name in given)
-        there, made = f"SELECT {shown} {there}", f"SELECT {shown} FROM {table}"
         ((count,),) = connection.execute(
             f"SELECT (SELECT count(*) FROM ({there} EXCEPT ALL {made})) + "
             f"(SELECT count(*) FROM ({made} EXCEPT ALL {there}))",

@@ -59,7 +59,7 @@ class PackAudit:
 
         Other packs are orphans if the runs are the `whole` history.
         """
-        found = PackAudit(store, [run for run in runs if run.format > 1])
+        found = PackAudit(store, runs)
         there = {entry.key: entry.bytes for entry in store.entries(key.PACKS)}
         named: set[str] = set()
         for name, end in found._rows("pack, max(start + coalesce(length, bytes)) AS last", _GROUP):

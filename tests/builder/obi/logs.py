@@ -1,29 +1,39 @@
 """Logs made by hand: runs put into a store with no claim, as their rows say."""
 
-import gzip
 import hashlib
-from collections import Counter
+import io
+import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from builder.obi import key
-from builder.obi.content import Incidence, Row, Version, row_line
-from builder.obi.history import LOGS, Committed
-from functions.snapshot.store import Writer
+import pyarrow.parquet as pq
+
+from builder.obi import key, log_table
+from builder.obi.content import Incidence, Row, Version
+from builder.obi.history import LOG, Committed
+from functions.snapshot.store import Reader, Writer
 
 
 def logged(store: Writer, tist: int, rows: Sequence[Row], kind: str = "ingest") -> Committed:
     """Put a log into the store and return the run that it is of."""
-    data = gzip.compress(b"".join(map(row_line, rows)), mtime=0)
-    store.put(key.run(tist) + LOGS[1], BytesIO(data))
+    with TemporaryDirectory() as folder:
+        said = log_table.write_log(path := Path(folder) / LOG, rows)
+        with path.open("rb") as file:
+            store.put(key.run(tist) + LOG, file)
     moment = datetime.fromtimestamp(tist, UTC)
-    counts = Counter(row.row for row in rows)
-    digest = hashlib.sha256(data).hexdigest()
-    return Committed(
-        tist, kind, "by hand", moment, moment, digest, len(data), None, None, "d", counts
-    )
+    given = (said.digest, said.bytes, None, None, "d", said.counts)
+    return Committed(tist, kind, "by hand", moment, moment, *given)
+
+
+def documents(store: Reader, run: Committed) -> list[dict[str, Any]]:
+    """Return the documents of a run with their ids and sets."""
+    if run.documents is None:
+        return []
+    rows = pq.read_table(io.BytesIO(store.read(run.documents_key))).to_pylist()
+    return [{**row, "document": json.loads(row["document"])} for row in rows]
 
 
 def version(tist: int, id_: str, text: str, kind: str = "tobi", **more: Any) -> Version:

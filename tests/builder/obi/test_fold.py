@@ -1,6 +1,5 @@
 """The fold of logs made by hand."""
 
-import gzip
 import hashlib
 import json
 from collections.abc import Sequence
@@ -14,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.obi import key, log_table, replay
+from builder.obi import key, replay
 from builder.obi.content import ArchiveRow, FailureRow, FaultRow, Redirect, Refipo, Row, SeenRow
-from builder.obi.history import FORMAT, LOG, LOGS, Committed
+from builder.obi.history import LOG, Committed
 from builder.store.folder import FolderStore
 from functions.database import engine
 from functions.snapshot import obi, schema
@@ -210,26 +209,22 @@ def test_the_order_of_runs_and_their_number_at_once_change_nothing(
     apart = Folded(store, runs[::-1], tmp_path / "2")
     for table in obi.TABLES:
         assert together.rows(table) == apart.rows(table), table
-    assert not list((tmp_path / "1").glob("*.gz"))
+    assert not list((tmp_path / "1").glob("*-log.parquet"))
 
 
-def test_an_edited_log_is_named(store: FolderStore, tmp_path: Path) -> None:
+@pytest.mark.parametrize("data", [b"", b"no log"])
+def test_an_edited_log_and_one_that_is_no_log_are_named(
+    store: FolderStore, tmp_path: Path, data: bytes
+) -> None:
     run = logged(store, T, [version(T, P, "a")])
-    place = key.run(T) + LOGS[1]
-    store.remove(place)
-    store.put(place, BytesIO(gzip.compress(b"", mtime=0)))
-    with pytest.raises(DamagedStore, match=place):
-        Folded(store, [run], tmp_path / "scratch")
-
-
-def test_a_log_that_is_no_log_is_named(store: FolderStore, tmp_path: Path) -> None:
-    run = logged(store, T, [])
-    data = gzip.compress(b'{"row": "version", "id": \n')
-    place = key.run(T) + LOGS[1]
+    place = key.run(T) + LOG
     store.remove(place)
     store.put(place, BytesIO(data))
+    with pytest.raises(DamagedStore, match=place):
+        Folded(store, [run], tmp_path / "scratch")
+    said = replace(run, log=hashlib.sha256(data).hexdigest())
     with pytest.raises(DamagedStore, match=f"the log of run {T} is damaged"):
-        Folded(store, [replace(run, log=hashlib.sha256(data).hexdigest())], tmp_path / "scratch")
+        Folded(store, [said], tmp_path / "again")
 
 
 _HOMES = st.sampled_from([None, "aaa", "bbb"])
@@ -282,33 +277,19 @@ def _expect(runs: dict[int, list[Event]], id_: str, kind: str) -> dict[str, Any]
     return dict(zip(names, values, strict=True))
 
 
-def _commit(store: FolderStore, tist: int, rows: Sequence[Row], folder: Path) -> Committed:
-    """Put a run of format 2 into the store."""
-    run = logged(store, tist, rows)
-    said = log_table.write_log(folder / f"{tist}.parquet", rows)
-    with (folder / f"{tist}.parquet").open("rb") as file:
-        store.put(key.run(tist) + LOG, file)
-    return replace(run, log=said.digest, format=FORMAT)
-
-
 @settings(max_examples=examples(15), deadline=None)
 @given(
     some=st.lists(st.lists(_EVENT, max_size=4, unique_by=lambda e: e[:2]), min_size=1, max_size=4),
-    forms=st.lists(st.booleans(), min_size=4, max_size=4),
     large=st.sampled_from([0, 10_000]),
 )
-def test_the_tables_are_as_their_definitions_say(
-    some: list[list[Event]], forms: list[bool], large: int
-) -> None:
+def test_the_tables_are_as_their_definitions_say(some: list[list[Event]], large: int) -> None:
     runs = {T + 10 * n: events for n, events in enumerate(some)}
     with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         patch.setattr(replay, "_LARGE", large)
         folder = Path(name)
         store = FolderStore(folder / "store")
         committed = [
-            _commit(store, t, rows, folder) if columns else logged(store, t, rows)
-            for (t, events), columns in zip(runs.items(), forms, strict=False)
-            for rows in ([_row(t, event) for event in events],)
+            logged(store, t, [_row(t, event) for event in events]) for t, events in runs.items()
         ]
         done = Folded(store, committed, folder / "scratch")
         objects = [(P, "tobi"), (Q, "tobi"), (U, "fobi")]

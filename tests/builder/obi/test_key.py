@@ -9,13 +9,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from builder.obi import key, log
-from builder.obi.run import claim, history
+from builder.obi import key
+from builder.obi.run import claim
 from builder.store.folder import FolderStore
 from functions.snapshot.errors import StoreError
 from tests.bucket import Bucket, fresh
 from tests.builder.obi.conftest import Time
-from tests.builder.obi.holding import GATHER, LONG, OTHER, Store, filled
+from tests.builder.obi.holding import GATHER, filled
 
 SHARED = Path(__file__).parents[3].parent / "shared" / "data" / "repec" / "vectors.json"
 TISTS = st.integers(100_000_000, 99_999_999_999)
@@ -123,28 +123,6 @@ def test_a_run_is_turned_back(tist: int) -> None:
 )
 def test_what_is_no_key(where: str) -> None:
     assert key.parse(where) is None
-
-
-@pytest.mark.sampled(3)
-def test_every_key_of_a_store_is_turned_back_by_the_store_alone(
-    store: Store, time: Time, tmp_path: Path
-) -> None:
-    runs = {run.tist: run for run in filled(store, time, tmp_path)}
-    assert {*runs} == {run.tist for run in history(store)}
-    found = {}
-    for where in store.keys("obi/"):
-        tist = key.tist_of(where)
-        if tist in runs:
-            found[where] = log.identify(store, runs[tist], where)
-    assert len(found) == 25
-    for where, told in found.items():
-        assert told is not None
-        make = key.redirect if where.endswith(key.REDIRECT) else key.key
-        assert make(*told) == where
-    identifiers = {told[1] for told in found.values() if told is not None}
-    assert {LONG, OTHER, LONG + "?old"} <= identifiers
-    assert len(LONG) == 4000
-    assert log.identify(store, history(store)[0], "obi/000/000/0001/x") is None
 
 
 def test_keys_are_the_same_everywhere(tmp_path: Path, moto_server: str, weed_server: str) -> None:

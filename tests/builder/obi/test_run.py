@@ -17,6 +17,7 @@ from builder.store.s3 import S3Store
 from functions.database import engine
 from functions.snapshot.errors import Conflict, DamagedStore, StoreError
 from tests.builder.obi.conftest import Time
+from tests.builder.obi.logs import documents
 
 pytestmark = pytest.mark.shared(2)
 
@@ -51,7 +52,7 @@ def test_a_run_counts_once_it_is_committed(store: Store, time: Time, tmp_path: P
     assert (done.kind, done.source, done.previous) == ("ingest", "RePEc", None)
     assert done.counts == {"version": 2, "incidence": 1}
     assert sorted(log.read_rows(store, done), key=repr) == sorted(rows, key=repr)
-    assert list(log.read_documents(store, done)) == [
+    assert documents(store, done) == [
         {"id": HANDLE, "sets": ["RePEc:aaa"], "document": {"title": "é"}}
     ]
     assert content.read_version(store, rows[0]) == template  # type: ignore[arg-type]
@@ -234,7 +235,7 @@ def test_a_run_that_lacks_its_commit_alone_is_completed_by_the_next(
     (found,) = history(store)
     assert found.counts == {"version": 1}
     assert found.committed - found.begun == timedelta(seconds=5)
-    assert list(log.read_documents(store, found)) == [{"id": HANDLE, "sets": [], "document": {}}]
+    assert documents(store, found) == [{"id": HANDLE, "sets": [], "document": {}}]
 
 
 def test_a_log_is_read_a_little_at_a_time(tmp_path: Path, time: Time) -> None:

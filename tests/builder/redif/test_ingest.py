@@ -21,6 +21,7 @@ from builder.sources.redif import template
 from builder.store.folder import FolderStore
 from functions.snapshot import layout
 from tests.bucket import Bucket
+from tests.builder.obi.logs import documents as logged_documents
 from tests.builder.redif.samples import PERSON, SERIES
 from tests.builder.redif.trees import (
     archive,
@@ -440,7 +441,7 @@ def test_large_files_and_many_segments_give_the_same(
     logs, texts = [], []
     for store in map(FolderStore, folders):
         (run,) = runs.history(store)
-        logged, told = log.read_rows(store, run), log.read_documents(store, run)
+        logged, told = log.read_rows(store, run), logged_documents(store, run)
         versions_ = [row for row in log.read_rows(store, run) if isinstance(row, Version)]
         texts.append({row.key: content.read_version(store, row) for row in versions_})
         packed = {"pack": None, "start": None}

@@ -11,6 +11,7 @@ from builder.obi import content, log
 from builder.obi.content import Incidence, Row, Version
 from builder.obi.run import history
 from builder.store.folder import FolderStore
+from tests.builder.obi.logs import documents as logged_documents
 from tests.builder.redif.samples import ARCHIVE, PAPER, SERIES
 from tests.e2e.conftest import Home, Result
 
@@ -89,7 +90,7 @@ def rows(home: Home, tist: int | None = None) -> list[Row]:
 def documents(home: Home) -> dict[str, dict[str, Any]]:
     """Return the documents of the last run, with their sets, by handle."""
     store = store_of(home)
-    return {one["id"]: one for one in log.read_documents(store, history(store)[-1])}
+    return {one["id"]: one for one in logged_documents(store, history(store)[-1])}
 
 
 def events(home: Home) -> list[tuple[str, str, bool]]:
