@@ -226,16 +226,6 @@ def is_store(value: Any) -> bool:
     )
 
 
-def between(low: int, high: int) -> Callable[[Any], bool]:
-    """Return a test for whole numbers from `low` to `high`."""
-    return lambda v: isinstance(v, int) and not isinstance(v, bool) and low <= v <= high
-
-
-def seconds(low: float, high: float) -> Callable[[Any], bool]:
-    """Return a test for numbers from `low` to `high`, which may be fractions."""
-    return lambda v: isinstance(v, int | float) and not isinstance(v, bool) and low <= v <= high
-
-
 def are_some_of(*names: str) -> Callable[[Any], bool]:
     """Return a test for lists of some of these names."""
     return lambda v: isinstance(v, list) and all(isinstance(n, str) and n in names for n in v)
@@ -247,11 +237,6 @@ def is_second(value: Any) -> bool:
         return isinstance(value, str) and instant.to_text(instant.from_text(value)) == value
     except ValueError:
         return False
-
-
-def is_flag(value: Any) -> bool:
-    """Return whether the value is true or false."""
-    return isinstance(value, bool)
 
 
 def is_emails(value: Any) -> bool:

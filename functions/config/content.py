@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from functions.config import check
-from functions.config.key import ConfigKey
+from functions.config.key import ConfigKey, flag, number, row
 
 ADDRESS_FIELDS = ("identifier", "timestamp", "url", "file")
 """Fields of an address of an archived copy."""
@@ -36,11 +36,9 @@ def _is_address(template: str) -> bool:
 
 
 CONTENT_KEYS: tuple[ConfigKey, ...] = (
-    ConfigKey(
+    row(
         "content.serve",
-        False,
-        check.is_flag,
-        "true or false",
+        flag(False),
         "serve archived bytes at `/content`, and captures at `/cdx`, `/timemap` and `/timegate`",
     ),
     ConfigKey(
@@ -60,25 +58,19 @@ CONTENT_KEYS: tuple[ConfigKey, ...] = (
         "addresses of archived copies, stated in each record: the first whose fields the record "
         "has. Paths replace the /oai of repository.base_url",
     ),
-    ConfigKey(
+    row(
         "content.redirect_bytes",
-        4_000_000,
-        check.between(0, 1 << 50),
-        "bytes from 0",
+        number(4_000_000, 0, 1 << 50, "bytes"),
         "larger objects that are stored unpacked in a bucket are redirected to a signed URL",
     ),
-    ConfigKey(
+    row(
         "content.redirect_seconds",
-        900,
-        check.between(1, 604_800),
-        "seconds from 1 to 604800",
+        number(900, 1, 604_800, "seconds"),
         "how long a signed URL is valid",
     ),
-    ConfigKey(
+    row(
         "content.lines",
-        10_000,
-        check.between(1, 100_000),
-        "a number from 1 to 100000",
+        number(10_000, 1, 100_000),
         "lines in one response of `/cdx` and `/timemap`",
     ),
 )

@@ -7,13 +7,23 @@ import re
 from typing import Any
 
 from functions.config import check
-from functions.config.key import ConfigKey, Field, Fields
+from functions.config.key import (
+    ConfigKey,
+    Field,
+    Fields,
+    choice,
+    flag,
+    number,
+    optional,
+    row,
+    seconds,
+)
 from functions.snapshot import oai_name
 
 BATCH = Fields(
     {
-        "minutes": Field(5, check.between(1, 1440), "minutes from 1 to 1440"),
-        "files": Field(5000, check.between(1, 100_000), "a number from 1 to 100000"),
+        "minutes": number(5, 1, 1440, "minutes"),
+        "files": number(5000, 1, 100_000),
     }
 )
 
@@ -26,9 +36,9 @@ _RULE: dict[str, Field] = {
         ),
         "RePEc:aaa or RePEc:aaa:ssssss",
     ),
-    "restricted": Field(None, check.is_flag, "true or false"),
-    "exclude": Field(False, check.is_flag, "true or false"),
-    "seconds": Field(0, check.seconds(0, 3600), "seconds from 0 to 3600"),
+    "restricted": flag(None),
+    "exclude": flag(False),
+    "seconds": seconds(0, 0, 3600),
 }
 _EFFECTS = frozenset({"exclude", "seconds"})
 RULES_EXPECTED = (
@@ -40,8 +50,8 @@ def gather_rules_problem(value: Any) -> tuple[str, Any, str] | None:
     """Return the first wrong part of `gather.rules`, as `Fields.problem` does."""
     if not isinstance(value, list):
         return "", value, RULES_EXPECTED
-    for number, rule in enumerate(value):
-        where = f"[{number}]"
+    for place, rule in enumerate(value):
+        where = f"[{place}]"
         if not isinstance(rule, dict):
             return where, rule, "a table"
         for name, given in rule.items():
@@ -64,18 +74,10 @@ GATHER_KEYS: tuple[ConfigKey, ...] = (
         BATCH.problem,
         BATCH.complete,
     ),
-    ConfigKey(
-        "gather.interval_days",
-        30,
-        check.between(0, 3650),
-        "days from 0 to 3650",
-        "when a file is fetched again",
-    ),
-    ConfigKey(
+    row("gather.interval_days", number(30, 0, 3650, "days"), "when a file is fetched again"),
+    row(
         "gather.retry_days",
-        1,
-        check.between(0, 3650),
-        "days from 0 to 3650",
+        number(1, 0, 3650, "days"),
         "when a file is tried again after a temporary failure; doubles each time, up to "
         "gather.interval_days",
     ),
@@ -87,11 +89,9 @@ GATHER_KEYS: tuple[ConfigKey, ...] = (
         "files to exclude or to request less often (docs/guide/repec.md, Rules)",
         gather_rules_problem,
     ),
-    ConfigKey(
+    row(
         "gather.pdf_text",
-        False,
-        check.is_flag,
-        "true or false",
+        flag(False),
         "also record a digest of each PDF's text; needs `pip install sheaf-archive[pdf]`",
     ),
 )
@@ -114,18 +114,14 @@ def contains_ascii(encoding: str) -> bool:
 
 
 REPEC_KEYS: tuple[ConfigKey, ...] = (
-    ConfigKey(
+    row(
         "redif.directory",
-        "",
-        lambda v: v == "" or check.is_text(v),
-        "a folder, or empty",
+        optional(check.is_text, "a folder"),
         "tree of templates that `sheaf ingest` reads if no source is given; relative to sheaf.toml",
     ),
-    ConfigKey(
+    row(
         "redif.largest",
-        256,
-        check.between(1, 65_536),
-        "megabytes from 1",
+        number(256, 1, 65_536, "megabytes"),
         "size limit of a ReDIF file; larger files are skipped and reported",
     ),
     ConfigKey(
@@ -136,11 +132,9 @@ REPEC_KEYS: tuple[ConfigKey, ...] = (
         "encoding of templates that declare none and are not UTF-8, by archive; otherwise "
         "windows-1252",
     ),
-    ConfigKey(
+    row(
         "redif.origin",
-        "",
-        lambda v: v == "" or check.is_place(v),
-        "an http or https URL without ? and #, s3://bucket/prefix, or empty",
+        optional(check.is_place, "an http or https URL without ? and #, s3://bucket/prefix"),
         "address of the folders of RePEc's archives, stated in each template; empty: no statement",
     ),
     ConfigKey(
@@ -183,19 +177,15 @@ def is_item_name(given: object, most: int) -> bool:
 STRATEGY = Fields(
     {
         "backend": Field("auto", lambda v: v in ("auto", *BACKENDS), "auto, web, s3 or archiveorg"),
-        "large": Field("s3", lambda v: v in ("s3", "archiveorg"), "s3 or archiveorg"),
-        "files": Field(20, check.between(1, 10_000), "a number from 1 to 10000"),
-        "bytes": Field(1_000_000_000, check.between(1, 1 << 50), "bytes from 1"),
-        "file_bytes": Field(128_000_000, check.between(1, 1 << 50), "bytes from 1"),
-        "bundle": Field(
-            "never", lambda v: v in ("never", "many", "always"), "never, many or always"
-        ),
-        "platform_bundle": Field(False, check.is_flag, "true or false"),
+        "large": choice("s3", "archiveorg"),
+        "files": number(20, 1, 10_000),
+        "bytes": number(1_000_000_000, 1, 1 << 50, "bytes"),
+        "file_bytes": number(128_000_000, 1, 1 << 50, "bytes"),
+        "bundle": choice("never", "many", "always"),
+        "platform_bundle": flag(False),
         "collection": Field("", lambda v: is_item_name(v, 100), "the name of a collection"),
         "item_prefix": Field("", lambda v: is_item_name(v, 30), "at most 30 of A-Z a-z 0-9 . _ -"),
-        "item_names": Field(
-            "digest", lambda v: v in ("digest", "sandcrawler"), "digest or sandcrawler"
-        ),
+        "item_names": choice("digest", "sandcrawler"),
     }
 )
 """Storage of files. With `backend` auto, `files`, `bytes` and `file_bytes` limit small datasets.
@@ -205,9 +195,9 @@ STRATEGY = Fields(
 
 LIMITS = Fields(
     {
-        "files": Field(200, check.between(1, 100_000), "a number from 1 to 100000"),
-        "bytes": Field(64_000_000_000, check.between(1, 1 << 50), "bytes from 1"),
-        "file_bytes": Field(64_000_000_000, check.between(1, 1 << 50), "bytes from 1"),
+        "files": number(200, 1, 100_000),
+        "bytes": number(64_000_000_000, 1, 1 << 50, "bytes"),
+        "file_bytes": number(64_000_000_000, 1, 1 << 50, "bytes"),
     }
 )
 
@@ -242,42 +232,28 @@ FILESET_KEYS: tuple[ConfigKey, ...] = (
         LIMITS.problem,
         LIMITS.complete,
     ),
-    ConfigKey(
+    row(
         "fileset.partial",
-        True,
-        check.is_flag,
-        "true or false",
+        flag(True),
         "archive the other files of a dataset if some are withheld, fail or have no safe path",
     ),
-    ConfigKey(
+    row(
         "fileset.follow_removals",
-        False,
-        check.is_flag,
-        "true or false",
+        flag(False),
         "delete the records of datasets that their platforms removed; otherwise they say so",
     ),
-    ConfigKey(
+    row(
         "fileset.check",
-        "digest",
-        lambda v: v in ("digest", "size"),
-        "digest or size",
+        choice("digest", "size"),
         "how files that are already archived are checked: by the digest of all bytes, or by size "
         "only",
     ),
-    ConfigKey(
+    row(
         "fileset.request_seconds",
-        86_400,
-        check.between(1, 604_800),
-        "seconds from 1 to 604800",
+        number(86_400, 1, 604_800, "seconds"),
         "time limit for one dataset",
     ),
-    ConfigKey(
-        "fileset.block",
-        [],
-        is_url_list,
-        "a list of URL prefixes",
-        "datasets to refuse",
-    ),
+    ConfigKey("fileset.block", [], is_url_list, "a list of URL prefixes", "datasets to refuse"),
     ConfigKey(
         "fileset.tokens",
         {},

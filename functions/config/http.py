@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from functions.config import check
-from functions.config.key import ConfigKey, Field, Fields
+from functions.config.key import ConfigKey, Field, Fields, between, flag, number, row, seconds
 
 AUTO = "auto"
 """The value of a key that selects each command's default."""
@@ -84,50 +84,34 @@ SERVE_KEYS: tuple[ConfigKey, ...] = (
     ConfigKey(
         "serve.page_cache",
         1024,
-        lambda v: v == 0 or check.between(16, 1_048_576)(v),
+        lambda v: v == 0 or between(16, 1_048_576)(v),
         "megabytes from 16, or 0",
         "size of the folder in TMPDIR that keeps pages of lists for `sheaf serve`; 0: none is kept",
     ),
-    ConfigKey(
+    row(
         "serve.pointer_seconds",
-        2,
-        check.between(0, 30),  # the pointer remembers a snapshot for a minute
-        "seconds from 0 to 30",
+        number(2, 0, 30, "seconds"),
         "how long a reader uses the pointer before it reads it again",
     ),
-    ConfigKey(
+    row(
         "serve.clock_allowance",
-        5,
-        check.between(1, 20),  # an expiry's lease has half a minute for skewed clocks
-        "seconds from 1 to 20",
+        number(5, 1, 20, "seconds"),
         "how far responseDate is set back: more than twice the tolerated clock skew",
     ),
-    ConfigKey(
+    row(
         "serve.cache_seconds",
-        86_400,
-        check.between(0, 31_536_000),
-        "seconds from 0 to 31536000",
+        number(86_400, 0, 31_536_000, "seconds"),
         "how long caches may keep pages that do not change; 0: always revalidate",
     ),
-    ConfigKey(
+    row(
         "serve.concurrent",
-        32,
-        check.between(1, 1000),
-        "a number from 1 to 1000",
+        number(32, 1, 1000),
         "requests answered at once; further requests get a 503",
     ),
-    ConfigKey(
-        "serve.workers",
-        0,
-        check.between(0, 256),
-        "a number from 0 to 256",
-        "worker processes of `sheaf serve`; 0: one per core",
-    ),
-    ConfigKey(
+    row("serve.workers", number(0, 0, 256), "worker processes of `sheaf serve`; 0: one per core"),
+    row(
         "serve.retry_seconds",
-        30,
-        check.between(1, 3600),
-        "seconds from 1 to 3600",
+        number(30, 1, 3600, "seconds"),
         "Retry-After of a 503: seconds until a harvester should retry",
     ),
     ConfigKey(
@@ -142,7 +126,7 @@ SERVE_KEYS: tuple[ConfigKey, ...] = (
 
 def are_ports(given: Any) -> bool:
     """Return whether the value is a list of one or more ports."""
-    return isinstance(given, list) and given != [] and all(map(check.between(1, 65_535), given))
+    return isinstance(given, list) and given != [] and all(map(between(1, 65_535), given))
 
 
 def are_networks(given: Any) -> bool:
@@ -157,32 +141,32 @@ def are_networks(given: Any) -> bool:
 
 _ROWS: Mapping[str, tuple[Field, str]] = {
     "robots": (
-        Field(True, check.is_flag, "true or false"),
+        flag(True),
         "obey robots.txt; false: you have the hosts' or the law's permission to ignore it",
     ),
     "concurrent": (
-        Field(AUTO, check.between(1, 256), "a number from 1 to 256"),
+        number(AUTO, 1, 256),
         "files (`sheaf gather`) or datasets (`sheaf fileset`) fetched at once",
     ),
     "host_concurrent": (
-        Field(AUTO, check.between(1, 256), "a number from 1 to 256"),
+        number(AUTO, 1, 256),
         "requests to one host at once",
     ),
     "host_seconds": (
-        Field(AUTO, check.seconds(0, 3600), "seconds from 0 to 3600"),
+        seconds(AUTO, 0, 3600),
         "pause between two requests to one host; a longer Crawl-delay in robots.txt takes "
         "precedence",
     ),
     "backoff_seconds": (
-        Field(AUTO, check.seconds(0, 3600), "seconds from 0 to 3600"),
+        seconds(AUTO, 0, 3600),
         "first pause after a failure, longer each time; a Retry-After takes precedence",
     ),
     "wait_seconds": (
-        Field(AUTO, check.seconds(0, 86_400), "seconds from 0 to 86400"),
+        seconds(AUTO, 0, 86_400),
         "longest pause that a Retry-After may request",
     ),
     "tries": (
-        Field(AUTO, check.between(1, 1000), "a number from 1 to 1000"),
+        number(AUTO, 1, 1000),
         "attempts before a request fails",
     ),
     "ports": (
@@ -194,23 +178,23 @@ _ROWS: Mapping[str, tuple[Field, str]] = {
         "allowed networks that are not part of the public internet",
     ),
     "connect_seconds": (
-        Field(AUTO, check.seconds(0.1, 600), "seconds from 0.1 to 600"),
+        seconds(AUTO, 0.1, 600),
         "time limit for connecting to a host",
     ),
     "first_byte_seconds": (
-        Field(AUTO, check.seconds(0.1, 3600), "seconds from 0.1 to 3600"),
+        seconds(AUTO, 0.1, 3600),
         "time limit for a response to begin, and for a pause in it",
     ),
     "total_seconds": (
-        Field(AUTO, check.seconds(1, 604_800), "seconds from 1 to 604800"),
+        seconds(AUTO, 1, 604_800),
         "time limit for one file or response",
     ),
     "least_rate": (
-        Field(AUTO, check.between(0, 1 << 30), "bytes a second from 0"),
+        number(AUTO, 0, 1 << 30, "bytes a second"),
         "slowest accepted rate of a response, measured every http.first_byte_seconds",
     ),
     "max_bytes": (
-        Field(AUTO, check.between(1, 1 << 50), "bytes from 1"),
+        number(AUTO, 1, 1 << 50, "bytes"),
         "size limit of a file or response, unpacked",
     ),
 }

@@ -47,6 +47,46 @@ class Field:
     expected: str
 
 
+def row(name: str, field: Field, meaning: str) -> ConfigKey:
+    """Return the key of a field that is no part of a table."""
+    return ConfigKey(name, field.default, field.test, field.expected, meaning)
+
+
+def flag(default: bool | None) -> Field:
+    """Return a field that is true or false."""
+    return Field(default, lambda v: isinstance(v, bool), "true or false")
+
+
+def between(low: int, high: int) -> Callable[[Any], bool]:
+    """Return a test for whole numbers from `low` to `high`."""
+    return lambda v: isinstance(v, int) and not isinstance(v, bool) and low <= v <= high
+
+
+def number(default: object, low: int, high: int, unit: str = "a number") -> Field:
+    """Return a field of whole numbers from `low` to `high`; a limit of bytes is not named."""
+    end = "" if "bytes" in unit else f" to {high}"
+    return Field(default, between(low, high), f"{unit} from {low}{end}")
+
+
+def seconds(default: object, low: float, high: float) -> Field:
+    """Return a field of seconds from `low` to `high`, which may be fractions."""
+    return Field(
+        default,
+        lambda v: isinstance(v, int | float) and not isinstance(v, bool) and low <= v <= high,
+        f"seconds from {low} to {high}",
+    )
+
+
+def choice(*names: str) -> Field:
+    """Return a field of one of these names; the first is its default."""
+    return Field(names[0], lambda v: v in names, f"{', '.join(names[:-1])} or {names[-1]}")
+
+
+def optional(test: Callable[[Any], bool], expected: str) -> Field:
+    """Return a field that is empty by default."""
+    return Field("", lambda v: v == "" or test(v), f"{expected}, or empty")
+
+
 @dataclass(frozen=True, slots=True)
 class Fields:
     """The fields of a table, by name. All fields are optional."""

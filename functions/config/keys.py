@@ -4,6 +4,7 @@ import re
 
 from functions.config import check, content, gathering, http, key, signing, site
 from functions.config.key import ConfigKey as ConfigKey
+from functions.config.key import choice, flag, number, optional, row
 from functions.url import authority
 
 KEYS: tuple[ConfigKey, ...] = (
@@ -28,25 +29,19 @@ KEYS: tuple[ConfigKey, ...] = (
         "a domain name such as archive.example.org",
         "namespace of the OAI identifiers; do not change it after the first publish",
     ),
-    ConfigKey(
+    row(
         "repository.publisher",
-        "",
-        lambda v: v == "" or check.is_text(v),
-        "a text, or empty",
+        optional(check.is_text, "a text"),
         "who publishes the metadata, for catalogues of data",
     ),
-    ConfigKey(
+    row(
         "repository.base_url",
-        "",
-        lambda v: v == "" or check.is_base_url(v),
-        "an http or https URL without user, ? and #, or empty",
+        optional(check.is_base_url, "an http or https URL without user, ? and #"),
         "OAI base URL; empty: the address of the request",
     ),
-    ConfigKey(
+    row(
         "repository.earliest_datestamp",
-        "",
-        lambda v: v == "" or check.is_second(v),
-        "a text such as 2000-01-01T12:00:00Z, or empty",
+        optional(check.is_second, "a text such as 2000-01-01T12:00:00Z"),
         "earliestDatestamp of Identify, if earlier than the first publish; empty: the first "
         "publish",
     ),
@@ -82,11 +77,9 @@ KEYS: tuple[ConfigKey, ...] = (
         "further descriptions of Identify, copied verbatim",
         check.description_problem,
     ),
-    ConfigKey(
+    row(
         "identify.data_url",
-        "",
-        lambda v: v == "" or check.is_place(v),
-        "an http or https URL without ? and #, s3://bucket/prefix, or empty",
+        optional(check.is_place, "an http or https URL without ? and #, s3://bucket/prefix"),
         "public address of the store's files; empty: Identify names no addresses",
     ),
     ConfigKey(
@@ -103,11 +96,9 @@ KEYS: tuple[ConfigKey, ...] = (
         "a table from set specifications to such texts or URLs",
         "rights of the records of a set, instead of rights.statement",
     ),
-    ConfigKey(
+    row(
         "provenance.origin",
-        "",
-        lambda v: v == "" or check.is_place(v),
-        "an http or https URL without ? and #, s3://bucket/prefix, or empty",
+        optional(check.is_place, "an http or https URL without ? and #, s3://bucket/prefix"),
         "address of the archive files, stated in each record; empty: no statement",
     ),
     ConfigKey(
@@ -131,54 +122,28 @@ KEYS: tuple[ConfigKey, ...] = (
         "a region such as eu-central-1, or empty",
         "region of the bucket; empty: AWS_REGION or the profile's region, else us-east-1",
     ),
-    ConfigKey(
+    row(
         "store.addressing",
-        "auto",
-        lambda v: v in ("auto", "path", "virtual"),
-        "auto, path or virtual",
+        choice("auto", "path", "virtual"),
         "place of the bucket's name in the URL: path, or host name (virtual); auto: virtual for "
         "AWS",
     ),
-    ConfigKey(
+    row(
         "store.retry_seconds",
-        60,
-        check.between(0, 3600),
-        "seconds from 0 to 3600",
+        number(60, 0, 3600, "seconds"),
         "how long a request to S3 is retried while the server is busy or unreachable",
     ),
-    ConfigKey(
+    row(
         "store.cache",
-        1024,
-        check.between(16, 1_048_576),
-        "megabytes from 16",
+        number(1024, 16, 1_048_576, "megabytes"),
         "approximate size of the disk cache of a bucket for `sheaf serve`",
     ),
-    ConfigKey(
-        "pages.records",
-        1000,
-        check.between(1, 10_000),
-        "a number from 1 to 10000",
-        "records in one page of ListRecords",
-    ),
-    ConfigKey(
-        "pages.identifiers",
-        2000,
-        check.between(1, 20_000),
-        "a number from 1 to 20000",
-        "headers in one page of ListIdentifiers",
-    ),
-    ConfigKey(
-        "pages.sets",
-        1000,
-        check.between(1, 10_000),
-        "a number from 1 to 10000",
-        "sets in one page of ListSets",
-    ),
-    ConfigKey(
+    row("pages.records", number(1000, 1, 10_000), "records in one page of ListRecords"),
+    row("pages.identifiers", number(2000, 1, 20_000), "headers in one page of ListIdentifiers"),
+    row("pages.sets", number(1000, 1, 10_000), "sets in one page of ListSets"),
+    row(
         "formats.templates",
-        "",
-        lambda v: v == "" or check.is_text(v),
-        "a folder, or empty",
+        optional(check.is_text, "a folder"),
         "folder of your own metadata formats (docs/reference/oai-pmh.md, Formats); relative to "
         "sheaf.toml",
     ),
@@ -196,18 +161,14 @@ KEYS: tuple[ConfigKey, ...] = (
         "a list of redirects, errors",
         "captures to publish besides successful ones: redirects (status 3xx), errors (4xx and 5xx)",
     ),
-    ConfigKey(
+    row(
         "documents.titles",
-        True,
-        check.is_flag,
-        "true or false",
+        flag(True),
         "read title, language and encoding of pages; false: ingest is faster",
     ),
-    ConfigKey(
+    row(
         "search.words",
-        True,
-        check.is_flag,
-        "true or false",
+        flag(True),
         "publish the words of titles, URLs and names, for the full-text search",
     ),
     ConfigKey(
@@ -240,11 +201,9 @@ KEYS: tuple[ConfigKey, ...] = (
         "your own sets, applied at ingest (docs/reference/oai-pmh.md, Rules)",
         key.set_rules_problem,
     ),
-    ConfigKey(
+    row(
         "publish.lead",
-        2,
-        check.between(1, 3600),
-        "seconds from 1 to 3600",
+        number(2, 1, 3600, "seconds"),
         "time from a publish to the instant when it takes effect",
     ),
     ConfigKey(
@@ -254,18 +213,14 @@ KEYS: tuple[ConfigKey, ...] = (
         "a list of jsonl and metadata prefixes, without repetition",
         "formats that each publish writes dumps in, below `dumps/` in the store",
     ),
-    ConfigKey(
+    row(
         "publish.tables",
-        True,
-        check.is_flag,
-        "true or false",
+        flag(True),
         "each publish describes its data files as tables of Iceberg, below `tables/`",
     ),
-    ConfigKey(
+    row(
         "publish.memory",
-        2048,
-        check.between(256, 1_048_576),
-        "megabytes from 256",
+        number(2048, 256, 1_048_576, "megabytes"),
         "memory of the database of a publish; larger data is sorted on disk, in `TMPDIR`",
     ),
     ConfigKey(
