@@ -54,7 +54,9 @@ HEAVY = {
     "apig_wsgi": "functions/oai/lambda_instance.py",
     "gunicorn": "builder/serve/server.py builder/serve/worker.py",
     "isal": "builder/serve/server.py functions/archive/inflate.py",
-    "msgspec": "builder/store/documents.py functions/snapshot/documents.py",
+    "msgspec": (
+        "builder/store/documents.py functions/snapshot/documents.py functions/snapshot/seal.py"
+    ),
     "protego": "builder/http/politeness.py",
     "publicsuffixlist": "builder/sources/identity.py",
     "pypdfium2": "builder/gather/pdf_text.py",

@@ -91,7 +91,7 @@ class DumpWriter:
         """Write the list of a format, and return what the index has of it."""
         named, _ = self._put(name, self.manifest.snapshot, found.to_json())
         newest = found.differences[-1].entry if found.differences else None
-        return FormatEntry(found.complete.entry, newest, named)
+        return FormatEntry(found.complete.entry, named, newest)
 
     def _put(self, name: str, snapshot: int, data: bytes) -> tuple[str, str]:
         """Write a document, and return its name and SHA-256."""

@@ -7,11 +7,12 @@ run contains, or that the run was abandoned and nothing of it counts.
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
 from builder.obi import key
+from builder.store import documents
 from builder.threads import map_requests
 from functions.snapshot import instant
 from functions.snapshot.errors import DamagedStore, MissingObject
@@ -96,8 +97,10 @@ class Committed:
                 return None
             before, form = told["previous"], int(told.get("format", 1))
             if form not in (FORMAT, DATED):
-                needed = "a newer Sheaf" if form > DATED else "one before 0.2.0; ingest it again"
-                raise DamagedStore(f"{where} is of format {form}: it needs {needed}")
+                remedy = "make a new store, and ingest the sources again"
+                if form > DATED:
+                    remedy = "it needs a newer Sheaf"
+                raise DamagedStore(f"{where} is of format {form}: {remedy}")
             return Committed(
                 tist,
                 str(told["kind"]),
@@ -161,36 +164,16 @@ class OpenedRun:
         """Read the open.json of a run. Raises DamagedStore, and MissingObject if it is missing."""
         where = key.run(tist) + OPEN
         try:
-            told: dict[str, Any] = json.loads(store.read(where))
-            return OpenedRun(
-                int(told["tist"]),
-                str(told["kind"]),
-                str(told["source"]),
-                str(told["asked"]),
-                str(told["content"]),
-                instant.from_text(told["begun"]),
-                None if told["after"] is None else int(told["after"]),
-                told.get("leased") is True,
-                _time_of(told),
-            )
+            return documents.build(OpenedRun, json.loads(store.read(where)))
         except (ValueError, KeyError, TypeError) as error:
             raise DamagedStore(f"{where} is damaged: {error!r}") from error
 
     def document(self) -> bytes:
         """Return the open.json of this run."""
-        return write_json(
-            {
-                "tist": self.tist,
-                "kind": self.kind,
-                "source": self.source,
-                "asked": self.asked,
-                "content": self.content,
-                "begun": instant.to_text(self.begun),
-                "after": self.after,
-                "leased": self.leased,
-                **({} if self.as_of is None else {"as_of": self.as_of}),
-            }
-        )
+        document = {**asdict(self), "begun": instant.to_text(self.begun)}
+        if self.as_of is None:
+            del document["as_of"]
+        return write_json(document)
 
     def name(self) -> str:
         """Return the name of the run for messages."""

@@ -11,13 +11,13 @@ Names are relative to the folder of the index.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
 from functions.snapshot import instant
 from functions.snapshot.errors import DamagedStore, MissingObject
-from functions.snapshot.seal import check_seal, seal
+from functions.snapshot.seal import build, check_seal, seal
 from functions.snapshot.store import Reader
 
 FOLDER = "dumps/"
@@ -48,27 +48,7 @@ class DumpPart:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON values."""
-        return {
-            "name": self.name,
-            "records": self.records,
-            "deleted": self.deleted,
-            "bytes": self.bytes,
-            "sha256": self.sha256,
-            "positions": list(self.positions),
-        }
-
-    @staticmethod
-    def from_json(found: Mapping[str, Any]) -> "DumpPart":
-        """Build it from the output of `to_json`. Raises ValueError, KeyError or TypeError."""
-        first, last = found["positions"]
-        return DumpPart(
-            str(found["name"]),
-            int(found["records"]),
-            int(found["deleted"]),
-            int(found["bytes"]),
-            str(found["sha256"]),
-            (int(first), int(last)),
-        )
+        return {**asdict(self), "positions": list(self.positions)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +60,7 @@ class DumpEntry:
     """
 
     snapshot: int
-    since: int | None
+    since: int | None = None
     records: int = 0
     deleted: int = 0
     bytes: int = 0
@@ -103,19 +83,6 @@ class DumpEntry:
         }
         return {**found, "name": self.name, "sha256": self.sha256} if self.name else found
 
-    @staticmethod
-    def from_json(found: Mapping[str, Any]) -> "DumpEntry":
-        """Build it from the output of `to_json`. Raises ValueError, KeyError or TypeError."""
-        return DumpEntry(
-            int(found["snapshot"]),
-            None if found.get("since") is None else int(found["since"]),
-            int(found["records"]),
-            int(found["deleted"]),
-            int(found["bytes"]),
-            str(found.get("name", "")),
-            str(found.get("sha256", "")),
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class StoredDump:
@@ -136,12 +103,7 @@ class StoredDump:
     @staticmethod
     def from_json(found: Mapping[str, Any]) -> "StoredDump":
         """Build it from the output of `to_json`. Raises ValueError, KeyError or TypeError."""
-        first, last = found["positions"]
-        return StoredDump(
-            DumpEntry.from_json(found),
-            instant.from_text(found["datestamp"]),
-            (int(first), int(last)),
-        )
+        return build(StoredDump, {**found, "entry": found})
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,23 +145,13 @@ class FormatEntry:
     """What the index has of a format: its newest difference if it has any, and the list's name."""
 
     complete: DumpEntry
-    newest: DumpEntry | None
     list: str
+    newest: DumpEntry | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON values."""
         newest = {} if self.newest is None else {"newest": self.newest.to_json()}
         return {"complete": self.complete.to_json(), **newest, "list": self.list}
-
-    @staticmethod
-    def from_json(found: Mapping[str, Any]) -> "FormatEntry":
-        """Build it from the output of `to_json`. Raises ValueError, KeyError or TypeError."""
-        newest = found.get("newest")
-        return FormatEntry(
-            DumpEntry.from_json(found["complete"]),
-            newest and DumpEntry.from_json(newest),
-            str(found["list"]),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,14 +191,7 @@ class DumpIndex:
             found = json.loads(data)
             if found["schema"] != SCHEMA:
                 raise ValueError(f"schema is {found['schema']!r}")
-            return DumpIndex(
-                str(found["store"]),
-                str(found["repository"]),
-                int(found["snapshot"]),
-                instant.from_text(found["datestamp"]),
-                {str(n): FormatEntry.from_json(one) for n, one in found["formats"].items()},
-                tuple(map(str, found.get("removed", ()))),
-            )
+            return build(DumpIndex, found)
         except _FAULTS as error:
             raise DamagedStore(f"{INDEX} is damaged: {error!r}") from error
 
@@ -262,6 +207,6 @@ def read_index(reader: Reader) -> DumpIndex | None:
 def parts_from_json(data: bytes) -> tuple[DumpPart, ...]:
     """Return the parts that the manifest of a dump lists. Raises DamagedStore."""
     try:
-        return tuple(map(DumpPart.from_json, json.loads(data)["parts"]))
+        return build(tuple[DumpPart, ...], json.loads(data)["parts"])
     except _FAULTS as error:
         raise DamagedStore(f"a manifest of dumps is damaged: {error!r}") from error

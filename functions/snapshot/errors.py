@@ -65,6 +65,6 @@ def check_version(version: Any, release: Any = None) -> None:
         )
     if version < VERSION:
         raise OlderSchemaError(
-            f"the store has schema {version} of a Sheaf before {RELEASE}, which none reads: make a "
-            "new store, and ingest the sources again"
+            f"the store has schema {version} of a Sheaf before {RELEASE}, which cannot be read: "
+            "make a new store, and ingest the sources again"
         )

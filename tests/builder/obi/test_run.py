@@ -79,6 +79,18 @@ def test_runs_are_chained(store: Store, time: Time) -> None:
         history(store)
 
 
+@pytest.mark.parametrize(("form", "remedy"), [(1, "make a new store"), (4, "a newer Sheaf")])
+def test_a_run_of_another_format_is_refused(
+    tmp_path: Path, time: Time, form: int, remedy: str
+) -> None:
+    store = FolderStore(tmp_path)
+    run = claim(store, INGEST, time.runtime).commit([])
+    place = tmp_path / key.run(run.tist) / "commit.json"
+    place.write_text(place.read_text().replace('"format": 2', f'"format": {form}'))
+    with pytest.raises(DamagedStore, match=f"is of format {form}: .*{remedy}"):
+        history(store)
+
+
 @pytest.mark.sampled(3)
 def test_nothing_is_overwritten(store: Store, time: Time, tmp_path: Path) -> None:
     run = claim(store, INGEST, time.runtime)

@@ -14,7 +14,7 @@ from tests.functions.site.crawl import Crawl
 
 COMPLETE = DumpEntry(1, None, 1_234_567, 0, 9_000, "jsonl/1-c.json", "1")
 NEWEST = DumpEntry(2, 1, 11, 0, 5_000, "jsonl/2-ab(1).jsonl.zst", "0")
-INDEX = DumpIndex("", "A", 2, START, {"jsonl": FormatEntry(COMPLETE, NEWEST, "jsonl/2-d.json")})
+INDEX = DumpIndex("", "A", 2, START, {"jsonl": FormatEntry(COMPLETE, "jsonl/2-d.json", NEWEST)})
 
 
 def crawl(read: Callable[[], DumpIndex | None], **settings: object) -> Crawl:
