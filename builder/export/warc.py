@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -29,8 +30,10 @@ from builder.obi.content import ExchangeRow, Version
 from builder.runtime import Advance
 from builder.store.durable import sync_file
 from functions import distribution
+from functions.content.archived_payload import read_pieces
 from functions.snapshot import instant
 from functions.snapshot.store import Reader
+from functions.store.window_stream import PieceStream
 
 _CONFORMS = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 _UNKNOWN = "application/octet-stream"
@@ -151,7 +154,7 @@ class _Records:
             "WARC-Payload-Digest": _digest(version),
         }
         with content.open_version(self._store, version) as payload:
-            block_stream = cast(BinaryIO, _Joined(head, payload))
+            block_stream = cast(BinaryIO, PieceStream(chain((head,), read_pieces(payload))))
             self._http(
                 "response",
                 noted.tist,
@@ -249,19 +252,6 @@ class _Records:
             warc_headers_dict=headers,
         )
         self._writer.write_record(record)
-
-
-class _Joined:
-    """A header and the bytes behind it, as one stream."""
-
-    def __init__(self, head: bytes, body: BinaryIO) -> None:
-        self._head, self._body = head, body
-
-    def read(self, size: int = -1) -> bytes:
-        if self._head:
-            found, self._head = self._head, b""
-            return found
-        return self._body.read(size)
 
 
 def _exchange(row: ExchangeRow) -> HttpExchange:

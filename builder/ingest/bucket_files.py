@@ -16,7 +16,7 @@ from builder.errors import UsageError
 from builder.ingest import splits
 from builder.ingest.remote.range_stream import RangeStream
 from builder.ingest.splits import REPLACED, ArchiveFile
-from builder.store.client import Listed, S3Client
+from builder.store.client import S3Client
 from builder.threads import map_requests
 from functions.snapshot import layout
 from functions.snapshot.errors import Conflict, MissingObject
@@ -56,7 +56,7 @@ def find(
     found = [
         _file(client, one.key, one.bytes, _number(one.tag))
         for one in sorted(client.list(below)[0], key=lambda one: one.key.encode())
-        if not _is_hidden(one.key.removeprefix(below)) and not _marks_a_folder(one)
+        if not _is_hidden(one.key.removeprefix(below)) and (one.bytes or not one.key.endswith("/"))
     ]
     if not found:
         raise UsageError(f"{source}: there is no such object or prefix")
@@ -176,10 +176,6 @@ def _number(tag: str) -> int:
 
 def _is_hidden(key: str) -> bool:
     return any(part.startswith(".") for part in key.split("/"))
-
-
-def _marks_a_folder(one: Listed) -> bool:
-    return one.bytes == 0 and one.key.endswith("/")
 
 
 def _parse(file: ArchiveFile) -> tuple[str, str]:

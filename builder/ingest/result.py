@@ -34,6 +34,12 @@ class IngestResult:
             lines.append(f"{many} read in one piece, because the ranges did not join: {names}")
         lines += _skips(sources)
         lines += _name_twins(sources)
+        lines += [
+            f"{source.source} was a stream, so its content cannot be served: to serve it, save the "
+            "stream under that name in a place of content.archives"
+            for source in sources
+            if source.path == "-" and source.captures
+        ]
         lines += _failures([source for source in sources if source.failed])
         lines += _faults(sources)
         return "\n".join(lines)

@@ -26,6 +26,7 @@ from typing import BinaryIO
 
 from builder.errors import UsageError
 from builder.ingest.cdx import columns as index_columns
+from builder.ingest.measured import Measured
 from builder.ingest.plan import SplitResult
 from builder.ingest.splits import ArchiveFile
 from builder.intake import intake
@@ -115,9 +116,11 @@ class Work:
 
     def spool(self, stream: BinaryIO) -> ArchiveFile:
         """Write standard input to a file, and return that as a source named by the user."""
-        path = self.folder / "stdin"
+        path, measured = self.folder / "stdin", Measured(stream)
         with writing(self.folder), path.open("wb") as file:
-            shutil.copyfileobj(stream, file, 1 << 20)
+            shutil.copyfileobj(measured, file, 1 << 20)
+        # Captures of two streams must not seem to be in one file.
+        path = path.rename(self.folder / f"stdin-{measured.finish()[:16]}")
         return replace(ArchiveFile.of(path, "-"), named=True)
 
     def remove(self) -> None:

@@ -118,10 +118,6 @@ def part_path(folder: Path, table: str, name: str) -> Path:
     return folder / f"{table}-{name}{_suffix(table)}"
 
 
-def _table_of(name: str) -> str:
-    return name.rpartition("/")[2].partition("-")[0]
-
-
 def _suffix(table: str) -> str:
     return SUFFIX if table in _LINES else ".parquet"
 
@@ -280,7 +276,9 @@ def files(
         for key in own:
             if not key.endswith(_suffix(table)):
                 raise _older(key)
-        wanted += own + [prefix + name for name in run.parts if _table_of(name) == table]
+        begins = f"{table}-"
+        parts = [name for name in run.parts if name.rpartition("/")[2].startswith(begins)]
+        wanted += own + [prefix + name for name in parts]
     local = map_in_order(store.local, wanted, _THREADS, 2 * _THREADS)
     return [str(path) for path in local]
 

@@ -11,12 +11,13 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, cast
+from typing import BinaryIO, Protocol, cast
 
 from builder.obi import key
 from functions.archive.redif_text import restore_text
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.store import Reader
+from functions.store.slice import Bounded
 
 SIZE = 32 << 20
 """Bytes from which a pack takes no further file."""
@@ -82,27 +83,8 @@ def open_packed(store: Reader, row: PackedRow) -> BinaryIO:
         return io.BytesIO(read_packed(store, row))
     start = row.start or 0
     file = store.local(key.pack(row.pack or ""), [(start, row.bytes)]).open("rb")
-    return cast(BinaryIO, _RangeStream(file, start, row.bytes))
-
-
-class _RangeStream(io.RawIOBase):
-    """A range of a file; closing it closes the file."""
-
-    def __init__(self, file: BinaryIO, start: int, size: int) -> None:
-        self._file, self._at, self._end = file, start, start + size
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        data = os.pread(self._file.fileno(), min(len(buffer), self._end - self._at), self._at)
-        buffer[: len(data)] = data
-        self._at += len(data)
-        return len(data)
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
+    file.seek(start)
+    return cast(BinaryIO, Bounded(file, row.bytes))
 
 
 def restore(read: Callable[[int], bytes], row: PackedRow) -> bytes:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from builder.intake.lines import line_table
 from builder.intake.row_files import join_small_files
+from builder.publish import references
 from builder.publish.precedence import (
     COLUMNS,
     DESCRIBED,
@@ -130,7 +131,7 @@ def merge(
     """
     with engine.reading("the intake"):
         captures = join_small_files(connection, captures, draft.folder)
-        several = _gather(connection, captures, before.namespace)
+        several = _gather(connection, captures, before.namespace, draft)
         (given,) = _row(connection, f"SELECT count(*) FROM {_INTAKE}")
         count = "SELECT count(*) FROM intake_captures"
         (incoming,) = _row(connection, count) if several else (given,)
@@ -150,7 +151,9 @@ def merge(
     return Merged(incoming - matched, changed, matched - changed, given - incoming)
 
 
-def _gather(connection: engine.Connection, captures: list[str], namespace: str) -> bool:
+def _gather(
+    connection: engine.Connection, captures: list[str], namespace: str, draft: Draft
+) -> bool:
     """Make `intake_captures`, one row for each identity. Return whether any came repeatedly.
 
     Usually none did, and no rows have to be united.
@@ -161,7 +164,9 @@ def _gather(connection: engine.Connection, captures: list[str], namespace: str) 
     (repeated,) = _row(connection, "SELECT count(*) FROM repeated_captures")
     if repeated:
         _unite(connection, captures, namespace)
-    connection.execute(f"CREATE VIEW intake_captures AS {_UNITED if repeated else _ALONE}")
+    references.find_originals(connection, draft, namespace)
+    view = _SQL.get("referring_captures", captures=_UNITED if repeated else _ALONE)
+    connection.execute(f"CREATE VIEW intake_captures AS {view}")
     return repeated > 0
 
 

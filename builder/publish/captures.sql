@@ -15,6 +15,14 @@ FROM (SELECT 'oai:' || getvariable('namespace') || ':' || identity AS identifier
           * EXCLUDE (identity), NULL::VARCHAR AS refers_to, []::VARCHAR[] AS inherited
       FROM {intake})
 
+-- name: referring_captures
+-- In the intake refers_to_date is a record's id if it begins with <: of the original, or its own.
+SELECT c.* REPLACE (
+    CASE WHEN warc_record_type = 'revisit' THEN coalesce(d.url, refers_to_url) END AS refers_to_url,
+    CASE WHEN starts_with(refers_to_date, '<') THEN d.date
+    ELSE coalesce(refers_to_date, d.date) END AS refers_to_date)
+FROM ({captures}) c LEFT JOIN declared_originals d USING (identifier)
+
 -- name: capture_copies
 CREATE TABLE capture_copies AS
 SELECT identifier, row_number() OVER copy AS rank, list(sets) OVER copy AS lists,

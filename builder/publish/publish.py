@@ -93,7 +93,7 @@ class IntakeChange:
 
     def build(self, base: Transaction) -> ChangeResult:
         """Build on the newest snapshot from the runs that are there now."""
-        self._runs = self._list_runs()
+        self._runs = list(intake.runs(self._store)) if self._last is None else []
         committed = self._list_history()
         new_runs = committed if committed and committed[-1].tist > base.before.run else ()
         if not self._runs and not new_runs and base.before.snapshot == 0:
@@ -108,9 +108,6 @@ class IntakeChange:
             if self._keys != intake.keys_of(self._store, self._runs):
                 raise Conflict("another process published the intake") from error
             raise
-
-    def _list_runs(self) -> list[intake.IntakeRun]:
-        return [] if self._last is not None else list(intake.runs(self._store))
 
     def _list_history(self) -> Sequence[Committed]:
         last = self._last

@@ -208,7 +208,9 @@ def _first(name: str) -> str:
 def _shorten(url: str, folders: list[str], file: str) -> FileName:
     """Return the path with names and depth within the limits; a cut path has a mark."""
     why = "long-name" if any(len(n.encode()) > LONGEST for n in (*folders, file)) else ""
-    folders = [_cut(name) for name in folders]
+    folders = [
+        name if len(name.encode()) <= LONGEST else _with_mark(name, name) for name in folders
+    ]
     file = _with_mark(file, url) if len(file.encode()) > LONGEST else file
     path = "/".join((*folders, file))
     if len(path.encode()) <= _NATURAL and len(folders) < DEPTH:
@@ -220,10 +222,6 @@ def _shorten(url: str, folders: list[str], file: str) -> FileName:
             break
         kept.append(name)
     return FileName("/".join((*kept, _with_mark(file, url))), "long-path")
-
-
-def _cut(name: str) -> str:
-    return name if len(name.encode()) <= LONGEST else _with_mark(name, name)
 
 
 def _with_mark(name: str, whose: str) -> str:

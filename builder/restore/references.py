@@ -138,7 +138,9 @@ def rewrite_html(text: str, reference: Reference, decode: Decode) -> str:
 
 def _changes(text: str, reference: Reference, decode: Decode) -> Iterator[tuple[int, int, str]]:
     for tag in _tags(text):
-        refreshes = tag.name == "meta" and _is_refresh(tag.value("http-equiv", decode))
+        refreshes = (
+            tag.name == "meta" and tag.value("http-equiv", decode).strip().lower() == "refresh"
+        )
         for attribute in tag.attributes:
             value = html.unescape(decode(attribute.value))
             if _is_off(tag, attribute.name, value):
@@ -163,10 +165,6 @@ def _is_off(tag: _Tag, name: str, value: str) -> bool:
     if tag.name == "meta":
         return name == "http-equiv" and value.strip().lower().startswith("content-security")
     return name in _OFF
-
-
-def _is_refresh(value: str) -> bool:
-    return value.strip().lower() == "refresh"
 
 
 def _change(element: str, name: str, *, refreshes: bool) -> Callable[[str, Reference], str] | None:

@@ -170,8 +170,8 @@ def find_groups(
 ) -> list[tuple[DataFile, list[RowGroup]]]:
     """Return the row groups of a table that can hold one of the keys, by file, in order.
 
-    The query `keys` returns the columns that bound row groups (schema.KEY), in any order. The keys
-    are read in batches to save memory. Only leaves are read whose bounds hold a key.
+    The query `keys` returns the columns that bound row groups (schema.KEY), or the first alone. The
+    keys are read in batches to save memory. Only leaves are read whose bounds hold a key.
     """
     unread = dict(enumerate(draft.tables.get(table, ())))
     left: dict[tuple[int, int, int], tuple[DataFile, RowGroup]] = {}
@@ -193,8 +193,11 @@ def find_groups(
 
 
 def _holds(bounds: RowGroup | LeafReference, keys: Sequence[Any]) -> bool:
-    place = bisect_left(keys, bounds.first)
-    return place < len(keys) and keys[place] <= bounds.last
+    first, last = bounds.first, bounds.last
+    if isinstance(first, tuple) and not isinstance(keys[0], tuple):
+        first, last = first[0], last[0]  # type: ignore[index]
+    place = bisect_left(keys, first)
+    return place < len(keys) and keys[place] <= last
 
 
 def put(

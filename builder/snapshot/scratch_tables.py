@@ -160,6 +160,31 @@ _DECLARED = (
         "publish.precedence",
     ),
     _table(
+        "undated_revisits",
+        "identity VARCHAR, url VARCHAR, id VARCHAR, date VARCHAR, surt VARCHAR, unchanged VARCHAR",
+        "Revisits of the intake that declare no date of their original.",
+        "publish.references",
+    ),
+    _table(
+        "dated_originals",
+        "url VARCHAR, date VARCHAR, id VARCHAR",
+        "The captures that they may refer to.",
+        "publish.references",
+    ),
+    _table(
+        "earlier_captures",
+        _POSITION,
+        "Positions of published captures that they may refer to.",
+        "publish.references",
+    ),
+    _table(
+        "declared_originals",
+        "identifier VARCHAR, url VARCHAR, date VARCHAR",
+        "URL and date of the original of each of these revisits, as far as found.",
+        "publish.references",
+        "publish.captures",
+    ),
+    _table(
         "own_versions",
         f"{_RECORD}, published VARCHAR[]",
         "View of `listed_versions` without inherited values; `published` are all their sets.",

@@ -61,7 +61,11 @@ def complete(connection: engine.Connection, draft: Draft) -> None:
 def renew(connection: engine.Connection, draft: Draft, spans: Collection[Span]) -> None:
     """Make the words of the runs of records with these spans; all, if the table has no rows."""
     earlier = leaf_runs(draft.tables.get(TABLE, ()))
-    found = {run.span.first: run.leaves for run in earlier if not _is_within(run.span, spans)}
+    found = {
+        run.span.first: run.leaves
+        for run in earlier
+        if not any(s.first <= run.span.first and run.span.last <= s.last for s in spans)
+    }
     for run in leaf_runs(draft.tables.get("records", ())):
         if not earlier or run.span in spans:
             records = draft.paths(draft.files(run.leaves))
@@ -85,10 +89,6 @@ def _find_documents(
 ) -> list[str]:
     """Return files with the documents of those records that do not hold them."""
     return fetch_groups(connection, draft, "documents", (_ELSEWHERE, {"records": list(records)}))
-
-
-def _is_within(span: Span, spans: Collection[Span]) -> bool:
-    return any(s.first <= span.first and span.last <= s.last for s in spans)
 
 
 def scrub(connection: engine.Connection, draft: Draft) -> None:

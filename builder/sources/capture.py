@@ -135,10 +135,7 @@ class Captures:
         faults += [fault for fault in (bad_date, bad_title) if fault]
         status = http_status(record, found.message)
         digest = _digest(found)
-        refers_to = record.fields.get(b"warc-refers-to-target-uri")
-        refers_to_date = instant.parse_refers_to(record.fields.get(b"warc-refers-to-date", b""))
-        if refers_to_date and record.type == "revisit":
-            refers_to = refers_to or record.url  # a date alone is of its own URL
+        refers_to, refers_to_date = _reference(record)
         capture = Capture(
             identity="",
             url=where.url,
@@ -247,6 +244,25 @@ def _truncation(found: DocumentRecord) -> str | None:
         return reason
     cut = found.missing or b"warc-segment-number" in found.record.fields
     return "unspecified" if cut else None
+
+
+def _reference(record: RecordHeader) -> tuple[bytes | None, str | None]:
+    """Return the URL that a revisit refers to, and the date, or else the record's id (6.3, 6.7).
+
+    That of an original is its own id, by which a publish finds it (builder.publish.references).
+    """
+    fields = record.fields
+    if record.type != "revisit":
+        return None, _record_id(fields.get(b"warc-record-id"))
+    url = fields.get(b"warc-refers-to-target-uri")
+    date = instant.parse_refers_to(fields.get(b"warc-refers-to-date", b""))
+    if date or fields.get(b"warc-profile", b"").endswith(b"/server-not-modified"):
+        url = url or record.url  # neither needs to repeat its own URL
+    return url, date or _record_id(fields.get(b"warc-refers-to"))
+
+
+def _record_id(name: bytes | None) -> str | None:
+    return f"<{text(name.strip(b'<>'))}" if name else None
 
 
 def _redirect(found: DocumentRecord, status: int | None) -> str | None:

@@ -259,12 +259,11 @@ class _Number(str):
     """A number of a JSON text, as written."""
 
 
-def _first(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    return dict(reversed(pairs))  # the first of a repeated name counts
-
-
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_first, parse_int=_Number, parse_float=_Number, parse_constant=_Number
+    object_pairs_hook=lambda pairs: dict(reversed(pairs)),
+    parse_int=_Number,
+    parse_float=_Number,
+    parse_constant=_Number,
 )
 
 

@@ -34,7 +34,7 @@ FAULT_CODES: dict[str, str] = {
     "garbage": "there are other bytes where a record should begin",
     "header-invalid": "a record's header has no end, or exceeds the limit",
     "header-transposed": "the fields of an ARC header are in another order",
-    "length-invalid": "a record's length is missing or not a number",
+    "length-invalid": "a record's length is missing, not a number, or wrong",
     "payload-short": "a record holds fewer bytes than it declares",
     "segmented-record": "a record is one segment of several (WARC 1.1, section 8)",
     "unknown-type": "a record's type is missing, or WARC does not define it",
@@ -63,6 +63,7 @@ FAULT_CODES: dict[str, str] = {
 
 HARMLESS_CODES = frozenset(
     {
+        "wacz-empty",
         "gzip-not-per-record",
         "zstd-not-per-record",
         "header-transposed",

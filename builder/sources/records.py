@@ -12,12 +12,13 @@ from builder.sources.payload import Payload, read_declared, read_payload
 from builder.sources.rules import DocumentRules, http_status, refusal_reason
 from builder.sources.side_records import Crawl
 from functions.archive import record_header
-from functions.archive.message import HttpHead, read_message
+from functions.archive.message import HttpHead, prove_length, read_message
 from functions.archive.record import (
     BufferedBlock,
     RecordBlock,
     RecordFault,
     RecordHeader,
+    show,
     skip_reason,
 )
 from functions.archive.stream import RecordStream
@@ -151,12 +152,23 @@ class RecordReader:
                 block = BufferedBlock(data, end + 4, len(data) - end - 8)
                 self._exchanges.note_request(fields, side_records.read_request(block, place))
             return Skipped(passed, place, self._close_single(data, place)[0])
+        mended: list[RecordFault] = []
         whole = record_header.parse_whole_record(fields, data, end)
+        size = whole[0].length if whole else None
+        if size is None or len(data) != end + 8 + size:
+            proven = prove_length(fields, data, end + 4)
+            if proven is not None and proven != size:
+                declared = show(fields.get(b"content-length", b""))
+                fields = {**fields, b"content-length": b"%d" % proven}
+                whole = record_header.parse_whole_record(fields, data[: end + 4 + proven], end)
+                done = f"{proven} bytes were read, to the end of its member"
+                mended = [("length-invalid", "Content-Length", declared, done)]
         if whole is None:
             return None
         self.form = self.form or "warc"
         self._records += 1
-        record, self._faults, block = whole
+        record, more, block = whole
+        self._faults = mended + more
         if (reason := skip_reason(record)) is None:
             reason, found = self._read_document(record, block, self._faults, place)
         else:
@@ -205,6 +217,8 @@ class RecordReader:
         reason, found = self._read_body(record, block, faults, offset)
         end = stream.place()
         length, garbage = stream.close_record(offset, block is not None and block.missing > 0)
+        if found and any(code == "digest-mismatch" for code, *_ in faults):
+            found.missing = found.missing or garbage  # the declared length was too small
         if stream.swallowed and block:
             trim_to_next_record(stream.swallowed, block, found, faults)
         if found is None or reason is not None:

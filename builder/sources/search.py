@@ -78,7 +78,8 @@ def _search(head: bytes, stream: BinaryIO, limit: int | None) -> ArchiveStart | 
     while True:
         data, more = _fill(data, stream, _NEAR + _PIECE)
         end = len(data) - _NEAR if more else len(data)
-        for at in heapq.merge(_magics(data, end), _arc_lines(data, end, not base)):
+        magics = (match.start() for match in _MAGIC.finditer(data) if match.start() < end)
+        for at in heapq.merge(magics, _arc_lines(data, end, not base)):
             near = data[at : at + _NEAR]
             if near.startswith(zstd.DICTIONARY_FRAME):
                 data, more = _fill(data, stream, at + zstd.bytes_needed(near))
@@ -90,11 +91,6 @@ def _search(head: bytes, stream: BinaryIO, limit: int | None) -> ArchiveStart | 
             return None
         drop = max(end - _LONGEST, 0)
         data, base = data[drop:], base + drop
-
-
-def _magics(data: bytes, end: int) -> Iterator[int]:
-    """Yield where a gzip member, a zstd frame or a WARC record may begin before `end`."""
-    return (match.start() for match in _MAGIC.finditer(data) if match.start() < end)
 
 
 def _arc_lines(data: bytes, end: int, first: bool) -> Iterator[int]:

@@ -16,7 +16,7 @@ import json
 import posixpath
 import re
 from collections.abc import Generator, Iterator, Sequence
-from io import BytesIO, RawIOBase
+from io import BytesIO
 from typing import BinaryIO, cast
 
 from builder.sources.events import Edge, Event, Fault, Ordinals
@@ -38,6 +38,7 @@ from functions.archive.stream import RecordStream
 from functions.archive.zip_directory import UnpackedEntry, read_entries
 from functions.archive.zip_headers import ZipEntry
 from functions.archive.zstd_frames import ZstdFrames
+from functions.store.window_stream import PieceStream
 
 _STEP = 1 << 17
 _MANIFEST = "datapackage.json"
@@ -46,32 +47,22 @@ _LISTED = 100  # faults of one kind in a manifest
 _ELSEWHERE = re.compile(r"\.(?:w?arc(?:\.gz|\.zst)?|wacz)", re.IGNORECASE)
 
 
-class WaczArchive(RawIOBase):
+class WaczArchive(PieceStream):
     """A file within a zip file; it ends where its bytes become unreadable."""
 
     def __init__(self, stream: BinaryIO, entry: ZipEntry) -> None:
         self.sha256 = hashlib.sha256()
         self._unpacked = UnpackedEntry(_read_stored(stream, entry), entry)
-        self._pieces = self._unpacked.pieces()
-        self._rest = b""
+        super().__init__(map(self._hash, self._unpacked.pieces()))
+
+    def _hash(self, piece: bytes) -> bytes:
+        self.sha256.update(piece)
+        return piece
 
     @property
     def damage(self) -> str:
         """The damage, known once the file is read to its end."""
         return self._unpacked.damage
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def read(self, size: int = -1, /) -> bytes:
-        """Return up to `size` bytes; empty at the end."""
-        if not self._rest:
-            self._rest = next(self._pieces, b"")
-            self.sha256.update(self._rest)
-        piece = self._rest if size < 0 else self._rest[:size]
-        self._rest = self._rest[len(piece) :]
-        return piece
 
 
 def open_archives(stream: BinaryIO, name: str) -> Iterator[tuple[str, WaczArchive] | Fault]:
@@ -209,6 +200,11 @@ class ArchiveReader(Iterator[Event]):
         if kind == "wacz" or (kind is None and is_zip(head) and stream.seekable()):
             if not start and (yield from _read_wacz(stream, self._name, self._rules, kind)):
                 self.form = "wacz"
+        elif kind is None and packing(head) and recognise(unpack_head(head)):
+            if not start:
+                done = "not read: decompress it once"
+                code = "unsupported-compression"
+                yield Fault(self._name, None, code, None, "compressed twice", done)
         elif found := find_start(head, stream, self._further):
             yield from self._read_records(head, found, stream, start, end)
             return

@@ -9,10 +9,11 @@ import re
 import zlib
 from collections.abc import Callable, Generator, Iterator, Sequence
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from functions.archive.inflate import inflate_member, salvage
 from functions.archive.message import ChunkedDecoder, begins_chunk
+from functions.store.window_stream import PieceStream
 
 PIECE = 1 << 17
 """The most bytes of a decoded piece; brotli may exceed it by half."""
@@ -25,6 +26,7 @@ _MAX_CODINGS = 8
 _WINDOW = 1 << 23  # bytes of zstd's window (RFC 9659, section 3): many streams may be open at once
 _NO_CODING = frozenset({"", "identity", "none"})
 _MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?\s*<[!?A-Za-z]")
+_BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f\xc0\xc1\xf5-\xff]")  # in no UTF-8 text
 _GZIP = b"\x1f\x8b"
 _ZSTD = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")
 _UNDECODED = {
@@ -124,15 +126,14 @@ def detect_codings(
 ) -> tuple[list[str], bool]:
     """Return which of its declared `codings` a payload has, and whether it is chunked.
 
-    `start` is its first START bytes, or all of it. Brotli has no magic number, so it is taken as
-    declared.
+    `start` is its first START bytes, or all of it.
     """
     found = list(codings)
     if chunked:
         chunked = begins_chunk(start)
         if chunked:
             start = ChunkedDecoder().feed(start)
-    while found and found[-1] in _MARKS and not _MARKS[found[-1]](start):
+    while found and found[-1] in _DECODERS and not _has_coding(start, found[-1]):
         found.pop()
     return found, chunked
 
@@ -154,15 +155,18 @@ def _decode_if_coded(pieces: Pieces, coding: str) -> Pieces:
 def _has_coding(start: bytes, coding: str) -> bool:
     if coding != "br":
         return _MARKS[coding](start)
-    if not _MARKUP.match(start):  # brotli has no magic number, but no coded page begins like this
+    if _BINARY.search(start[:64]):  # brotli has no magic number, but is hardly ever text
         return True
+    if find_spec("brotli") is None:
+        return not _MARKUP.match(start)
     import brotli
 
+    decoder: Any = brotli.Decompressor()
     try:
-        brotli.Decompressor().process(start, output_buffer_limit=1)
+        found = decoder.process(start[:_STEP], output_buffer_limit=PIECE)
+        return bool(found) or decoder.is_finished()
     except brotli.error:
         return False
-    return True
 
 
 def _inflate(pieces: Pieces, coding: str, bits: int = 31) -> _Decoded:
@@ -201,11 +205,12 @@ def _deflate(pieces: Pieces, coding: str) -> _Decoded:
 
 
 def _inflates(start: bytes, bits: int) -> bool:
-    """Tell whether `start` inflates to any byte, or to a stream of none."""
+    """Tell whether `start` inflates to any byte, or to a stream of none; text must as a whole."""
     inflater = zlib.decompressobj(bits)
+    step = 1 if _BINARY.search(start[:64]) else _STEP
     try:
-        for at in range(len(start)):
-            if inflater.decompress(start[at : at + 1], 1):
+        for at in range(0, len(start), step):
+            if inflater.decompress(start[at : at + step], PIECE):
                 return True
     except zlib.error:
         return False
@@ -234,27 +239,13 @@ def _unbrotli(pieces: Pieces, coding: str) -> _Decoded:
 def _unzstd(pieces: Pieces, coding: str) -> _Decoded:
     from functions.archive import zstd
 
-    stream = zstd.ZstdReader(_PieceStream(pieces), _WINDOW)  # type: ignore[arg-type]
+    stream = zstd.ZstdReader(cast(BinaryIO, PieceStream(pieces)), _WINDOW)
     try:
         while found := stream.read(PIECE):
             yield found
     except zstd.ZstdError as error:
         raise ContentCodingError(f"zstd data cannot be decoded: {error}") from error
     return True
-
-
-class _PieceStream:
-    """Pieces as a stream."""
-
-    def __init__(self, pieces: Pieces) -> None:
-        self._pieces = pieces
-        self._rest = b""
-
-    def read(self, size: int = -1) -> bytes:
-        self._rest = self._rest or next(self._pieces, b"")
-        cut = len(self._rest) if size < 0 else size
-        found, self._rest = self._rest[:cut], self._rest[cut:]
-        return found
 
 
 def _peek(pieces: Pieces, size: int) -> tuple[bytes, Pieces]:

@@ -4,12 +4,15 @@ A block without a status line (HTTP/0.9, other protocols) has no head: all of it
 Digests (ISO 28500, 5.8) come in the labels, cases and alphabets that crawlers write.
 """
 
+import hashlib
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from functions.archive.record import BufferedBlock, RecordBlock, RecordFault
 from functions.archive.record_header import READ_FIELDS, parse_fields, parse_plain_head
+from functions.archive.stream import RECORD_START
 
 _LIMIT = 1 << 20  # bytes of a head; longer ones have lost their end
 _STARTS = 16  # the fewest bytes of a status line
@@ -91,6 +94,33 @@ def read_message(block: RecordBlock) -> tuple[HttpHead | None, bytes, list[Recor
         "treated as payload",
     )
     return HttpHead(status), data, [fault]
+
+
+def prove_length(fields: Mapping[bytes, bytes], data: bytes, at: int = 0) -> int | None:
+    """Return the length of a WARC block from `at` to its member's end, None if it is not proven.
+
+    A declared digest proves it, of the block or the payload. An HTTP message without a length needs
+    no proof.
+    """
+    payload = parse_digest(fields.get(b"warc-payload-digest", b""))
+    whole = parse_digest(fields.get(b"warc-block-digest", b""))
+    lone = not fields.get(b"content-length") and not RECORD_START.search(data, at)
+    if not (payload or whole or lone):
+        return None
+    for border in (b"\r\n\r\n", b"\r\n", b""):
+        length = len(data) - at - len(border)
+        if length < 0 or not data.endswith(border):
+            continue
+        block = BufferedBlock(data, at, length)
+        message, first, _ = read_message(block)
+        proofs = ((whole, data[at : at + length]), (payload, first + block.take()))
+        if (lone and message) or any(
+            digest
+            and hashlib.new(digest.algorithm, part, usedforsecurity=False).digest() == digest.value
+            for digest, part in proofs
+        ):
+            return length
+    return None
 
 
 def _read_head(block: RecordBlock) -> bytes:

@@ -44,6 +44,8 @@ READ_FIELDS = frozenset(
         b"warc-date",
         b"warc-payload-digest",
         b"warc-block-digest",
+        b"warc-profile",
+        b"warc-refers-to",
         b"warc-refers-to-target-uri",
         b"warc-refers-to-date",
         b"warc-segment-number",

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, cast
 
 from functions.archive import record_header
 from functions.archive.gzip_members import GzipMembers
-from functions.archive.message import HttpHead, read_message
+from functions.archive.message import HttpHead, prove_length, read_message
 from functions.archive.record import DOCUMENT_TYPES, RecordBlock, RecordHeader
 from functions.archive.stream import HEAD, RecordStream, begins_record
 
@@ -71,12 +71,17 @@ def read_record(
     NoDocumentError, UnreadableRecordError and the errors of `dictionary`.
     """
     records, packed = open_record(stream, dictionary)
+    member = records.section_bytes()
     if records.peek(5).upper() == b"WARC/":
         record, _ = record_header.read_warc(records)
     else:
         record, _ = record_header.read_arc(
             records, 2
         )  # of either version: the length is the last word
+    if record and member and not record.is_arc:
+        rest = records.peek(len(member))
+        if record.length is None or len(rest) != record.length + 4:
+            record.length = prove_length(record.fields, rest) or record.length
     if record is None or record.length is None:
         raise NoDocumentError("the header of the record there cannot be read")
     if record.type not in DOCUMENT_TYPES:

@@ -145,7 +145,10 @@ class RecordStream:
         end = self.place()
         self.swallowed = 0
         self.skip_newlines()
-        if offset is not None and (short or not (self.at_end() or self._at_line())):
+        follows = self.at_end() or (
+            self._buffer[self._at - 1 : self._at] in b"\r\n" and self._at_record()
+        )
+        if offset is not None and (short or not follows):
             length = self._go_back(offset)
             if length is not None:
                 self.swallowed = end - offset - length
@@ -210,10 +213,6 @@ class RecordStream:
             if size >= limit or not self._read_more():
                 return self.take(limit), False
             sought = max(0, size - 4)
-
-    def _at_line(self) -> bool:
-        """Tell whether a record begins here, at a line's start."""
-        return self._buffer[self._at - 1 : self._at] in b"\r\n" and self._at_record()
 
     def put_back(self, size: int) -> None:
         """Go back by `size` of the bytes that `take_through` returned last."""

@@ -135,13 +135,9 @@ def _descriptor_size(stream: BinaryIO, info: zipfile.ZipInfo, following: int) ->
         if len(before) >= size:
             fields = struct.unpack(form, before[-size:])
             if fields == (info.CRC, info.compress_size):
-                return size if size in (16, 24) else _with_signature(before, size)
+                signed = size in (12, 20) and before[-size - 4 : -size] == b"PK\x07\x08"
+                return size + 4 if signed else size  # with the optional signature
     return 0
-
-
-def _with_signature(before: bytes, size: int) -> int:
-    """Add the optional signature to a descriptor's size, if it is there."""
-    return size + 4 if before[-size - 4 : -size] == b"PK\x07\x08" else size
 
 
 def _method(info: zipfile.ZipInfo, local: int) -> int:

@@ -6,18 +6,21 @@ The last piece of a payload is given only after verification.
 import hashlib
 import io
 import re
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, BinaryIO, cast
 
 from functions.archive import record_reader
 from functions.archive.coding import ContentCodingError, Pieces
 from functions.archive.message import ChunkedDecoder, DeclaredDigest, parse_digest
 from functions.archive.record_reader import Document, NoDocumentError, UnreadableRecordError
+from functions.archive.zip_directory import UnpackedEntry
+from functions.archive.zip_headers import DEFLATED, ZipEntry
 from functions.content.capture_row import CaptureRow
 from functions.content.protocols import Archives, ContentError
+from functions.store.window_stream import PieceStream
 from functions.url import authority
 
 _SECOND = re.compile(rb"\d{14}")
@@ -182,7 +185,7 @@ def read_verified(decoded: Pieces, source: Pieces) -> BinaryIO:
     """
     pieces = _hold_last(decoded, source)
     first = next(pieces, b"")
-    return cast(BinaryIO, io.BufferedReader(_VerifiedStream(first, pieces), _STEP))
+    return cast(BinaryIO, io.BufferedReader(PieceStream(chain((first,), pieces)), _STEP))
 
 
 def _hold_last(decoded: Pieces, source: Pieces) -> Iterator[bytes]:
@@ -200,23 +203,6 @@ def _hold_last(decoded: Pieces, source: Pieces) -> Iterator[bytes]:
         yield held
 
 
-class _VerifiedStream(io.RawIOBase):
-    def __init__(self, first: bytes, pieces: Iterator[bytes]) -> None:
-        self._rest = memoryview(first)
-        self._pieces = pieces
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        if not self._rest:
-            self._rest = memoryview(next(self._pieces, b""))
-        count = min(len(buffer), len(self._rest))
-        buffer[:count] = self._rest[:count]
-        self._rest = self._rest[count:]
-        return count
-
-
 def cut_pieces(pieces: Pieces, first: int, length: int) -> Pieces:
     """Yield `length` bytes of the pieces from the byte `first`, and read no further."""
     for piece in pieces:
@@ -231,16 +217,7 @@ def cut_pieces(pieces: Pieces, first: int, length: int) -> Pieces:
 
 def inflate_pieces(pieces: Pieces, where: str) -> Pieces:
     """Yield the inflated bytes of a zip member; the data itself marks its end."""
-    inflater = zlib.decompressobj(-15)
-    for piece in pieces:
-        while piece and not inflater.eof:
-            try:
-                found = inflater.decompress(piece, 1 << 17)
-            except zlib.error as error:
-                raise ContentError("damaged", f"{where}: {error}") from error
-            piece = inflater.unconsumed_tail
-            while found:
-                yield found
-                found = b"" if piece or inflater.eof else inflater.decompress(b"", 1 << 17)
-        if inflater.eof:
-            return
+    member = UnpackedEntry(pieces, ZipEntry("", 0, 0, 0, DEFLATED, None))
+    yield from member.pieces()
+    if member.damage:
+        raise ContentError("damaged", f"{where}: {member.damage}")

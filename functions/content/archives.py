@@ -14,13 +14,14 @@ from typing import Any, BinaryIO, cast
 
 from functions.archive.zip_directory import UnpackedEntry, read_entries
 from functions.archive.zip_headers import DAMAGE, DEFLATED, ZipEntry
+from functions.content.archived_payload import cut_pieces, read_pieces
 from functions.content.protocols import ContentError
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.layout import is_key
 from functions.store import slice
 from functions.store.catalog import Cache
 from functions.store.slice import Slices
-from functions.store.window_stream import SeekableStream
+from functions.store.window_stream import PieceStream, SeekableStream
 
 FARTHEST = 1 << 62
 """An offset beyond the end of any file."""
@@ -28,7 +29,6 @@ FARTHEST = 1 << 62
 _LOCAL = struct.Struct("<4s22xHH")
 _NEAR = 1 << 16  # bytes of one read: most directories are within this distance from the end
 _DIRECTORY = 1 << 24  # maximum size of a directory in bytes
-_STEP = 1 << 16
 WITHIN = "!/"
 """Separator in an address between a WACZ file and a file in it."""
 WARCS = "warcs"
@@ -88,44 +88,6 @@ def recover(slices: Slices, key: str, name: str) -> tuple[int, WaczMember] | Non
         if entry.name == name and entry.is_readable:
             return entry.start, WaczMember(entry.header, entry.packed, entry.method == DEFLATED)
     return None
-
-
-class Inflated(io.RawIOBase):
-    """A deflated member's bytes from `offset`; all bytes before are inflated and dropped."""
-
-    def __init__(self, stream: BinaryIO, offset: int) -> None:
-        self._stream = stream
-        entry = ZipEntry("", 0, 0, 0, DEFLATED, None)
-        self._pieces = UnpackedEntry(self._read_packed(), entry).pieces()
-        self._rest = b""
-        self._skip = offset
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill the buffer; damaged data ends the stream at the same byte as in the ingest."""
-        while not self._rest:
-            piece = next(self._pieces, b"")
-            if not piece:
-                return 0
-            skipped = min(self._skip, len(piece))
-            self._skip -= skipped
-            self._rest = piece[skipped:]
-        count = min(len(buffer), len(self._rest))
-        buffer[:count] = self._rest[:count]
-        self._rest = self._rest[count:]
-        return count
-
-    def _read_packed(self) -> Iterator[bytes]:
-        while piece := self._stream.read(_STEP):
-            yield piece
-
-    def close(self) -> None:
-        """Close the packed stream."""
-        self._stream.close()
-        super().close()
 
 
 class _View(SeekableStream):
@@ -258,11 +220,16 @@ class PlacedArchives:
             raise ContentError("not-at-hand", f"{key} has no {inner}")
         start, member = found
         if member.deflated:
-            whole = slices.open(key, start, member.packed)
-            inflated = cast(BinaryIO, Inflated(whole, offset))
-            if length is None:
-                return inflated
-            return cast(BinaryIO, slice.Bounded(inflated, length))
+            stream = slices.open(key, start, member.packed)
+
+            def inflate() -> Iterator[bytes]:
+                """Damaged data ends at the same byte as in the ingest."""
+                with stream as packed:
+                    entry = ZipEntry("", 0, 0, 0, DEFLATED, None)
+                    pieces = UnpackedEntry(read_pieces(packed), entry).pieces()
+                    yield from cut_pieces(pieces, offset, FARTHEST if length is None else length)
+
+            return cast(BinaryIO, PieceStream(inflate()))
         left = max(0, member.packed - offset)
         return slices.open(key, start + offset, left if length is None else min(length, left))
 

@@ -4,12 +4,13 @@ Slices of a bucket are cached, because a described record is usually read next.
 """
 
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 from functions.config.configuration import Configuration
+from functions.content.archived_payload import read_pieces
 from functions.content.archives import PlacedArchives
 from functions.content.contents import ArchivedContents
 from functions.content.handler import ContentApplication
@@ -28,6 +29,7 @@ from functions.store.client import Signer
 from functions.store.connection import BucketConnection
 from functions.store.slice import Slices
 from functions.store.store_reader import remote_of
+from functions.store.window_stream import PieceStream
 
 SMALL = 1 << 20
 """Bytes of the first request for a slice: most records are smaller."""
@@ -68,34 +70,13 @@ class KeptSlices:
         if len(data) < first or length == first:
             return io.BytesIO(data)
         left = None if length is None else length - first
-        return cast(BinaryIO, _Chain(data, lambda: self._slices.open(key, offset + first, left)))
 
+        def pieces() -> Iterator[bytes]:
+            yield data
+            with self._slices.open(key, offset + first, left) as stream:
+                yield from read_pieces(stream)
 
-class _Chain(io.RawIOBase):
-    """Bytes in memory, followed by a stream that is opened when they are used up."""
-
-    def __init__(self, data: bytes, opened: Callable[[], BinaryIO]) -> None:
-        self._data = memoryview(data)
-        self._opened = opened
-        self._stream: BinaryIO | None = None
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        if self._data:
-            piece = self._data[: len(buffer)]
-            self._data = self._data[len(piece) :]
-        else:
-            self._stream = self._stream or self._opened()
-            piece = memoryview(self._stream.read(len(buffer)))
-        buffer[: len(piece)] = piece
-        return len(piece)
-
-    def close(self) -> None:
-        if self._stream is not None:
-            self._stream.close()
-        super().close()
+        return cast(BinaryIO, PieceStream(pieces()))
 
 
 def open_archives(

@@ -109,7 +109,7 @@ class Delivery:
             except Unsatisfiable:
                 told = {**headers, "Content-Range": header_fields.content_range(size)}
                 return _text_answer(416, told, f"There are {size} bytes.")
-        if part is None and self._is_too_large(size):
+        if part is None and self._largest and size and size > self._largest:
             return self._too_large(headers, size)
         if call.method == "HEAD":
             if size is None:
@@ -208,9 +208,6 @@ class Delivery:
         # The bucket's host has no sandbox, so all content there is saved instead of shown.
         kept = header_fields.disposition(header_fields.UNKNOWN_TYPE, shown.file_name)
         return self._sign(stretch.bucket, stretch.key, call.method, kept)
-
-    def _is_too_large(self, size: int | None) -> bool:
-        return self._largest is not None and size is not None and size > self._largest
 
     def _too_large(self, headers: Mapping[str, str], size: int | None) -> HttpResponse:
         """Return the refusal of a request for more bytes than an answer can hold."""

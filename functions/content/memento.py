@@ -29,6 +29,7 @@ LINK = "application/link-format"
 _TIMEMAP, _TIMEGATE = "/timemap", "/timegate"
 _CODED = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*%3[Aa]")
 _AFTER = re.compile(r"([0-9]{14})\.([0-9]{1,18})")
+_PARTIAL, _NEAR = 206, 64  # a status; captures on each side of a date
 _LONGEST = 2000  # longest URL in headers: gateways accept 10 KB of them
 _HTTP_DATE = "%a, %d %b %Y %H:%M:%S GMT"
 
@@ -171,15 +172,25 @@ def _moment(text: str) -> int:
 def _nearest(
     search: Searching, manifest: Manifest, key: str, moment: int | None
 ) -> CaptureRow | None:
-    """Return the capture with that SURT that is nearest to a date (None: the newest)."""
-    first, last = terms.exact_range(key)
-    before = find_before(search, manifest, (first, last), NEWEST if moment is None else moment)
-    if moment is None or (before is not None and int(before.stamp) == moment):
-        return before
-    behind = search.captures(manifest, first, last, None, 1, moment + 1)
-    when = capture_row.to_instant(moment)
-    found = [one for one in (before, *behind) if one is not None]
-    return min(found, key=lambda c: abs(capture_row.to_instant(int(c.stamp)) - when), default=None)
+    """Return the capture with that SURT that is nearest to a date (None: the newest).
+
+    A part of a file (206) counts only if there is nothing else near.
+    """
+    within, until = terms.exact_range(key), NEWEST if moment is None else moment
+    before = find_before(search, manifest, within, until)
+    near = [] if before is None else [before]
+    if moment is not None and not (before and int(before.stamp) == moment):
+        near += search.captures(manifest, *within, None, 1, moment + 1)
+    if any(capture.status == _PARTIAL for capture in near):
+        near = [*search.page(manifest, *within, None, _NEAR, 1, until, reverse=True).captures]
+        near += search.captures(manifest, *within, None, _NEAR, until + 1)
+    when = capture_row.to_instant(moment or int(before.stamp if before else 0))
+
+    def rank(capture: CaptureRow) -> tuple[bool, object]:
+        distance = abs(capture_row.to_instant(int(capture.stamp)) - when)
+        return capture.status == _PARTIAL, distance
+
+    return min(near, key=rank, default=None)
 
 
 def _none(asked: MementoRequest) -> Reply:

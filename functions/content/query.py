@@ -177,7 +177,8 @@ def read(
         try:
             value = _reader(name, dialect)(text)
         except (ValueError, NoSieve) as error:
-            raise BadQuery(f"{name} is {show(text)}, {_expectation(error)}.") from error
+            wanted = str(error) if isinstance(error, NoSieve) else f"expected {error}"
+            raise BadQuery(f"{name} is {show(text)}, {wanted}.") from error
         if name in _REPEATED:
             given.setdefault(name, []).append(value)
         else:
@@ -210,10 +211,6 @@ def _reader(name: str, dialect: Dialect) -> Callable[[str], Any]:
     if name == "output":
         return lambda text: dialect.outputs[_one_of(*dialect.outputs)(text)]
     return PARAMETERS[name]
-
-
-def _expectation(error: Exception) -> str:
-    return str(error) if isinstance(error, NoSieve) else f"expected {error}"
 
 
 def _query(given: Mapping[str, Any], dialect: Dialect) -> Query:

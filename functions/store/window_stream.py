@@ -1,9 +1,40 @@
-"""Seekable streams: of bytes that a subclass reads, and over a window of bytes in memory."""
+"""Streams: of pieces; seekable ones of bytes that a subclass reads, or over a window in memory."""
 
 import io
 from abc import abstractmethod
+from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+
+
+class PieceStream(io.RawIOBase):
+    """Pieces as a stream; closing it closes a generator of them."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._rest = memoryview(b"")
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer from one piece; 0 at the end. Raises what the pieces raise."""
+        while not self._rest:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return 0
+            self._rest = memoryview(piece)
+        count = min(len(buffer), len(self._rest))
+        buffer[:count] = self._rest[:count]
+        self._rest = self._rest[count:]
+        return count
+
+    def close(self) -> None:
+        """Close the generator, which closes what it reads."""
+        if isinstance(self._pieces, Generator):
+            self._pieces.close()
+        super().close()
 
 
 class SeekableStream(io.RawIOBase):

@@ -1,6 +1,7 @@
 """The command `sheaf ingest` where it is interrupted, given twice, or has large files."""
 
 import gzip
+import hashlib
 import io
 import os
 import subprocess
@@ -190,7 +191,9 @@ def test_what_is_piped_in_cannot_be_gone_on_with(home: Home, tmp_path: Path) -> 
     assert done.returncode == 0, done.stderr
     assert list((home.folder / "store" / ".tmp").iterdir()) == []
     assert home("publish").code == 0
-    assert home("query", "SELECT path, source FROM sources").out == "path,source\n-,stdin\n"
+    name = f"stdin-{hashlib.sha256(data).hexdigest()[:16]}"
+    assert f"{name} was a stream, so its content cannot be served" in done.stdout.decode()
+    assert home("query", "SELECT path, source FROM sources").out == f"path,source\n-,{name}\n"
 
 
 def test_faults_and_rows_of_them_are_told_apart(home: Home, tmp_path: Path) -> None:

@@ -137,7 +137,7 @@ class SeriesVersions(Sequence[OcflVersion]):
             for name, one in held
         ]
         files.append(OcflFile(ROWS, 0, None, lambda: rows))
-        created = instant.to_text(replace(_any(self._events), tist=tist).when)
+        created = instant.to_text(replace(self._events[0].logged, tist=tist).when)
         return OcflVersion(created, f"{count} of its files changed", tuple(files))
 
 
@@ -148,10 +148,6 @@ class _Parts:
 
     def __call__(self) -> Iterator[bytes]:
         return content.version_parts(self.store, self.logged.version)
-
-
-def _any(events: Sequence[SeriesEvent]) -> LoggedObject:
-    return events[0].logged
 
 
 def _is_of(inventory: OcflInventory, version: OcflVersion) -> bool:

@@ -7,16 +7,12 @@ from functions.config.configuration import Configuration
 from functions.store.connection import BucketConnection
 
 
-def _defaults() -> Configuration:
-    return configuration.parse("", {})
-
-
 @dataclass(frozen=True, slots=True)
 class SourceAccess:
     """Settings for sources in buckets and on servers; credentials are in the environment."""
 
     bucket: BucketConnection = field(default_factory=BucketConnection)
-    settings: Configuration = field(default_factory=_defaults)
+    settings: Configuration = field(default_factory=lambda: configuration.parse("", {}))
     """It has the keys `http.*`."""
 
     @classmethod

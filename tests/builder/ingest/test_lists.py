@@ -1,5 +1,6 @@
 """Sources that a file names, and sources that are read again because they failed."""
 
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -51,9 +52,14 @@ def test_a_list_that_cannot_be_read_is_named(
     assert f"--files-from {tmp_path / name}: {why}" in one_line(done.err)
 
 
-def test_a_file_whose_only_document_a_rule_leaves_out_has_not_failed(
-    home: Home, tmp_path: Path
-) -> None:
+def test_a_whole_file_without_captures_has_not_failed(home: Home, tmp_path: Path) -> None:
+    """Its only document may be one that a rule leaves out; a WACZ may have pages alone."""
+    (tmp_path / "pages").mkdir()
+    with zipfile.ZipFile(tmp_path / "pages" / "a.wacz", "w") as made:
+        made.writestr("datapackage.json", "{}")
+    done = home("ingest", tmp_path / "pages", "--json")
+    assert (done.code, done.json["sources"][0]["codes"]) == (0, {"wacz-empty": 1})
+    assert "already ingested: 1 of 1 file" in home("ingest", tmp_path / "pages").err
     block = http(status=b"HTTP/1.1 302 Moved")
     line = b"http://a.cz/x 20080430204826 192.0.2.1 text/html %d\n" % len(block)
     (tmp_path / "a.arc").write_bytes(filedesc() + line + block + b"\n")

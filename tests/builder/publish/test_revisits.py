@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from io import BytesIO
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from hypothesis import strategies as st
 
 from builder.publish.revisit_search import RevisitSearch
 from builder.sources.events import Capture
+from builder.sources.rules import DocumentRules
+from builder.sources.webarchive import read_archive
 from builder.withdraw.reinstate import reinstate
 from builder.withdraw.selection import Selection
 from builder.withdraw.withdraw import withdraw
@@ -21,6 +24,7 @@ from functions.snapshot import oai_name
 from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
 from tests.builder.conftest import NAMESPACE, World, capture
+from tests.builder.sources.containers import http, warc
 from tests.extent import examples
 
 pytestmark = pytest.mark.shared(2)
@@ -261,6 +265,66 @@ def test_the_rules(world: World) -> None:
     found = links(world)
     assert {one: (rule, found[one]) for one, (rule, _) in expected.items()} == expected
     check(world, there)
+
+
+def name_record(second: int) -> bytes:
+    """Return the id of the record of a second."""
+    return b"<urn:uuid:00000000-0000-4000-8000-%012d>" % second
+
+
+PAGE, OTHER, LATER = b"http://a.cz/1", b"http://a.cz/2", b"http://a.cz/3"
+UNCHANGED = b"WARC-Profile: http://netpreserve.org/warc/1.1/revisit/server-not-modified"
+SAME = b"WARC-Profile: http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+NOTHING = b"WARC-Payload-Digest: sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
+REFERS = b"WARC-Refers-To: "
+# A revisit's URL and fields, and the second of its original.
+REFERENCES: list[tuple[bytes, list[bytes], int | None]] = [
+    (PAGE, [UNCHANGED], 5),
+    (PAGE, [UNCHANGED, NOTHING], 5),
+    (PAGE, [UNCHANGED, b"WARC-Refers-To-Target-URI: " + PAGE], 5),
+    (PAGE, [UNCHANGED, REFERS + name_record(1)], 1),
+    (PAGE, [SAME, REFERS + name_record(3).strip(b"<>")], 3),
+    (PAGE, [UNCHANGED, REFERS + name_record(99)], 5),
+    (PAGE, [SAME, REFERS + name_record(99)], None),
+    (LATER, [UNCHANGED], None),
+]
+
+
+@pytest.mark.parametrize("apart", [False, True], ids=["together", "later"])
+def test_a_revisit_without_date_or_digest_is_resolved(world: World, *, apart: bool) -> None:
+    """By its original's record id, in one publish, or as the last capture of its URL before it."""
+    pages = [(1, PAGE), (3, OTHER), (5, PAGE), (7, PAGE), (50, PAGE), (51, LATER)]
+
+    def record(second: int, *fields: bytes, **values: Any) -> bytes:
+        date = b"2010-01-01T00:00:%02dZ" % second
+        named = b"WARC-Record-ID: " + name_record(second)
+        return warc(
+            http(
+                b"<title>%d" % second,
+                status=b"HTTP/1.1 206 OK" if second == 7 else b"HTTP/1.1 200 OK",
+            ),
+            named,
+            *fields,
+            date=date,
+            **values,
+        )
+
+    data = [record(second, url=url) for second, url in pages]
+    expected = {}
+    for number, (url, fields, second) in enumerate(REFERENCES, 10):
+        data.append(record(number, *fields, kind=b"revisit", url=url))
+        expected[number] = {1: 5, 3: None}.get(second or 0, second) if apart else second
+    for part in (data[:6], data[6:]) if apart else (data,):
+        stream = BytesIO(b"".join(part))
+        events = read_archive(stream, f"{len(part)}.warc", DocumentRules())
+        world.ingest([event for event in events if isinstance(event, Capture)])
+        world.publish()
+    there = rows(world)
+    seconds = {row["identifier"]: row["fetch_time"].second for row in there}
+    revisits = [row for row in there if row["warc_record_type"] == "revisit"]
+    assert {row["fetch_time"].second: seconds.get(row["refers_to"]) for row in revisits} == expected
+    assert all(row["refers_to_date"] is None for row in there if row not in revisits)
+    assert world.publish().manifest is None
 
 
 def test_an_original_that_comes_later_heals(world: World) -> None:

@@ -110,9 +110,11 @@ def test_several_records_in_one_member_are_read_with_one_fault():
 def test_unusable_length_loses_one_record_only(length, packed):
     parts = [warc(http(), length=length), record(1)]
     data = members(parts) if packed else b"".join(parts)
-    assert urls(data) == ["http://a.cz/1"]
+    bounded = packed and length in (b"none", b"")  # an HTTP message ends with its member
+    assert urls(data) == ([URL.decode()] if bounded else []) + ["http://a.cz/1"]
     assert codes(data)[0] == "length-invalid"
-    assert [e.reason for e in events(data) if isinstance(e, Skipped)] == ["damaged"]
+    skipped = [e.reason for e in events(data) if isinstance(e, Skipped)]
+    assert skipped == ([] if bounded else ["damaged"])
 
 
 def test_length_too_small_is_garbage_behind_the_record():

@@ -11,7 +11,14 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from functions.archive.coding import KNOWN, PIECE, ContentCodingError, decode_codings, decode_head
+from functions.archive.coding import (
+    KNOWN,
+    PIECE,
+    ContentCodingError,
+    decode_codings,
+    decode_head,
+    detect_codings,
+)
 
 PAGE = b"<!doctype html><title>x</title>" * 40
 
@@ -94,10 +101,14 @@ def test_a_bomb_comes_in_small_pieces(coding: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("coding", [*sorted(KNOWN), "utf-8", "", "identity"])
-def test_what_does_not_bear_its_coding_passes(coding: str) -> None:
+@pytest.mark.parametrize("plain", [PAGE, b'{"a": 1}\n' * 40, b"let x = 1;\n" * 40])
+def test_what_does_not_bear_its_coding_passes(coding: str, plain: bytes) -> None:
     """As what reads archives takes it for its title."""
-    assert undone(PAGE, coding) == PAGE
-    assert decode_head(PAGE, [coding], 1 << 20)[0] == PAGE
+    assert undone(plain, coding) == plain
+    assert decode_head(plain, [coding], 1 << 20)[0] == plain
+    if coding in KNOWN:
+        assert detect_codings(plain, [coding], chunked=False) == ([], False)
+        assert detect_codings(compressed(coding, plain), [coding], chunked=False)[0] == [coding]
 
 
 def test_members_one_behind_the_other_are_one_and_what_is_behind_is_not() -> None:

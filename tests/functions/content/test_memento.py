@@ -26,6 +26,7 @@ from tests.extent import examples
 from tests.functions.content.test_cdx import BASE, taken
 
 URL = "http://example.org/a?b=c&d"
+VIDEO = "http://example.org/video"
 DATES = [f"20{year:02}-05-01T12:00:00Z" for year in range(5, 15)]
 _LINK = re.compile(r'<([^>]*)>((?:; \w+="[^"]*")*)(?:,\s*|$)')
 
@@ -59,6 +60,8 @@ def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gate]:
     captures = [taken(URL, date) for date in DATES]
     captures += [taken("http://example.org/day", "2010-05-01"), taken("urn:x", None)]
     captures += [taken('http://example.org/é<"', "2010-05-01T00:00:00Z")]
+    statuses = (206, 200, 206, 206, 206)  # parts of a file, and the whole
+    captures += [taken(VIDEO, d, fetch_status=n) for d, n in zip(DATES, statuses, strict=False)]
     world.ingest(captures)  # type: ignore[arg-type]
     manifest = world.publish().manifest
     assert manifest is not None
@@ -191,6 +194,15 @@ def test_the_timegate_leads_to_the_nearest(gate: Gate, wanted: str | None, expec
     assert (reply.headers["Location"], http(DATES[expected])) in of(found, "memento")
     assert of(found, "original") == [(URL, "")]
     assert of(found, "timemap") == [(f"{BASE}/timemap/link/{URL}", "")]
+
+
+@pytest.mark.parametrize("wanted", [None, "Mon, 01 Jan 1990 00:00:00 GMT", DATES[4]])
+def test_the_timegate_prefers_a_whole_file_to_a_part(gate: Gate, wanted: str | None) -> None:
+    headers = {"accept_datetime": http(wanted) if wanted in DATES else wanted} if wanted else {}
+    reply = gate.gate(f"/timegate/{VIDEO}", **headers)
+    assert (reply.headers["Location"], http(DATES[1])) in of(
+        links(reply.headers["Link"]), "memento"
+    )
 
 
 @pytest.mark.parametrize(
