@@ -144,7 +144,7 @@ def _write_plan(context: Context, request: Mapping[str, Any]) -> IngestPlan | No
     sets = ingest.collection_sets([str(name) for name in request.get("collections", ())])
     rules = DocumentRules.of(context.configuration, sets)
     if request.get("again") is not True:
-        files = leave_known(context.store, files, sets, rules, _say)
+        files = leave_known(context.store, files, sets, rules, _say, Path())
     name = intake.run_name(datetime.now(UTC))
     job = IngestJob(files, sets, rules)
     return write_plan(context.store, name, job, chunk << 20) if files else None

@@ -17,9 +17,10 @@ from builder.export.wacz.export import ExportResult, ExportRuntime, MissingCaptu
 from builder.export.wacz.package import About
 from builder.export.wacz.selection import CaptureChoice, choose
 from builder.progress import ProgressBar
+from builder.snapshot import query
 from builder.store.durable import sync_file
 from builder.text import tally
-from builder.withdraw.selection import Selection, parse_date, parse_url_prefix
+from builder.withdraw.selection import Selection, explain_set, parse_date, parse_url_prefix
 from functions.content import assembly
 from functions.content.protocols import Archives
 from functions.database import engine
@@ -100,7 +101,11 @@ def _export(context: Context, asked: Excerpt, write: _Write, *, originals: bool)
         with closing(database) as connection:
             count = choose(connection, context.store, asked.choice, originals=originals)
             if not count:
-                raise UsageError("no capture matches")
+                reason = None
+                if (spec := asked.choice.selection.set) is not None:
+                    query.prepare_view(connection, context.store, "sets")
+                    reason = explain_set(connection, "sets", {"set": spec})
+                raise UsageError(reason or "no capture matches")
             with (
                 _archives(context) as archives,
                 _replace_file(scratch / "made", target) as out,

@@ -18,7 +18,7 @@ def aggregate(context: Context, folders: Sequence[Path], home: Path, *, again: b
     With `again`, parts that were ingested before are read, too.
     """
     configuration = context.configuration
-    known = set() if again else {reading for reading, _ in find_readings(context.store)}
+    known = set() if again else {reading for reading, *_ in find_readings(context.store)}
     work = HarvestIngest(
         context.store,
         str(configuration["repository.namespace"]),

@@ -56,7 +56,8 @@ def find(
     found = [
         _file(client, one.key, one.bytes, _number(one.tag))
         for one in sorted(client.list(below)[0], key=lambda one: one.key.encode())
-        if not _is_hidden(one.key.removeprefix(below)) and (one.bytes or not one.key.endswith("/"))
+        if not any(part.startswith(".") for part in one.key.removeprefix(below).split("/"))
+        and (one.bytes or not one.key.endswith("/"))
     ]
     if not found:
         raise UsageError(f"{source}: there is no such object or prefix")
@@ -172,10 +173,6 @@ def _number(tag: str) -> int:
     """
     quoted = '"' + tag.strip('"') + '"'
     return int.from_bytes(hashlib.sha256(quoted.encode()).digest()[:6], "big")
-
-
-def _is_hidden(key: str) -> bool:
-    return any(part.startswith(".") for part in key.split("/"))
 
 
 def _parse(file: ArchiveFile) -> tuple[str, str]:

@@ -62,7 +62,7 @@ NO_INTAKE_VERSIONS = "CREATE VIEW intake_versions AS SELECT * FROM prepared_vers
 """Makes an empty view `intake_versions`, for when all rows are in `prepared_versions`."""
 PROVENANCE_KEYS = {
     "faults": schema.names("faults"),
-    "sources": ("source", "digest", "collections", "reading"),
+    "sources": ("source", "digest", "path", "collections", "reading"),
 }
 """The columns that identify a row of each table."""
 FAULT_DETAIL = (
@@ -80,10 +80,6 @@ _FULL_LEAF = layout.LEAF_FILES * layout.FILE_GROUPS * layout.GROUP_ROWS
 _FILES = engine.table("$files")
 
 
-def _unite_column(column: str) -> str:
-    return _request_of(column) if column in REQUESTED else UNITED.format(name=column)
-
-
 def _request_of(column: str) -> str:
     """Return SQL for the value of the first copy that describes its request (even by NULL)."""
     told = "content_length IS NOT NULL OR fetch_method IS NOT NULL"
@@ -93,7 +89,10 @@ def _request_of(column: str) -> str:
 
 _CAPTURE_COPIES = _SQL.get(
     "capture_copies",
-    described=", ".join(f"{_unite_column(name)} AS {name}" for name in DESCRIBED),
+    described=", ".join(
+        f"{_request_of(name) if name in REQUESTED else UNITED.format(name=name)} AS {name}"
+        for name in DESCRIBED
+    ),
     location=", ".join(sorted(schema.LOCATION)),
     given=_GIVEN,
 )

@@ -11,10 +11,11 @@ def report_text(built: ChangeResult) -> str:
         return "nothing new to publish; " + tally(
             built.records, "record is unchanged", "records are unchanged"
         )
+    deleted = f"{built.deleted:,} of these deleted, " if built.deleted else ""
     account = (
         f"snapshot {built.manifest.snapshot} of {instant.to_text(built.manifest.effective)}: "
         f"{tally(built.records, 'record')} in {tally(built.manifest.sets, 'set')} ({built.new:,} "
-        f"new, {built.changed:,} changed, {_deleted_text(built)}{built.unchanged:,} unchanged, "
+        f"new, {built.changed:,} changed, {deleted}{built.unchanged:,} unchanged, "
         f"{tally(built.copies, 'further copy', 'further copies')}; "
         f"{tally(built.faults, 'new fault')})"
     )
@@ -25,10 +26,6 @@ def report_text(built: ChangeResult) -> str:
             f"original; {built.moved:,} published earlier have a new original"
         )
     return account
-
-
-def _deleted_text(built: ChangeResult) -> str:
-    return f"{built.deleted:,} of these deleted, " if built.deleted else ""
 
 
 def report_document(built: ChangeResult) -> dict[str, object]:

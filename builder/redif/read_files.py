@@ -19,7 +19,7 @@ from functions.snapshot.store import Writer
 NOTHING_NEW = "everything was ingested before"
 
 _READINGS = (
-    "SELECT reading, coalesce(max(captures), 0) FROM sources "
+    "SELECT reading, path, coalesce(max(captures), 0) FROM sources "
     "WHERE reading IS NOT NULL GROUP BY ALL ORDER BY ALL"
 )
 # What could not be read has neither digest nor format; a file of ReDIF always has a format.
@@ -35,19 +35,23 @@ def leave_known(
     sets: Sequence[str],
     rules: DocumentRules,
     say: Callable[[str], None],
+    home: Path,
 ) -> tuple[ArchiveFile, ...]:
     """Return the files that were not read before in this way (see splits.reading_of).
 
     The number of the others is said. A file that the user names is read again if it gave no
-    captures, so that the reason is said again. Raises DamagedStore and StoreError.
+    captures, so that the reason is said again. A file that was moved is read again, so that its
+    content is found. Relative paths are relative to `home`. Raises DamagedStore and StoreError.
     """
-    known: dict[str, int] = {}
-    for reading, captures in find_readings(store):
-        known[reading] = max(captures, known.get(reading, 0))
+    known: dict[str, dict[str, int]] = {}
+    for reading, path, captures in find_readings(store):
+        known.setdefault(reading, {})[path] = captures
 
     def is_known(file: ArchiveFile) -> bool:
-        captures = known.get(reading_of(file, sets, rules) or "")
-        return captures is not None and (captures > 0 or not file.named)
+        paths = known.get(reading_of(file, sets, rules) or "", {})
+        if not any(p == file.label or ("://" not in p and _exists(home / p)) for p in paths):
+            return False
+        return max(paths.values()) > 0 or not file.named
 
     left = tuple(file for file in files if not is_known(file))
     if many := len(files) - len(left):
@@ -70,22 +74,22 @@ def list_failed(store: Writer, home: Path, say: Callable[[str], None]) -> list[s
         if "unreadable" in source.codes:
             failed[source.path] = None
     found = [path if "://" in path else str(home / path) for path in failed]
-    missing = {path for path in found if "://" not in path and not _exists(path)}
+    missing = {path for path in found if "://" not in path and not _exists(Path(path))}
     for path in sorted(missing):
         say(f"{path} is still missing")
     return [path for path in found if path not in missing]
 
 
-def _exists(path: str) -> bool:
+def _exists(path: Path) -> bool:
     with suppress(OSError):
-        return Path(path).is_file()
+        return path.is_file()
     return False
 
 
-def find_readings(store: Writer) -> Iterator[tuple[str, int]]:
-    """Yield how files were read, and their captures; one may come twice."""
+def find_readings(store: Writer) -> Iterator[tuple[str, str, int]]:
+    """Yield how and where files were read, and their captures; one may come twice."""
     with engine.connect_reader() as connection, suppress(NothingPublished):
         query.prepare_view(connection, store, "sources")
         yield from connection.execute(_READINGS).fetchall()
     for run in intake.runs(store):
-        yield from ((one.reading, one.captures) for one in run.sources if one.reading)
+        yield from ((one.reading, one.path, one.captures) for one in run.sources if one.reading)

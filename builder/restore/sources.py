@@ -73,7 +73,8 @@ class StoreSource:
                 yield from self._search_captures(some, choice.until)
             return
         for record in self._list_set(choice.set):
-            held = listed_capture(_capture(record))
+            values = record.identifier, record.position, record.sets, record.fields
+            held = listed_capture(CaptureRow.of(*values))
             within = wanted is None or any(first <= held.surt < last for first, last in wanted)
             if within and held.stamp <= choice.until:
                 yield held
@@ -119,10 +120,6 @@ class StoreSource:
             if len(records) < _PAGE:
                 return
             first = records[-1].position + 1
-
-
-def _capture(record: PublishedRecord) -> CaptureRow:
-    return CaptureRow.of(record.identifier, record.position, record.sets, record.fields)
 
 
 def listed_capture(capture: CaptureRow) -> ListedCapture:

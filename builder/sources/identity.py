@@ -64,7 +64,6 @@ def suffix_list_version() -> str:
     return package
 
 
-_SHORTEST = len("https://")
 _CACHED = 200  # the most characters of a URL's start in the cache
 
 
@@ -96,8 +95,9 @@ class CaptureAddress:
 def parse_address(raw: bytes) -> CaptureAddress:
     """Return the address of a URL's bytes, whatever they are."""
     url = text(raw)
-    end = url.find("/", _SHORTEST)
-    if 0 < end <= _CACHED and url[end + 1 : end + 2] != "/":  # else a repeated scheme
+    start = url.find("://")
+    end = url.find("/", start + 3)
+    if 0 < start < end <= _CACHED and url[end + 1 : end + 2] != "/":  # else a repeated scheme
         host, path_at = _authority(url[:end])
     else:
         host, path_at = _authority.__wrapped__(url)

@@ -187,17 +187,27 @@ def gather(
         connection.execute(sql, values)
 
 
+def explain_set(connection: engine.Connection, table: str, values: dict[str, Any]) -> str | None:
+    """Return the reason why the set in `values` is unknown, with the nearest name, or else None."""
+    nearest = connection.execute(
+        f"SELECT set_spec FROM {table} ORDER BY set_spec != $set, "
+        "NOT ends_with(set_spec, ':' || $set), levenshtein(set_spec, $set), set_spec LIMIT 1",
+        values,
+    ).fetchall()
+    if nearest and nearest[0][0] == values["set"]:
+        return None
+    near = f"; the nearest name is {nearest[0][0]}" if nearest else ""
+    listed = '`sheaf query "SELECT set_spec FROM sets"` lists all that there are'
+    return f"there is no set {values['set']}{near}: {listed}"
+
+
 def _lacking(connection: engine.Connection, draft: Draft, selection: Selection) -> str:
     """Return the reason why nothing matches the selection."""
     files = draft.paths(draft.files(draft.tables.get("sets", ())))
     if selection.set is not None and files:
-        sql = f"SELECT 1 FROM {engine.table('$sets')} WHERE set_spec = $set"
         values = {"sets": files, "set": selection.set}
-        if not connection.execute(sql, values).fetchall():
-            return (
-                f"there is no set {selection.set}: "
-                '`sheaf query "SELECT set_spec FROM sets"` lists all that there are'
-            )
+        if reason := explain_set(connection, engine.table("$sets"), values):
+            return reason
     if selection.identifiers:
         made = "SELECT identifier FROM listed_versions WHERE kind = 'collection' ORDER BY 1 LIMIT 1"
         for (name,) in connection.execute(made).fetchall():

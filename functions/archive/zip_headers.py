@@ -102,7 +102,8 @@ class LocalHeaderScan:
             packed = _long_size(rest[names:], packed)
         deferred = bool(flags & 8)
         end = after = start + packed
-        sure = not deferred and self._ends(end)
+        behind = b"" if deferred else self._read(end, len(SIGNATURE))
+        sure = not deferred and (end == self._size or _BORDER.match(behind) is not None)
         if not sure:
             end, after, sure, found_crc = self._find_end(start)
             crc = found_crc if deferred else crc
@@ -110,10 +111,6 @@ class LocalHeaderScan:
         encrypted = bool(flags & 1)
         entry = ZipEntry(text, place, start, max(end - start, 0), method, known, encrypted, sure)
         return entry, max(after, place + LOCAL.size)
-
-    def _ends(self, end: int) -> bool:
-        """Tell whether a known signature, or the zip's end, follows a file that ends there."""
-        return end == self._size or _BORDER.match(self._read(end, len(SIGNATURE))) is not None
 
     def _find_end(self, start: int) -> tuple[int, int, bool, int]:
         """Return a file's end, its descriptor's end, whether both are certain, and its CRC."""

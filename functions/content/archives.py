@@ -116,9 +116,9 @@ class _View(SeekableStream):
 class PlacedArchives:
     """Implements Archives over places, in order of preference. Thread-safe.
 
-    `own` is the store, whose own captures are in WARCS. `recorded` returns the paths at which files
-    of a name were ingested, and `reached` the Slices for the folder of such a path. If there are
-    `places`, only paths below a bucket's place count.
+    Of a folder, subfolders are searched, too. `own` is the store, whose own captures are in WARCS.
+    `recorded` returns the paths at which files of a name were ingested, which are tried after the
+    `places`, and `reached` the Slices for the folder of such a path.
     """
 
     def __init__(
@@ -167,16 +167,17 @@ class PlacedArchives:
         """Return the possible places of a file: address, Slices and key."""
 
         def make() -> Sequence[tuple[str, Slices, str]]:
-            lying = {f"{p.address}/{name}": (p, name) for p in self._places}
-            # Of places on this machine links and `..` would lead elsewhere.
-            within = tuple(f"{place.address}/" for place in self._places if place.bucket("x")[0])
-            if self._reached is not None and (within or not self._places):
+            lying: dict[str, tuple[Slices, str]] = {}
+            for place in self._places:
+                below = place.below(name) if isinstance(place, slice.FolderSlices) else ()
+                for key in (name, *below):
+                    lying.setdefault(f"{place.address}/{key}", (place, key))
+            if self._reached is not None:
                 for path in self._recorded(name):
-                    place, key = slice.split_address(path)
-                    if "//" in path.partition("://")[2]:
-                        continue  # obstore has no such keys
-                    if key == name and (not self._places or path.startswith(within)):
-                        reads = self._reached(place)
+                    folder, key = slice.split_address(path)
+                    # obstore has no keys with two slashes
+                    if key == name and "//" not in path.partition("://")[2]:
+                        reads = self._reached(folder)
                         lying.setdefault(f"{reads.address}/{key}", (reads, key))
             key = f"{WARCS}/{name}"
             lying.setdefault(f"{self.own.address}/{key}", (self.own, key))
@@ -211,7 +212,8 @@ class PlacedArchives:
             return None
 
         found = self._cache.get((address, inner), find)
-        if found is None or not _fits(found[1], offset, length):
+        least = offset + (1 if length is None else length)
+        if found is None or not (found[1].deflated or least <= found[1].packed):
             # A separate cache key: the answer must not depend on earlier requests.
             found = self._cache.get(
                 (address, inner, "recovered"), lambda: recover(slices, key, inner)
@@ -232,11 +234,6 @@ class PlacedArchives:
             return cast(BinaryIO, PieceStream(inflate()))
         left = max(0, member.packed - offset)
         return slices.open(key, start + offset, left if length is None else min(length, left))
-
-
-def _fits(member: WaczMember, offset: int, length: int | None) -> bool:
-    """Return whether a member's size by the directory leaves room for these bytes."""
-    return member.deflated or offset + (1 if length is None else length) <= member.packed
 
 
 def _show_name(address: str) -> str:

@@ -25,7 +25,7 @@ from functions.content.capture_row import ALIASES, LINE_FIELDS, CaptureRow, fiel
 from functions.content.protocols import BytePlace
 from functions.snapshot import schema
 from functions.snapshot.errors import SheafError
-from functions.url import surt
+from functions.url import authority, surt
 
 Range = tuple[str, str]
 """SURTs from the first one up to but not including the second."""
@@ -33,7 +33,6 @@ Range = tuple[str, str]
 LONGEST_URL = 8192
 """Maximum length of a requested URL in characters."""
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:(?![0-9])")
 _SLASHES = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):/+(?=[^/])")
 _ANY_HOST, _ANY_PATH = "*.", "*"
 LONGEST_FILTER = 500
@@ -89,7 +88,7 @@ def complete_url(url: str) -> str:
     url = url.strip()
     if not url or len(url) > LONGEST_URL:
         raise NoScope(f"url has {len(url)} characters, expected 1 to {LONGEST_URL}")
-    if not _SCHEME.match(url):
+    if not authority.SCHEME.match(url):
         return f"http://{url.lstrip('/')}"
     # Gateways and browsers reduce two slashes within a path to one.
     match = _SLASHES.match(url)
@@ -103,10 +102,6 @@ def exact_range(key: str) -> Range:
     return key, key + " "
 
 
-def _exact(url: str, key: str) -> Sequence[Range]:
-    return (exact_range(key),)
-
-
 def _prefix(url: str, key: str) -> Sequence[Range]:
     """Return the ranges of a prefix, including a final slash, which SURTs drop."""
     if url.endswith("?") and "?" not in key:
@@ -114,10 +109,6 @@ def _prefix(url: str, key: str) -> Sequence[Range]:
     if url.endswith("/") and not key.endswith("/"):
         return exact_range(key), _below(f"{key}/"), _below(f"{key}?")
     return (_below(key),)
-
-
-def _host(url: str, key: str) -> Sequence[Range]:
-    return (_below(f"{_host_of(url, key)})"),)
 
 
 def _domain(url: str, key: str) -> Sequence[Range]:
@@ -142,9 +133,9 @@ def _below(key: str) -> Range:
 
 
 MATCHES: Mapping[str, Callable[[str, str], Sequence[Range]]] = {
-    "exact": _exact,
+    "exact": lambda url, key: (exact_range(key),),
     "prefix": _prefix,
-    "host": _host,
+    "host": lambda url, key: (_below(f"{_host_of(url, key)})"),),
     "domain": _domain,
 }
 """Kinds of match by their names in matchType."""

@@ -2,6 +2,7 @@
 
 import errno
 import io
+import os
 import stat
 import sys
 from collections.abc import Mapping
@@ -83,6 +84,14 @@ class FolderSlices:
         if found is None:
             raise MissingObject(f"{self._folder.root} has no {key}")
         return found
+
+    def below(self, name: str) -> list[str]:
+        """Return the keys of the files of a name in subfolders, unless the folder has one."""
+        root = Path(self.address)
+        folders = [Path(folder) for folder, _, names in os.walk(root) if name in names]
+        if root in folders:
+            return []
+        return sorted((folder.relative_to(root) / name).as_posix() for folder in folders)
 
     def bucket(self, key: str) -> tuple[str, str]:
         """Return empty strings: a folder has no bucket."""

@@ -7,7 +7,10 @@ from functools import lru_cache
 from urllib.parse import unquote_to_bytes
 
 _UNSAFE = re.compile(rb"[^!#-;=?-~]")
-_URL = re.compile(r"(?:(https?|ftps?|gopher|rtsp|mms)://)+([^/?#\\]*)", re.IGNORECASE)
+_URL = re.compile(r"(?:(https?|ftps?|gopher|rtsp|mms):/{1,2})+([^/?#\\]*)", re.IGNORECASE)
+_BARE = re.compile(r"(/*)([^/?#\\]*)")
+SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:(?![0-9]+(?:[/?#]|\Z))")
+"""The scheme of a URL; digits behind a colon are a port."""
 _IPV4 = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}")
 _IPV6 = re.compile(r"\[([0-9a-f:.]{2,45})\]")
 _NAME = re.compile(r"[a-z0-9_\-](?:[a-z0-9_.\-]*[a-z0-9_\-])?")
@@ -44,14 +47,14 @@ def text(raw: bytes) -> str:
 def split(url: str) -> tuple[str, str, int] | None:
     """Return scheme and authority of a URL, in lower case, and where its path begins.
 
-    User information is removed from the authority. Returns None for a URL without scheme or
-    authority, and for an authority that is too long to be valid.
+    User information is removed from the authority. A URL without a scheme is one of http. Returns
+    None for a URL without authority, and for an authority that is too long to be valid.
     """
-    match = _URL.match(url)
+    match = _URL.match(url) or (None if SCHEME.match(url) else _BARE.match(url))
     netloc = match[2].rpartition("@")[2].lower() if match else ""
     if match is None or len(netloc) > _LONGEST:
         return None
-    return match[1].lower(), netloc, match.end()
+    return match[1].strip("/").lower() or "http", netloc, match.end()
 
 
 @lru_cache(maxsize=1 << 12)

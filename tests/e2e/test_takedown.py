@@ -117,7 +117,10 @@ def test_a_dry_run_names_the_items_and_changes_nothing(untouched: Home) -> None:
             "--until today: expected a date",
         ),
         (["--set", "a", "--from", "2015", "--until", "2014"], "--from 2015 is later than --until"),
-        (["--set", "domain:se", "--reason", "why"], "there is no set domain:se: `sheaf query"),
+        (
+            ["--set", "domain:se", "--reason", "why"],
+            "there is no set domain:se; the nearest name is domain:",
+        ),
         (["--set", "domain:cz", "--until", "2006", "--reason", "why"], "no item matches"),
         (["--digest", "ABC", "--reason", "why"], "--digest ABC: expected a SHA-1 of 32"),
         (["--url-prefix", "a.cz/b", "--reason", "why"], "--url-prefix a.cz/b: expected a URL with"),

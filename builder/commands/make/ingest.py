@@ -228,7 +228,7 @@ def _job(context: Context, sources: Sources, sets: tuple[str, ...]) -> IngestJob
     home, rules = context.configuration_path.parent, DocumentRules.of(context.configuration, sets)
     files = tuple(file.relative_to(home) for file in sources.files)
     if not context.arguments.again:
-        files = leave_known(context.store, files, sets, rules, context.say)
+        files = leave_known(context.store, files, sets, rules, context.say, home)
     return IngestJob(files, sets, rules)
 
 

@@ -76,6 +76,20 @@ def test_different_files_of_one_name_are_told_of(home: Home, tmp_path: Path) -> 
     assert "1 file name belongs to different files" in done.out
 
 
+def test_a_file_that_was_moved_is_ingested_at_its_new_place(
+    home: Home, files: list[Path], tmp_path: Path
+) -> None:
+    home("ingest", *files)
+    home("publish")
+    assert "already ingested: 3 of 3 files" in home("ingest", *files).err
+    (tmp_path / "new").mkdir()
+    moved = [files[0].rename(tmp_path / "new" / files[0].name), *files[1:]]
+    assert "already ingested: 2 of 3 files" in home("ingest", *moved).err
+    home("publish")
+    assert str(moved[0]) in home("query", "SELECT path FROM sources").out
+    assert "already ingested: 3 of 3 files" in home("ingest", *moved).err
+
+
 def test_what_failed_is_read_again(home: Home, files: list[Path]) -> None:
     whole = files[0].read_bytes()
     files[0].unlink()

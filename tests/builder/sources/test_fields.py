@@ -5,6 +5,7 @@ import pytest
 from builder.sources import charset, html, identity, payload
 from builder.sources import identity as instant
 from functions.archive import message
+from functions.content import terms
 from functions.snapshot import oai_name
 from functions.url import surt
 
@@ -109,11 +110,18 @@ def test_addresses(raw, url, host, spec):
         (b"ftp://ftp.gnome.org/HEADER.html", "org,gnome,ftp)/header.html"),
         (b"urn:ISBN:1", "urn:ISBN:1"),
         (b"http://JavaScript:Wtop('a')", "http://JavaScript:Wtop('a')"),
+        (b"gopher://g.example/1/a", "example,g)/1/a"),
+        (b"www.a.cz/index.html", "cz,a)/index.html"),
+        (b"//a.cz/x", "cz,a)/x"),
+        (b"http:/a.cz/x", "cz,a)/x"),
+        (b"youtube-dl:00001:https://a.cz/x", "youtube-dl:00001:https://a.cz/x"),
     ],
 )
 def test_surts(raw, key):
-    assert identity.parse_address(raw).surt == key
+    found = identity.parse_address(raw)
+    assert found.surt == key
     assert surt.of(raw) == key
+    assert terms.parse_scope(found.url, "exact").ranges == (terms.exact_range(key),)
 
 
 def test_the_suffix_list_has_a_version():
