@@ -1,4 +1,4 @@
-"""Export of selected captures, as a WACZ file or as an index."""
+"""Export of selected captures, as a WACZ file, a WARC file or an index."""
 
 import argparse
 import os
@@ -32,6 +32,11 @@ _TOLD = 20
 """Maximum number of missing captures that are listed."""
 _LISTED = 1000
 """The same with --json."""
+# Files of one name: an index has names without folders.
+_TWINS = (
+    "SELECT source FROM sources WHERE captures > 0 "
+    "GROUP BY source HAVING count(DISTINCT digest) > 1"
+)
 _OPTIONS = ("set", "url", "as_of", "where")
 _CODES = {
     "undated": "no date, which an index needs",
@@ -51,8 +56,13 @@ class Excerpt:
     title: str | None
 
 
+def is_selected(arguments: argparse.Namespace) -> bool:
+    """Return whether an option selects captures."""
+    return any(getattr(arguments, name) is not None for name in _OPTIONS)
+
+
 def excerpt(arguments: argparse.Namespace) -> Excerpt:
-    """Return the arguments of `sheaf export wacz` or `cdxj`. Raises UsageError."""
+    """Return the arguments of `sheaf export wacz`, `warc` or `cdxj`. Raises UsageError."""
     if arguments.file == "-":
         raise UsageError("-: captures cannot be written to stdout: name a file")
     asked = (
@@ -73,22 +83,38 @@ def export_wacz(context: Context, asked: Excerpt) -> int:
     def write(connection: engine.Connection, out: BinaryIO, means: ExportRuntime) -> ExportResult:
         return export.wacz(connection, out, _about(context, asked), means)
 
-    return _export(context, asked, write, originals=True)
+    return _export(context, asked, write, originals=True, pages=True)
+
+
+def export_warc(context: Context, asked: Excerpt) -> int:
+    """Write captures as a WARC file; return 1 if some are missing. Raises as `export_wacz` does."""
+    if not asked.file.endswith(".gz") or context.arguments.runs:
+        raise UsageError("captures are written to a FILE.warc.gz, and without --run")
+
+    def write(connection: engine.Connection, out: BinaryIO, means: ExportRuntime) -> ExportResult:
+        name = Path(asked.file).name
+        return export.warc(connection, out, _about(context, asked), means, name)
+
+    return _export(context, asked, write, originals=True, pages=False)
 
 
 def export_cdxj(context: Context, asked: Excerpt) -> int:
     """Write an index of captures; return 1 if some are missing. Raises as `export_wacz` does."""
 
     def write(connection: engine.Connection, out: BinaryIO, means: ExportRuntime) -> ExportResult:
-        return export.cdxj(connection, out, means, packed=asked.file.endswith(".gz"))
+        query.prepare_view(connection, context.store, "sources")
+        twins = {name for (name,) in connection.execute(_TWINS).fetchall()}
+        return export.cdxj(connection, out, means, twins, packed=asked.file.endswith(".gz"))
 
-    return _export(context, asked, write, originals=False)
+    return _export(context, asked, write, originals=False, pages=False)
 
 
 _Write = Callable[[engine.Connection, BinaryIO, ExportRuntime], ExportResult]
 
 
-def _export(context: Context, asked: Excerpt, write: _Write, *, originals: bool) -> int:
+def _export(
+    context: Context, asked: Excerpt, write: _Write, *, originals: bool, pages: bool
+) -> int:
     """Write the captures, and with `originals` those that revisits refer to."""
     target = target_path(context.store, asked.file)
     if target.exists():
@@ -114,7 +140,7 @@ def _export(context: Context, asked: Excerpt, write: _Write, *, originals: bool)
                 done = write(
                     connection, out, ExportRuntime(archives, scratch, _telling(missing), advance)
                 )
-    _account(context, target, done, missing, pages=originals)
+    _account(context, target, done, missing, pages=pages)
     return 1 if done.missing else 0
 
 

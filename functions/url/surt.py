@@ -15,6 +15,7 @@ from functions.url import authority
 METHOD = "__wb_method"
 """The argument that holds the method of a request, as in pywb and similar programs."""
 
+_ANY_SCHEME = re.compile(r"\A(?:(?!file:)[a-z][a-z0-9+.\-]*://|https?:(?!/))", re.IGNORECASE)
 _REST = re.compile(r"([^?#]*)(?:\?([^#]*))?")
 _RUN = re.compile(r"/{2,}")
 _DOT_SEGMENT = re.compile(r"/\.{1,2}(?:/|$)")
@@ -58,16 +59,33 @@ def request_url(raw: bytes, method: str, query: str | None) -> bytes:
     return url + (b"&" if b"?" in url else b"?") + argument.encode("utf-8", "surrogatepass")
 
 
-def key(url: str, host: str | None, path_at: int) -> str:
+def pywb_key(raw: bytes) -> str:
+    """Return the key of a URL in indexes of pywb and cdxj-indexer, which the package surt makes.
+
+    It has hosts for all schemes but file, and lower case also without a host. It drops tabs, but
+    keeps backslashes and `;jsessionid`.
+    """
+    url = authority.text(raw.translate(None, b"\t\r\n"))
+    for text in (url, _ANY_SCHEME.sub("http://", url, count=1)):
+        found = authority.split(text)
+        if found and (host := authority.parse(*found[:2])):
+            return key(text, host.surt, found[2], plain=True)
+    path, _, query = url.partition("#")[0].partition("?")
+    path = _normal(path).removesuffix("/")
+    path = _RUN.sub("/", path) if path.startswith("file:") else path
+    return path + (f"?{_query(query)}" if query else "")
+
+
+def key(url: str, host: str | None, path_at: int, *, plain: bool = False) -> str:
     """Return the SURT of a URL's text whose path begins at `path_at`: ASCII, no spaces.
 
-    `host` is the SURT form of the URL's host, None if it has no host.
+    `host` is the SURT form of the URL's host, None if it has no host. `plain` is for `pywb_key`.
     """
     if host is None:
         return url
     match = _REST.match(url, path_at)
     path, query = match.groups() if match else ("", None)
-    rest = _path(path.replace("\\", "/"))
+    rest = _path(path, plain=plain)
     if query:
         arguments = _query(query)
         if arguments:
@@ -75,9 +93,9 @@ def key(url: str, host: str | None, path_at: int) -> str:
     return f"{host}){rest}"
 
 
-def _path(path: str) -> str:
-    path = _normal(path)
-    if ";" in path:
+def _path(path: str, *, plain: bool) -> str:
+    path = _normal(path if plain else path.replace("\\", "/"))
+    if ";" in path and not plain:
         path = _PATH_SESSION.sub("", path)
     if "(" in path:
         path = _ASPX_SESSION.sub(r"\1", path)

@@ -86,22 +86,26 @@ def export_rocrate(context: Context) -> int:
 def add_warc(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
-        "target",
+        "file",
         metavar="FILE|DIR",
         help="one file (FILE.warc or FILE.warc.gz), or a folder with one file per run",
     )
     _add_runs(parser)
+    _add_selection(parser)
 
 
 def export_warc(context: Context) -> int:
-    """Write gathered files as WARC/1.1.
+    """Write gathered files, or the selected captures, as WARC/1.1.
 
-    A repeated run adds what is new to a folder. Each object's content is verified.
+    Captures are written to one FILE.warc.gz if an option selects them; `--where true` selects all.
+    Of gathered files, a repeated run adds what is new to a folder, and each content is verified.
     """
     arguments = context.arguments
+    if captures.is_selected(arguments):
+        return captures.export_warc(context, captures.excerpt(arguments))
     with open_runs(context) as (runs, connection):
         chosen = choose_runs(runs, arguments.runs)
-        target = target_path(context.store, arguments.target)
+        target = target_path(context.store, arguments.file)
         gathered = obi_source.gather_runs(connection)
         found, heads = obi_source.sightings, partial(obi_source.list_exchanges, context.store)
         files = [

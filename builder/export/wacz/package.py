@@ -160,8 +160,7 @@ class Parcel:
         So a reader of this file alone can pair them.
         """
         file = self._archive()
-        is_before = (one.capture.request or 0) < (one.capture.offset or 0)
-        if request is not None and is_before:
+        if request is not None and selection.precedes(one):
             _copy(request, file)
         offset = file.size
         digest = hashlib.sha256()
@@ -170,7 +169,7 @@ class Parcel:
             digest.update(piece)
         told = f"sha256:{digest.hexdigest()}"
         lying = RecordPosition(_name(self._archives), offset, file.size - offset, told)
-        if request is not None and not is_before:
+        if request is not None and not selection.precedes(one):
             _copy(request, file)
         self._index.add(index_line(one, lying))
         if selection.is_page(one):
@@ -216,7 +215,7 @@ class Parcel:
             self._archives += 1
             name = _name(self._archives)
             self._file = self._open.enter_context(self._member(f"archive/{name}"))
-            for piece in _info(name, self._about):
+            for piece in warcinfo(name, self._about):
                 self._file.write(piece)
         return self._file
 
@@ -247,7 +246,7 @@ def _name(number: int) -> str:
     return f"data-{number:05}.warc.gz"
 
 
-def _info(name: str, about: About) -> Iterator[bytes]:
+def warcinfo(name: str, about: About) -> Iterator[bytes]:
     """Yield the warcinfo record at the beginning of a WARC file (ISO 28500, section 6.2)."""
     told = {
         "software": about.software,

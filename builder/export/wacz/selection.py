@@ -25,6 +25,7 @@ from builder.store.s3 import Store
 from builder.withdraw.selection import Selection
 from functions.content.capture_row import FIELDS, CaptureRow
 from functions.database import engine
+from functions.url import surt
 
 _NAMES = ("identifier", "position", "sets", *FIELDS, "url_bytes", "title")
 _COLUMNS = ", ".join(_NAMES)
@@ -171,7 +172,8 @@ def index_line(one: Chosen, lying: RecordPosition) -> bytes:
         "recordDigest": lying.digest,
     }
     known = {name: str(value) for name, value in told.items() if value is not None}
-    return f"{capture.surt} {capture.stamp} {json.dumps(known)}\n".encode("ascii")
+    key = capture.surt if capture.method else surt.pywb_key(one.raw or capture.url.encode())
+    return f"{key} {capture.stamp} {json.dumps(known)}\n".encode("ascii")
 
 
 def _url(one: Chosen) -> str:
@@ -185,6 +187,11 @@ def _url(one: Chosen) -> str:
 def label(digest: str | None) -> str | None:
     """Return a digest with its label, which snapshots omit for SHA-1."""
     return digest if digest is None or ":" in digest else _LABEL + digest
+
+
+def precedes(one: Chosen) -> bool:
+    """Return whether the request of a capture is before it in its file."""
+    return (one.capture.request or 0) < (one.capture.offset or 0)
 
 
 def is_page(one: Chosen) -> bool:

@@ -117,6 +117,11 @@ def test_unusable_length_loses_one_record_only(length, packed):
     assert skipped == ([] if bounded else ["damaged"])
 
 
+def test_an_archive_that_was_compressed_twice_is_called_so():
+    (fault,) = faults(gzip.compress(members([record(1), record(2)])))
+    assert (fault.code, fault.detail) == ("unsupported-compression", "compressed twice")
+
+
 def test_length_too_small_is_garbage_behind_the_record():
     data = warc(http(), length=b"100") + record(1)
     assert urls(data) == [URL.decode(), "http://a.cz/1"]

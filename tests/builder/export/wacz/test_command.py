@@ -122,23 +122,28 @@ def whole(home: Home, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, A
     return path, exported(home, "wacz", path)
 
 
-def test_a_wacz_file_has_every_capture_as_it_is(
-    home: Home, whole: tuple[Path, Any], tmp_path: Path
+@pytest.mark.parametrize(
+    ("name", "archive", "pages"),
+    [("all.wacz", "all.wacz/archive/data-00001.warc.gz", 4), ("all.warc.gz", "all.warc.gz", 0)],
+)
+def test_a_file_has_every_capture_as_it_is(
+    home: Home, tmp_path: Path, name: str, archive: str, pages: int
 ) -> None:
-    path, done = whole
-    assert (done["captures"], done["originals"], done["pages"]) == (6, 0, 4)
+    path = tmp_path / name
+    done = exported(home, name[4:8], path, "--where", "true")
+    assert (done["captures"], done["originals"], done["pages"]) == (6, 0, pages)
     assert done["bytes"] == path.stat().st_size
     assert done["missing"] == {"undated": 1}  # no index can name it
     other = ingested(path, tmp_path / "other")
     before, after = listed(home), listed(other)
     assert len(before) == 7
     assert before.keys() - after.keys() == {one["identifier"] for one in done["told"]}
-    for name, row in after.items():
+    for identifier, row in after.items():
         place = {*schema.LOCATION, "datestamp"}
         assert {k: v for k, v in row.items() if k not in place} == {
-            k: v for k, v in before[name].items() if k not in place
+            k: v for k, v in before[identifier].items() if k not in place
         }
-        assert row["warc_filename"] == "all.wacz/archive/data-00001.warc.gz"
+        assert row["warc_filename"] == archive
 
 
 def test_the_index_of_a_wacz_file_leads_to_the_records(whole: tuple[Path, Any]) -> None:
@@ -252,6 +257,19 @@ def test_an_index_gives_the_same_items(home: Home, tmp_path: Path) -> None:
             assert row[column] == before[key][column]
 
 
+def test_an_index_tells_files_of_one_name_apart(tmp_path: Path) -> None:
+    home = make_home(tmp_path / "home")
+    for folder, source in (("a", "one.warc.gz"), ("b", "two.warc")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "data.warc").write_bytes(FILES[source])
+        assert home("ingest", tmp_path / folder).code == 0
+    home("publish")
+    exported(home, "cdxj", tmp_path / "a.cdxj")
+    found = {(told["url"], told["filename"]) for _, _, told in lines(tmp_path / "a.cdxj")}
+    assert ("http://www.a.cz/?q=1", "b/data.warc") in found
+    assert {name for _, name in found} == {"a/data.warc", "b/data.warc"}
+
+
 def test_what_cannot_be_had_is_told_and_the_rest_is_there(tmp_path: Path) -> None:
     home = published(make_home(tmp_path / "home"), FILES)
     (home.folder / "crawls" / "one.warc.gz").unlink()
@@ -297,7 +315,7 @@ def refused(home: Home, *arguments: object) -> str:
 def test_faults_of_usage_are_one_line(home: Home, tmp_path: Path) -> None:
     path = tmp_path / "a.wacz"
     for arguments, expected in (
-        (["--set", "domain:nowhere"], "no capture matches"),
+        (["--set", "a:nowhere"], "there is no set a:nowhere; the nearest name is"),
         (["--set", "a b"], "is not a set specification"),
         (["--url", "a.cz"], "expected a URL with its scheme"),
         (["--as-of", "2008-13"], "this date or time does not exist"),
