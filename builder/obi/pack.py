@@ -17,7 +17,7 @@ from builder.obi import key
 from functions.archive.redif_text import restore_text
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.store import Reader
-from functions.store.slice import Bounded
+from functions.store.window_stream import PieceStream
 
 SIZE = 32 << 20
 """Bytes from which a pack takes no further file."""
@@ -84,7 +84,14 @@ def open_packed(store: Reader, row: PackedRow) -> BinaryIO:
     start = row.start or 0
     file = store.local(key.pack(row.pack or ""), [(start, row.bytes)]).open("rb")
     file.seek(start)
-    return cast(BinaryIO, Bounded(file, row.bytes))
+
+    def pieces(left: int) -> Iterator[bytes]:
+        with file:
+            while data := file.read(min(left, _CHUNK)):
+                left -= len(data)
+                yield data
+
+    return cast(BinaryIO, PieceStream(pieces(row.bytes)))
 
 
 def restore(read: Callable[[int], bytes], row: PackedRow) -> bytes:

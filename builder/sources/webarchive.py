@@ -200,7 +200,7 @@ class ArchiveReader(Iterator[Event]):
         if kind == "wacz" or (kind is None and is_zip(head) and stream.seekable()):
             if not start and (yield from _read_wacz(stream, self._name, self._rules, kind)):
                 self.form = "wacz"
-        elif kind is None and packing(head) and recognise(unpack_head(head)):
+        elif kind is None and recognise(unpack_head(head)):
             if not start:
                 done = "not read: decompress it once"
                 code = "unsupported-compression"

@@ -95,10 +95,10 @@ def add_warc(parser: argparse.ArgumentParser) -> None:
 
 
 def export_warc(context: Context) -> int:
-    """Write gathered files, or the selected captures, as WARC/1.1.
+    """Write gathered files as WARC/1.1.
 
-    Captures are written to one FILE.warc.gz if an option selects them; `--where true` selects all.
-    Of gathered files, a repeated run adds what is new to a folder, and each content is verified.
+    A repeated run adds what is new to a folder. Each object's content is verified. If an option
+    selects captures, these are written, to one FILE.warc.gz; `--where true` selects all.
     """
     arguments = context.arguments
     if captures.is_selected(arguments):

@@ -267,11 +267,7 @@ def test_the_rules(world: World) -> None:
     check(world, there)
 
 
-def name_record(second: int) -> bytes:
-    """Return the id of the record of a second."""
-    return b"<urn:uuid:00000000-0000-4000-8000-%012d>" % second
-
-
+RECORD_ID = b"<urn:uuid:00000000-0000-4000-8000-%012d>"
 PAGE, OTHER, LATER = b"http://a.cz/1", b"http://a.cz/2", b"http://a.cz/3"
 UNCHANGED = b"WARC-Profile: http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 SAME = b"WARC-Profile: http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
@@ -282,10 +278,10 @@ REFERENCES: list[tuple[bytes, list[bytes], int | None]] = [
     (PAGE, [UNCHANGED], 5),
     (PAGE, [UNCHANGED, NOTHING], 5),
     (PAGE, [UNCHANGED, b"WARC-Refers-To-Target-URI: " + PAGE], 5),
-    (PAGE, [UNCHANGED, REFERS + name_record(1)], 1),
-    (PAGE, [SAME, REFERS + name_record(3).strip(b"<>")], 3),
-    (PAGE, [UNCHANGED, REFERS + name_record(99)], 5),
-    (PAGE, [SAME, REFERS + name_record(99)], None),
+    (PAGE, [UNCHANGED, REFERS + RECORD_ID % 1], 1),
+    (PAGE, [SAME, REFERS + (RECORD_ID % 3).strip(b"<>")], 3),
+    (PAGE, [UNCHANGED, REFERS + RECORD_ID % 99], 5),
+    (PAGE, [SAME, REFERS + RECORD_ID % 99], None),
     (LATER, [UNCHANGED], None),
 ]
 
@@ -297,7 +293,7 @@ def test_a_revisit_without_date_or_digest_is_resolved(world: World, *, apart: bo
 
     def record(second: int, *fields: bytes, **values: Any) -> bytes:
         date = b"2010-01-01T00:00:%02dZ" % second
-        named = b"WARC-Record-ID: " + name_record(second)
+        named = b"WARC-Record-ID: " + RECORD_ID % second
         return warc(
             http(
                 b"<title>%d" % second,

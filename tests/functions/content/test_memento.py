@@ -196,13 +196,12 @@ def test_the_timegate_leads_to_the_nearest(gate: Gate, wanted: str | None, expec
     assert of(found, "timemap") == [(f"{BASE}/timemap/link/{URL}", "")]
 
 
-@pytest.mark.parametrize("wanted", [None, "Mon, 01 Jan 1990 00:00:00 GMT", DATES[4]])
+@pytest.mark.parametrize("wanted", [None, DATES[0], DATES[4]])
 def test_the_timegate_prefers_a_whole_file_to_a_part(gate: Gate, wanted: str | None) -> None:
-    headers = {"accept_datetime": http(wanted) if wanted in DATES else wanted} if wanted else {}
+    headers = {"accept_datetime": http(wanted)} if wanted else {}
     reply = gate.gate(f"/timegate/{VIDEO}", **headers)
-    assert (reply.headers["Location"], http(DATES[1])) in of(
-        links(reply.headers["Link"]), "memento"
-    )
+    found = of(links(reply.headers["Link"]), "memento")
+    assert (reply.headers["Location"], http(DATES[1])) in found
 
 
 @pytest.mark.parametrize(
