@@ -44,11 +44,7 @@ def make_archive(weed_server: str, tmp_path: Path) -> Make:
 def publisher(archive: Archive, artefacts: Path, timeout: int = 120) -> Published:
     environment = {**archive.environment, "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "3008"}
     return running(
-        artefacts / "PublishFunction",
-        environment,
-        archive.folder / "runtime",
-        timeout,
-        HANDLER,
+        artefacts / "PublishFunction", environment, archive.folder / "runtime", timeout, HANDLER
     )
 
 

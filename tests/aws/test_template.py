@@ -240,8 +240,7 @@ def checked() -> None:
 
 
 @pytest.mark.parametrize(
-    "mutation",
-    [unencrypted, in_clear, writing, lost_with_the_stack, wild_action, every_resource],
+    "mutation", [unencrypted, in_clear, writing, lost_with_the_stack, wild_action, every_resource]
 )
 def test_our_own_checks_would_find(
     mutation: Callable[[dict[str, Any]], None], monkeypatch: pytest.MonkeyPatch

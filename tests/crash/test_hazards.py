@@ -215,8 +215,7 @@ def prepared(stages: Path) -> Home:
     """Give two snapshots, whose records lie in two files, and intake that touches all of it."""
     home = Home(stages / "home")
     changed = warc(
-        stages / "changed.warc.gz",
-        {"http://a1.cz/": b"<title>A page</title>", "http://c.cz/": b""},
+        stages / "changed.warc.gz", {"http://a1.cz/": b"<title>A page</title>", "http://c.cz/": b""}
     )
     home("ingest", changed, stages / "two.warc.gz", "--collection", "late", "--jobs", "1")
     assert home("verify").code == 0

@@ -130,9 +130,7 @@ def test_who_reads_slowly_gets_the_whole() -> None:
 
 
 @pytest.mark.parametrize("pieces", [lambda text: [text], lambda text: [text[:40], text[40:]]])
-def test_what_is_asked_at_once_is_answered_in_order(
-    pieces: Callable[[bytes], list[bytes]],
-) -> None:
+def test_what_is_asked_at_once_is_answered_in_order(pieces: Callable[[bytes], list[bytes]]) -> None:
     paths = [b"/small1", b"/large2", b"/large3", b"/small4", b"/large5", b"/small6"]
     text = b"".join(ASKED % path for path in paths[:-1])
     text += ASKED.replace(b"Host", b"Connection: close\r\nHost") % paths[-1]
@@ -247,11 +245,7 @@ def test_a_request_names_its_host() -> None:
 
 @pytest.mark.parametrize(
     ("target", "path"),
-    [
-        (b"/a%2Fb%20c", b"/a%2Fb%20c"),
-        (b"//a//b", b"/a//b"),
-        (b"http://b.cz/a%2Fb?x", b"/a%2Fb"),
-    ],
+    [(b"/a%2Fb%20c", b"/a%2Fb%20c"), (b"//a//b", b"/a//b"), (b"http://b.cz/a%2Fb?x", b"/a%2Fb")],
 )
 def test_the_path_is_as_the_client_wrote_it(target: bytes, path: bytes) -> None:
     def echo(call: Call) -> HttpResponse:

@@ -137,9 +137,7 @@ def identifiers(body: str) -> list[str]:
 
 
 @pytest.mark.thorough
-def test_what_an_answer_takes_of_a_cold_environment(
-    begin: Callable[..., Environment],
-) -> None:
+def test_what_an_answer_takes_of_a_cold_environment(begin: Callable[..., Environment]) -> None:
     """The pointer, the manifest, and what the answer itself needs."""
     found = begin()
     (identifier, *_) = identifiers(found.ask(FIRST))

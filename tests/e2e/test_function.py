@@ -248,11 +248,7 @@ def test_a_store_out_of_reach_at_the_beginning_may_come_back(
     ],
 )
 def test_a_configuration_that_is_faulty_is_told_in_the_log_alone(
-    published: Lambda,
-    caplog: pytest.LogCaptureFixture,
-    name: str,
-    value: str,
-    said: str,
+    published: Lambda, caplog: pytest.LogCaptureFixture, name: str, value: str, said: str
 ) -> None:
     right = published.environment.get(name)
     published.environment[name] = value
@@ -392,10 +388,7 @@ def test_shares(memory: int, disk: int, shares: tuple[int, int, int]) -> None:
 
 
 def test_it_takes_its_shares(published: Lambda) -> None:
-    published.environment |= {
-        "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "512",
-        "SHEAF_STORE_CACHE": "17",
-    }
+    published.environment |= {"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "512", "SHEAF_STORE_CACHE": "17"}
     instance = published.begin()
     assert instance._serving is not None
     repository: Any = instance._serving.repository

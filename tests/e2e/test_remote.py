@@ -109,8 +109,7 @@ def test_an_index(home: Home, bucket: Bucket, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "said"),
-    [("missing/", "no such object or prefix"), ("x?y", "without ? and #")],
+    ("place", "said"), [("missing/", "no such object or prefix"), ("x?y", "without ? and #")]
 )
 def test_what_is_not_there(home: Home, bucket: Bucket, place: str, said: str) -> None:
     result = home("ingest", f"s3://{bucket.bucket}/{place}")

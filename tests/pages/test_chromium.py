@@ -220,11 +220,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reached]:
 
 
 def test_pages_of_real_archives(
-    browser: Any,
-    real: Reached,
-    axe: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    browser: Any, real: Reached, axe: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with capsys.disabled():
         check_pages(Reader(browser, real.root), real, axe, "real-")

@@ -57,11 +57,7 @@ def dump(world: World, name: str, folder: Path, *more: object) -> tuple[Any, lis
     return contents(folder)
 
 
-@settings(
-    max_examples=examples(8),
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+@settings(max_examples=examples(8), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(histories)
 def test_a_complete_dump_and_differences_give_the_next_complete_dump(
     history: list[Operation],

@@ -411,10 +411,7 @@ def test_robots_behind_redirects(site: Site, fetcher: FileFetcher) -> None:
 
 
 NO = "User-agent: *\nDisallow: /a"
-PACKED = {
-    "gzip": gzip.compress(NO.encode()),
-    "deflate": zlib.compress(NO.encode()),
-}
+PACKED = {"gzip": gzip.compress(NO.encode()), "deflate": zlib.compress(NO.encode())}
 
 
 @pytest.mark.parametrize("coding", PACKED)

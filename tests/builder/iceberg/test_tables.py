@@ -300,6 +300,4 @@ def test_verify_compares_the_rows(world: World) -> None:
         path.write_bytes(describe_table(index, "records"))
     means = VerifyRuntime(world.clock, show_bytes, 512, 1)
     found = verify(world.store, means).findings
-    assert [(one.code, one.object) for one in found] == [
-        ("table-wrong", earlier[2]),
-    ]
+    assert [(one.code, one.object) for one in found] == [("table-wrong", earlier[2])]

@@ -193,10 +193,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Home:
     return home
 
 
-QUERIES = (
-    "SELECT * FROM faults ORDER BY ALL",
-    "SELECT * FROM sources ORDER BY ALL",
-)
+QUERIES = ("SELECT * FROM faults ORDER BY ALL", "SELECT * FROM sources ORDER BY ALL")
 
 
 @pytest.mark.parametrize("way", [*ENGINES, "shell"])

@@ -35,15 +35,7 @@ from builder.store.folder import FolderStore
 from functions.snapshot.errors import DamagedStore, StoreError
 from functions.snapshot.store import Writer
 from tests.builder.indexes import line
-from tests.builder.ingest.test_ingest import (
-    _SHARED,
-    RULES,
-    SETS,
-    archive,
-    as_read,
-    crawl,
-    ingested,
-)
+from tests.builder.ingest.test_ingest import _SHARED, RULES, SETS, archive, as_read, crawl, ingested
 
 pytestmark = pytest.mark.shared(2)
 

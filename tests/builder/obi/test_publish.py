@@ -170,9 +170,7 @@ def test_what_came_and_went_between_two_publishes_never_was(repec: Repec) -> Non
         assert ONE not in state(client)
 
 
-def test_a_template_that_was_lost_and_back_between_two_publishes_is_as_it_was(
-    repec: Repec,
-) -> None:
+def test_a_template_that_was_lost_and_back_between_two_publishes_is_as_it_was(repec: Repec) -> None:
     published(repec, 1)
     repec.take(a=None)
     repec.take(a=paper(1))

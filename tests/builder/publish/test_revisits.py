@@ -217,11 +217,7 @@ RULES: dict[str, tuple[Capture, list[Capture], Capture | None]] = {
         [O1, made(2, "http://a.cz/2", "D2", content_digest_declared=SHA256)],
         made(2, "http://a.cz/2", "D2"),
     ),
-    "whole-first": (
-        revisit(7, "http://a.cz/1", "D1"),
-        [O1_DAMAGED, ELSEWHERE],
-        ELSEWHERE,
-    ),
+    "whole-first": (revisit(7, "http://a.cz/1", "D1"), [O1_DAMAGED, ELSEWHERE], ELSEWHERE),
     "damaged-alone": (revisit(7, "http://a.cz/3", "D1"), [O1_DAMAGED], O1),
     "no-revisit": (revisit(7, "http://a.cz/1", "D1"), [revisit(1, "http://a.cz/1", "D1")], None),
 }
@@ -292,18 +288,10 @@ def test_a_revisit_without_date_or_digest_is_resolved(world: World, *, apart: bo
     pages = [(1, PAGE), (3, OTHER), (5, PAGE), (7, PAGE), (50, PAGE), (51, LATER)]
 
     def record(second: int, *fields: bytes, **values: Any) -> bytes:
-        date = b"2010-01-01T00:00:%02dZ" % second
+        status = b"HTTP/1.1 206 OK" if second == 7 else b"HTTP/1.1 200 OK"
+        block = http(b"<title>%d" % second, status=status)
         named = b"WARC-Record-ID: " + RECORD_ID % second
-        return warc(
-            http(
-                b"<title>%d" % second,
-                status=b"HTTP/1.1 206 OK" if second == 7 else b"HTTP/1.1 200 OK",
-            ),
-            named,
-            *fields,
-            date=date,
-            **values,
-        )
+        return warc(block, named, *fields, date=b"2010-01-01T00:00:%02dZ" % second, **values)
 
     data = [record(second, url=url) for second, url in pages]
     expected = {}

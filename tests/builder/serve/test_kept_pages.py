@@ -112,8 +112,7 @@ def test_a_page_is_rendered_once_and_then_the_same_bytes(world: World, tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("method", "headers"),
-    [("GET", {"accept-encoding": "identity"}), ("HEAD", {}), ("POST", {})],
+    ("method", "headers"), [("GET", {"accept-encoding": "identity"}), ("HEAD", {}), ("POST", {})]
 )
 def test_other_requests_are_rendered(
     world: World, tmp_path: Path, method: str, headers: dict[str, str]

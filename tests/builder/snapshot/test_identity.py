@@ -229,9 +229,7 @@ def test_a_first_publish_that_dies_leaves_a_store_that_is_published_to(
     assert problems(world, world.store) == []
 
 
-def test_a_server_that_starts_while_a_publish_moves_the_pointer_is_not_misled(
-    world: World,
-) -> None:
+def test_a_server_that_starts_while_a_publish_moves_the_pointer_is_not_misled(world: World) -> None:
     """It reads the old pointer, and the witness of the new one."""
     filled(world)
     world.ingest([capture(50)])

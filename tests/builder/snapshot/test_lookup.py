@@ -146,10 +146,7 @@ def test_a_bucket_sends_the_row_groups_alone(
 
 @pytest.mark.parametrize("exact", [0, 1 << 20])
 def test_a_bucket_that_was_repaired_is_read_again(
-    world: World,
-    make_bucket: Callable[..., Bucket],
-    monkeypatch: pytest.MonkeyPatch,
-    exact: int,
+    world: World, make_bucket: Callable[..., Bucket], monkeypatch: pytest.MonkeyPatch, exact: int
 ) -> None:
     """A damaged copy must not stay in the cache of a server that runs on."""
     monkeypatch.setattr("builder.store.s3._EXACT", exact)

@@ -124,23 +124,19 @@ def test_surts(raw, key):
     assert terms.parse_scope(found.url, "exact").ranges == (terms.exact_range(key),)
 
 
-@pytest.mark.parametrize(
-    ("raw", "key"),
-    [
-        (b"http://www.a.cz/x/?b=2&a=1#f", "cz,a)/x?a=1&b=2"),
-        (b"file:///A1/b/Signal VIP.jpg", "file:/a1/b/signal%20vip.jpg"),
-        (b"urn:X-log:a?url=http%3A%2F%2Fc.example%2F", "urn:x-log:a?url=http://c.example/"),
-        (b"urn:view:http://a.cz/?c=\xe2\x9c\x93", "urn:view:http://a.cz?c=%e2%9c%93"),
-        (b"gemini://gem.example/page", "example,gem)/page"),
-        (b"http:a.cz/none", "cz,a)/none"),
-        (b"http://a.cz/a;jsessionid=" + b"0" * 32, "cz,a)/a;jsessionid=" + "0" * 32),
-        (b"http://a.cz/a\tb", "cz,a)/ab"),
-        (b"http://a.cz/a\\b", "cz,a)/a\\b"),
-    ],
-)
-def test_keys_of_pywb(raw, key):
+def test_keys_of_pywb():
     """As the package surt 0.3.1 makes them."""
-    assert surt.pywb_key(raw) == key
+    keys = {
+        b"http://www.a.cz/x/?b=2&a=1#f": "cz,a)/x?a=1&b=2",
+        b"file:///A1/b/Signal VIP.jpg": "file:/a1/b/signal%20vip.jpg",
+        b"urn:X-log:a?url=http%3A%2F%2Fc.cz%2F": "urn:x-log:a?url=http://c.cz/",
+        b"urn:view:http://a.cz/?c=\xe2\x9c\x93": "urn:view:http://a.cz?c=%e2%9c%93",
+        b"gemini://gem.example/page": "example,gem)/page",
+        b"http:a.cz/none": "cz,a)/none",
+        b"http://a.cz/a;jsessionid=" + b"0" * 32: "cz,a)/a;jsessionid=" + "0" * 32,
+        b"http://a.cz/a\tb\\b": "cz,a)/ab\\b",
+    }
+    assert {raw: surt.pywb_key(raw) for raw in keys} == keys
 
 
 def test_the_suffix_list_has_a_version():

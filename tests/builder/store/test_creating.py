@@ -139,10 +139,7 @@ def test_little_is_in_memory(weed_server: str) -> None:
 
 @pytest.mark.parametrize("way", ["creating", "put"])
 def test_parts_are_of_one_size_and_enough(
-    make_bucket: Callable[..., Bucket],
-    proxy: Proxy,
-    monkeypatch: pytest.MonkeyPatch,
-    way: str,
+    make_bucket: Callable[..., Bucket], proxy: Proxy, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     """R2 completes no upload whose parts differ in size, but for the last one."""
     monkeypatch.setattr(multipart, "_PARTS", 4)

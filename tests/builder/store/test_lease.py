@@ -95,11 +95,7 @@ def test_who_waits_may_give_up(store: Writer) -> None:
 
     clock = Clock()
     leases = Leases(store, clock.wall, clock.sleep)
-    with (
-        leases.hold(KEY, go_on),
-        pytest.raises(InterruptedError),
-        leases.hold(KEY, stop),
-    ):
+    with leases.hold(KEY, go_on), pytest.raises(InterruptedError), leases.hold(KEY, stop):
         pass
     assert list(store.keys("")) == []
 

@@ -148,10 +148,7 @@ def test_of_eight_that_create_at_once_one_wins(store: Writer) -> None:
         ready = threading.Barrier(8)
 
         def create(
-            number: int,
-            turn: int = turn,
-            ready: threading.Barrier = ready,
-            won: list[int] = won,
+            number: int, turn: int = turn, ready: threading.Barrier = ready, won: list[int] = won
         ) -> None:
             ready.wait()
             try:

@@ -245,9 +245,7 @@ def test_purging_retires_just_the_snapshots_that_show_it(world: World) -> None:
     assert snapshots(world.store) == [4]
 
 
-def test_withdrawing_everything_leaves_tombstones_alone(
-    make_world: Callable[[str], World],
-) -> None:
+def test_withdrawing_everything_leaves_tombstones_alone(make_world: Callable[[str], World]) -> None:
     world = make_world("all")
     published(world)
     taken(world, Selection(set="domain"))

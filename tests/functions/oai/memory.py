@@ -72,10 +72,7 @@ class MemoryRepository:
         self._changes: list[tuple[Any, ...]] = []
 
     def publish(
-        self,
-        changes: Mapping[str, Item | None],
-        effective: datetime,
-        now: datetime | None = None,
+        self, changes: Mapping[str, Item | None], effective: datetime, now: datetime | None = None
     ) -> int:
         """Publish what of `changes` is one; return the number of the snapshot in effect then."""
         real = {
@@ -302,11 +299,7 @@ class MemoryRepository:
     ) -> PublishedRecord:
         if item is None:
             return replace(
-                self._records[name],
-                position=position,
-                datestamp=effective,
-                deleted=True,
-                fields={},
+                self._records[name], position=position, datestamp=effective, deleted=True, fields={}
             )
         return PublishedRecord(position, name, item.kind, effective, False, item.sets, item.fields)
 

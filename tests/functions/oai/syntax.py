@@ -58,9 +58,7 @@ def decoded(text: bytes) -> list[tuple[str | None, str | None]]:
 
 def _characters(raw: bytes) -> str | None:
     raw = re.sub(
-        rb"%([0-9A-Fa-f]{2})",
-        lambda m: bytes([int(m.group(1), 16)]),
-        raw.replace(b"+", b" "),
+        rb"%([0-9A-Fa-f]{2})", lambda m: bytes([int(m.group(1), 16)]), raw.replace(b"+", b" ")
     )
     try:
         return raw.decode("utf-8")

@@ -114,10 +114,7 @@ def test_head_has_the_headers_of_get_and_no_body(client, path, query, accepted):
     assert (head["statusCode"], head["headers"]) == (get["statusCode"], get["headers"])
 
 
-OPEN = {
-    "Access-Control-Allow-Origin": "*",
-    "Access-Control-Expose-Headers": "ETag, Retry-After",
-}
+OPEN = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "ETag, Retry-After"}
 
 
 @pytest.mark.parametrize(

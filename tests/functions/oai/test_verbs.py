@@ -100,11 +100,7 @@ def test_a_deleted_record_is_a_header(client: Client):
 def test_no_such_record(client: Client, identifier, prefix, expected):
     page = client.get("GetRecord", identifier=identifier, metadataPrefix=prefix)
     assert page.codes == expected
-    assert page.request == {
-        "verb": "GetRecord",
-        "identifier": identifier,
-        "metadataPrefix": prefix,
-    }
+    assert page.request == {"verb": "GetRecord", "identifier": identifier, "metadataPrefix": prefix}
 
 
 def test_an_item_is_looked_for_anew_before_it_is_denied(client, repository, clock):

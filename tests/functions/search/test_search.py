@@ -168,11 +168,7 @@ def test_a_search_finds_what_each_record_has(
             assert found[0].total == len(hits)
         for hit in hits:
             record = wanted[hit.identifier]
-            assert (hit.position, hit.kind, hit.sets) == (
-                record.position,
-                record.kind,
-                record.sets,
-            )
+            assert (hit.position, hit.kind, hit.sets) == (record.position, record.kind, record.sets)
             assert hit.url == record.fields.get("url")
 
 

@@ -11,11 +11,7 @@ from functions.store.client import Signer
 from functions.store.connection import BucketConnection
 from tests.bucket import Bucket, environment, fresh
 
-KEYS = [
-    "filesets/a/data.csv",
-    "filesets/a b/č+&=%25?#.txt",
-    "obi/032/184/x=y,z@1!('*)~",
-]
+KEYS = ["filesets/a/data.csv", "filesets/a b/č+&=%25?#.txt", "obi/032/184/x=y,z@1!('*)~"]
 SAVED = "attachment; filename=\"d.csv\"; filename*=UTF-8''%C4%8D.csv"
 
 

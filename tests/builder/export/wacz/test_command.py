@@ -161,10 +161,7 @@ def test_the_index_of_a_wacz_file_leads_to_the_records(whole: tuple[Path, Any]) 
         assert told["filename"] == "data-00001.warc.gz"
     assert [
         (date, told["mime"]) for _, date, told in found if told["url"] == "http://www.a.cz/"
-    ] == [
-        ("20080430204826", "text/html"),
-        ("20090101000000", "warc/revisit"),
-    ]
+    ] == [("20080430204826", "text/html"), ("20090101000000", "warc/revisit")]
 
 
 def test_the_package_tells_of_all_files(home: Home, tmp_path: Path) -> None:

@@ -38,10 +38,7 @@ def test_an_export_tells_the_request_and_has_its_record(home: Home, tmp_path: Pa
         assert done["captures"] == 2
         assert done["pages"] == (kind == "wacz")
         (page, answer) = sorted(lines(path), key=lambda one: one[1])
-        assert (page[0], answer[0]) == (
-            "cz,a)/search",
-            "cz,a)/search?__wb_method=post&q=rugs",
-        )
+        assert (page[0], answer[0]) == ("cz,a)/search", "cz,a)/search?__wb_method=post&q=rugs")
         assert "method" not in page[2]
         assert (answer[2]["method"], answer[2]["requestBody"]) == ("POST", "q=rugs")
         before = listed(home)
@@ -69,6 +66,4 @@ def test_a_restore_has_the_page_and_the_answer_where_it_is_asked_for(
 ) -> None:
     assert restored(home, tmp_path / "page", "www.a.cz") == {"search": PAGE}
     url = "http://www.a.cz/search?__wb_method=POST&q=rugs"
-    assert restored(home, tmp_path / "answer", url) == {
-        "search@__wb_method=POST&q=rugs": ANSWER,
-    }
+    assert restored(home, tmp_path / "answer", url) == {"search@__wb_method=POST&q=rugs": ANSWER}
