@@ -3,7 +3,6 @@
 import base64
 import json
 import random
-import shutil
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ import pytest
 from functions.content import assembly
 from functions.oai.lambda_instance import Instance
 from tests.bucket import administrator, fresh
-from tests.e2e.conftest import Home, sheaf, warc
+from tests.e2e.conftest import Home, make_home, sheaf, warc
 from tests.e2e.test_s3 import Bucketed
 from tests.e2e.test_server import command
 from tests.functions.oai.client import event
@@ -41,11 +40,11 @@ def untouched(lasting_home: Home) -> Home:
 
 
 @pytest.fixture
-def published(untouched: Home, tmp_path: Path) -> Home:
-    """A copy for one test alone, whose archive file lies beside its configuration."""
-    home = Home(Path(shutil.copytree(untouched.folder, tmp_path / "home")))
-    text = home.config.read_text().replace("# archives = []", 'archives = ["."]')
-    home.config.write_text(text)
+def published(tmp_path: Path) -> Home:
+    """For one test alone."""
+    home = make_home(tmp_path / "home")
+    home("ingest", warc(home.folder / "one.warc.gz", PAGES))
+    assert home("publish").code == 0
     return home
 
 
