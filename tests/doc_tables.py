@@ -30,10 +30,7 @@ def statuses() -> Iterator[str]:
         yield f"| `{one.name}` | {one.family} | {one.scope} | {meaning} |"
 
 
-TABLES: Mapping[str, Callable[[], Iterator[str]]] = {
-    "strategies": strategies,
-    "statuses": statuses,
-}
+TABLES: Mapping[str, Callable[[], Iterator[str]]] = {"strategies": strategies, "statuses": statuses}
 
 
 def render(document: str) -> str:

@@ -112,9 +112,7 @@ def check_files(wheel: Path) -> None:
     assert "builder/demo/files/library.warc.gz" in names
 
 
-def test_a_release_names_the_commit_that_git_archive_wrote(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_release_names_the_commit_that_git_archive_wrote(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "functions/distribution.py export-subst" in (ROOT / ".gitattributes").read_text()
     monkeypatch.setattr(distribution, "_ARCHIVED", "0" * 40)
     assert describe_version().splitlines()[1] == f"commit {'0' * 40}"

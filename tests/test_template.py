@@ -614,10 +614,7 @@ def test_the_serving_function_is_packed_of_what_it_imports(package: ModuleType) 
     assert contents.sources == ("functions", "templates")
 
 
-BROUGHT = {
-    "ada_url": {"cffi", "pycparser"},
-    "cryptography": {"cffi", "pycparser"},
-}
+BROUGHT = {"ada_url": {"cffi", "pycparser"}, "cryptography": {"cffi", "pycparser"}}
 """What packages need themselves."""
 EXTRAS = {"isal"}
 """What is asked for where it is used, and is not packed: isal is zlib, faster."""

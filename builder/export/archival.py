@@ -12,11 +12,7 @@ from typing import TypeVar
 
 from builder.context import Context
 from builder.errors import UsageError
-from builder.export import (
-    bagit,
-    obi_source,
-    staging,
-)
+from builder.export import bagit, obi_source, staging
 from builder.export.bagit import Bag, Bagged
 from builder.export.dataset_folders import CrateFolder, DatasetObject, bag_of_dataset
 from builder.export.dataset_source import DatasetSource, open_source

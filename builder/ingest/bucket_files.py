@@ -96,10 +96,7 @@ def open_object(
 
 
 def open_range(
-    file: ArchiveFile,
-    end: int | None,
-    connection: BucketConnection,
-    environment: Mapping[str, str],
+    file: ArchiveFile, end: int | None, connection: BucketConnection, environment: Mapping[str, str]
 ) -> io.BufferedReader:
     """Open an object as a seekable stream that fetches ranges up to `end` (None: its end).
 

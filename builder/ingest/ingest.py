@@ -16,13 +16,7 @@ from typing import BinaryIO, Protocol
 from builder.errors import UsageError
 from builder.ingest import parts, pool, splits, workdir
 from builder.ingest.join import FileJoin
-from builder.ingest.plan import (
-    IngestJob,
-    IngestPart,
-    SplitResult,
-    find_part,
-    make_plan,
-)
+from builder.ingest.plan import IngestJob, IngestPart, SplitResult, find_part, make_plan
 from builder.ingest.remote.access import SourceAccess
 from builder.ingest.result import IngestResult
 from builder.ingest.splits import ArchiveFile, Split
@@ -82,10 +76,7 @@ def ingest(
     """
     begun = work.begin(run=name, split=options.split or splits.size(job.bytes, options.jobs))
     plan, held = make_plan("", job), PartFolder(work.parts)
-    with (
-        work.scratch() as scratch,
-        closing(workdir.connect(scratch, options.jobs)) as database,
-    ):
+    with work.scratch() as scratch, closing(workdir.connect(scratch, options.jobs)) as database:
         joined = FileJoin(held, plan, database, options.say)
         state = _Ingest(job, int(begun["split"]), joined, held, scratch / "drafts", options)
         joined.join(state.read(), state.read_whole)

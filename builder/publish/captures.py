@@ -224,11 +224,7 @@ def _row(
 
 
 def add_provenance(
-    connection: engine.Connection,
-    draft: Draft,
-    table: str,
-    paths: Sequence[str],
-    more: str = "",
+    connection: engine.Connection, draft: Draft, table: str, paths: Sequence[str], more: str = ""
 ) -> int:
     """Add the rows of the intake's files that the last snapshot lacks; return how many.
 

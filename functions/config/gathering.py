@@ -20,12 +20,7 @@ from functions.config.key import (
 )
 from functions.snapshot import oai_name
 
-BATCH = Fields(
-    {
-        "minutes": number(5, 1, 1440, "minutes"),
-        "files": number(5000, 1, 100_000),
-    }
-)
+BATCH = Fields({"minutes": number(5, 1, 1440, "minutes"), "files": number(5000, 1, 100_000)})
 
 _RULE: dict[str, Field] = {
     "host": Field(None, check.is_text, "a host's name, or a pattern such as *.example.org"),

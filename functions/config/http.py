@@ -148,10 +148,7 @@ _ROWS: Mapping[str, tuple[Field, str]] = {
         number(AUTO, 1, 256),
         "files (`sheaf gather`) or datasets (`sheaf fileset`) fetched at once",
     ),
-    "host_concurrent": (
-        number(AUTO, 1, 256),
-        "requests to one host at once",
-    ),
+    "host_concurrent": (number(AUTO, 1, 256), "requests to one host at once"),
     "host_seconds": (
         seconds(AUTO, 0, 3600),
         "pause between two requests to one host; a longer Crawl-delay in robots.txt takes "
@@ -161,42 +158,24 @@ _ROWS: Mapping[str, tuple[Field, str]] = {
         seconds(AUTO, 0, 3600),
         "first pause after a failure, longer each time; a Retry-After takes precedence",
     ),
-    "wait_seconds": (
-        seconds(AUTO, 0, 86_400),
-        "longest pause that a Retry-After may request",
-    ),
-    "tries": (
-        number(AUTO, 1, 1000),
-        "attempts before a request fails",
-    ),
-    "ports": (
-        Field(PORTS, are_ports, "a list of ports from 1 to 65535"),
-        "allowed ports",
-    ),
+    "wait_seconds": (seconds(AUTO, 0, 86_400), "longest pause that a Retry-After may request"),
+    "tries": (number(AUTO, 1, 1000), "attempts before a request fails"),
+    "ports": (Field(PORTS, are_ports, "a list of ports from 1 to 65535"), "allowed ports"),
     "allow_networks": (
         Field([], are_networks, "a list of networks such as 10.1.0.0/16 or fd00::/8"),
         "allowed networks that are not part of the public internet",
     ),
-    "connect_seconds": (
-        seconds(AUTO, 0.1, 600),
-        "time limit for connecting to a host",
-    ),
+    "connect_seconds": (seconds(AUTO, 0.1, 600), "time limit for connecting to a host"),
     "first_byte_seconds": (
         seconds(AUTO, 0.1, 3600),
         "time limit for a response to begin, and for a pause in it",
     ),
-    "total_seconds": (
-        seconds(AUTO, 1, 604_800),
-        "time limit for one file or response",
-    ),
+    "total_seconds": (seconds(AUTO, 1, 604_800), "time limit for one file or response"),
     "least_rate": (
         number(AUTO, 0, 1 << 30, "bytes a second"),
         "slowest accepted rate of a response, measured every http.first_byte_seconds",
     ),
-    "max_bytes": (
-        number(AUTO, 1, 1 << 50, "bytes"),
-        "size limit of a file or response, unpacked",
-    ),
+    "max_bytes": (number(AUTO, 1, 1 << 50, "bytes"), "size limit of a file or response, unpacked"),
 }
 
 _FIELDS = {

@@ -68,10 +68,7 @@ class Delivery:
         self._lock = threading.Lock()
 
     def answer(
-        self,
-        call: Call,
-        shown: Representation,
-        ended: Callable[[int, Exception | None], None],
+        self, call: Call, shown: Representation, ended: Callable[[int, Exception | None], None]
     ) -> HttpResponse:
         """Return the answer to a GET or a HEAD for a representation.
 
@@ -82,10 +79,7 @@ class Delivery:
         return replace(response, body=b"") if call.method == "HEAD" else response
 
     def _answer(
-        self,
-        call: Call,
-        shown: Representation,
-        ended: Callable[[int, Exception | None], None],
+        self, call: Call, shown: Representation, ended: Callable[[int, Exception | None], None]
     ) -> HttpResponse:
         headers = shown.headers(call.base, self._seconds)
         if not shown.matches(call.headers):

@@ -161,10 +161,7 @@ _REPEATED = frozenset({"filter", "collapse"})
 
 
 def read(
-    pairs: Iterable[tuple[str, str]],
-    namespace: str,
-    stores: Sequence[str],
-    dialect: Dialect = PYWB,
+    pairs: Iterable[tuple[str, str]], namespace: str, stores: Sequence[str], dialect: Dialect = PYWB
 ) -> Query:
     """Parse a query from names and values. Raises BadQuery.
 

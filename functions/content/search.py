@@ -254,10 +254,7 @@ class CaptureSearch:
             for number, position in enumerate(read["position"]):
                 fields = {name: read[name][number] for name in FIELDS}
                 known[position] = CaptureRow.of(
-                    read["identifier"][number],
-                    position,
-                    tuple(read["sets"][number] or ()),
-                    fields,
+                    read["identifier"][number], position, tuple(read["sets"][number] or ()), fields
                 )
         for _, _, position in places:
             capture = known.get(position)

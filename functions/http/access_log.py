@@ -39,11 +39,7 @@ class AccessLog:
 
 
 def log_entry(
-    when: datetime,
-    call: Call,
-    response: HttpResponse,
-    seconds: float,
-    cost: Tally | None = None,
+    when: datetime, call: Call, response: HttpResponse, seconds: float, cost: Tally | None = None
 ) -> dict[str, Any]:
     """Return the entry of a call that arrived at `when` and was answered within `seconds`.
 

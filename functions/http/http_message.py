@@ -23,10 +23,7 @@ UNKEPT = "no-store"
 _DATE = b"<responseDate>"
 _DATE_LENGTH = len("YYYY-MM-DDThh:mm:ssZ")
 _TAG = re.compile(r'(?:W/)?("[\x21\x23-\x7e\x80-\xff]*")')
-CORS = {
-    "Access-Control-Allow-Origin": "*",
-    "Access-Control-Expose-Headers": "ETag, Retry-After",
-}
+CORS = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "ETag, Retry-After"}
 """Headers of every answer."""
 
 _DAY = "86400"
@@ -211,12 +208,7 @@ def write(reply: Reply, call: Call, compress: Callable[[bytes], bytes] = compres
     """
     body, status = reply.body, reply.status
     compressed = call.wants_gzip(len(body))
-    headers = {
-        "Cache-Control": REVALIDATED,
-        "Vary": "Accept-Encoding",
-        **CORS,
-        **reply.headers,
-    }
+    headers = {"Cache-Control": REVALIDATED, "Vary": "Accept-Encoding", **CORS, **reply.headers}
     if reply.digest:
         headers["ETag"] = make_tag(reply.digest, "gzip" if compressed else "")
         if call.method in ("GET", "HEAD") and is_held(call.headers, headers["ETag"]):

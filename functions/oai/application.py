@@ -16,14 +16,7 @@ from functions.config.configuration import Configuration
 from functions.http import access_log, aws, deadline, http_message
 from functions.http import http_message as http
 from functions.http.access_log import AccessLog
-from functions.http.http_message import (
-    OAI_PATH,
-    Call,
-    FormError,
-    HttpResponse,
-    Reply,
-    unavailable,
-)
+from functions.http.http_message import OAI_PATH, Call, FormError, HttpResponse, Reply, unavailable
 from functions.oai.answer import Answer, SetList
 from functions.oai.as_of import AsOf, PointerReading
 from functions.oai.format import Formats

@@ -35,11 +35,7 @@ from datetime import UTC, datetime, timedelta
 
 from functions.oai.repository import Repository
 from functions.snapshot import layout
-from functions.snapshot.errors import (
-    DamagedStore,
-    NothingPublished,
-    StoreUnavailable,
-)
+from functions.snapshot.errors import DamagedStore, NothingPublished, StoreUnavailable
 from functions.snapshot.pointer import Pointer, PointerEntry
 from functions.snapshot.witness import REMEDY, Witness, contradiction
 from functions.store import s3_request

@@ -8,11 +8,7 @@ from functions.snapshot.manifest import Manifest
 
 
 def find_record(
-    repository: Repository,
-    manifest: Manifest,
-    name: str,
-    *,
-    fields: Collection[str] | None = None,
+    repository: Repository, manifest: Manifest, name: str, *, fields: Collection[str] | None = None
 ) -> PublishedRecord | None:
     """Return the item with that identifier, else the template with that handle, else None.
 

@@ -23,16 +23,7 @@ NO_FORMATS = "noMetadataFormats"
 NO_SETS = "noSetHierarchy"
 
 CODES = frozenset(
-    {
-        BAD_ARGUMENT,
-        BAD_TOKEN,
-        BAD_VERB,
-        NO_FORMAT,
-        NO_ITEM,
-        NO_RECORDS,
-        NO_FORMATS,
-        NO_SETS,
-    }
+    {BAD_ARGUMENT, BAD_TOKEN, BAD_VERB, NO_FORMAT, NO_ITEM, NO_RECORDS, NO_FORMATS, NO_SETS}
 )
 
 UNREADABLE = frozenset({BAD_VERB, BAD_ARGUMENT})

@@ -76,12 +76,7 @@ NAMES = (
 RESULT = (
     Column("ingest_type", "VARCHAR", "type of the request: dataset", "dataset"),
     Column("base_url", "VARCHAR", "requested URL or DOI", "https://doi.org/10.5281/..."),
-    Column(
-        "updated",
-        "TIMESTAMP",
-        "time of the newest result, UTC",
-        "2026-11-22 10:00:00",
-    ),
+    Column("updated", "TIMESTAMP", "time of the newest result, UTC", "2026-11-22 10:00:00"),
     Column("hit", "BOOLEAN", "whether its files are archived", "true"),
     Column("status", "VARCHAR", "status of the request (docs/guide/datasets.md)", "success"),
     Column("detail", "VARCHAR", "details of the status", "NULL"),

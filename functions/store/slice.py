@@ -16,12 +16,7 @@ from functions.snapshot.store import Reader
 from functions.store.client import Client, WebClient
 from functions.store.connection import BucketConnection, ObjectClient
 from functions.store.mirror import KEPT
-from functions.store.store_reader import (
-    BucketReader,
-    FolderReader,
-    ObjectStream,
-    remote_of,
-)
+from functions.store.store_reader import BucketReader, FolderReader, ObjectStream, remote_of
 
 _AT_ONCE = 1 << 16  # bytes
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)

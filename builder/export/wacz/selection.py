@@ -78,11 +78,7 @@ class Chosen:
 
 
 def choose(
-    connection: engine.Connection,
-    store: Store,
-    choice: CaptureChoice,
-    *,
-    originals: bool,
+    connection: engine.Connection, store: Store, choice: CaptureChoice, *, originals: bool
 ) -> int:
     """Create the table `chosen` of the selected captures that are listed; return their number.
 

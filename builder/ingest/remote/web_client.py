@@ -53,10 +53,7 @@ def wrap_failures() -> Iterator[None]:
 
 @lru_cache(maxsize=8)
 def _client(
-    settings: HttpSettings,
-    agent: str,
-    environment: tuple[tuple[str, str], ...],
-    trusted: bool,
+    settings: HttpSettings, agent: str, environment: tuple[tuple[str, str], ...], trusted: bool
 ) -> tuple[RangeClient, set[str]]:
     stop = threading.Event()
     others = PublicAddresses(frozenset(settings.ports), networks(settings.allow_networks))

@@ -20,19 +20,8 @@ from builder.sources.redif.specification import (
     Diagnostic,
     guess_type,
 )
-from builder.sources.redif.template_text import (
-    LIMIT,
-    EncodedLines,
-    TemplateText,
-    split_templates,
-)
-from functions.archive.redif_text import (
-    ASCII,
-    MIXED,
-    WINDOWS,
-    decode_lines,
-    normalize_line_ends,
-)
+from builder.sources.redif.template_text import LIMIT, EncodedLines, TemplateText, split_templates
+from functions.archive.redif_text import ASCII, MIXED, WINDOWS, decode_lines, normalize_line_ends
 from functions.snapshot.oai_name import canonical_handle
 
 _BLANK = b" \t\r\n\x0b\x0c\x1a"  # with the end mark of DOS

@@ -84,11 +84,7 @@ class RecordLoop:
     """A compiled template that loops over the records of a page."""
 
     def __init__(
-        self,
-        environment: jinja2.Environment,
-        source: Sequence[Line],
-        name: str,
-        abouts: Abouts,
+        self, environment: jinja2.Environment, source: Sequence[Line], name: str, abouts: Abouts
     ):
         """`name` stands for the template in tracebacks. Raises TemplateSyntaxError."""
         self._name = name

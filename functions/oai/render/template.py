@@ -10,13 +10,7 @@ import jinja2.nodes
 
 from functions.oai.render import datacite, escaping, redif_fields, template_filters
 from functions.oai.render.copy_address import NO_COPIES, CopyAddresses
-from functions.oai.render.loop import (
-    CONSTANT,
-    Abouts,
-    RecordLoop,
-    about_variable,
-    lines,
-)
+from functions.oai.render.loop import CONSTANT, Abouts, RecordLoop, about_variable, lines
 from functions.oai.render.mets import MetsFilters
 from functions.oai.render.template_filters import Tables
 from functions.oai.repository_duckdb.record_rows import HEADER
@@ -24,12 +18,7 @@ from functions.oai.request import is_uri
 from functions.snapshot import instant
 from functions.snapshot.errors import ConfigurationError
 
-_PARTS = (
-    jinja2.nodes.Include,
-    jinja2.nodes.Import,
-    jinja2.nodes.FromImport,
-    jinja2.nodes.Extends,
-)
+_PARTS = (jinja2.nodes.Include, jinja2.nodes.Import, jinja2.nodes.FromImport, jinja2.nodes.Extends)
 _EXPECTED_PART = (
     'expected {% include "crosswalks/part.xml" %} in exactly this form and at the end of its '
     "line; in other forms a change of the part goes undetected"

@@ -70,27 +70,18 @@ DEFECTS = {
         with_line("Author-Email: a@example.org", at=6),
         [(7, E, "misplaced-attribute")],
     ),
-    "template-type-lost-between": (
-        PAPER + without("Template-Type"),
-        [(23, E, "cannot-repeat")],
-    ),
+    "template-type-lost-between": (PAPER + without("Template-Type"), [(23, E, "cannot-repeat")]),
     "no-title": (without("Title"), [(1, E, "required-absent")]),
     "empty-title": (PAPER.replace(b" On Rugs", b""), [(1, E, "required-absent")]),
     "no-author-nor-editor": (without("Editor-Name", BOOK), [(1, E, "required-absent")]),
     "no-handle": (without("Handle"), [(1, E, "required-absent")]),
     "no-url-of-archive": (without("URL", ARCHIVE), [(1, E, "required-absent")]),
-    "empty-file-url": (
-        PAPER.replace(b" http://example.org/rugs.pdf", b""),
-        [(9, W, "key-empty")],
-    ),
+    "empty-file-url": (PAPER.replace(b" http://example.org/rugs.pdf", b""), [(9, W, "key-empty")]),
     "title-as-file-url": (
         PAPER.replace(b"http://example.org/rugs.pdf", b"On Rugs"),
         [(9, W, "url-space"), (9, E, "invalid-value")],
     ),
-    "doubled-file-url": (
-        PAPER.replace(b"http://", b"https:https://"),
-        [(9, E, "invalid-value")],
-    ),
+    "doubled-file-url": (PAPER.replace(b"http://", b"https:https://"), [(9, E, "invalid-value")]),
     "template-tag-as-file-url": (
         PAPER.replace(b"http://example.org/rugs.pdf", b"<%=url%>"),
         [(9, E, "invalid-value")],
@@ -109,10 +100,7 @@ DEFECTS = {
         [(10, W, "invalid-value")],
     ),
     "jel-in-words": (with_line("Classification-JEL: none"), [(2, W, "invalid-value")]),
-    "handle-of-five": (
-        SERIES.replace(b":wpaper", b":paper"),
-        [(6, E, "invalid-value")],
-    ),
+    "handle-of-five": (SERIES.replace(b":wpaper", b":paper"), [(6, E, "invalid-value")]),
     "handle-with-spaces": (
         PAPER.replace(b"RePEc:aaa:wpaper:", b"RePEc: aaa: wpaper: "),
         [(12, E, "invalid-value")],
@@ -121,23 +109,11 @@ DEFECTS = {
         PAPER.replace(b"rugs.pdf", b"big-\n rugs.pdf"),
         [(9, E, "url-split")],
     ),
-    "url-over-two-lines": (
-        PAPER.replace(b"rugs.pdf", b"\n rugs.pdf"),
-        [(9, W, "url-space")],
-    ),
-    "title-of-1001": (
-        PAPER.replace(b"On Rugs", b"R" * 1001),
-        [(6, W, "too-long")],
-    ),
-    "url-of-501": (
-        PAPER.replace(b"rugs.pdf", b"r" * 482),
-        [(9, W, "too-long")],
-    ),
+    "url-over-two-lines": (PAPER.replace(b"rugs.pdf", b"\n rugs.pdf"), [(9, W, "url-space")]),
+    "title-of-1001": (PAPER.replace(b"On Rugs", b"R" * 1001), [(6, W, "too-long")]),
+    "url-of-501": (PAPER.replace(b"rugs.pdf", b"r" * 482), [(9, W, "too-long")]),
     "title-of-one": (PAPER.replace(b"On Rugs", b"."), [(6, W, "too-short")]),
-    "publisher-of-series": (
-        SERIES.replace(b"Provider-", b"Publisher-"),
-        [(3, W, "deprecated")],
-    ),
+    "publisher-of-series": (SERIES.replace(b"Provider-", b"Publisher-"), [(3, W, "deprecated")]),
     "institution-outside-provider": (
         with_line("Provider-Institution: RePEc:edi:derugus", SERIES),
         [(2, W, "deprecated")],

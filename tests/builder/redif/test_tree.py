@@ -102,9 +102,7 @@ def device(name: str, kind: bytes) -> tarfile.TarInfo:
     return info
 
 
-def test_a_tarballs_links_devices_and_unsafe_names_are_told_of_and_left_out(
-    tmp_path: Path,
-) -> None:
+def test_a_tarballs_links_devices_and_unsafe_names_are_told_of_and_left_out(tmp_path: Path) -> None:
     path = tarball(
         tmp_path / "x.tar.gz",
         [

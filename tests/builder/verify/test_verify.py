@@ -882,10 +882,7 @@ def ranges_of(world: World, change: Callable[[list[Any]], None]) -> str:
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "change",
-    [
-        lambda ranges: ranges.pop(),
-        lambda ranges: ranges[0].update(first=ranges[0]["first"] + 1),
-    ],
+    [lambda ranges: ranges.pop(), lambda ranges: ranges[0].update(first=ranges[0]["first"] + 1)],
     ids=["gone", "late"],
 )
 def test_ranges_that_do_not_hold_the_set(sound: World, change: Callable[[Any], None]) -> None:
