@@ -117,6 +117,9 @@ def _check_objects(store: Writer, index: TablesIndex) -> Iterator[Finding]:
             except MissingObject:
                 yield Finding("table-missing", key, f"{INDEX} names it, but it does not exist")
                 continue
+            except DamagedStore as error:
+                yield Finding("table-altered", key, str(error))
+                continue
             if not hashlib.sha256(data).hexdigest().startswith(digest):
                 yield Finding("table-altered", key, "its content does not match its name")
             elif names is not None:

@@ -47,10 +47,13 @@ def identity_findings(
     for part in sorted(identity.parts.difference(lacking)):
         if isinstance(store, WebStore) and not part.startswith((layout.SNAPSHOTS, layout.POINTER)):
             continue  # a web server need not have what readers do not need
-        if part.endswith("/"):
-            is_there = next(iter(store.keys(part)), None) is not None
-        else:
-            is_there = store.size(part) is not None
+        problem = f"{layout.IDENTITY} says that it must be there, but it does not exist"
+        try:
+            if part.endswith("/"):
+                is_there = next(iter(store.keys(part)), None) is not None
+            else:
+                is_there = store.size(part) is not None
+        except DamagedStore as error:
+            is_there, problem = False, str(error)
         if not is_there:
-            problem = f"{layout.IDENTITY} says that it must be there, but it does not exist"
             yield Finding("part-missing", part, problem)

@@ -23,12 +23,14 @@ _EDITED, _MISSING = "obi-publish-edited", "obi-publish-missing"
 def publish_findings(store: Writer, now: datetime) -> Iterator[Finding]:
     """Yield findings on the records of publishes. Raises StoreError."""
     manifest = _read_newest(store, now)  # before the records, which a publish writes later
-    stored = {where: store.read(where) for where in store.keys(PUBLISHES)}
+    stored: dict[str, bytes] = {}
     records: list[PublishRecord] = []
     findings: list[Finding] = []
-    for where, data in stored.items():
+    for where in store.keys(PUBLISHES):
+        stored[where] = b""
         try:
-            records.append(parse_record(data, where))
+            stored[where] = store.read(where)
+            records.append(parse_record(stored[where], where))
         except DamagedStore as error:
             findings.append(Finding(_EDITED, where, str(error)))
     findings += _check_links(stored, records)

@@ -17,7 +17,13 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
 
-from functions.snapshot.errors import Conflict, MissingObject, StoreError, StoreUnavailable
+from functions.snapshot.errors import (
+    Conflict,
+    DamagedStore,
+    MissingObject,
+    StoreError,
+    StoreUnavailable,
+)
 
 _SECRET = re.compile(r"//[^/\s]*@")
 
@@ -58,7 +64,7 @@ _MEANING = {
 T = TypeVar("T")
 
 
-class ForbiddenObjectError(StoreError):
+class ForbiddenObjectError(DamagedStore):
     """The server refuses this object only; others may be readable."""
 
 

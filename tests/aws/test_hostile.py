@@ -177,7 +177,8 @@ def test_requests_that_are_large_or_binary(kind: str, runtime: Runtime) -> None:
         event = make(Request("", "POST", headers={"content-type": FORM}, body=b"x"))
         event |= {"body": text, "isBase64Encoded": True}
         answer = harmless(answer_of(runtime.invoke(json.dumps(event).encode())))
-        assert b'<error code="bad' in answer.plain
+        # A gateway writes base64 only: what it cannot have written is refused as a whole.
+        assert answer.status == 400 or b'<error code="bad' in answer.plain
     assert "Traceback" not in runtime.said()
 
 

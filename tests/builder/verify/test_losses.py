@@ -4,8 +4,9 @@ import random
 import re
 import shutil
 from collections import defaultdict
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -16,6 +17,7 @@ from builder.verify.record import make_report, record
 from builder.verify.verify import Verified, VerifyRuntime, verify
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore
+from tests.bucket import administrator, fresh
 from tests.builder.beginning import begin
 from tests.builder.conftest import capture
 from tests.builder.filesets.kept import keep
@@ -27,6 +29,7 @@ from tests.builder.redif.trees import paper
 from tests.e2e.conftest import make_home, sheaf, warc
 from tests.e2e.test_commands import PAGES, one_line
 from tests.extent import ALL
+from tests.proxy import Answer, proxied
 
 SETTINGS = {"SHEAF_PUBLISH_TABLES": "true", "SHEAF_PUBLISH_DUMPS": '["jsonl"]'}
 
@@ -135,6 +138,48 @@ def test_what_is_altered_and_what_cannot_be_read_is_named_and_the_check_goes_on(
 
 UNREADABLE = ("dumps/index.json", "log/newest.json")
 """Objects that are folders: so is not what can be read, even by root."""
+
+
+def test_what_a_bucket_does_not_give_is_named_and_the_check_goes_on(
+    world: Repec, moto_server: str
+) -> None:
+    runtime = VerifyRuntime(world.clock, lambda total: nullcontext(lambda n: None), 256, 1)
+    keys = objects(world.root)
+    refused = [keys[0]]
+    with (
+        closing(fresh(moto_server)) as direct,
+        proxied(moto_server) as proxy,
+    ):
+        client = administrator(moto_server)
+        for key in keys:
+            client.upload_file(str(world.root / key), direct.bucket, f"store/{key}")
+        proxy.fault = lambda seen: (
+            Answer(403, "AccessDenied")
+            if seen.method == "GET" and refused[0] in unquote(seen.path)
+            else None
+        )
+        for pattern in REFUSED:
+            refused[0] = next(key for key in keys if re.fullmatch(pattern, key))
+            with closing(direct.through(proxy.url)) as bucket:  # which has nothing in memory yet
+                places = {finding.object for finding in verify(bucket, runtime).findings}
+            assert refused[0] in places, (refused[0], places)
+
+
+REFUSED = (
+    r"current\.json",
+    r"store\.json",
+    r"snapshots/1/manifest\.json",
+    r"snapshots/newest\.json",
+    r"snapshots/leaves/.+",
+    r"records/records/.+",
+    r"records/captures/.+|tables/captures/.+\.avro",
+    r"tables/index\.json",
+    r"dumps/index\.json",
+    r"obi/;packs/.+",
+    r"obi/;runs/.+/commit\.json",
+    r"obi/;publishes/.+",
+    r"filesets/.+/fileset\.json",
+)
 
 
 LOSSES: dict[str, tuple[str, ...]] = {
