@@ -67,7 +67,7 @@ class DumpWriter:
     ) -> StoredDump:
         """Return the dump with these parts; if there are several, write its manifest."""
         if not parts:
-            return StoredDump(DumpEntry(snapshot, since), datestamp)
+            return StoredDump(DumpEntry(snapshot, 0, 0, 0, since), datestamp)
         first, last = parts[0].positions[0], parts[-1].positions[1]
         named, digest = parts[0].name, parts[0].sha256
         if len(parts) > 1:
@@ -84,7 +84,7 @@ class DumpWriter:
         records, deleted, size = (
             sum(getattr(part, count) for part in parts) for count in ("records", "deleted", "bytes")
         )
-        entry = DumpEntry(snapshot, since, records, deleted, size, named, digest)
+        entry = DumpEntry(snapshot, records, deleted, size, since, named, digest)
         return StoredDump(entry, datestamp, (first, last))
 
     def list(self, name: str, found: FormatDumps) -> FormatEntry:

@@ -60,10 +60,10 @@ class DumpEntry:
     """
 
     snapshot: int
+    records: int
+    deleted: int
+    bytes: int
     since: int | None = None
-    records: int = 0
-    deleted: int = 0
-    bytes: int = 0
     name: str = ""
     sha256: str = ""
 

@@ -1,5 +1,6 @@
 """The page of publishes lists the dumps in the store, as far as it can read of them."""
 
+import json
 from collections.abc import Callable
 from functools import partial
 
@@ -7,13 +8,14 @@ import pytest
 
 from functions.site.assembly import make_site
 from functions.snapshot.dumps import DumpEntry, DumpIndex, FormatEntry
-from functions.snapshot.errors import StoreError
+from functions.snapshot.errors import DamagedStore, StoreError
+from functions.snapshot.seal import seal
 from tests.functions.oai.client import START, Client, Clock
 from tests.functions.oai.conftest import ten_captures
 from tests.functions.site.crawl import Crawl
 
-COMPLETE = DumpEntry(1, None, 1_234_567, 0, 9_000, "jsonl/1-c.json", "1")
-NEWEST = DumpEntry(2, 1, 11, 0, 5_000, "jsonl/2-ab(1).jsonl.zst", "0")
+COMPLETE = DumpEntry(1, 1_234_567, 0, 9_000, None, "jsonl/1-c.json", "1")
+NEWEST = DumpEntry(2, 11, 0, 5_000, 1, "jsonl/2-ab(1).jsonl.zst", "0")
 INDEX = DumpIndex("", "A", 2, START, {"jsonl": FormatEntry(COMPLETE, "jsonl/2-d.json", NEWEST)})
 
 
@@ -46,3 +48,13 @@ def test_without_dumps_or_their_index_the_page_is_as_ever() -> None:
     assert crawl(fail).read("/publishes").text == whole
     # Where there are none, the index is not even read: each request costs.
     assert crawl(lambda: INDEX, publish_dumps=[]).read("/publishes").text == whole
+
+
+@pytest.mark.parametrize("count", ["records", "deleted", "bytes"])
+def test_an_index_that_lacks_a_count_is_damaged(count: str) -> None:
+    assert DumpIndex.from_json(INDEX.to_json()) == INDEX
+    document = json.loads(INDEX.to_json())
+    del document["formats"]["jsonl"]["complete"][count]
+    del document["sha256"]
+    with pytest.raises(DamagedStore, match=count):
+        DumpIndex.from_json(seal(json.dumps(document).encode()))
