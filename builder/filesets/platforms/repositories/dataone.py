@@ -204,7 +204,7 @@ def _metadata(objects: Sequence[Mapping[str, Any]], found: Mapping[str, Any]) ->
 
 def _members(api: Api, files: Sequence[Mapping[str, Any]]) -> Mapping[str, str]:
     """Return the base URLs of member nodes by their ids; empty if no file has a replica."""
-    if not any(set(texts(one.get("replicaMN"))) - {one.get("datasource")} for one in files):
+    if not any({*texts(one.get("replicaMN"))} - {text(one.get("datasource"))} for one in files):
         return {}
     with suppress(FilesetError):  # the files are still where the index says
         answer = api.answer(f"https://{_NODE}/cn/v2/node", accept="text/xml")
