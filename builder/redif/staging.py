@@ -259,13 +259,14 @@ def compare(
     }
     with engine.reading("the read templates and the store"):
         present = _ALL_PRESENT if scope is None else scope.count()
-        _run(connection, (_STOOD, present, _SQL.get("missing")))
+        missing = _SQL.get("missing")
+        _run(connection, (_STOOD, present, missing))
         closed = {"closed": values["closed"]}
         connection.execute(_SQL.get("doubt"), closed)
         if connection.execute("FROM doubt LIMIT 1").fetchall():
             tables = ("staged_template", "winner")
             _run(connection, [_SQL.get("forget_doubt", table=table) for table in tables])
-            _run(connection, [_SQL.get("missing")])
+            _run(connection, [missing])
         _run(connection, (_SQL.get("broken"), _STEPS))
         connection.execute(_SQL.get("hide"), closed)
         connection.execute(_VANISHED, values)

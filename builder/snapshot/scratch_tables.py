@@ -321,6 +321,12 @@ _DECLARED = (
         "Best candidates that turned out to be no original.",
         "publish.revisit_search",
     ),
+    _table(
+        "near_candidates",
+        _POSITION,
+        "Positions near in time to them, which may be gone as well.",
+        "publish.revisit_search",
+    ),
     # Collections.
     _table(
         "collection_changes",

@@ -48,6 +48,7 @@ def test_a_folder_given_again_reads_what_is_new(home: Home, crawl: Path, publish
     assert done.err.startswith("already ingested: 3 of 4 files (--again reads them)\n")
     assert done.out.startswith("3 captures from 1 file")
     moved = crawl.rename(crawl.with_name("moved"))
+    assert len(read(home, moved)) == FILES + 1  # where their content is now
     assert read(home, moved) == []
     assert len(read(home, moved, "--again")) == FILES + 1
 

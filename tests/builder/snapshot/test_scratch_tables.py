@@ -102,7 +102,11 @@ def fill(world: Repec) -> None:
     world.publish()
     world.clock.sleep(100)
     world.ingest(
-        [made(5, "http://a.cz/1", "D1"), made(1, "http://a.cz/1", "D1", title="New")],
+        [
+            made(5, "http://a.cz/1", "D1"),
+            made(1, "http://a.cz/1", "D1", title="New"),
+            revisit(9, "http://a.cz/1", None, refers_to_url="http://a.cz/1"),
+        ],
         ("collection:x:y",),
         digest="e",
     )
