@@ -1,6 +1,5 @@
 """The whole way over a bucket: the commands as processes, outages, and what a page costs."""
 
-import http.client
 import json
 import os
 import re
@@ -14,7 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import pytest
 
@@ -32,7 +31,6 @@ from functions.store.connection import BucketConnection
 from functions.store.store_reader import BucketReader
 from tests.bucket import Bucket, fresh
 from tests.e2e.conftest import Home, Result, make_home, sheaf, warc
-from tests.e2e.test_server import running
 from tests.functions.oai.client import respond
 from tests.proxy import Answer, Proxy, always, for_seconds, proxied
 
@@ -383,26 +381,6 @@ def test_serving_ends_and_leaves_nothing(published: Bucketed, tmp_path: Path) ->
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 0
         process.stdout.close()
-    assert list(scratch.glob("sheaf-cache-*")) == []
-
-
-@pytest.mark.thorough
-def test_workers_share_one_cache(published: Bucketed, proxy: Proxy, tmp_path: Path) -> None:
-    """What one worker has fetched of a table another one does not fetch again."""
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    settings = {**published.variables, "TMPDIR": str(scratch), "SHEAF_SERVE_WORKERS": "2"}
-    with running(published, **settings) as (url, _, _):
-        seen = []
-        for _ in range(2):  # the first one stays connected, so the other has the other worker
-            client = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
-            client.request("GET", f"/oai?verb=ListRecords&{PREFIX}")
-            assert client.getresponse().read().count(b"<header>") == 40
-            seen.append([one.path for one in proxy.took("GET")])
-        assert len({file.parent for file in scratch.glob("sheaf-cache-*/*parquet*")}) == 1
-    tables = [[path for path in paths if path.endswith(".parquet")] for paths in seen]
-    assert len(tables[0]) == len(tables[1]) > 0
-    assert len(seen[0]) < len(seen[1])  # the manifest, which each worker has in memory
     assert list(scratch.glob("sheaf-cache-*")) == []
 
 
