@@ -85,6 +85,8 @@ def test_a_release_is_described_with_its_project() -> None:
         (link("data/c.csv", "https://d.example/7", link_type="package"), "data/c.csv"),
         (link("README", "https://d.example/7", link_type="package"), "README"),
         (link("report", f"{ROOT}/uploads/1f/report"), "report"),
+        (link("honey-amd64", f"{ROOT}/packages/generic/honey/1.0/honey-amd64"), "honey-amd64"),
+        (link("For Linux", f"{ROOT}/packages/generic/honey/v1.0.2/honey"), "For Linux"),
         (link("Report", f"{ROOT}/uploads/1f/report.html"), "report.html"),
         (link("Page", "https://d.example/index.html"), None),
         (link("run.sh", "https://d.example/run", link_type="runbook"), None),

@@ -33,6 +33,7 @@ _KINDS = (
 _GROUPS = frozenset({"Organization", "CollegeOrUniversity", "GovernmentOrganization", "Consortium"})
 _BYTES = re.compile(r"(\d{1,18})\s*(?:b|bytes?)?", re.IGNORECASE)
 _DOTTED = re.compile(r"[^/]*[^/.]\.[A-Za-z0-9]{1,8}")
+_VERSION = re.compile(r"v?[0-9.]+", re.IGNORECASE)
 _NO_LABEL = re.compile(r"[/\\\x00-\x1f\x7f]+")
 _DIGESTS = ("md5", "sha1", "sha256", "sha512")
 
@@ -91,7 +92,7 @@ def file_path(url: str, label: object = None) -> str:
         return named
     # Some addresses end in a verb: /files/a.csv/content
     for part in reversed(parts[-2:]):
-        if _DOTTED.fullmatch(part):
+        if _DOTTED.fullmatch(part) and not _VERSION.fullmatch(part):
             return part
     last = parts[-1] if parts else "index"
     return _NO_LABEL.sub("-", json_document.name(named or last, "a file"))
