@@ -66,6 +66,12 @@ def test_a_dataset_is_taken_at_its_newest_commit() -> None:
     assert api.asked == [API, TREE]
 
 
+def test_git_s_digest_of_a_pointer_is_none_of_its_file() -> None:
+    """Without rights, the digest of a large file is masked; git's is that of its pointer."""
+    (file,) = told(HuggingFace(), URL, dataset() | {TREE: [large("a.bin", sha256="*" * 64)]}).files
+    assert (file.size, file.sha256, file.extra) == (4096, None, {})
+
+
 def test_a_dataset_is_described_by_its_card() -> None:
     said = told(HuggingFace(), URL, dataset()).description
     assert (said.title, said.doi, said.published) == ("Honey", "10.57967/hf/4711", "2024-03-04")

@@ -137,13 +137,13 @@ def _files(api: Api, id_: str, commit: str) -> Iterator[FilesetManifestFile]:
 def _file(id_: str, commit: str, entry: Mapping[str, Any]) -> FilesetManifestFile:
     path = json_document.name(entry.get("path"), "a file")
     large = json_document.inner(entry, "lfs")
-    digest = json_document.digest(large.get("oid"), "sha256")
-    git = json_document.digest(entry.get("oid"), "sha1")
+    # Git's digest of a large file is that of its pointer.
+    git = None if large else json_document.digest(entry.get("oid"), "sha1")
     return FilesetManifestFile(
         path=path,
         size=json_document.size(large.get("size", entry.get("size"))),
-        sha256=digest,
-        extra={GIT: git} if git and digest is None else {},
+        sha256=json_document.digest(large.get("oid"), "sha256"),
+        extra={GIT: git} if git else {},
         platform_url=f"https://{DOMAIN}/datasets/{quote(id_)}/resolve/{commit}/{quote(path)}",
     )
 
