@@ -233,15 +233,10 @@ class PlatformApi:
 
         If it is a robot challenge, its host pauses as asked.
         """
-        failure, body = self.client.refusal(answer), b""
-        with suppress(FetchError):
-            body = responses.read_start(answer.headers, answer.body, LOOKED)
+        failure, body = read_refusal(self.client, answer)
         if answer.status in _WALLED and blocks_robots(answer.headers, body):
             self.client.hosts.fail(host(answer.url), failure)
             return FilesetError(BOT, f"{answer.url}: HTTP status {answer.status}")
-        if message := _message(body):
-            detail = f"{failure.detail}: {message}"
-            return FetchError(failure.code, detail, failure.status, failure.retry_after)
         return failure
 
     def _request(
@@ -257,6 +252,17 @@ class PlatformApi:
             within=within,
             record=True,
         )
+
+
+def read_refusal(client: HttpClient, answer: Response) -> tuple[FetchError, bytes]:
+    """Return the error for a refusal, with the platform's own message, and the body's beginning."""
+    failure, body = client.refusal(answer), b""
+    with suppress(FetchError):
+        body = responses.read_start(answer.headers, answer.body, LOOKED)
+    if message := _message(body):
+        detail = f"{failure.detail}: {message}"
+        failure = FetchError(failure.code, detail, failure.status, failure.retry_after)
+    return failure, body
 
 
 def _message(body: bytes) -> str:

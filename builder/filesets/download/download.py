@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
+from builder.filesets.download import api
 from builder.filesets.download.decoy import packs
 from builder.filesets.download.partial import (
     ContentMismatch,
@@ -171,7 +172,7 @@ class _Work:
             if answer.status == 416 and partial.size:
                 raise RestartDownload(is_other=True)
             if answer.status not in (200, 206):
-                raise client.refusal(answer)
+                raise api.read_refusal(client, answer)[0]
             if not partial.size and responses.content_coding(answer.headers):
                 partial.unpack = self._unpacks(answer.headers, answer.url)
             partial.take(answer, to_digits(datetime.fromtimestamp(client.wall(), UTC)))

@@ -25,6 +25,7 @@ from tests.builder.filesets.server import (
     Server,
     endless,
     html,
+    json_of,
     login,
     redirect,
     served,
@@ -442,6 +443,12 @@ def test_what_a_server_refuses_is_asked_for_once(there: World, code: int, told: 
     there.server.add(URL, status(code))
     assert failed(there) == told
     assert len(there.server.asked(URL)) == 1
+
+
+def test_a_refusal_has_the_message_of_the_platform(there: World) -> None:
+    there.server.add(URL, json_of({"status": "ERROR", "message": "Sign the\nguestbook"}, 400))
+    with pytest.raises(FilesetError, match=r"HTTP status 400: Sign the guestbook$"):
+        there.downloader().download(manifest_file(URL, BODY), 1 << 30, there.sink)
 
 
 @pytest.mark.parametrize("digests", ["md5", ""])
