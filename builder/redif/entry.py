@@ -68,15 +68,17 @@ SELECT rel AS source, place, code, NULL::VARCHAR AS field, detail, done
     SELECT t.rel, t.place, 'no-handle', 'Handle', 'line ' || t.line, '{LEFT_OUT}'
     FROM staged_template t JOIN fresh USING (ordinal) WHERE t.handle IS NULL
     UNION ALL
-    SELECT home, NULL, 'loss-held', NULL, missing || ' templates vanished', '{KEPT}'
+    SELECT home, NULL, 'loss-held', NULL, 'not deleted: upload them again, or --accept-loss '
+        || home || ' (templates: ' || missing || ')', '{KEPT}'
     FROM vanished WHERE proven AND held
     UNION ALL
-    SELECT home, NULL, 'archive-incomplete', NULL,
-        if(proven, hidden, missing) || ' templates vanished', '{KEPT}'
+    SELECT home, NULL, 'archive-incomplete', NULL, 'not deleted: mend ' || home
+        || 'arch.rdf and what other faults name (templates: '
+        || if(proven, hidden, missing) || ')', '{KEPT}'
     FROM vanished WHERE there AND (NOT proven OR hidden > 0 AND NOT held)
     UNION ALL
     SELECT hider, NULL, 'file-incomplete', NULL, 'mend the file, or --accept-loss '
-        || coalesce(home, '') || ': ' || count(*) || ' templates vanished', '{KEPT}'
+        || coalesce(home, '') || ' (templates: ' || count(*) || ')', '{KEPT}'
     FROM missing WHERE hidden GROUP BY hider, home
     UNION ALL
     {_SQL.get("crossed", kept=KEPT)}

@@ -176,6 +176,10 @@ def test_templates_whose_file_became_a_page_of_html_are_not_lost(home: Home, roo
     ingested(home, tree(root, files))
     assert events(home) == [("RePEc:aaa:wpaper:8", "deletion", False)]
     assert faults(home)["archive-incomplete"] == faults(home)["file-incomplete"] == 1
+    details = {r.code: r.detail for r in rows(home) if r.row == "fault"}
+    assert details["file-incomplete"] == "mend the file, or --accept-loss aaa (templates: 1)"
+    told = "not deleted: mend aaaarch.rdf and what other faults name (templates: 1)"
+    assert details["archive-incomplete"] == told
     files["aaa/wpaper/q.rdf"] = paper(7)
     assert counts(ingested(home, tree(root, files))) == (0, 0, 0, 0, 5)
     files["aaa/wpaper/q.rdf"] = b""
@@ -192,6 +196,9 @@ def test_nine_tenths_of_an_archive_gone_are_held_until_accepted(home: Home, root
     assert events(home) == []
     (row,) = [r for r in rows(home) if r.row == "archive"]
     assert (row.complete, row.held, row.templates) == (True, 36, 6)
+    (fault,) = [r for r in rows(home) if r.row == "fault"]
+    told = "not deleted: upload them again, or --accept-loss aaa (templates: 36)"
+    assert (fault.code, fault.detail) == ("loss-held", told)
     other = ingested(home, few, "--accept-loss", "bbb")
     assert counts(other) == (0, 0, 0, 0, 6)
     assert other["held"] == {"aaa": 36}
