@@ -124,7 +124,8 @@ FROM winner w LEFT JOIN stood o ON o.id = w.handle
 _VANISHED = """
 CREATE TABLE vanished AS
 SELECT home, missing, hidden, complete IS NOT NULL AS there,
-    if(home IS NULL, NOT (clouded OR stray), coalesce(sound, NOT clouded)) AS acceptable,
+    if(home IS NULL, NOT (clouded OR stray),
+        coalesce(sound, NOT clouded AND unread IS NULL)) AS acceptable,
     coalesce(complete, false)
         OR if(home IS NULL, $all, list_contains($closed::VARCHAR[], home)) AND acceptable AS proven,
     missing > $few AND missing * $share > present
@@ -132,7 +133,8 @@ SELECT home, missing, hidden, complete IS NOT NULL AS there,
 FROM (SELECT home, count(*) AS missing, count(*) FILTER (hidden) AS hidden
       FROM missing GROUP BY home)
 JOIN present ON own IS NOT DISTINCT FROM home
-LEFT JOIN folder USING (home),
+LEFT JOIN folder USING (home)
+LEFT JOIN (SELECT DISTINCT home, true AS unread FROM flaw WHERE hides) USING (home),
     (SELECT coalesce(bool_or(home IS NULL), false) AS clouded,
         coalesce(bool_or(NOT contains(rel, '/')), false) AS stray FROM flaw WHERE hides)
 """

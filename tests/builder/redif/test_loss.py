@@ -118,6 +118,15 @@ def test_names_of_folders_are_told_without_control_characters(home: Home, root: 
     assert "--accept-loss" not in told  # it cannot be named
 
 
+def test_an_archive_whose_folder_cannot_be_read_is_not_lost(home: Home, root: Path) -> None:
+    ingested(home, tree(root, {**archive(), **archive("bbb")}))
+    (root / "bbb").rename(root.parent / "away")
+    (root / "bbb").symlink_to("../away")
+    account = ingested(home, root, "--accept-loss", "bbb")
+    assert (account["absent"], account["acceptable"]) == ({"bbb": 2}, [])
+    assert events(home) == []
+
+
 def test_of_an_archive_that_a_fault_hides_no_remedy_is_told(home: Home, root: Path) -> None:
     ingested(home, tree(root, {**whole(3), **archive("bbb")}))
     tree(root, archive("bbb"))
