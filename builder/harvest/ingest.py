@@ -118,12 +118,18 @@ class Gathered:
 
 
 def find(source: str) -> tuple[Path, ...]:
-    """Return the harvest folders at a source; an empty tuple if the source is anything else."""
+    """Return the harvest folders at a source; an empty tuple if the source is anything else.
+
+    Raises UsageError if the source cannot be read.
+    """
     path = Path(source)
     if not path.is_dir():
         return ()
-    if (path / folder.STATE).is_file():
-        return (path,)
+    try:
+        if (path / folder.STATE).is_file():
+            return (path,)
+    except OSError as error:  # no permission, or a name that is too long
+        raise UsageError(f"{source} cannot be read: {error.strerror}") from error
     return tuple(sorted(one.parent for one in path.glob(f"*/{folder.STATE}")))
 
 

@@ -127,6 +127,13 @@ def test_an_archive_whose_folder_cannot_be_read_is_not_lost(home: Home, root: Pa
     assert events(home) == []
 
 
+def test_a_source_that_cannot_be_looked_into_is_one_line(home: Home, root: Path) -> None:
+    tree(root, archive())
+    told = home("ingest", f"{root}{'/../RePEc' * ((4095 - len(str(root))) // 9)}")
+    assert (told.code, told.err.count("\n")) == (2, 1)
+    assert "cannot be read: File name too long" in told.err
+
+
 def test_of_an_archive_that_a_fault_hides_no_remedy_is_told(home: Home, root: Path) -> None:
     ingested(home, tree(root, {**whole(3), **archive("bbb")}))
     tree(root, archive("bbb"))
