@@ -174,7 +174,8 @@ def _nearest(
 ) -> CaptureRow | None:
     """Return the capture with that SURT that is nearest to a date (None: the newest).
 
-    A part of a file (206) counts only if there is nothing else near.
+    A part of a file (206) counts only if there is nothing else near. Of parts, the largest counts,
+    because a 206 may have all bytes.
     """
     within, until = terms.exact_range(key), NEWEST if moment is None else moment
     before = find_before(search, manifest, within, until)
@@ -186,9 +187,10 @@ def _nearest(
         near += search.captures(manifest, *within, None, _NEAR, until + 1)
     when = capture_row.to_instant(moment or int(before.stamp if before else 0))
 
-    def rank(capture: CaptureRow) -> tuple[bool, object]:
+    def rank(capture: CaptureRow) -> tuple[bool, int, object]:
+        partial = capture.status == _PARTIAL
         distance = abs(capture_row.to_instant(int(capture.stamp)) - when)
-        return capture.status == _PARTIAL, distance
+        return partial, -(capture.length or 0) if partial else 0, distance
 
     return min(near, key=rank, default=None)
 

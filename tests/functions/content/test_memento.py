@@ -26,7 +26,7 @@ from tests.extent import examples
 from tests.functions.content.test_cdx import BASE, taken
 
 URL = "http://example.org/a?b=c&d"
-VIDEO = "http://example.org/video"
+VIDEO, PARTS = "http://example.org/video", "http://example.org/parts"
 DATES = [f"20{year:02}-05-01T12:00:00Z" for year in range(5, 15)]
 _LINK = re.compile(r'<([^>]*)>((?:; \w+="[^"]*")*)(?:,\s*|$)')
 
@@ -62,6 +62,9 @@ def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gate]:
     captures += [taken('http://example.org/é<"', "2010-05-01T00:00:00Z")]
     statuses = (206, 200, 206, 206, 206)  # parts of a file, and the whole
     captures += [taken(VIDEO, d, fetch_status=n) for d, n in zip(DATES, statuses, strict=False)]
+    sizes = (1024, 10240, 2, 1024)  # the second has the bytes 0-10239 of 10240
+    parts = zip(DATES, sizes, strict=False)
+    captures += [taken(PARTS, d, fetch_status=206, content_length=n) for d, n in parts]
     world.ingest(captures)  # type: ignore[arg-type]
     manifest = world.publish().manifest
     assert manifest is not None
@@ -196,10 +199,13 @@ def test_the_timegate_leads_to_the_nearest(gate: Gate, wanted: str | None, expec
     assert of(found, "timemap") == [(f"{BASE}/timemap/link/{URL}", "")]
 
 
+@pytest.mark.parametrize("url", [VIDEO, PARTS])
 @pytest.mark.parametrize("wanted", [None, DATES[0], DATES[4]])
-def test_the_timegate_prefers_a_whole_file_to_a_part(gate: Gate, wanted: str | None) -> None:
+def test_the_timegate_prefers_a_whole_file_to_a_part(
+    gate: Gate, wanted: str | None, url: str
+) -> None:
     headers = {"accept_datetime": http(wanted)} if wanted else {}
-    reply = gate.gate(f"/timegate/{VIDEO}", **headers)
+    reply = gate.gate(f"/timegate/{url}", **headers)
     found = of(links(reply.headers["Link"]), "memento")
     assert (reply.headers["Location"], http(DATES[1])) in found
 
