@@ -27,7 +27,7 @@ from builder.filesets.strategies.keys import (
 from builder.filesets.strategies.platform_answers import ANSWERS
 from builder.filesets.strategies.record import KeepingRecord, KeptObject
 from builder.runtime import Advance
-from builder.store.findings import Finding
+from builder.store.findings import DAMAGE, Finding
 from builder.text import tally
 from functions.database import engine
 from functions.snapshot.errors import DamagedStore, MissingObject
@@ -129,7 +129,7 @@ class FilesetAudit:
 
         There is at least one such file.
         """
-        reported = {finding.object for finding in self.findings}
+        reported = {finding.object for finding in self.findings if finding.kind == DAMAGE}
         with engine.reading("the table files"):
             sql = _LISTED.format(engine.table("$files"))
             rows = engine.batches(connection, sql, {"files": list(paths)})
@@ -138,6 +138,8 @@ class FilesetAudit:
             for finding in self._check_file(file):
                 if finding.object not in reported:
                     reported.add(finding.object)
+                    # What is published is no remainder that may be removed.
+                    self.findings = [one for one in self.findings if one.object != finding.object]
                     yield finding
 
     def _check_file(self, file: "_PublishedFile") -> Iterator[Finding]:

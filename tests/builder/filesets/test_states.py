@@ -129,3 +129,16 @@ def test_an_export_says_what_is_not_archived(command: Command) -> None:
     states = {file["path"]: file["status"] for file in record["archived"]["manifest"]}
     assert states == {"a.csv": "verified", "b.csv": "file-404"}
     assert list((crate.parent / "metadata").glob("platform-*"))
+
+
+def test_the_warc_of_a_published_dataset_is_no_remainder(command: Command) -> None:
+    command.configure(fileset__strategy=STRATEGIES["web"])
+    deposit(command.server, 11, {"a.csv": b"1"})
+    command.results(doi(command.server, 11))
+    command("publish")
+    (record,) = (command.folder / "store").rglob("fileset.json")
+    record.unlink()
+    out, _ = command("verify", code=1)
+    assert "the newest snapshot lists it with a.csv, but no record" in out
+    assert "warcs/zenodo-zenodo.org-10-" in out
+    assert "warc.gz: no record of a dataset names it" not in out
