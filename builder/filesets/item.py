@@ -105,6 +105,8 @@ deflated file in its bundle; the offset of its bytes in a bundle that is in a WA
 GIT, REPLICAS = "git_oid", "replicas"
 """Keys in `extra` of a file: the id that git would give to a blob of its bytes, which is a SHA-1 of
 their size and themselves; other URLs of the same bytes, which a digest verifies."""
+PROBLEM = "problem"
+"""Key in `extra` of a file that failed while others were archived: what went wrong."""
 
 NOT_TRIED = frozenset({"withheld", "unsafe-path", "too-large-file"})
 """Statuses of files that are known not to be archived before anything is fetched."""

@@ -13,6 +13,7 @@ from typing import TypeVar
 from builder.filesets.item import (
     FAIL_ALONE,
     LEFT_OUT,
+    PROBLEM,
     FilesetManifestFile,
     FilesetPlatformItem,
 )
@@ -130,7 +131,8 @@ def transfer(
             except FilesetError as error:
                 if not fails_alone(error, settings):
                     raise _failure(item, file, error, {} if together else done) from error
-                done[file.path] = replace(file, status=error.status)
+                extra = {**file.extra, PROBLEM: error.detail} if error.detail else file.extra
+                done[file.path] = replace(file, status=error.status, extra=extra)
                 alone.append((file, error))
             yield done[file.path]
     if alone and len(alone) == len(files):

@@ -128,6 +128,7 @@ def test_an_export_says_what_is_not_archived(command: Command) -> None:
     record = json.loads((crate.parent / "metadata" / "fileset.json").read_bytes())
     states = {file["path"]: file["status"] for file in record["archived"]["manifest"]}
     assert states == {"a.csv": "verified", "b.csv": "file-404"}
+    assert record["archived"]["manifest"][1]["extra"] == {"problem": "HTTP status 404"}
     assert list((crate.parent / "metadata").glob("platform-*"))
 
 
