@@ -105,7 +105,7 @@ def read_requests(
     for number, data in enumerate(_lines(descriptor, stop), 1):
         if not data.strip():
             continue
-        text = data.decode("utf-8", "replace")
+        text = data.decode("utf-8", "replace").removeprefix("\ufeff")
         try:
             data.decode("utf-8")
             yield parse_request(text)

@@ -222,7 +222,7 @@ def test_nobody_is_asked_who_could_not_tell_by_whom(command: Command) -> None:
 def test_a_plain_list_of_names_is_read_from_stdin(command: Command) -> None:
     deposit(command.server, 11, {"a.csv": A})
     deposit(command.server, 12, {"b.csv": B})
-    names = f"{doi(command.server, 11)}\nDOI: {doi(command.server, 12)}\n\n{page(11)}\nhoney\n"
+    names = f"\ufeff{doi(command.server, 11)}\nDOI: {doi(command.server, 12)}\n\n{page(11)}\nbee\n"
     found = command.results(lines=names)
     results = [r["status"] for r in found if r["request"]["ingest_type"] == "dataset"]
     assert sorted(results) == sorted(["success-file"] * 2 + ["success-existing", "bad-identifier"])

@@ -194,8 +194,7 @@ def test_templates_whose_file_became_a_page_of_html_are_not_lost(home: Home, roo
     assert faults(home)["archive-incomplete"] == faults(home)["file-incomplete"] == 1
     details = {r.code: r.detail for r in rows(home) if r.row == "fault"}
     assert details["file-incomplete"] == "mend the file, or --accept-loss aaa (templates: 1)"
-    told = "not deleted: mend aaaarch.rdf and what other faults name (templates: 1)"
-    assert details["archive-incomplete"] == told
+    assert "mend aaaarch.rdf and what other faults name" in details["archive-incomplete"]
     files["aaa/wpaper/q.rdf"] = paper(7)
     assert counts(ingested(home, tree(root, files))) == (0, 0, 0, 0, 5)
     files["aaa/wpaper/q.rdf"] = b""
