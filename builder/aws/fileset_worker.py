@@ -76,7 +76,7 @@ def run(
         except SheafError as error:
             print(f"sheaf: {error}", file=sys.stderr, flush=True)
             raise
-    outcomes = [(one.message, found.get(id(one.request))) for one in asked]
+    outcomes = [(queued.message, found.get(id(queued.request))) for queued in asked]
     again = [message for message, ended in outcomes if ended is None or not is_final(ended)]
     return {"batchItemFailures": [{"itemIdentifier": message} for message in again]}
 

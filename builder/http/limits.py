@@ -183,9 +183,9 @@ def find_wish(headers: Mapping[str, str], status: int, now: float) -> float | No
     """
     # A date is by the server's own clock, which its Date header tells.
     theirs = parse_http_date(headers.get("date"))
-    found = parse_retry_after(headers.get("retry-after"), now if theirs is None else theirs)
-    if found is not None or not (status == 429 or (status == 403 and is_used_up(headers))):
-        return found
+    seconds = parse_retry_after(headers.get("retry-after"), now if theirs is None else theirs)
+    if seconds is not None or not (status == 429 or (status == 403 and is_used_up(headers))):
+        return seconds
     reset = headers.get("x-ratelimit-reset", "").strip().partition(".")[0]
     if not (reset.isascii() and reset.isdigit()):
         return None

@@ -224,8 +224,8 @@ class _RedifIngest:
     def _write(
         self, run: ObiRun, connection: engine.Connection, texts: Stretches, place: Path
     ) -> RedifReport:
-        known = self._known.skipped - len(self._dropped) if self._known else 0
-        account = build_report(connection, run.tist, self._order.label, known)
+        skipped = self._known.skipped - len(self._dropped) if self._known else 0
+        account = build_report(connection, run.tist, self._order.label, skipped)
         with self._means.bar("storing", None, "B") as bar, writing(place):
             packs = PackStorage(connection, run, self._folder, texts)
             packs.store(self._segments, PREFIX, bar)

@@ -139,7 +139,7 @@ class FilesetAudit:
                 if finding.object not in reported:
                     reported.add(finding.object)
                     # What is published is no remainder that may be removed.
-                    self.findings = [one for one in self.findings if one.object != finding.object]
+                    self.findings = [f for f in self.findings if f.object != finding.object]
                     yield finding
 
     def _check_file(self, file: "_PublishedFile") -> Iterator[Finding]:

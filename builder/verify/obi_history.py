@@ -181,13 +181,13 @@ def _differing(
     """Return the number of rows in which the files differ from the replay."""
     values = {"files": [str(store.local(file.key)) for file in files]}
     shown = f"SELECT {', '.join(column.name for column in obi.TABLES[table])}"
-    there, made = f"{shown} FROM {engine.table('$files')}", f"{shown} FROM {table}"
+    there, replayed = f"{shown} FROM {engine.table('$files')}", f"{shown} FROM {table}"
     if not files:
-        there, values = f"{made} WHERE false", {}
+        there, values = f"{replayed} WHERE false", {}
     with engine.reading(f"the table {table}"):
         ((count,),) = connection.execute(
-            f"SELECT (SELECT count(*) FROM ({there} EXCEPT ALL {made})) + "
-            f"(SELECT count(*) FROM ({made} EXCEPT ALL {there}))",
+            f"SELECT (SELECT count(*) FROM ({there} EXCEPT ALL {replayed})) + "
+            f"(SELECT count(*) FROM ({replayed} EXCEPT ALL {there}))",
             values,
         ).fetchall()
     return int(count)

@@ -163,8 +163,8 @@ def _has_coding(start: bytes, coding: str) -> bool:
 
     decoder: Any = brotli.Decompressor()
     try:
-        found = decoder.process(start[:_STEP], output_buffer_limit=PIECE)
-        return bool(found) or decoder.is_finished()
+        decoded = decoder.process(start[:_STEP], output_buffer_limit=PIECE)
+        return bool(decoded) or decoder.is_finished()
     except brotli.error:
         return False
 

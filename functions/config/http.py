@@ -90,12 +90,12 @@ SERVE_KEYS: tuple[ConfigKey, ...] = (
     ),
     row(
         "serve.pointer_seconds",
-        number(2, 0, 30, "seconds"),
+        number(2, 0, 30, "seconds"),  # the pointer remembers a snapshot for a minute
         "how long a reader uses the pointer before it reads it again",
     ),
     row(
         "serve.clock_allowance",
-        number(5, 1, 20, "seconds"),
+        number(5, 1, 20, "seconds"),  # an expiry's lease has half a minute for skewed clocks
         "how far responseDate is set back: more than twice the tolerated clock skew",
     ),
     row(

@@ -42,16 +42,16 @@ class Items(ArchivingStrategy):
 
     def find_existing(self, base: str, item: FilesetPlatformItem) -> ArchiveStrategyResult | None:
         """Return what is archived of the item at archive.org, or by another strategy."""
-        known = record.read(self.store, base)
-        if known is None or known.archived.ingest_strategy.startswith(ARCHIVEORG):
-            name = self.item_name(item, known)
-            return _existing(known, self.archive_org.contents(name), item) if known else None
+        earlier = record.read(self.store, base)
+        if earlier is None or earlier.archived.ingest_strategy.startswith(ARCHIVEORG):
+            name = self.item_name(item, earlier)
+            return _existing(earlier, self.archive_org.contents(name), item) if earlier else None
         # Super without arguments does not work in a class with slots.
         return ArchivingStrategy.find_existing(self, base, item)
 
-    def item_name(self, item: FilesetPlatformItem, known: KeepingRecord | None) -> str:
+    def item_name(self, item: FilesetPlatformItem, earlier: KeepingRecord | None) -> str:
         """Return the name of the archive.org item: the recorded one, or the configured one."""
-        recorded = known.archived.archiveorg_item_name if known else None
+        recorded = earlier.archived.archiveorg_item_name if earlier else None
         return recorded or keys.item_name(item, self.settings["fileset.strategy"])
 
     def archive(self, item: FilesetPlatformItem, base: str) -> KeepingRecord:
@@ -65,12 +65,12 @@ class Items(ArchivingStrategy):
 
 
 def _existing(
-    known: KeepingRecord, contents: ItemContents, item: FilesetPlatformItem
+    earlier: KeepingRecord, contents: ItemContents, item: FilesetPlatformItem
 ) -> ArchiveStrategyResult | None:
     """Return the recorded result if archive.org has the files, or is still busy with the item."""
-    archived = known.archived
+    archived = earlier.archived
     bundle = archived.bundle_file_meta
-    places = {f.path: _place_of(f) for f in record.archived_files(known).values()}
+    places = {f.path: _place_of(f) for f in record.archived_files(earlier).values()}
     wanted = {f.path: f for f in archived.manifest if places.get(f.path) == f.path}
     if bundle:
         wanted[BUNDLE] = _bundle_file(bundle)
@@ -85,7 +85,7 @@ def _existing(
         return record.add_withheld(
             replace(archived, status="mismatch-existing", manifest=manifest, detail=detail), item
         )
-    if (None in told.values() and not contents.busy) or record.lacking(known, item):
+    if (None in told.values() and not contents.busy) or record.lacking(earlier, item):
         return None
     return record.add_withheld(replace(archived, status="success-existing"), item)
 
@@ -113,16 +113,16 @@ def _bundle_file(meta: FileMeta) -> FilesetManifestFile:
 
 
 class _ArchiveOrgRun:
-    """One attempt to archive an item; `known` is its record, if it was complete before."""
+    """One attempt to archive an item; `earlier` is its record, if it was complete before."""
 
     def __init__(
-        self, asked: Items, item: FilesetPlatformItem, known: KeepingRecord | None
+        self, asked: Items, item: FilesetPlatformItem, earlier: KeepingRecord | None
     ) -> None:
         self._asked = asked
         self._item = item
-        self._name = asked.item_name(item, known)
-        self._record = known
-        self._known = record.archived_files(known)
+        self._name = asked.item_name(item, earlier)
+        self._record = earlier
+        self._known = record.archived_files(earlier)
         self._quota = Quota(item.files, asked.settings)
         self._terminal: Terminal | None = None
         if item.platform_name != ARCHIVEORG:
@@ -152,7 +152,7 @@ class _ArchiveOrgRun:
         members = [p for p, f in self._known.items() if _place_of(f) == BUNDLE]
         both = [[f for f in self._item.files if (f.path in members) == w] for w in (True, False)]
         whole, beside = (replace(self._item, manifest=tuple(some)) for some in both)
-        bundle = known.archived.bundle_file_meta if (known := self._record) else None
+        bundle = earlier.archived.bundle_file_meta if (earlier := self._record) else None
         same = _is(_bundle_file(bundle), self._contents.files.get(BUNDLE)) if bundle else None
         if same is False:
             raise self._mismatch(BUNDLE)
@@ -177,12 +177,12 @@ class _ArchiveOrgRun:
 
     def _keep(self, file: FilesetManifestFile, _: object) -> FilesetManifestFile:
         """Return the file once the item has it; upload it if necessary."""
-        known = self._known.get(file.path)
+        earlier = self._known.get(file.path)
         stored = self._contents.files.get(file.path)
-        wanted = files.like(file, known) if known else file
+        wanted = files.like(file, earlier) if earlier else file
         same = _is(wanted, stored)
         if stored is not None and same:
-            return known or _existing_file(file, stored)
+            return earlier or _existing_file(file, stored)
         if same is False:
             raise self._mismatch(file.path)
         limit = self._quota.limit(wanted)
@@ -192,7 +192,7 @@ class _ArchiveOrgRun:
             arrived = files.add_received(file, received)
             self._put(arrived, spool)
         self._terminal = files.terminal(received)
-        return known or arrived
+        return earlier or arrived
 
     def _bundle(self, item: FilesetPlatformItem) -> ArchiveStrategyResult:
         """Archive all files as one zip, which is started again if necessary."""

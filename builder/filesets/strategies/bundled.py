@@ -49,9 +49,9 @@ class Bundled(ArchivingStrategy):
             for is_member in (True, False)
         )
         run = _BundleRun(self, members, base, first)
-        made = run.find_existing() or run.archive()
+        stored = run.find_existing() or run.archive()
         if not others.manifest:
-            return made
+            return stored
         files = ObjectStrategy(
             FILESET, self.store, self.downloader, self.settings, go_on=self.go_on
         )
@@ -60,12 +60,12 @@ class Bundled(ArchivingStrategy):
 
 @dataclass(frozen=True, slots=True)
 class _BundleRun:
-    """One attempt to bundle an item below `base`; `known` is its record, if it has one."""
+    """One attempt to bundle an item below `base`; `earlier` is its record, if it has one."""
 
     asked: Bundled
     item: FilesetPlatformItem
     base: str
-    known: KeepingRecord | None
+    earlier: KeepingRecord | None
 
     @property
     def key(self) -> str:
@@ -83,8 +83,8 @@ class _BundleRun:
 
     def _is_foreign(self) -> bool:
         """Return whether the bundle comes from the platform."""
-        if self.known is not None:
-            return self.known.archived.bundle_terminal is not None
+        if self.earlier is not None:
+            return self.earlier.archived.bundle_terminal is not None
         strategy = self.asked.settings["fileset.strategy"]
         return bool(self.item.web_bundle_url and strategy["platform_bundle"])
 
@@ -96,8 +96,8 @@ class _BundleRun:
         there = [e.key for e in self.asked.store.entries(self.key)]
         if self.key not in there:
             return None
-        if self.known is not None:
-            return self.known
+        if self.earlier is not None:
+            return self.earlier
         try:
             return self._examine(None)
         except FilesetError as error:
@@ -108,11 +108,11 @@ class _BundleRun:
 
     def _download(self) -> KeepingRecord:
         """Download the platform's bundle and return its record. Raises FilesetError."""
-        known = self.known.archived.bundle_file_meta if self.known else None
+        earlier = self.earlier.archived.bundle_file_meta if self.earlier else None
         wanted = FilesetManifestFile(
             path=BUNDLE,
-            size=known.size_bytes if known else None,
-            sha256=known.sha256hex if known else None,
+            size=earlier.size_bytes if earlier else None,
+            sha256=earlier.sha256hex if earlier else None,
             mimetype=ZIP,
             platform_url=self.item.web_bundle_url,
         )
@@ -120,8 +120,8 @@ class _BundleRun:
         received = self.asked.downloader.download(
             wanted, most, lambda: self.asked.store.creating(self.key, wanted.size or most)
         )
-        if self.known is not None:
-            return self.known
+        if self.earlier is not None:
+            return self.earlier
         try:
             return self._examine(files.terminal(received))
         except FilesetError:
@@ -161,7 +161,7 @@ class _BundleRun:
         )
 
     def _once(self, failed: dict[str, FilesetError], *, is_last: bool) -> KeepingRecord:
-        asked, known = self.asked, self.known
+        asked, earlier = self.asked, self.earlier
         with asked.store.creating(
             self.key, Quota(self.item.files, asked.settings).most_written
         ) as sink:
@@ -169,17 +169,17 @@ class _BundleRun:
                 asked.downloader,
                 asked.settings,
                 sink,
-                tuple(record.archived_files(known).values()),
+                tuple(record.archived_files(earlier).values()),
                 failed,
                 is_last=is_last,
             )
             kept = pack.finish(pack.keep_all(self.item), self.key)
             of = pack.meta()
-            if known is not None:
-                if known.archived.bundle_file_meta != of:
+            if earlier is not None:
+                if earlier.archived.bundle_file_meta != of:
                     detail = f"{self.key} is missing; a new bundle would differ from it"
                     raise FilesetError("mismatch-existing", detail, item=self.item)
-                return known
+                return earlier
         return self._record(kept, of, None)
 
     def _record(

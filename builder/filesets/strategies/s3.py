@@ -37,9 +37,9 @@ class ObjectStrategy(ArchivingStrategy):
 
     def complete(self, item: FilesetPlatformItem, base: str, first: KeepingRecord) -> KeepingRecord:
         """Archive what an interrupted run left or what failed then, and missing objects again."""
-        made = self.keep(item, base, first)
-        manifest = made.archived.manifest
-        return record.extend(self.store, base, first, item, manifest, made.objects)
+        stored = self.keep(item, base, first)
+        manifest = stored.archived.manifest
+        return record.extend(self.store, base, first, item, manifest, stored.objects)
 
     def keep(
         self, item: FilesetPlatformItem, base: str, first: KeepingRecord | None
@@ -62,14 +62,14 @@ class _Fetched:
 
 
 class _FileRun:
-    """One attempt to archive an item below `base`; `known` is its record, if it has one."""
+    """One attempt to archive an item below `base`; `earlier` is its record, if it has one."""
 
     def __init__(
         self,
         asked: ObjectStrategy,
         item: FilesetPlatformItem,
         base: str,
-        known: KeepingRecord | None,
+        earlier: KeepingRecord | None,
     ) -> None:
         self._asked = asked
         self._item = item
@@ -78,7 +78,7 @@ class _FileRun:
         self._many = len(given) > 1
         self._keys = keys_of(self._base, [file.path for file in given])
         self._there = {entry.key: entry.bytes for entry in asked.store.entries(self._base)}
-        self._known = record.archived_files(known)
+        self._known = record.archived_files(earlier)
         self._keys |= {path: file.key for path, file in self._known.items() if file.key}
         self._quota = Quota(given, asked.settings)
         self._small = SmallObjects(asked.store, self._settle)
@@ -99,9 +99,9 @@ class _FileRun:
 
     def _fetch(self, file: FilesetManifestFile, stop: Stop) -> _Fetched:
         key = self._keys[file.path]
-        known = self._known.get(file.path)
-        found = self._reuse(file, key, known) if key in self._there else None
-        return self._download(file, key, known, stop) if found is None else _Fetched(found)
+        earlier = self._known.get(file.path)
+        found = self._reuse(file, key, earlier) if key in self._there else None
+        return self._download(file, key, earlier, stop) if found is None else _Fetched(found)
 
     def _keep(self, file: FilesetManifestFile, found: _Fetched) -> FilesetManifestFile:
         self._quota.take(found.file.size or 0)
@@ -117,21 +117,21 @@ class _FileRun:
         self._check_rival(self._taken[key], key, None)
 
     def _reuse(
-        self, file: FilesetManifestFile, key: str, known: FilesetManifestFile | None
+        self, file: FilesetManifestFile, key: str, earlier: FilesetManifestFile | None
     ) -> FilesetManifestFile | None:
         """Return a file whose object exists, None if it must be downloaded.
 
         An unrecorded object with other bytes is removed, because no result mentions it. Raises
         FilesetError (mismatch-existing) if a recorded object was altered.
         """
-        if known is not None:
-            if (size := self._asked.store.size(key)) != known.size:
+        if earlier is not None:
+            if (size := self._asked.store.size(key)) != earlier.size:
                 detail = (
-                    f"{key} has {size or 0:,} bytes, but had {known.size:,} when it was "
+                    f"{key} has {size or 0:,} bytes, but had {earlier.size:,} when it was "
                     "archived; remove it to fetch it again"
                 )
                 raise FilesetError("mismatch-existing", detail)
-            return known
+            return earlier
         chunks = record.chunks(self._asked.store, key, self._asked.go_on)
         digests = files.compute_digests(chunks, file)
         if digests.mismatch(file):
@@ -140,10 +140,10 @@ class _FileRun:
         return replace(files.with_digests(file, digests), key=key)
 
     def _download(
-        self, file: FilesetManifestFile, key: str, known: FilesetManifestFile | None, stop: Stop
+        self, file: FilesetManifestFile, key: str, earlier: FilesetManifestFile | None, stop: Stop
     ) -> _Fetched:
         # With a record, the same bytes as the first time, whatever the platform lists now.
-        wanted = file if known is None else files.like(file, known)
+        wanted = file if earlier is None else files.like(file, earlier)
         held = (
             io.BytesIO()
             if self._many and wanted.size is not None and wanted.size <= SMALL
@@ -158,17 +158,17 @@ class _FileRun:
                 wanted, self._quota.limit(wanted), open_sink, stop=stop
             )
         except Conflict:  # another run wrote it meanwhile
-            return _Fetched(self._check_rival(file, key, known))
-        found = known or replace(files.add_received(file, received), key=key)
+            return _Fetched(self._check_rival(file, key, earlier))
+        found = earlier or replace(files.add_received(file, received), key=key)
         return _Fetched(found, files.terminal(received), held.getvalue() if held else None)
 
     def _check_rival(
-        self, file: FilesetManifestFile, key: str, known: FilesetManifestFile | None
+        self, file: FilesetManifestFile, key: str, earlier: FilesetManifestFile | None
     ) -> FilesetManifestFile:
         """Return the file that another run has stored. Raises Conflict if it is another one."""
         found = None
         if self._asked.store.size(key) is not None:
-            found = self._reuse(file, key, known)
+            found = self._reuse(file, key, earlier)
         if found is None:
             raise Conflict(f"{key} already exists")
         return found

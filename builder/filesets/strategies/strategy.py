@@ -37,10 +37,10 @@ class ArchivingStrategy(ABC):
         with wrap_store_errors(item):
             base = record.locate(self.store, item)
             if (first := self.begin(base)) is None:
-                made = record.write(self.store, base, self.archive(item, base), item)
+                stored = record.write(self.store, base, self.archive(item, base), item)
             else:
-                made = self.complete(item, base, first)
-            return record.add_withheld(made.archived, item)
+                stored = self.complete(item, base, first)
+            return record.add_withheld(stored.archived, item)
 
     def find_existing(self, base: str, item: FilesetPlatformItem) -> ArchiveStrategyResult | None:
         """Return what is archived of the item below `base`, as `check_existing` does."""
@@ -68,8 +68,10 @@ class ArchivingStrategy(ABC):
     ) -> KeepingRecord:
         """Add to the record `first` what `archive` archives, even if all these files fail alone."""
         try:
-            made = archive()
+            stored = archive()
         except FilesetError as error:
             failed = failed_files(error, self.settings)
             return record.extend(self.store, base, first, item, failed)
-        return record.extend(self.store, base, first, item, made.archived.manifest, made.objects)
+        return record.extend(
+            self.store, base, first, item, stored.archived.manifest, stored.objects
+        )

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 from urllib.parse import quote, unquote, urlencode, urlsplit
+from xml.etree import ElementTree
 
 from builder.filesets.item import (
     REPLICAS,
@@ -69,10 +70,6 @@ _LISTED = (
 )
 _QUOTED = re.compile(r'(["\\])')
 _ARCHIVED = re.compile(rb"<archived>\s{0,64}true\s{0,64}</archived>")
-_MEMBER = re.compile(
-    r"<identifier>([^<]{1,200})</identifier>(?:(?!</?node[\s>])[\s\S]){0,2000}?"
-    r"<baseURL>([^<]{1,500})</baseURL>"
-)
 _LEAF = re.compile(r"[/:]")
 
 
@@ -206,10 +203,15 @@ def _members(api: Api, files: Sequence[Mapping[str, Any]]) -> Mapping[str, str]:
     """Return the base URLs of member nodes by their ids; empty if no file has a replica."""
     if not any({*texts(one.get("replicaMN"))} - {text(one.get("datasource"))} for one in files):
         return {}
-    with suppress(FilesetError):  # the files are still where the index says
+    with suppress(FilesetError, ElementTree.ParseError):  # the files are where the index says
         answer = api.answer(f"https://{_NODE}/cn/v2/node", accept="text/xml")
-        nodes = _MEMBER.findall(answer.body.decode("utf-8", "replace"))
-        return {name.strip(): url.strip().rstrip("/") for name, url in nodes}
+        nodes = ElementTree.fromstring(answer.body).iterfind(".//{*}node")
+        return {
+            node.findtext("{*}identifier", "").strip(): node.findtext("{*}baseURL", "")
+            .strip()
+            .rstrip("/")
+            for node in nodes
+        }
     return {}
 
 
@@ -222,14 +224,14 @@ def _item(
     name, series = text(own.get("identifier")), text(own.get("seriesId"))
     if name is None:
         raise FilesetError("platform-bad-response", "the dataset has no id")
-    made = [_file(one, members) for one in files]
-    leaves = [_LEAF.split(str(file.extra["id"]))[-1] or "-" for file in made]
+    listed = [_file(one, members) for one in files]
+    leaves = [_LEAF.split(str(file.extra["id"]))[-1] or "-" for file in listed]
     return FilesetPlatformItem(
         platform_name=NAME,
         platform_domain=DOMAIN,
         platform_id=series or name,
         version=name if series else None,
-        manifest=json_document.apart(made, leaves),
+        manifest=json_document.apart(listed, leaves),
         web_base_url=_page(name),
         description=_describe(own, name, parts),
     )
