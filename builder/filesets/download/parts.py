@@ -8,6 +8,7 @@ bytes, and then the bytes in frames. A frame that was not written whole ends the
 import contextlib
 import hashlib
 import json
+import os
 import shutil
 import struct
 import threading
@@ -184,9 +185,10 @@ class PartialFolder:
 
     def _room(self) -> int:
         kept = 0
-        for path in self.folder.glob("*/*"):
-            with contextlib.suppress(OSError):
-                kept += path.stat().st_size
+        for folder, _, names in os.walk(self.folder):  # it passes folders that are removed meanwhile
+            for name in names:
+                with contextlib.suppress(OSError):
+                    kept += Path(folder, name).stat().st_size
         return min(self.most - kept, shutil.disk_usage(self.folder).free - self.free)
 
     def _sweep(self) -> None:

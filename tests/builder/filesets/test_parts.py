@@ -1,6 +1,7 @@
 """What is left of a download is continued as far as it is sound, and never beyond."""
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -146,3 +147,15 @@ def test_a_disk_that_refuses_parts_costs_nothing(server: Server, tmp_path: Path)
         there.server.add(URL, served(BODY))
         fetch(there, parts)
     assert there.kept == [BODY.all]
+
+
+def test_datasets_that_end_beside_another_do_not_end_it(tmp_path: Path) -> None:
+    """The folder of a dataset goes away while another one measures what all of them hold."""
+    shared = PartialFolder(tmp_path)
+
+    def work(number: int) -> int:
+        with shared.hold(f"dataset {number}", lambda: None, lasting=False) as parts:
+            return parts.room if parts else 0
+
+    with ThreadPoolExecutor(8) as pool:
+        assert min(pool.map(work, range(400))) > 0
