@@ -48,7 +48,7 @@ HEAVY = {
     ),
     "obstore": "functions/store/client.py",
     "pyarrow": (
-        "builder/ingest/remote/hdfs.py builder/parquet/ranges.py builder/parquet/reader.py "
+        "builder/parquet/ranges.py builder/parquet/reader.py "
         "builder/parquet/texts.py builder/parquet/writer.py"
     ),
     "apig_wsgi": "functions/oai/lambda_instance.py",

@@ -63,15 +63,6 @@ class RangeClient:
 
         return self._repeat(url, attempt, hasty=True)
 
-    def ask(self, url: str, take: Callable[[Response], T]) -> T:
-        """Return what `take` makes of the response to a GET; it may raise FetchError."""
-
-        def attempt() -> T:
-            with self._get(url, {}) as response:
-                return take(response)
-
-        return self._repeat(url, attempt, hasty=True)
-
     def read(self, url: str, start: int, length: int, known: WebFile) -> bytes:
         """Return `length` bytes from `start`. Raises ReplacedError if the file is not `known`."""
         found = bytearray()

@@ -185,7 +185,7 @@ class PartialFolder:
 
     def _room(self) -> int:
         kept = 0
-        for folder, _, names in os.walk(self.folder):  # it passes folders that are removed meanwhile
+        for folder, _, names in os.walk(self.folder):  # it passes folders that went
             for name in names:
                 with contextlib.suppress(OSError):
                     kept += Path(folder, name).stat().st_size

@@ -12,12 +12,11 @@ from builder.ingest.splits import ArchiveFile, Split
 from functions.snapshot.layout import S3_SCHEME
 
 _WEB = ("http://", "https://")
-_HADOOP = ("webhdfs://", "swebhdfs://", "hdfs://")
 
 
 def is_remote(source: str) -> bool:
     """Return whether a source is an address, and not a path."""
-    return _scheme(source) in (S3_SCHEME, *_WEB, *_HADOOP)
+    return _scheme(source) in (S3_SCHEME, *_WEB)
 
 
 def name_source(source: str) -> str:
@@ -38,10 +37,6 @@ def find(source: str, access: SourceAccess, environment: Mapping[str, str]) -> l
         from builder.ingest.remote import web_files
 
         return web_files.find(source, access, environment)
-    if _scheme(source) in _HADOOP:
-        from builder.ingest.remote import hadoop_files
-
-        return hadoop_files.find(source, access, environment)
     from builder.ingest import bucket_files
 
     return bucket_files.find(source, access.bucket, environment)
@@ -60,10 +55,6 @@ def open_file(
         from builder.ingest.remote import web_files
 
         return web_files.open_file(file, access, environment, split.end, spool)
-    if _scheme(file.address) in _HADOOP:
-        from builder.ingest.remote import hadoop_files
-
-        return hadoop_files.open_file(file, access, environment, split.end)
     from builder.ingest import bucket_files
 
     if split.kind == "range":

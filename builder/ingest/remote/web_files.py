@@ -1,29 +1,43 @@
-"""Archive files on web servers: finds them by http:// and https:// URLs, and opens them."""
+"""Archive files on web servers: finds them by http:// and https:// URLs, and opens them.
+
+fsspec's HTTP files send no validator with a range, so a file that is replaced would be read as a
+mixture, and they connect past the address guard.
+"""
 
 import hashlib
 import io
 import tempfile
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import cast
 from urllib.parse import unquote, urlsplit
 
 from builder.errors import UsageError
-from builder.http.errors import ReplacedError
+from builder.http.addresses import NamedAddresses, PublicAddresses, networks
+from builder.http.client import HttpClient, agent_of, user_agent
+from builder.http.errors import Deferred, FetchError, ReplacedError
+from builder.http.politeness import HostPolicy, HostQueue
 from builder.http.ranges import RangeClient, WebFile
 from builder.http.secrets import strip_secrets
+from builder.http.settings import HttpSettings, http_settings, proxies
 from builder.http.url import is_address
 from builder.ingest import splits
 from builder.ingest.remote.access import SourceAccess
 from builder.ingest.remote.range_stream import RangeStream
-from builder.ingest.remote.web_client import connect, wrap_failures
 from builder.ingest.splits import ArchiveFile
 from builder.intake.intake import writing
+from functions.config.configuration import default
 
 RANGED_FROM = 2 << 30
 """Bytes from which a file may be split: its digest then reads it a second time."""
 _BUFFER = 1 << 18  # bytes
+_FORGIVES = 60.0  # seconds for which an unreachable host is not requested
+_LOCK = threading.Lock()
+_CONTACT = "repository.admin_emails"
 
 
 def find(source: str, access: SourceAccess, environment: Mapping[str, str]) -> list[ArchiveFile]:
@@ -38,9 +52,9 @@ def find(source: str, access: SourceAccess, environment: Mapping[str, str]) -> l
     parts = urlsplit(url)
     path = Path(Path(unquote(parts.path)).name or parts.hostname or "")
     file = ArchiveFile(path, label, 0, 0, url, named=True)
-    web = connect(url, access, environment)
+    web = _connect(url, access, environment)
     try:
-        with wrap_failures():
+        with _wrap_failures():
             found = web.look_up(url)
         file = replace(file, bytes=found.size or 0, modified=_number(found))
         if found.ranged and file.bytes >= RANGED_FROM:
@@ -64,8 +78,8 @@ def open_file(
     to a temporary file in `spool`. Raises OSError if the file is unavailable, as does the stream if
     it is replaced while it is read. Raises StoreError if `spool` cannot be written.
     """
-    web = connect(file.address, access, environment)
-    with wrap_failures():
+    web = _connect(file.address, access, environment)
+    with _wrap_failures():
         found = web.look_up(file.address)
         if (found.size or 0, _number(found)) != (file.bytes, file.modified):
             raise ReplacedError
@@ -74,13 +88,59 @@ def open_file(
     with writing(spool):
         target = tempfile.TemporaryFile(dir=spool)  # noqa: SIM115 - the caller closes it
     try:
-        with wrap_failures(), writing(spool):
+        with _wrap_failures(), writing(spool):
             web.save(file.address, target, found)
         target.seek(0)
     except BaseException:
         target.close()
         raise
     return cast(io.BufferedReader, target)
+
+
+def _connect(url: str, access: SourceAccess, environment: Mapping[str, str]) -> RangeClient:
+    """Return the client for a URL, whose host may have any address; its redirects may not."""
+    settings, behind = http_settings(access.settings, "ingest"), proxies(environment)
+    agent = user_agent(access.settings)
+    if access.settings[_CONTACT] == default(_CONTACT):  # the configuration names no operator
+        agent = agent_of("(sheaf ingest)")
+    with _LOCK:
+        web, named = _client(settings, agent, tuple(sorted(environment.items())))
+        proxy = behind.of_url(url)
+        named |= {urlsplit(url).hostname or "", proxy.host if proxy else ""}
+    return web
+
+
+@contextmanager
+def _wrap_failures() -> Iterator[None]:
+    """Raise failures as OSError, as those of one unreadable file."""
+    try:
+        yield
+    except ReplacedError as error:
+        raise OSError(splits.REPLACED) from error
+    except FetchError as error:
+        raise OSError(f"{error.code}: {error.detail}".removesuffix(": ")) from error
+    except Deferred as error:
+        raise OSError(f"{error}: it asked for a pause over http.wait_seconds") from error
+
+
+@lru_cache(maxsize=8)
+def _client(
+    settings: HttpSettings, agent: str, environment: tuple[tuple[str, str], ...]
+) -> tuple[RangeClient, set[str]]:
+    stop = threading.Event()
+    policy = HostPolicy(settings.host_seconds, settings.host_concurrent, forgives=_FORGIVES)
+    named = NamedAddresses(
+        PublicAddresses(frozenset(settings.ports), networks(settings.allow_networks))
+    )
+    client = HttpClient(
+        agent=agent,
+        addresses=named,
+        hosts=HostQueue(policy, stop),
+        stop=stop,
+        keep_alive=True,
+        proxies=proxies(dict(environment)),
+    )
+    return RangeClient(client, settings.limits(), settings.retry_policy()), named.named
 
 
 def _check(url: str, label: str) -> None:
@@ -101,7 +161,7 @@ def _check(url: str, label: str) -> None:
 
 def _open_ranges(web: RangeClient, url: str, found: WebFile, end: int | None) -> io.BufferedReader:
     def read(start: int, length: int) -> bytes:
-        with wrap_failures():
+        with _wrap_failures():
             return web.read(url, start, length, found)
 
     return io.BufferedReader(RangeStream(read, found.size or 0, end), _BUFFER)

@@ -12,7 +12,7 @@ import pytest
 
 from builder.errors import UsageError
 from builder.http.connections import tls_context
-from builder.ingest.remote import range_stream, web_client, web_files
+from builder.ingest.remote import range_stream, web_files
 from builder.ingest.remote.access import SourceAccess
 from builder.ingest.splits import ArchiveFile
 from builder.redif.source import sort_sources
@@ -34,7 +34,7 @@ DATE = "Wed, 21 Oct 2015 07:28:00 GMT"
 
 @pytest.fixture
 def site() -> Iterator[Site]:
-    web_client._client.cache_clear()  # it remembers how a host behaved
+    web_files._client.cache_clear()  # it remembers how a host behaved
     with web.serving() as site:
         yield site
 
@@ -380,14 +380,14 @@ def test_many_urls_are_looked_up_side_by_side(home: Home, site: Site) -> None:
 def test_certificates_are_checked(
     archive: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    web_client._client.cache_clear()
+    web_files._client.cache_clear()
     own = Certificate.made(tmp_path, "localhost")
     with web.serving(tls=own.server()) as site:
         site.pages["/a"] = web.ranged(archive, NOTED)
         url = site.url("/a", "localhost").replace("http:", "https:")
         assert find(url).flaw.startswith("tls: ")
         assert site.paths() == []
-        web_client._client.cache_clear()
+        web_files._client.cache_clear()
         tls_context.cache_clear()
         monkeypatch.setenv("SSL_CERT_FILE", str(own.file))
         assert open_file(find(url), tmp_path) == archive
