@@ -7,7 +7,8 @@ gives exactly one capture or one skipped record, and faults besides.
 
 WACZ files (Webrecorder, WACZ 1.1.1) are zip files with web archives in their archive folder. A
 wrong checksum of the zip is a fault, and reading continues. So damage loses no more captures than
-outside a WACZ. What its manifest, `datapackage.json`, lists is compared with what is there.
+outside a WACZ. What its manifest, `datapackage.json`, lists is compared with what is there. A
+package of several WACZ files (`multi-wacz-package`) holds them uncompressed: they are read in turn.
 """
 
 import hashlib
@@ -17,7 +18,7 @@ import posixpath
 import re
 from collections.abc import Generator, Iterator, Sequence
 from io import BytesIO
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from builder.sources.events import Edge, Event, Fault, Ordinals
 from builder.sources.recognise import (
@@ -36,9 +37,9 @@ from functions.archive.gzip_members import GzipMembers
 from functions.archive.record import RecordBlock, skip_reason
 from functions.archive.stream import RecordStream
 from functions.archive.zip_directory import UnpackedEntry, read_entries
-from functions.archive.zip_headers import ZipEntry
+from functions.archive.zip_headers import STORED, ZipEntry
 from functions.archive.zstd_frames import ZstdFrames
-from functions.store.window_stream import PieceStream
+from functions.store.window_stream import PieceStream, SeekableStream
 
 _STEP = 1 << 17
 _MANIFEST = "datapackage.json"
@@ -65,11 +66,31 @@ class WaczArchive(PieceStream):
         return self._unpacked.damage
 
 
-def open_archives(stream: BinaryIO, name: str) -> Iterator[tuple[str, WaczArchive] | Fault]:
-    """Yield the archives in a WACZ with their names in it, and faults."""
+class _StoredFile(SeekableStream):
+    """A file that a zip file holds uncompressed."""
+
+    def __init__(self, stream: BinaryIO, entry: ZipEntry) -> None:
+        super().__init__(entry.packed)
+        self._stream = stream
+        self._start = entry.start
+
+    def readinto(self, buffer: Any) -> int:
+        self._stream.seek(self._start + self._at)
+        data = self._stream.read(max(0, min(len(buffer), self.size - self._at)))
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)
+
+
+def open_archives(stream: BinaryIO, name: str) -> Iterator[tuple[str, BinaryIO] | Fault]:
+    """Yield the archives in a WACZ with their names in it, and faults.
+
+    Other WACZ files in it are among the archives, unless `name` is itself that of one in another.
+    """
     size = stream.seek(0, io.SEEK_END)
     listing = read_entries(stream, size)
-    entries = [entry for entry in listing.entries if entry.is_archive]
+    is_inner = "/" in name
+    entries = [e for e in listing.entries if e.is_archive or (_is_wacz(e) and not is_inner)]
     if listing.problem:
         done = "read by the headers of its files" if entries else "not read"
         yield Fault(name, None, "wacz-damaged", None, f"directory: {listing.problem}", done)
@@ -80,12 +101,16 @@ def open_archives(stream: BinaryIO, name: str) -> Iterator[tuple[str, WaczArchiv
     missing = [] if listing.problem else [path for path in manifest if path not in present]
     for path in missing[:_LISTED]:
         yield Fault(name, None, "wacz-member", None, f"{path} is missing", "passed over")
-    outside = [e for e in listing.entries if not e.is_archive and _ELSEWHERE.search(e.name[-9:])]
+    outside = [e for e in listing.entries if e not in entries and _ELSEWHERE.search(e.name[-9:])]
     for entry in outside[:_LISTED]:
         detail = f"{entry.name} is not in the archive folder"
         yield Fault(name, entry.header, "wacz-member", None, detail, "not read: unzip it first")
     for entry in entries:
         yield from _open_archive(stream, entry, name, manifest.get(_normalise(entry.name), ""))
+
+
+def _is_wacz(entry: ZipEntry) -> bool:
+    return entry.name.lower().endswith(".wacz") and entry.is_readable and entry.method == STORED
 
 
 def _normalise(path: str) -> str:
@@ -113,7 +138,7 @@ def _read_manifest(stream: BinaryIO, entries: Sequence[ZipEntry]) -> dict[str, s
 
 def _open_archive(
     stream: BinaryIO, entry: ZipEntry, name: str, digest: str
-) -> Iterator[tuple[str, WaczArchive] | Fault]:
+) -> Iterator[tuple[str, BinaryIO] | Fault]:
     if entry.encrypted:
         detail = f"{entry.name} is encrypted"
         yield Fault(name, entry.header, "wacz-damaged", None, detail, "not read")
@@ -123,7 +148,8 @@ def _open_archive(
         yield Fault(name, entry.header, "unsupported-compression", None, detail, "not read")
         return
     inner = WaczArchive(stream, entry)
-    yield entry.name, inner
+    is_wacz = _is_wacz(entry)
+    yield entry.name, io.BufferedReader(_StoredFile(stream, entry)) if is_wacz else cast(Any, inner)
     while inner.read(_STEP):  # its reader may stop before the end
         pass
     if inner.damage:
@@ -298,7 +324,7 @@ def _read_wacz(
             yield item
         else:
             inner, opened = item
-            yield from read_archive(cast(BinaryIO, opened), f"{name}/{inner}", rules, further=True)
+            yield from read_archive(opened, f"{name}/{inner}", rules, further=True)
     if not known:
         yield Fault(name, None, "not-an-archive", None, "a zip file that is not a WACZ", "not read")
     return known

@@ -5,6 +5,7 @@ or where a file of that name was ingested. WACZ is Webrecorder's WACZ 1.1.1, sec
 """
 
 import io
+import re
 import struct
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,6 +35,7 @@ WITHIN = "!/"
 WARCS = "warcs"
 """Folder in a store for the WARC files of its own captures."""
 
+_NESTED = re.compile(r"(.+?\.wacz)/(.+)", re.IGNORECASE)
 _OWN = (f"{WARCS}/", "filesets/", "obi/")  # the parts of a store that hold content
 
 
@@ -88,6 +90,31 @@ def recover(slices: Slices, key: str, name: str) -> tuple[int, WaczMember] | Non
         if entry.name == name and entry.is_readable:
             return entry.start, WaczMember(entry.header, entry.packed, entry.method == DEFLATED)
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredSlices:
+    """Implements Slices over one file, which a zip file holds uncompressed from `start` on."""
+
+    outer: Slices
+    zip_key: str
+    start: int
+    packed: int
+
+    @property
+    def address(self) -> str:
+        return f"{self.outer.address}/{self.zip_key}"
+
+    def open(self, key: str, offset: int, length: int | None) -> BinaryIO:
+        left = max(0, self.packed - offset)
+        size = left if length is None else min(length, left)
+        return self.outer.open(self.zip_key, self.start + offset, size)
+
+    def size(self, key: str) -> int:
+        return self.packed
+
+    def bucket(self, key: str) -> tuple[str, str]:
+        return "", ""
 
 
 class _View(SeekableStream):
@@ -202,25 +229,15 @@ class PlacedArchives:
     def _member(
         self, slices: Slices, key: str, inner: str, offset: int, length: int | None
     ) -> BinaryIO:
-        address = f"{slices.address}/{key}"
-
-        def find() -> tuple[int, WaczMember] | None:
-            with suppress(ContentError):
-                member = wacz_members(slices, key).get(inner)
-                if member:
-                    return begins(slices, key, inner, member), member
-            return None
-
-        found = self._cache.get((address, inner), find)
-        least = offset + (1 if length is None else length)
-        if found is None or not (found[1].deflated or least <= found[1].packed):
-            # A separate cache key: the answer must not depend on earlier requests.
-            found = self._cache.get(
-                (address, inner, "recovered"), lambda: recover(slices, key, inner)
-            )
-        if found is None:
+        nested = _NESTED.match(inner)
+        outer = self._placed(slices, key, nested[1], 0) if nested else None
+        if nested and outer and not outer[1].deflated:
+            within = _StoredSlices(slices, key, outer[0], outer[1].packed)
+            return self._member(within, nested[1], nested[2], offset, length)
+        placed = self._placed(slices, key, inner, offset + (1 if length is None else length))
+        if placed is None:
             raise ContentError("not-at-hand", f"{key} has no {inner}")
-        start, member = found
+        start, member = placed
         if member.deflated:
             stream = slices.open(key, start, member.packed)
 
@@ -232,8 +249,28 @@ class PlacedArchives:
                     yield from cut_pieces(pieces, offset, FARTHEST if length is None else length)
 
             return cast(BinaryIO, PieceStream(inflate()))
-        left = max(0, member.packed - offset)
-        return slices.open(key, start + offset, left if length is None else min(length, left))
+        return _StoredSlices(slices, key, start, member.packed).open(inner, offset, length)
+
+    def _placed(
+        self, slices: Slices, key: str, name: str, least: int
+    ) -> tuple[int, WaczMember] | None:
+        """Return a member of at least so many stored bytes, with the offset of its first one."""
+        address = f"{slices.address}/{key}"
+
+        def find() -> tuple[int, WaczMember] | None:
+            with suppress(ContentError):
+                member = wacz_members(slices, key).get(name)
+                if member:
+                    return begins(slices, key, name, member), member
+            return None
+
+        placed = self._cache.get((address, name), find)
+        if placed is None or not (placed[1].deflated or least <= placed[1].packed):
+            # A separate cache key: the answer must not depend on earlier requests.
+            placed = self._cache.get(
+                (address, name, "recovered"), lambda: recover(slices, key, name)
+            )
+        return placed
 
 
 def _show_name(address: str) -> str:

@@ -65,7 +65,7 @@ def test_the_manifest_is_compared_with_what_is_there():
         archive.writestr("datapackage.json", json.dumps({"resources": resources}))
         archive.writestr("archive/one.warc.gz", ARCHIVE)
         archive.writestr("archive/two.warc.gz", SECOND)
-        archive.writestr("inner.wacz", b"")
+        archive.writestr("inner.wacz", b"", zipfile.ZIP_DEFLATED)
         archive.writestr("other/three.WARC.GZ", SECOND)
     data = out.getvalue()
     assert len(captures(data)) == 5
@@ -75,6 +75,28 @@ def test_the_manifest_is_compared_with_what_is_there():
         ("wacz-member", "other/three.WARC.GZ"),
         ("wacz-member", "archive/two.warc.gz"),
     ]
+
+
+def test_a_wacz_of_several_is_read_and_none_deeper():
+    def pack(name, data):
+        out = io.BytesIO()
+        digest = hashlib.sha256(ARCHIVE).hexdigest()  # of something else
+        listed = {"resources": [{"path": name, "hash": f"sha256:{digest}"}]}
+        with zipfile.ZipFile(out, "w") as archive:
+            archive.writestr(name, data)
+            archive.writestr("datapackage.json", json.dumps(listed))
+        return out.getvalue()
+
+    inner = pack("week/Inner.WACZ", wacz())
+    assert [capture.warc_filename for capture in captures(inner)] == [
+        f"a/week/Inner.WACZ/archive/{name}.warc.gz" for name in ["one"] * 4 + ["two"]
+    ]
+    assert [fault.detail for fault in faults(inner)] == [
+        "week/Inner.WACZ has another digest than datapackage.json says"
+    ]
+    deeper = pack("outer.wacz", inner)
+    assert captures(deeper) == []
+    assert "week/Inner.WACZ is not in the archive folder" in [f.detail for f in faults(deeper)]
 
 
 @pytest.mark.parametrize("text", [b"{not", b"", b"[1]", b'{"resources": [{"path": 1}, 2]}'])

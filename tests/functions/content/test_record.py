@@ -49,11 +49,11 @@ def wide(data: bytes) -> bytes:
     return made.compress(data) + made.flush()
 
 
-def zipped(data: bytes, method: int) -> bytes:
+def zipped(data: bytes, method: int, name: str = "archive/one.warc.gz") -> bytes:
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", method) as archive:
         archive.writestr("datapackage.json", "{}")
-        archive.writestr("archive/one.warc.gz", data)
+        archive.writestr(name, data)
         archive.writestr("indexes/a.cdx", b"x" * 200_000)  # so that the directory lies elsewhere
     return made.getvalue()
 
@@ -72,6 +72,7 @@ FORMS: dict[str, Callable[[], bytes]] = {
     "a.arc.gz": lambda: members(ARC),
     "stored.wacz": lambda: zipped(members([INFO, *RECORDS]), zipfile.ZIP_STORED),
     "deflated.wacz": lambda: zipped(members([INFO, *RECORDS]), zipfile.ZIP_DEFLATED),
+    "several.wacz": lambda: zipped(FORMS["stored.wacz"](), zipfile.ZIP_STORED, "Week.1.WACZ"),
 }
 
 
