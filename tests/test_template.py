@@ -327,6 +327,7 @@ def test_what_publishes_removes_neither_the_pointer_nor_what_is_not_sheaf_s(stac
         *written,
         f"{at}/{SIGNED}*",
         f"{at}/{PUBLISHES}*",
+        f"{at}/{layout.INTAKE}*",
     ]
     assert may["s3:DeleteObject"] == [f"{at}/{layout.INTAKE}*", *written, *derived]
 

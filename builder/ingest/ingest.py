@@ -97,13 +97,12 @@ def _find_resumable(
     Files that an earlier process moved into an uncommitted run are removed: sources may have
     changed.
     """
-    prefix = layout.run_prefix(run.name)
-    try:
-        if store.read(prefix + layout.RUN_SUMMARY) == intake.summary(run):
-            return run, True
-    except MissingObject:
-        store.remove(*list(store.keys(prefix)))
+    written = next((one for one in intake.runs(store) if one.name == run.name), None)
+    if written is None:
+        store.remove(*list(store.keys(layout.run_prefix(run.name))))
         return run, False
+    if written.sources == run.sources:
+        return run, True
     return intake.IntakeRun(name, run.sources), False
 
 

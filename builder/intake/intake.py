@@ -9,7 +9,7 @@ import errno
 import json
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -96,8 +96,8 @@ class IntakeSource:
 class IntakeRun:
     """A finished run of `sheaf ingest`, or of `sheaf fileset`, which has results of requests.
 
-    `harvested` counts the records that came from other repositories. `parts` are the data files, in
-    order, of a run that many machines wrote; other runs have the files that are listed.
+    `harvested` counts the records that came from other repositories. `parts` are the data files;
+    runs of 0.2.0 name only those that many machines wrote. A `published` run is being removed.
     """
 
     name: str
@@ -106,6 +106,12 @@ class IntakeRun:
     harvested: int = 0
     parts: tuple[str, ...] = ()
     """Names below the run's prefix, such as part-000000-1f2e/captures-000000.parquet."""
+    published: bool = False
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys of its parts."""
+        return [layout.run_prefix(self.name) + part for part in self.parts]
 
 
 def run_name(now: datetime) -> str:
@@ -141,7 +147,9 @@ def commit(
         gone = needed.union(moved).difference(store.keys(prefix))
         if gone:
             raise StoreError(f"{min(gone)} was removed during the ingest; ingest again")
-        store.create(prefix + layout.RUN_SUMMARY, summary(run))
+        names = (key.removeprefix(prefix) for key in moved)
+        whole = replace(run, parts=tuple(dict.fromkeys((*names, *run.parts))))
+        store.create(prefix + layout.RUN_SUMMARY, summary(whole))
     except StoreError:
         with contextlib.suppress(StoreError):  # otherwise it is an orphan, which expires
             if store.tag(prefix + layout.RUN_SUMMARY) is None:
@@ -212,14 +220,19 @@ def _full(folder: Path) -> StoreError:
 
 
 def runs(store: Writer) -> Iterator[IntakeRun]:
-    """Yield the finished runs in the order of their names.
+    """Yield the finished runs in the order of their names; published ones have only a name.
 
     Raises DamagedStore, NewerSchema or OlderSchemaError.
     """
-    keys = [key for key in store.keys(layout.INTAKE) if key.endswith("/" + layout.RUN_SUMMARY)]
-    read = map_in_order(lambda key: _read_summary(store, key), keys, _SUMMARIES, 2 * _SUMMARIES)
-    for key, data in zip(keys, read, strict=True):
-        if data is not None:
+    ends = ("/" + layout.RUN_SUMMARY, "/" + layout.RUN_PUBLISHED)  # of which the later counts
+    keys = {key.split("/")[1]: key for key in store.keys(layout.INTAKE) if key.endswith(ends)}
+    read = map_in_order(
+        lambda key: _read_summary(store, key), keys.values(), _SUMMARIES, 2 * _SUMMARIES
+    )
+    for (name, key), data in zip(keys.items(), read, strict=True):
+        if key.endswith(ends[1]):
+            yield IntakeRun(name, (), published=True)
+        elif data is not None:
             yield _parse_run(key, data)
 
 
@@ -268,26 +281,37 @@ def keys_of(store: Writer, some: Sequence[IntakeRun]) -> dict[str, list[str]]:
 def files(
     store: Writer, some: Sequence[IntakeRun], keys: Mapping[str, Sequence[str]], table: str
 ) -> list[str]:
-    """Return the runs' local files of `table`, in order. Raises OlderSchemaError."""
-    wanted = []
+    """Return the runs' local files of `table`, in order; those of published runs are passed over.
+
+    Raises DamagedStore if a file is gone, and OlderSchemaError.
+    """
+    wanted: list[str] = []
     for run in some:
+        if run.published:
+            continue
         prefix = layout.run_prefix(run.name)
         own = [key for key in keys[run.name] if key.startswith(prefix + table)]
         for key in own:
             if not key.endswith(_suffix(table)):
                 raise _older(key)
-        begins = f"{table}-"
-        parts = [name for name in run.parts if name.rpartition("/")[2].startswith(begins)]
-        wanted += own + [prefix + name for name in parts]
+        parts = [key for key in run.keys if key.rpartition("/")[2].startswith(f"{table}-")]
+        for key in set(parts).difference(keys[run.name]):
+            raise DamagedStore(
+                f"{key} is gone: restore it, or remove {prefix} and ingest its sources again"
+            )
+        wanted += dict.fromkeys([*own, *parts])
     local = map_in_order(store.local, wanted, _THREADS, 2 * _THREADS)
     return [str(path) for path in local]
 
 
 def discard(store: Writer, some: Sequence[IntakeRun]) -> None:
-    """Remove published runs. A run's summary is removed last, so that no object is forgotten.
+    """Remove published runs. They are marked first, since from then on files of theirs are gone.
 
-    If the removal is interrupted, the next publish finds unchanged what is left.
+    If the removal is interrupted, the next publish completes it.
     """
+    marks = [layout.run_prefix(run.name) + layout.RUN_PUBLISHED for run in some]
+    for _ in store.create_all((mark, b"") for mark in marks):
+        pass
     keys = [key for own in keys_of(store, some).values() for key in own]
-    store.remove(*(key for key in keys if not key.endswith("/" + layout.RUN_SUMMARY)))
-    store.remove(*(layout.run_prefix(run.name) + layout.RUN_SUMMARY for run in some))
+    store.remove(*set(keys).difference(marks))
+    store.remove(*marks)

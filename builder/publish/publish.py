@@ -105,7 +105,7 @@ class IntakeChange:
         try:
             return self._build(base, new_runs)
         except StoreError as error:
-            if self._keys != intake.keys_of(self._store, self._runs):
+            if self._runs != list(intake.runs(self._store)):
                 raise Conflict("another process published the intake") from error
             raise
 
@@ -140,7 +140,7 @@ class IntakeChange:
         """Discard the runs that were published."""
         try:
             intake.discard(self._store, self._runs)
-        except StoreError as error:  # published already; the next publish finds the run unchanged
+        except StoreError as error:  # published already; the next publish removes it
             self._runtime.say(f"the intake could not be removed: {error}")
 
     def _build(self, base: Transaction, new_runs: Sequence[Committed]) -> ChangeResult:

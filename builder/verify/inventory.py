@@ -297,14 +297,20 @@ def leftovers(store: Writer, named: Collection[str] | None, now: datetime) -> It
 def _intake(store: Writer) -> Iterator[Finding]:
     begun: dict[str, str] = {}
     finished = set()
-    for key in store.keys(layout.INTAKE):
+    keys = set(store.keys(layout.INTAKE))
+    for key in sorted(keys):
         run = layout.run_prefix(key.split("/")[1])
         begun.setdefault(run, key)
-        if key == run + layout.RUN_SUMMARY:
+        if key in (run + layout.RUN_SUMMARY, run + layout.RUN_PUBLISHED):
             finished.add(run)
     for run in begun.keys() - finished:
         yield Finding("intake-unfinished", run, "it has no summary, so it is not published")
     try:
-        list(intake.runs(store))
+        named = [key for run in intake.runs(store) for key in run.keys if key not in keys]
+        whole = {key for run in intake.runs(store) for key in run.keys} if named else ()
+        for key in named:  # unless the run is published meanwhile
+            if key in whole and store.size(key) is None:
+                problem = "its run's summary names it, but it does not exist"
+                yield Finding("intake-damaged", key, problem)
     except DamagedStore as error:
         yield Finding("intake-damaged", str(error).partition(" ")[0], str(error))

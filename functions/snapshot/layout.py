@@ -33,6 +33,8 @@ TABLES = "tables/"
 INTAKE = "intake/"
 TEMPORARY = ".tmp/"
 RUN_SUMMARY = "run.json"
+RUN_PUBLISHED = "run.published"
+"""The mark of a run that is published and being removed."""
 PLAN = "plan.json"
 """The plan of a run that many processes write (builder.ingest.plan)."""
 

@@ -29,7 +29,8 @@ def run(context: Context) -> int:
     newest = pointer.newest()
     manifest = catalogue.manifest(newest.snapshot) if newest else None
     kept = _read_manifests(catalogue, pointer, manifest) if manifest else []
-    runs = None if isinstance(context.store, WebStore) else list(intake.runs(context.store))
+    is_web = isinstance(context.store, WebStore)
+    runs = None if is_web else [r for r in intake.runs(context.store) if not r.published]
     waiting = [] if runs is None else _waiting(context, manifest)
     account = "\n".join([_account(context, pointer, kept, runs), *_obi_lines(manifest, waiting)])
     document = _document(context, pointer, kept, runs)

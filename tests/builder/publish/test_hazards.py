@@ -301,8 +301,27 @@ def test_damaged_intake_is_told(world: World) -> None:
             path.write_bytes(kept[:50])
             with pytest.raises(StoreError):
                 world.publish()
+            path.unlink()
+            with pytest.raises(DamagedStore, match=f"{key} is gone: restore it, or remove"):
+                world.publish()
             path.write_bytes(kept)
     assert world.publish().new == 1
+
+
+@pytest.mark.parametrize("lost", ["captures-*.parquet", "run.json", "*.json*", "[!r]*"])
+def test_a_publish_removes_what_an_interrupted_one_left_of_its_intake(
+    world: World, lost: str
+) -> None:
+    world.ingest([capture(1)])
+    (run,) = (world.root / layout.INTAKE).iterdir()
+    left = {path.name: path.read_bytes() for path in run.iterdir() if not path.match(lost)}
+    world.publish()
+    run.mkdir(parents=True)
+    for name, data in {**left, layout.RUN_PUBLISHED: b""}.items():
+        (run / name).write_bytes(data)
+    world.ingest([capture(2)])
+    assert world.publish().new == 1
+    assert list(world.store.keys(layout.INTAKE)) == []
 
 
 def test_a_store_may_lie_in_any_folder(tmp_path: Path) -> None:
