@@ -230,11 +230,11 @@ class PlacedArchives:
         self, slices: Slices, key: str, inner: str, offset: int, length: int | None
     ) -> BinaryIO:
         nested = _NESTED.match(inner)
-        outer = self._placed(slices, key, nested[1], 0) if nested else None
+        outer = self._find_member(slices, key, nested[1], 0) if nested else None
         if nested and outer and not outer[1].deflated:
             within = _StoredSlices(slices, key, outer[0], outer[1].packed)
             return self._member(within, nested[1], nested[2], offset, length)
-        placed = self._placed(slices, key, inner, offset + (1 if length is None else length))
+        placed = self._find_member(slices, key, inner, offset + (1 if length is None else length))
         if placed is None:
             raise ContentError("not-at-hand", f"{key} has no {inner}")
         start, member = placed
@@ -251,7 +251,7 @@ class PlacedArchives:
             return cast(BinaryIO, PieceStream(inflate()))
         return _StoredSlices(slices, key, start, member.packed).open(inner, offset, length)
 
-    def _placed(
+    def _find_member(
         self, slices: Slices, key: str, name: str, least: int
     ) -> tuple[int, WaczMember] | None:
         """Return a member of at least so many stored bytes, with the offset of its first one."""
