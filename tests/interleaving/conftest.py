@@ -2,7 +2,10 @@
 
 from hypothesis import HealthCheck, Phase, settings
 
+from tests.builder.conftest import world
 from tests.extent import examples
+
+__all__ = ["world"]
 
 COMMON = settings(deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))
 

@@ -14,6 +14,7 @@ from functions.snapshot.pointer import Expiry, Pointer
 from functions.snapshot.store import Writer
 from tests.builder.conftest import NAMESPACE
 from tests.interleaving.hours import Hours
+from tests.interleaving.killer import Killed
 
 STOPS = ("look", "put", "create", "replace", "replaced", "witness", "sleep", "remove")
 """Where an operation can stop: before it reads the pointer, before each write, after it moved the
@@ -27,10 +28,6 @@ IDENTITY = "0123456789abcdef" * 2
 
 _MOST = 5000  # stops of one operation; one that needs more goes round in circles
 _STUCK = 600  # real seconds, for a machine that is very busy
-
-
-class Killed(BaseException):
-    """Stands for the end of a process."""
 
 
 class Change(Protocol):

@@ -2,10 +2,11 @@
 
 python -m tests.soak.command CLOCK LIMIT ARGUMENT... - CLOCK is a file with the seconds by which the
 clock is ahead. It may change while the process runs. LIMIT is the size in bytes that no file may
-exceed, or 0.
+exceed, or 0. SOAK_REMEMBERED=SECONDS lets snapshots be retired sooner after they were superseded.
 """
 
 import argparse
+import os
 import resource
 import sys
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from pathlib import Path
 
 from builder.cli import main
 from builder.context import Context, from_environment
+from functions.snapshot import pointer
 
 
 @dataclass(frozen=True)
@@ -36,4 +38,6 @@ if __name__ == "__main__":
     path, limit, *given = sys.argv[1:]
     if int(limit):
         resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), int(limit)))
+    if seconds := os.environ.get("SOAK_REMEMBERED"):
+        pointer.REMEMBERED = timedelta(seconds=float(seconds))
     raise SystemExit(main(given, partial(make_context, SkewedClock(path))))

@@ -1,17 +1,21 @@
 """The soak test itself: its plan is that of its seed, it keeps its counts, and it finds faults."""
 
 import json
+import os
 from dataclasses import replace
 from itertools import islice, pairwise
 from pathlib import Path
 
 import pytest
 
+from tests.extent import SECONDS
 from tests.soak.plan import SKEW, WriterPlan
 from tests.soak.promises import CopiedRecord, check_items, read_copy
 from tests.soak.report import Report, table
 from tests.soak.soak import soak
 from tests.soak.stores import open_place
+
+LONG = pytest.mark.skipif("RACE_SECONDS" not in os.environ, reason="RACE_SECONDS is not given")
 
 
 def test_a_seed_gives_one_plan_in_which_each_step_relies_on_those_before() -> None:
@@ -70,10 +74,16 @@ def test_what_a_store_lost_or_a_harvester_stored_twice_is_reported(tmp_path: Pat
 
 
 @pytest.mark.thorough
-def test_a_short_soak_of_a_folder_breaks_no_promise(tmp_path: Path) -> None:
-    with open_place("folder", tmp_path) as place:
-        report = soak(place, tmp_path, 20, seed=25)
-    print(table({"folder": report}))
+@pytest.mark.parametrize("name", ["folder", "moto", pytest.param("seaweedfs", marks=LONG)])
+def test_a_short_soak_breaks_no_promise(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two writers, an expiry, harvesters and a server at once, each a process that is killed."""
+    # Seconds: clocks differ by two, and a pointer is kept for two.
+    monkeypatch.setenv("SOAK_REMEMBERED", "6")
+    with open_place(name, tmp_path) as place:
+        report = soak(place, tmp_path, SECONDS, seed=25)
+    print(table({name: report}))
     assert not report.broken
     assert report.counts["done", "publish"] > 1
     assert report.counts["done", "reinstate"]

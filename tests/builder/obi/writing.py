@@ -8,7 +8,7 @@ from builder.obi.run import Committed, ObiRuntime, Purpose, claim
 from builder.store.folder import FolderStore
 from tests.builder.conftest import Clock
 from tests.builder.obi.holding import HANDLE, LONG, URL, Store, version
-from tests.crash.work import Killer
+from tests.interleaving.killer import Killer
 
 PURPOSE = Purpose("ingest", "RePEc", "RePEc, in the midst of which it ends")
 
@@ -32,7 +32,7 @@ def written(store: Store, runtime: ObiRuntime) -> Committed:
 
 def work(root: Path, start: Clock, at: int, counted: Path, every: bool) -> None:
     """Write a run, to be killed at change `at`; else `counted` is given the number of changes."""
-    killer = Killer(str(root), at, every)
+    killer = Killer(str(root), at, every, really=True)
     with tempfile.TemporaryDirectory() as scratch:
         tempfile.tempdir = scratch
         killer.watch()

@@ -15,8 +15,8 @@ from functions.snapshot.errors import ConfigurationError, DamagedStore
 from functions.snapshot.manifest import Making, Manifest
 from functions.store.catalog import Catalogue
 from tests.builder.conftest import World, capture
-from tests.crash.test_late import Slow
 from tests.functions.oai.client import configured
+from tests.interleaving.test_late import Slow
 
 pytestmark = pytest.mark.shared(2)
 

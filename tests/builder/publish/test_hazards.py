@@ -28,6 +28,7 @@ from functions.snapshot.store import Writer
 from tests.builder.beginning import begin
 from tests.builder.conftest import NAMESPACE, Clock, World, capture
 from tests.extent import EVERY
+from tests.interleaving.killer import Killed
 
 pytestmark = pytest.mark.shared(3)
 
@@ -80,7 +81,6 @@ def published(world: World) -> None:
 # the views and the pointer, and the intake is removed. The last ones are behind the end.
 MORE = range(1, 70) if EVERY else (1, 4, 8, 10, 12, 19, 31, 44, 47, 50, 60)
 SAME = range(1, 70) if EVERY else (1, 4, 8, 10, 12, 17, 22, 25, 30)
-DEATHS = range(1, 60) if EVERY else (1, 23, 38, 44, 45, 46, 47, 48, 50, 52, 57)
 
 
 @pytest.mark.sampled(9)
@@ -173,27 +173,8 @@ def test_a_publish_soon_after_another_announces_nothing(world: World) -> None:
     assert not [text for text in told if "waits" in text]
 
 
-class Killed(BaseException):
-    """Stands for the end of the process."""
-
-
 def _die() -> None:
     raise Killed
-
-
-@pytest.mark.sampled(5)
-@pytest.mark.parametrize("at", DEATHS)
-def test_a_publish_may_end_at_any_call(world: World, at: int) -> None:
-    begin(world, "hazards", published)
-    world.ingest([capture(2), capture(1, title="changed")])
-
-    try:
-        publish(cast(FolderStore, Touchy(world.store, at, _die)), SETTINGS, runtime(world.clock))
-    except Killed:
-        assert urls(world) in ({"1"}, {"1", "2"})
-    publish(world.store, SETTINGS, runtime(world.clock))
-    assert urls(world) == {"1", "2"}
-    assert list(world.store.keys(layout.INTAKE)) == []
 
 
 def test_an_instant_that_passed_before_the_pointer_is_not_kept(world: World) -> None:

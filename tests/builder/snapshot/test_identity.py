@@ -201,7 +201,7 @@ class Ending(FolderStore):
 def test_a_publish_that_dies_at_the_witness_leaves_a_store_that_is_read_and_published_to(
     world: World, first: bool, behind: bool
 ) -> None:
-    """Every other place where it can die is in tests/crash/test_kill.py."""
+    """Every other place where it can die is in tests/interleaving/test_kill.py."""
     if not first:
         filled(world)
     world.ingest([capture(n) for n in range(50, 55)])

@@ -1,31 +1,35 @@
-"""A process is killed at each of its changes of a store; run again, it completes what it began.
+"""A command is killed at each of its changes of a store; run again, it completes what it began.
 
 Changes of one kind that follow each other are tried once or twice, as `kinds` says, and what a
 command does as another one does is not tried again. KILL_ALL=1 takes each change, and those of
 temporary files as well, which nobody else sees.
 """
 
-import multiprocessing
 import re
 import shutil
-import signal
-import threading
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import groupby
-from multiprocessing.connection import wait
 from pathlib import Path
 
 import pytest
 
 from builder.intake import intake
+from builder.proofs.signer import create_key
+from builder.publish.publish import publish
 from builder.runtime import Runtime
 from builder.snapshot.expiry import expire, snapshots
+from builder.snapshot.transaction import NothingSelectedError
 from builder.store.folder import FolderStore
+from builder.verify.log import log_findings
 from builder.verify.verify import VerifyRuntime, verify
+from builder.withdraw.purge import complete_purges
+from builder.withdraw.reinstate import reinstate
+from builder.withdraw.selection import Selection
+from builder.withdraw.withdraw import withdraw
 from functions.config import configuration
 from functions.oai.application import Application
 from functions.oai.repository_duckdb.repository import DuckRepository
@@ -33,17 +37,57 @@ from functions.snapshot import layout
 from functions.store.catalog import Catalogue
 from tests.builder.beginning import begin
 from tests.builder.conftest import NAMESPACE, Clock, World, capture
-from tests.crash.work import COMMANDS, IDENTITY, work
-from tests.e2e.conftest import warc
+from tests.builder.obi.archive import Repec
+from tests.builder.redif.trees import paper
 from tests.extent import EVERY
 from tests.functions.oai.client import content, event, respond
+from tests.interleaving.killer import killing
+from tests.interleaving.operation import IDENTITY, SETTINGS
 
 HOUR = timedelta(hours=1)
+DERIVED = ("publish", "withdraw", "purge", "reinstate")
+PAPER = f"oai:{NAMESPACE}:RePEc:aaa:wpaper:1"
+WITHDRAWN = f"oai:{NAMESPACE}:{capture(3).identity}"
+MADE = ("log/", "tables/", "dumps/superseded.json")
+"""Prefixes of objects with signatures, times or places, which differ."""
 
-_ALONE = threading.Lock()
-"""To be held where a thread looks whether processes have ended: each can be told so once only."""
-_PROCESSES = multiprocessing.get_context("forkserver")
-_PROCESSES.set_forkserver_preload(["tests.crash.work", "duckdb", "pyarrow.parquet"])
+
+def _withdraw(store: FolderStore, runtime: Runtime, *, purge: bool) -> object:
+    selection = Selection(identifiers=(WITHDRAWN,))
+    return withdraw(store, SETTINGS, runtime, selection, "asked for", purge=purge)
+
+
+def _restore(store: FolderStore, runtime: Runtime) -> object:
+    try:
+        return reinstate(store, SETTINGS, runtime, Selection(identifiers=(WITHDRAWN,)))
+    except NothingSelectedError:
+        return None  # it is restored already, which a person is told
+
+
+def _derive(store: FolderStore, runtime: Runtime, command: str) -> object:
+    """Carry out a command with log, tables, dumps and records of templates, as the program does."""
+    settings = configuration.parse(
+        f'[repository]\nnamespace = "{NAMESPACE}"\n[publish]\ndumps = ["oai_dc"]\n'
+        f'[sign]\nkey = "{store.root.parent / "sheaf.key"}"\n',
+        {},
+    )
+    selection = Selection(identifiers=(PAPER, WITHDRAWN))
+    if command == "publish":
+        publish(store, settings, runtime)
+        return complete_purges(store, settings, runtime)
+    if command == "reinstate":
+        return reinstate(store, settings, runtime, selection)
+    return withdraw(store, settings, runtime, selection, "asked for", purge=command == "purge")
+
+
+COMMANDS: dict[str, Callable[[FolderStore, Runtime], object]] = {
+    "publish": lambda store, runtime: publish(store, SETTINGS, runtime),
+    "withdraw": partial(_withdraw, purge=False),
+    "purge": partial(_withdraw, purge=True),
+    "restore": _restore,
+    "expire": lambda store, runtime: expire(store, runtime),
+    **{f"derived {name}": partial(_derive, command=name) for name in DERIVED},
+}
 
 
 @dataclass(frozen=True)
@@ -66,28 +110,25 @@ class Stage:
         return Stage(folder, self.now)
 
     def killed(self, name: str, at: int) -> list[str] | None:
-        """Carry out a command up to its change `at`; return what it changed if it got through.
+        """Carry out a command up to its change `at`; return what it changed if it got through."""
+        with killing(self.root, at) as killer:
+            self.done(name, step=killer.step)
+        return None if killer.dead else killer.changes
 
-        A real process is killed by a real SIGKILL.
-        """
-        counted = self.folder / "counted"
-        process = _PROCESSES.Process(
-            target=work, args=(name, self.root, Clock(self.now), at, counted, EVERY)
-        )
-        with _ALONE:
-            process.start()
-        wait([process.sentinel])
-        with _ALONE:
-            process.join()
-        if process.exitcode == -signal.SIGKILL:
-            return None
-        assert process.exitcode == 0, process.exitcode
-        return counted.read_text().splitlines()
-
-    def done(self, name: str, later: timedelta = timedelta(0)) -> None:
-        """Carry out the command in this process."""
+    def done(
+        self,
+        name: str,
+        later: timedelta = timedelta(0),
+        step: Callable[[str], None] = lambda change: None,
+    ) -> None:
+        """Carry out the command; `step` is called when it waits."""
         clock = Clock(self.now + later)
-        runtime = Runtime(clock, clock.sleep, lambda text: None, {}, 1, identity=lambda: IDENTITY)
+
+        def sleep(seconds: float) -> None:
+            step("sleep")
+            clock.sleep(seconds)
+
+        runtime = Runtime(clock, sleep, lambda text: None, {}, 1, identity=lambda: IDENTITY)
         COMMANDS[name](self.store, runtime)
 
     def objects(self) -> dict[str, bytes]:
@@ -130,7 +171,6 @@ def prepared(name: str, folder: Path) -> Stage:
     """Return a store in which the command has much to do."""
     world = World(folder / "store")
     folder.mkdir()
-    warc(folder / "archive.warc.gz", {"http://a.cz/": b"<title>A</title>", "http://b.cz/": b"x"})
     if name != "first":
         begin(world, "to be killed", _grown)
     if name == "restore":
@@ -153,7 +193,6 @@ _KINDS = {
     r"os.remove snapshots/leaves/": "remove leaves",
     r"os.remove snapshots/\d+/": "remove manifests",
     r"os.remove intake/": "remove intake",
-    r"os.rename intake/": "write intake",
     r"os.\w+ log/(entries|tiles?|nodes|snapshots|runs)/": "write log",
     r"os.\w+ tables/": "write tables",
     r"os.(rename|link) dumps/": "write dumps",
@@ -194,17 +233,9 @@ def _kind(change: str) -> str:
     return re.sub(r"\d+", "N", change)
 
 
-@pytest.fixture(scope="module")
-def pool() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(2) as pool:
-        yield pool
-
-
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("case", CASES)
-def test_a_process_may_be_killed_at_any_change(
-    tmp_path: Path, case: str, pool: ThreadPoolExecutor
-) -> None:
+def test_a_process_may_be_killed_at_any_change(tmp_path: Path, case: str) -> None:
     """Readers see the old or the new, and the same command run again gives the very same bytes."""
     name = CASES[case]
     start = prepared(case, tmp_path / "start")
@@ -214,29 +245,24 @@ def test_a_process_may_be_killed_at_any_change(
     assert len(changes) > 3
     old, new = start.answer(), whole.answer()
     assert b"503" not in (new, old) or case == "first"
-    expected = _comparable(whole.objects())
-    lasting = _comparable(whole.swept(thorough=True).objects())
+    expected = whole.objects()
+    lasting = whole.swept(thorough=True).objects()
 
-    def attempt(at: int) -> None:
+    for at in kinds(changes, case):
         stage = start.copy(tmp_path / str(at))
         assert stage.killed(name, at) is None, at
         assert stage.answer() in (old, new), at
         stage.done(name)
         # What answers as well, for it is all that a reader has.
-        assert _differing(_comparable(stage.objects()), expected) == [], at
+        assert _differing(stage.objects(), expected) == [], at
         # An expiry that finds something to remove also trims the pointer.
-        differing = _differing(_comparable(stage.swept().objects()), lasting)
+        differing = _differing(stage.swept().objects(), lasting)
         assert [key for key in differing if key != layout.POINTER] == [], at
         shutil.rmtree(stage.folder)
 
-    for _ in pool.map(attempt, kinds(changes, case)):
-        pass
-
 
 @pytest.mark.thorough
-def test_a_publish_that_was_killed_is_completed_an_hour_later(
-    tmp_path: Path, pool: ThreadPoolExecutor
-) -> None:
+def test_a_publish_that_was_killed_is_completed_an_hour_later(tmp_path: Path) -> None:
     """Its instant has passed by then, so numbers and instants are others; all else is the same."""
     start = prepared("publish", tmp_path / "start")
     whole = start.copy(tmp_path / "whole")
@@ -245,7 +271,7 @@ def test_a_publish_that_was_killed_is_completed_an_hour_later(
     expected = _state(whole)
     whole.swept(thorough=True)
 
-    def attempt(at: int) -> None:
+    for at in kinds(changes, "later"):
         stage = start.copy(tmp_path / str(at))
         assert stage.killed("publish", at) is None, at
         stage.done("publish", later=HOUR)
@@ -258,9 +284,6 @@ def test_a_publish_that_was_killed_is_completed_an_hour_later(
         assert [n for n in snapshots(stage.store) if n > newest.snapshot] == []
         assert _state(stage.swept()) == expected, at
         shutil.rmtree(stage.folder)
-
-    for _ in pool.map(attempt, kinds(changes, "later")):
-        pass
 
 
 def _state(stage: Stage) -> object:
@@ -276,15 +299,68 @@ def _state(stage: Stage) -> object:
     return objects, leaves, manifest.tables, manifest.sets, sequences, stamps
 
 
-def _comparable(objects: dict[str, bytes]) -> dict[str, bytes]:
-    """Return the objects with those of the intake by their names alone.
-
-    Names of runs differ by design, and a run's summary names this test's folder.
-    """
-    found = {k: v for k, v in objects.items() if not k.startswith(layout.INTAKE)}
-    parts = sorted(k.rpartition("/")[2] for k in objects if k.startswith(layout.INTAKE))
-    return {**found, **{f"intake {n} {part}": b"" for n, part in enumerate(parts)}}
-
-
 def _differing(some: dict[str, bytes], others: dict[str, bytes]) -> list[str]:
     return sorted(key for key in {*some, *others} if some.get(key) != others.get(key))
+
+
+def derived(name: str, folder: Path) -> Stage:
+    """Return a store with templates, captures, a log, tables and dumps for a command."""
+    folder.mkdir()
+    create_key(folder / "sheaf.key", f"{NAMESPACE}/log")
+    world = Repec(folder / "store")
+    world.ingest([capture(number) for number in range(6)])
+    world.take(a=paper(1), b=paper(2))
+    Stage(folder, world.clock.now).done("derived publish")
+    world.clock.sleep(100)
+    if name == "reinstate":
+        Stage(folder, world.clock.now).done("derived withdraw")
+        world.clock.sleep(100)
+    if name == "publish":
+        world.ingest([capture(7)])
+        world.take(b=paper(2, "Other Rugs"), c=paper(3))
+    now = world.clock.now + timedelta(seconds=10)
+    world.close()
+    return Stage(folder, now)
+
+
+def codes(stage: Stage) -> list[str]:
+    """Return the codes of what verify finds in a store an hour later."""
+    runtime = VerifyRuntime(
+        lambda: stage.now + HOUR, lambda total: nullcontext(lambda count: None), 512, 1
+    )
+    findings = [*verify(stage.store, runtime).findings, *log_findings(stage.store, None, None)]
+    return [finding.code for finding in findings if finding.code != "temporary"]
+
+
+def lasting(stage: Stage) -> dict[str, bytes]:
+    return {key: data for key, data in stage.objects().items() if not key.startswith(MADE)}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", DERIVED)
+def test_what_follows_a_snapshot_is_named_and_completed(tmp_path: Path, name: str) -> None:
+    """That is what settles the pointer, the record in `obi/`, log, tables, dumps and a purge.
+
+    `verify` names what lacks before, and the next publish completes it.
+    """
+    start = derived(name, tmp_path / "start")
+    whole = start.copy(tmp_path / "whole")
+    changes = whole.killed(f"derived {name}", at=0)
+    assert changes is not None
+    first = next(n for n, change in enumerate(changes, 1) if change.endswith(layout.POINTER))
+    whole.done("derived publish")
+    assert codes(whole) == []
+    expected = lasting(whole)
+    unnamed = []
+    for at in kinds(changes, name):
+        if at <= first:
+            continue
+        stage = start.copy(tmp_path / str(at))
+        assert stage.killed(f"derived {name}", at) is None, at
+        if not codes(stage):
+            unnamed.append(changes[at - 1])
+        stage.done("derived publish")
+        assert codes(stage) == [], (at, changes[at - 1])
+        assert _differing(lasting(stage), expected) == [], (at, changes[at - 1])
+        shutil.rmtree(stage.folder)
+    assert unnamed == []

@@ -14,21 +14,21 @@ from builder.ingest.cdx import reader
 from builder.intake import intake
 from builder.store.folder import FolderStore
 from tests.builder.indexes import line
+from tests.builder.ingest import ending
 from tests.builder.ingest.test_ingest import archive, ingested, intake_of
-from tests.crash import ending
-from tests.crash.work import Killer
 from tests.e2e.conftest import Home, warc
 from tests.extent import places
+from tests.interleaving.killer import Killer
 
 SPLIT = 4000
 _LONG = 600  # seconds, after which a process is taken to stand still
 
 _PROCESSES = multiprocessing.get_context("forkserver")
-_PROCESSES.set_forkserver_preload(["tests.crash.work", "duckdb", "pyarrow.parquet"])
+_PROCESSES.set_forkserver_preload(["tests.interleaving.killer", "duckdb", "pyarrow.parquet"])
 
 
 def _ingest(root: Path, files: list[Path], at: int, counted: Path) -> None:
-    killer = Killer(str(root), at, every=True)
+    killer = Killer(str(root), at, every=True, really=True)
     killer.watch()
     ingested(root, files, SPLIT)
     counted.write_text(str(killer.count))
