@@ -45,30 +45,6 @@ def load(text: str) -> dict[str, Any]:
     return found
 
 
-def functions(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield every function in a value: its name and its arguments."""
-    if isinstance(value, dict):
-        for name, given in value.items():
-            if name in ("Ref", "Condition") or name.startswith("Fn::"):
-                yield name, given
-            yield from functions(given)
-    elif isinstance(value, list):
-        for one in value:
-            yield from functions(one)
-
-
-def references(value: Any) -> Iterator[str]:
-    """Yield every name that a value refers to, without attributes."""
-    for name, given in functions(value):
-        if name == "Ref":
-            yield given
-        elif name == "Fn::GetAtt":
-            yield given[0]
-        elif name == "Fn::Sub":
-            text, own = (given, {}) if isinstance(given, str) else given
-            yield from (n.split(".")[0] for n in _NAME.findall(text) if n not in own)
-
-
 class Stack:
     """A template with parameters, as CloudFormation would resolve it; names stand for resources."""
 
