@@ -13,7 +13,7 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from builder.filesets.item import FAIL_ALONE, IngestRequest
-from builder.filesets.status import STATUSES
+from builder.filesets.status import STATUSES, may_pass
 from builder.http.secrets import is_replaced
 from builder.intake import intake
 from builder.intake.intake import runs
@@ -85,13 +85,6 @@ def is_due(told: Told, today: str) -> bool:
     return is_closed and asked_on + _PAUSE <= now
 
 
-def may_pass(told: Told) -> bool:
-    """Return whether the request failed with a retryable status, or a file of it failed."""
-    status = STATUSES.get(told.status)
-    failed = told.is_partial and not FAIL_ALONE.isdisjoint(told.states)
-    return failed or (status is not None and status.retryable)
-
-
 def requests(store: Store, now: datetime, due: bool, retry: bool) -> list[IngestRequest]:
     """Return the requests that are due at `now` or to be retried; the oldest result comes first.
 
@@ -102,7 +95,7 @@ def requests(store: Store, now: datetime, due: bool, retry: bool) -> list[Ingest
     found = [
         told
         for told in _newest(store).values()
-        if ((due and is_due(told, today)) or (retry and may_pass(told)))
+        if ((due and is_due(told, today)) or (retry and may_pass(told.status, told.states)))
         and not is_replaced(told.base_url)  # it cannot be requested as it is stored
     ]
     found.sort(key=lambda told: (told.updated, told.ingest_type, told.base_url))

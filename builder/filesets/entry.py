@@ -22,6 +22,7 @@ from builder.filesets.item import (
     IngestOutcome,
     Person,
 )
+from builder.filesets.result import file_json
 from builder.http.secrets import clean_text
 from functions.snapshot import item_tables, oai_name
 from functions.snapshot.instant import from_digits
@@ -34,8 +35,6 @@ _ILLEGIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _DIGESTS = ("sha512", "sha256", "sha1", "md5")
 _DETAILS = {"packed": PACKED, "within": WITHIN}
 """Columns of item_tables.FILE_DETAILS, and the keys in `extra` that have their values."""
-_OURS = ("sha512", "crc32", "key", "offset", "compression")
-"""Fields of a manifest file that the proposal does not have; written if they have a value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,7 +240,7 @@ def _result(outcome: IngestOutcome) -> tuple[Any, ...]:
         archived and archived.bundle_archiveorg_path,
         bundle and bundle.terminal_url,
         bundle and bundle.terminal_dt,
-        None if manifest is None else _json([_file_json(file) for file in manifest]),
+        None if manifest is None else _json([file_json(file) for file in manifest]),
         item and item.until,
     )
     return tuple(_legible(value) if isinstance(value, str) else value for value in values)
@@ -251,13 +250,6 @@ def _total(sizes: Sequence[int | None]) -> int | None:
     """Return the sum, or None if a size is unknown or the sum exceeds 64 bits with sign."""
     known = [size for size in sizes if size is not None]
     return sum(known) if len(known) == len(sizes) and sum(known) < _LARGEST else None
-
-
-def _file_json(file: FilesetManifestFile) -> dict[str, Any]:
-    """Return a file as in a manifest: all proposal fields, ours if they have a value."""
-    found = {field.name: getattr(file, field.name) for field in fields(file)}
-    found["extra"] = dict(file.extra)
-    return {k: v for k, v in found.items() if k not in _OURS or v is not None}
 
 
 def _json(value: Any) -> str:

@@ -2,18 +2,16 @@
 
 The documents are as in the fileset ingest proposal. Fields of our own: `detail`, `code`,
 `retryable`, `updated`, `platform_version`, `until` and `strategy_reason`, and for a file those that
-FilesetManifestFile names. A codec keeps dataclasses as JSON; decoding rejects values of the wrong
-type.
+FilesetManifestFile names. `to_json` writes dataclasses; builder.store.documents builds them again.
 """
 
 import dataclasses
 import functools
 import hashlib
-import types
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, fields
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any
 
 from builder.filesets import status
 from builder.filesets.item import (
@@ -48,7 +46,6 @@ _PROPOSED = (
     "terminal_dt",
 )
 _UNITS = ("byte", "kB", "MB", "GB", "TB", "PB")
-T = TypeVar("T")
 
 
 def result(outcome: IngestOutcome) -> dict[str, Any]:
@@ -61,12 +58,13 @@ def result(outcome: IngestOutcome) -> dict[str, Any]:
 def _describe_result(outcome: IngestOutcome) -> dict[str, Any]:
     row, resource, item = status.of(outcome.status), outcome.resource, outcome.item
     archived = outcome.archived
+    files = archived.manifest if archived else ()
     told: dict[str, Any] = {
         "hit": row.hit,
         "status": outcome.status,
         "detail": _short(outcome.detail),
         "code": outcome.code or None,
-        "retryable": row.retryable,
+        "retryable": status.may_pass(outcome.status, [file.status for file in files]),
         "updated": outcome.at,
         "request": request(outcome.request),
         "hops": [*resource.hops, resource.url] if resource else [],
@@ -78,7 +76,7 @@ def _describe_result(outcome: IngestOutcome) -> dict[str, Any]:
     }
     if item is None:
         return told | {"platform_name": outcome.platform}
-    manifest = (archived.manifest if archived else ()) or item.manifest or ()
+    manifest = files or item.manifest or ()
     sizes = [file.size for file in manifest]
     told |= {
         "manifest": [file_json(file) for file in manifest],
@@ -274,31 +272,3 @@ def _defaults(kind: type[Any]) -> tuple[tuple[str, Any], ...]:
         )
         for one in dataclasses.fields(kind)
     )
-
-
-def from_json(kind: type[T], given: Any) -> T:
-    """Build a dataclass of `kind` from its JSON. Raises ValueError or TypeError."""
-    if not isinstance(given, dict):
-        raise ValueError(f"a {kind.__name__} is not an object")
-    hints = get_type_hints(kind)
-    if unknown := sorted(given.keys() - hints.keys()):
-        raise ValueError(f"a {kind.__name__} has no {unknown[0]}")
-    return kind(**{name: _typed_value(hints[name], name, value) for name, value in given.items()})
-
-
-def _typed_value(hint: Any, name: str, value: Any) -> Any:
-    kinds = get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
-    for kind in kinds:
-        if value is None and kind is type(None):
-            return None
-        if dataclasses.is_dataclass(kind) and value is not None:
-            return from_json(kind, value)  # type: ignore[arg-type]
-        if get_origin(kind) is tuple and isinstance(value, list):
-            return tuple(_typed_value(get_args(kind)[0], name, one) for one in value)
-        plain = get_origin(kind) or kind
-        if plain is Mapping and isinstance(value, dict):
-            return value
-        flag = isinstance(value, bool) and plain is not bool  # Python counts a bool as an int
-        if isinstance(plain, type) and isinstance(value, plain) and not flag:
-            return value
-    raise ValueError(f"{name} has the wrong type")

@@ -25,6 +25,7 @@ from builder.filesets.item import IngestOutcome
 from builder.intake import intake
 from builder.intake.intake import writing
 from builder.intake.lines import LineWriter
+from builder.store.documents import build
 from builder.store.journal import LineJournal
 from functions.snapshot.store import Writer
 from functions.store.folder_lock import lock_folder
@@ -62,7 +63,7 @@ class Journal:
     def outcomes(self) -> Iterator[IngestOutcome]:
         """Yield the outcomes in the journal. Incomplete lines of a killed process are skipped."""
         for data in self._lines.lines():
-            with contextlib.suppress(ValueError, TypeError):
+            with contextlib.suppress(ValueError):
                 yield parse_outcome(data)
 
 
@@ -112,8 +113,8 @@ def outcome_line(told: IngestOutcome) -> bytes:
 
 
 def parse_outcome(data: bytes) -> IngestOutcome:
-    """Decode an outcome from a line. Raises ValueError or TypeError."""
-    return result.from_json(IngestOutcome, json.loads(data))
+    """Decode an outcome from a line. Raises ValueError."""
+    return build(IngestOutcome, json.loads(data))
 
 
 class Results:

@@ -7,6 +7,8 @@ has the status of the file.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from builder.filesets.item import FAIL_ALONE
+
 RESULT, FILE, BOTH = "result", "file", "both"
 OTHER = "other"
 
@@ -15,7 +17,8 @@ OTHER = "other"
 class Status:
     """A status and its properties. `scope` is result, file or both.
 
-    `hit`: files were archived. `retryable`: a later try may succeed with nothing changed here.
+    `hit`: files were archived. `retryable`: a later try may succeed with nothing changed here
+    (`may_pass` also counts the files).
     `lists`: the dataset is listed with its metadata all the same. `closes`: the platform does not
     give the files any more, if it gave them. `gone`: it removed the dataset.
     """
@@ -207,6 +210,16 @@ def of_dataset(strategy: str, files: Iterable[str | None], *, existing: bool = F
     if existing:
         return "success-existing"
     return "success-file" if strategy.endswith("-file") else "success"
+
+
+def may_pass(name: str, files: Iterable[str | None]) -> bool:
+    """Return whether a result is retryable, as it says and as `--retry` selects it.
+
+    `name` is its status, `files` are those of its files. Beside archived files, each file that
+    failed is asked for again, whatever it failed by.
+    """
+    row = of(name)
+    return row.retryable or (row.hit and not FAIL_ALONE.isdisjoint(files))
 
 
 def of(name: str) -> Status:

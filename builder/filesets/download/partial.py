@@ -17,11 +17,12 @@ from builder.filesets.download.validators import (
 from builder.filesets.item import GIT, FilesetManifestFile
 from builder.filesets.manifest_file import Digests, begin_digests, best_digest
 from builder.filesets.protocols import Received, ZipSink
-from builder.filesets.result import from_json, to_json
+from builder.filesets.result import to_json
 from builder.http import responses
 from builder.http.errors import FetchError
 from builder.http.responses import Response
 from builder.http.secrets import clean_fields, mark_file, strip_secrets
+from builder.store.documents import build
 
 _HEAD = 1024
 _PAGE = "a page, judging by its first bytes"
@@ -158,7 +159,7 @@ class PartialDownload:
         if not found:
             return
         state, came = found
-        self.head = from_json(Received, state["head"])
+        self.head = build(Received, state["head"])
         self._first = (state["first"][0], state["first"][1])
         self._tag, self._total = state["tag"], state["total"]
         for data in came:

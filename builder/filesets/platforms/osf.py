@@ -44,7 +44,7 @@ _CATEGORIES = {"software": "Software", "instrumentation": "Instrument"}
 _OTHERS = {"files": "file-level", "preprints": "no-dataset", "users": "no-dataset"}
 _EMBEDS = "embed=contributors&embed=license&embed=identifiers"
 _DEPTH = 10_000
-"""Most folders in a project."""
+"""Most folders in a project, and most components."""
 
 
 class Osf:
@@ -154,8 +154,10 @@ def _components(api: Api, node: Mapping[str, Any]) -> Iterator[str]:
             continue
         for child in _entries(api, url):
             guid = json_document.name(child.get("id"), "a component")
-            if guid in seen or len(seen) > _DEPTH:
+            if guid in seen:
                 raise FilesetError("platform-error", f"the component {guid} is listed twice")
+            if len(seen) > _DEPTH:
+                raise FilesetError("platform-error", f"it has more than {_DEPTH:,} components")
             seen.add(guid)
             if _access_status(json_document.inner(child, "attributes"))[0] == "success":
                 waiting.append(child)

@@ -8,7 +8,7 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from builder.filesets import status
@@ -20,12 +20,12 @@ from builder.filesets.item import (
     FilesetPlatformItem,
 )
 from builder.filesets.protocols import FilesetError
-from builder.filesets.result import from_json, to_json
+from builder.filesets.result import to_json
 from builder.filesets.strategies import platform_answers
 from builder.filesets.strategies.keys import RECORD, place, version_prefix
 from builder.filesets.strategies.keys import prefix_of as place_of
 from builder.http.secrets import clean_document
-from builder.store.documents import write_indented
+from builder.store.documents import build, write_indented
 from functions.snapshot.errors import Conflict, MissingObject
 from functions.snapshot.store import Reader, Writer
 
@@ -90,8 +90,10 @@ def parse(data: bytes, key: str) -> KeepingRecord:
         document = json.loads(data)
         if not isinstance(document, dict) or document.pop("schema", None) != SCHEMA:
             raise ValueError(f"its schema is not {SCHEMA}")
-        return from_json(KeepingRecord, document)
-    except (ValueError, TypeError, RecursionError) as error:
+        if unknown := document.keys() - {field.name for field in fields(KeepingRecord)}:
+            raise ValueError(f"it has no {min(unknown)}")
+        return build(KeepingRecord, document)
+    except (ValueError, RecursionError) as error:
         raise FilesetError("error-store-verify", f"{key} is not a valid record: {error}") from error
 
 

@@ -104,7 +104,7 @@ def test_other_providers_have_folders_of_their_own_and_no_bundle() -> None:
     assert found.web_bundle_url is None
 
 
-def test_files_of_components_are_below_their_ids() -> None:
+def test_files_of_components_are_below_their_ids(monkeypatch: pytest.MonkeyPatch) -> None:
     def node(guid: str, **more: Any) -> dict[str, Any]:
         children = f"{API}/nodes/{guid}/children/"
         return {
@@ -137,7 +137,11 @@ def test_files_of_components_are_below_their_ids() -> None:
     assert [file.extra.get("component") for file in found.files] == [None, None, "bees1", "wax01"]
     assert found.web_bundle_url is None
     documents[f"{API}/nodes/wax01/children/{SIZED}"] = osf_page([node("hny12")], 1)
-    assert refused(documents) == ("platform-error", "")
+    with pytest.raises(FilesetError, match="platform-error: the component hny12 is listed twice"):
+        item(documents)
+    monkeypatch.setattr("builder.filesets.platforms.osf._DEPTH", 3)
+    with pytest.raises(FilesetError, match="platform-error: it has more than 3 components"):
+        item({**documents, **children("wax01", node("wax02"))})
 
 
 def test_folders_in_pages_are_gathered_and_a_short_one_is_refused() -> None:

@@ -18,7 +18,7 @@ from builder.filesets.item import (
 )
 from builder.filesets.result import describe, file_json, file_result, result, results, show_size
 from builder.filesets.results import outcome_line, parse_outcome
-from builder.filesets.status import FILE, STATUSES
+from builder.filesets.status import FILE, STATUSES, may_pass
 from tests.builder.filesets.fakes import CDX, TERMINAL, Fakes, Strategy, archived, file, item, meta
 
 REQUEST = IngestRequest(
@@ -135,6 +135,15 @@ def test_what_failed_tells_no_archived_bytes() -> None:
     assert found.keys() == COMMON | OF_ITEM
     assert (found["hit"], found["retryable"]) == (False, False)
     assert result(outcome(status="stalled"))["retryable"]
+
+
+def test_what_is_retried_says_so() -> None:
+    """A partial dataset is repeated by `--retry` for each file that failed, and by nothing else."""
+    for state, retried in (("file-404", True), ("mismatch-md5", True), ("withheld", False)):
+        files = (replace(file("a.csv"), status="verified"), replace(file("b.csv"), status=state))
+        partial = replace(archived(Strategy("s3-fileset", Fakes()), item()), manifest=files)
+        found = result(outcome("s3-fileset", "success-partial", archived=partial))
+        assert (found["retryable"], may_pass("success-partial", [state])) == (retried, retried)
 
 
 def test_without_a_platform_there_are_the_common_fields_alone() -> None:
