@@ -21,7 +21,7 @@ from builder.filesets.item import (
 from builder.filesets.protocols import FilesetError
 from builder.filesets.strategies import keys, record
 from builder.filesets.strategies.archiveorg_client import ArchiveClient, ItemContents, Stored
-from builder.filesets.strategies.bundle import ZIP, Packing, pack_again
+from builder.filesets.strategies.bundle import ZIP, pack
 from builder.filesets.strategies.choice import ARCHIVEORG
 from builder.filesets.strategies.keys import BUNDLE
 from builder.filesets.strategies.record import KeepingRecord
@@ -56,38 +56,32 @@ class Items(ArchivingStrategy):
 
     def archive(self, item: FilesetPlatformItem, base: str) -> KeepingRecord:
         """Archive the item's files at archive.org."""
-        return record.of(item, _ArchiveOrgRun(self, item, None).archive(), ())
+        return record.of(item, _ArchiveOrgRun(self, item, None).archive())
 
     def complete(self, item: FilesetPlatformItem, base: str, first: KeepingRecord) -> KeepingRecord:
         """Archive the files that the record or the item at archive.org lacks."""
         run = _ArchiveOrgRun(self, item, first)
-        return self.extend(item, base, first, lambda: record.of(item, run.archive(), ()))
+        return self.extend(item, base, first, lambda: record.of(item, run.archive()))
 
 
 def _existing(
     earlier: KeepingRecord, contents: ItemContents, item: FilesetPlatformItem
 ) -> ArchiveStrategyResult | None:
     """Return the recorded result if archive.org has the files, or is still busy with the item."""
-    archived = earlier.archived
-    bundle = archived.bundle_file_meta
-    places = {f.path: _place_of(f) for f in record.archived_files(earlier).values()}
-    wanted = {f.path: f for f in archived.manifest if places.get(f.path) == f.path}
+    bundle = earlier.archived.bundle_file_meta
+    archived = record.archived_files(earlier).values()
+    wanted = {file.path: file for file in archived if _place_of(file) == file.path}
     if bundle:
         wanted[BUNDLE] = _bundle_file(bundle)
-    told = {path: _is(file, contents.files.get(path)) for path, file in wanted.items()}
-    altered = sorted(path for path, same in told.items() if same is False)
-    if altered:
-        states = {p: "mismatch-existing" if at in altered else "exists" for p, at in places.items()}
-        manifest = tuple(replace(f, status=states.get(f.path, f.status)) for f in archived.manifest)
-        detail = (
-            f"altered at archive.org since it was archived, not overwritten: {', '.join(altered)}"
-        )
-        return record.add_withheld(
-            replace(archived, status="mismatch-existing", manifest=manifest, detail=detail), item
-        )
-    if (None in told.values() and not contents.busy) or record.lacking(earlier, item):
-        return None
-    return record.add_withheld(replace(archived, status="success-existing"), item)
+    same = {path: _is(file, contents.files.get(path)) for path, file in wanted.items()}
+    return record.judge(
+        earlier,
+        item,
+        [path for path, is_it in same.items() if is_it is None and not contents.busy],
+        [path for path, is_it in same.items() if is_it is False],
+        place=_place_of,
+        detail="altered at archive.org since it was archived, not overwritten",
+    )
 
 
 def _is(file: FilesetManifestFile, stored: Stored | None) -> bool | None:
@@ -195,41 +189,13 @@ class _ArchiveOrgRun:
         return earlier or arrived
 
     def _bundle(self, item: FilesetPlatformItem) -> ArchiveStrategyResult:
-        """Archive all files as one zip, which is started again if necessary."""
-
-        def pack(failed: dict[str, FilesetError], is_last: bool) -> ArchiveStrategyResult:
-            with closing(self._spool()) as spool:
-                return self._zip(item, spool, failed, is_last=is_last)
-
-        return pack_again(pack, self._asked.settings)
-
-    def _zip(
-        self,
-        item: FilesetPlatformItem,
-        spool: FileSpool,
-        failed: dict[str, FilesetError],
-        *,
-        is_last: bool,
-    ) -> ArchiveStrategyResult:
-        with spool.open() as sink:
-            pack = Packing(
-                self._asked.downloader,
-                self._asked.settings,
-                sink,
-                tuple(self._known.values()),
-                failed,
-                is_last=is_last,
-            )
-            kept = pack.finish(pack.keep_all(item), BUNDLE)
-        meta = pack.meta()
-        self._put(_bundle_file(meta), spool)
-        return ArchiveStrategyResult(
-            ingest_strategy=BUNDLED,
-            status=record.success_status(self._item, BUNDLED, kept),
-            manifest=tuple(replace(file, key=None) for file in kept),
-            bundle_file_meta=meta,
-            bundle_archiveorg_path=BUNDLE,
-            archiveorg_item_name=self._name,
+        """Archive all files as one zip."""
+        with closing(self._spool()) as spool:
+            kept, meta = pack(item, self._asked, spool.open, BUNDLE, self._record)
+            self._put(_bundle_file(meta), spool)
+        manifest = [replace(file, key=None) for file in kept]
+        return record.result_of(
+            self._item, BUNDLED, manifest, bundle=meta, archiveorg_item=self._name
         )
 
     def _put(self, file: FilesetManifestFile, spool: FileSpool) -> None:
@@ -253,14 +219,12 @@ class _ArchiveOrgRun:
         return FilesetError("mismatch-existing", detail, item=self._item)
 
     def _result(self, kept: Sequence[FilesetManifestFile]) -> ArchiveStrategyResult:
-        alone = kept[0] if self._asked.name == FILE else None
-        return ArchiveStrategyResult(
-            ingest_strategy=self._asked.name,
-            status=record.success_status(self._item, self._asked.name, kept),
-            manifest=tuple(kept),
-            file_file_meta=files.meta(alone) if alone else None,
-            file_terminal=self._terminal if alone else None,
-            archiveorg_item_name=self._name,
+        return record.result_of(
+            self._item,
+            self._asked.name,
+            kept,
+            terminal=self._terminal,
+            archiveorg_item=self._name,
         )
 
     def _spool(self) -> FileSpool:

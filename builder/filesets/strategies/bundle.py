@@ -5,10 +5,10 @@ A platform's own bundle is compared with the platform's list of files.
 
 import hashlib
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, BinaryIO
 
 from builder.filesets import manifest_file as files
 from builder.filesets.item import (
@@ -19,14 +19,16 @@ from builder.filesets.item import (
     FilesetPlatformItem,
 )
 from builder.filesets.manifest_file import with_digests
-from builder.filesets.protocols import Downloader, FilesetError, Received, ZipSink
+from builder.filesets.protocols import Downloader, FilesetError, OpenSink, Received, ZipSink
+from builder.filesets.strategies import record
+from builder.filesets.strategies.record import KeepingRecord
+from builder.filesets.strategies.strategy import ArchivingStrategy
 from builder.filesets.strategies.transfer import Quota, ahead_of, fails_alone, refill, transfer
-from builder.filesets.strategies.zip_reader import ArchivedMember
+from builder.filesets.strategies.zip_reader import ArchivedMember, Ranges, directory, read
 from builder.http.limits import Stop
 from builder.http.settings import Settings, http_settings
 from builder.zip import STORED, Bundle
 
-T = TypeVar("T")
 ZIP = "application/zip"
 _MEMORY = 16 << 20
 """Bytes of all small files that were fetched and are not in the bundle yet."""
@@ -156,20 +158,59 @@ class Packing:
         return self._whole.meta()
 
 
-def pack_again(pack: Callable[[dict[str, FilesetError], bool], T], settings: Settings) -> T:
-    """Return the result of `pack`, which is called again while it raises Spoilt.
+def pack(
+    item: FilesetPlatformItem,
+    by: ArchivingStrategy,
+    open_sink: OpenSink,
+    key: str,
+    earlier: KeepingRecord | None = None,
+) -> tuple[tuple[FilesetManifestFile, ...], FileMeta]:
+    """Pack an item into a bundle at `key`; return its files with their places, and the bundle.
 
-    It gets the files that have failed so far, and whether this is the last try. A try that only
-    showed which file fails does not count.
+    If a large member restarts from its beginning, the bundle is spoilt, and packing starts again
+    with a new sink. A try that only showed which file fails does not count, and the last one makes
+    a bundle without each such member. The bundle must be that of the record `earlier`, or else
+    FilesetError (mismatch-existing) is raised before the sink ends.
     """
+    known = tuple(record.archived_files(earlier).values())
     failed: dict[str, FilesetError] = {}
-    left = http_settings(settings, "fileset").tries
+    left = http_settings(by.settings, "fileset").tries
     while True:
         before = len(failed)
         try:
-            return pack(failed, left <= 1)
+            with open_sink() as sink:
+                bundle = Packing(by.downloader, by.settings, sink, known, failed, is_last=left <= 1)
+                files = bundle.finish(bundle.keep_all(item), key)
+                meta = bundle.meta()
+                if earlier is not None and earlier.archived.bundle_file_meta != meta:
+                    detail = f"{key} is missing; a new bundle would differ from it"
+                    raise FilesetError("mismatch-existing", detail, item=item)
+                return files, meta
         except Spoilt:
             left -= len(failed) == before
+
+
+def examine(
+    item: FilesetPlatformItem,
+    random: BinaryIO | Ranges,
+    forward: BinaryIO,
+    key: str,
+    by: ArchivingStrategy,
+    partial: bool,
+) -> tuple[FilesetManifestFile, ...]:
+    """Return the item's files with their places in a bundle at `key` that this run did not pack.
+
+    Its directory is read from `random`, and its members from `forward`, which may be the same.
+    Raises FilesetError as the zip reader and `reconcile` do.
+    """
+    try:
+        entries = directory(random, by.settings["fileset.limits"]["bytes"])
+        if forward.seekable():
+            forward.seek(0)
+        members = list(read(entries, forward, by.go_on))
+    except FilesetError as error:
+        raise FilesetError(error.status, error.detail, item=item) from error
+    return reconcile(item, members, key, partial=partial)
 
 
 class _Whole:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 
 from builder.filesets import manifest_file as files
 from builder.filesets.item import (
-    ArchiveStrategyResult,
     FileMeta,
     FilesetManifestFile,
     FilesetPlatformItem,
@@ -13,13 +12,13 @@ from builder.filesets.item import (
 )
 from builder.filesets.protocols import FilesetError
 from builder.filesets.strategies import record
-from builder.filesets.strategies.bundle import ZIP, Packing, pack_again, reconcile
+from builder.filesets.strategies.bundle import ZIP, examine, pack
 from builder.filesets.strategies.keys import BUNDLE
 from builder.filesets.strategies.record import KeepingRecord, KeptObject
 from builder.filesets.strategies.s3 import FILESET, ObjectStrategy
 from builder.filesets.strategies.strategy import ArchivingStrategy
 from builder.filesets.strategies.transfer import Quota
-from builder.filesets.strategies.zip_reader import Ranges, directory, read
+from builder.filesets.strategies.zip_reader import Ranges
 from functions.snapshot.errors import Conflict
 
 NAME = "s3-fileset-bundled"
@@ -130,68 +129,31 @@ class _BundleRun:
 
     def _examine(self, terminal: Terminal | None) -> KeepingRecord:
         """Return the record of a bundle that this run did not pack. Raises FilesetError."""
-        store, go_on = self.asked.store, self.asked.go_on
-        try:
-            most = self.asked.settings["fileset.limits"]["bytes"]
-            entries = directory(Ranges(store, self.key), most)
-            with store.open(self.key) as stream:
-                members = list(read(entries, stream, go_on))
-        except FilesetError as error:
-            raise FilesetError(error.status, error.detail, item=self.item) from error
-        partial = terminal is not None and bool(self.asked.settings["fileset.partial"])
-        manifest = reconcile(self.item, members, self.key, partial=partial)
-        whole = files.compute_digests(record.chunks(store, self.key, go_on))
-        of = FileMeta(
-            size_bytes=whole.size,
-            md5hex=whole.of("md5"),
-            sha1hex=whole.of("sha1"),
-            sha256hex=whole.of("sha256"),
-            mimetype=ZIP,
-        )
-        return self._record(manifest, of, terminal)
+        asked, store = self.asked, self.asked.store
+        partial = terminal is not None and bool(asked.settings["fileset.partial"])
+        with store.open(self.key) as stream:
+            manifest = examine(self.item, Ranges(store, self.key), stream, self.key, asked, partial)
+        whole = files.compute_digests(record.chunks(store, self.key, asked.go_on))
+        archive = files.with_digests(FilesetManifestFile(path=BUNDLE, mimetype=ZIP), whole)
+        return self._record(manifest, files.meta(archive), terminal)
 
     def _pack(self) -> KeepingRecord:
-        """Pack the files into a bundle one by one, and return its record.
-
-        If a large member restarts from its beginning, the bundle written so far is spoilt, and
-        packing starts again. In the last try a bundle is made without each such member.
-        """
-        return pack_again(
-            lambda failed, is_last: self._once(failed, is_last=is_last), self.asked.settings
+        """Pack the files into a bundle one by one, and return its record."""
+        most = Quota(self.item.files, self.asked.settings).most_written
+        kept, meta = pack(
+            self.item,
+            self.asked,
+            lambda: self.asked.store.creating(self.key, most),
+            self.key,
+            self.earlier,
         )
-
-    def _once(self, failed: dict[str, FilesetError], *, is_last: bool) -> KeepingRecord:
-        asked, earlier = self.asked, self.earlier
-        with asked.store.creating(
-            self.key, Quota(self.item.files, asked.settings).most_written
-        ) as sink:
-            pack = Packing(
-                asked.downloader,
-                asked.settings,
-                sink,
-                tuple(record.archived_files(earlier).values()),
-                failed,
-                is_last=is_last,
-            )
-            kept = pack.finish(pack.keep_all(self.item), self.key)
-            of = pack.meta()
-            if earlier is not None:
-                if earlier.archived.bundle_file_meta != of:
-                    detail = f"{self.key} is missing; a new bundle would differ from it"
-                    raise FilesetError("mismatch-existing", detail, item=self.item)
-                return earlier
-        return self._record(kept, of, None)
+        return self.earlier or self._record(kept, meta, None)
 
     def _record(
         self, manifest: Sequence[FilesetManifestFile], of: FileMeta, terminal: Terminal | None
     ) -> KeepingRecord:
-        archived = ArchiveStrategyResult(
-            ingest_strategy=NAME,
-            status=record.success_status(self.item, NAME, manifest),
-            manifest=tuple(manifest),
-            bundle_file_meta=of,
-            bundle_terminal=terminal,
-            location=self.key,
+        archived = record.result_of(
+            self.item, NAME, manifest, terminal=terminal, bundle=of, location=self.key
         )
         objects = (KeptObject(self.key, of.size_bytes, of.sha256hex),)
         return record.of(self.item, archived, objects)

@@ -7,7 +7,7 @@ the objects with their digests, so that readers can verify them.
 import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -16,13 +16,17 @@ from builder.filesets.item import (
     FAIL_ALONE,
     NOT_TRIED,
     ArchiveStrategyResult,
+    Cdx,
+    FileMeta,
     FilesetManifestFile,
     FilesetPlatformItem,
+    Terminal,
 )
+from builder.filesets.manifest_file import meta
 from builder.filesets.protocols import FilesetError
 from builder.filesets.result import to_json
 from builder.filesets.strategies import platform_answers
-from builder.filesets.strategies.keys import RECORD, place, version_prefix
+from builder.filesets.strategies.keys import BUNDLE, RECORD, place, version_prefix
 from builder.filesets.strategies.keys import prefix_of as place_of
 from builder.http.secrets import clean_document
 from builder.store.documents import build, write_indented
@@ -63,8 +67,43 @@ class KeepingRecord:
     described: Mapping[str, Any] = field(default_factory=dict)
 
 
+def result_of(
+    item: FilesetPlatformItem,
+    strategy: str,
+    manifest: Files,
+    *,
+    terminal: Terminal | None = None,
+    cdx: Cdx | None = None,
+    bundle: FileMeta | None = None,
+    location: str | None = None,
+    archiveorg_item: str | None = None,
+) -> ArchiveStrategyResult:
+    """Return the result of archiving an item, whose status follows from the states of its files.
+
+    `terminal` and `cdx` are those of the only file, or of the `bundle`.
+    """
+    kept = tuple(manifest)
+    alone = kept[0] if strategy.endswith("-file") else None
+    return ArchiveStrategyResult(
+        ingest_strategy=strategy,
+        status=_status(item, strategy, kept),
+        manifest=kept,
+        file_file_meta=meta(alone) if alone else None,
+        file_terminal=terminal if alone else None,
+        file_cdx=cdx if alone else None,
+        bundle_file_meta=bundle,
+        bundle_terminal=terminal if bundle else None,
+        bundle_cdx=cdx if bundle else None,
+        bundle_archiveorg_path=BUNDLE if bundle and archiveorg_item else None,
+        archiveorg_item_name=archiveorg_item,
+        location=location,
+    )
+
+
 def of(
-    item: FilesetPlatformItem, archived: ArchiveStrategyResult, objects: tuple[KeptObject, ...]
+    item: FilesetPlatformItem,
+    archived: ArchiveStrategyResult,
+    objects: tuple[KeptObject, ...] = (),
 ) -> KeepingRecord:
     """Create the record of an item that was just archived."""
     kept = tuple(file for file in archived.manifest if file.status not in NOT_TRIED)
@@ -207,14 +246,12 @@ def extend(
     manifest = tuple(file for file in files.values() if file.status not in NOT_TRIED)
     by_key = {kept.key: kept for kept in (*objects, *first.objects)}
     strategy = first.archived.ingest_strategy
-    archived = replace(
-        first.archived, manifest=manifest, status=success_status(item, strategy, manifest)
-    )
+    archived = replace(first.archived, manifest=manifest, status=_status(item, strategy, manifest))
     if len(manifest) > 1 and strategy.endswith("-file"):
         archived = replace(
             archived,
             ingest_strategy=several(strategy),
-            status=success_status(item, several(strategy), manifest),
+            status=_status(item, several(strategy), manifest),
             file_file_meta=None,
             file_terminal=None,
             file_cdx=None,
@@ -225,7 +262,7 @@ def extend(
         # Whose object is gone is not archived now; but what it was stays in the record.
         gone = {f.path: f for f in later if f.path in had and f.status in FAIL_ALONE}
         manifest = tuple(gone.get(file.path, file) for file in manifest)
-        told = success_status(item, archived.ingest_strategy, manifest)
+        told = _status(item, archived.ingest_strategy, manifest)
         return replace(record, archived=replace(archived, manifest=manifest, status=told))
     _verify_sizes(store, objects)
     if read(store, base) != first:
@@ -326,11 +363,38 @@ def existing(
     if (record := read(store, base)) is None:
         return None
     missing, altered = state(store, record, check=check, go_on=go_on)
-    if altered:
-        return _mismatch(record, item, missing, altered)
-    if missing or lacking(record, item):
-        return None
-    return add_withheld(replace(record.archived, status="success-existing"), item)
+    return judge(record, item, missing, altered)
+
+
+def judge(
+    record: KeepingRecord,
+    item: FilesetPlatformItem,
+    missing: Collection[str],
+    altered: Collection[str],
+    *,
+    place: Callable[[FilesetManifestFile], str | None] = lambda file: file.key,
+    detail: str = _ALTERED,
+) -> ArchiveStrategyResult | None:
+    """Return an archived result by the places that are missing or altered, as `existing` does.
+
+    `place` returns that of a file, and `detail` introduces the altered ones.
+    """
+    if not altered:
+        if missing or lacking(record, item):
+            return None
+        return add_withheld(replace(record.archived, status="success-existing"), item)
+    archived = archived_files(record)
+
+    def state_of(file: FilesetManifestFile) -> str | None:
+        if file.path not in archived:
+            return file.status
+        at = place(file)
+        return "mismatch-existing" if at in altered else "pending" if at in missing else "exists"
+
+    files = tuple(replace(f, status=state_of(f)) for f in record.archived.manifest)
+    listed = f"{detail}: {', '.join(sorted(altered))}"
+    result = replace(record.archived, status="mismatch-existing", manifest=files, detail=listed)
+    return add_withheld(result, item)
 
 
 def state(
@@ -398,7 +462,7 @@ def add_withheld(
     return replace(archived, manifest=tuple(by_path[path] for path in (*order, *rest)))
 
 
-def success_status(item: FilesetPlatformItem, strategy: str, kept: Files) -> str:
+def _status(item: FilesetPlatformItem, strategy: str, kept: Files) -> str:
     """Return the status of an item whose available files were all archived by a strategy."""
     return status.of_dataset(strategy, [file.status for file in (*item.withheld, *kept)])
 
@@ -409,23 +473,3 @@ def chunks(store: Reader, key: str, go_on: Callable[[], None] = lambda: None) ->
         while chunk := stream.read(_CHUNK):
             go_on()
             yield chunk
-
-
-def _mismatch(
-    record: KeepingRecord,
-    item: FilesetPlatformItem,
-    missing: frozenset[str],
-    altered: frozenset[str],
-) -> ArchiveStrategyResult:
-    def state_of(file: FilesetManifestFile) -> str | None:
-        if file.key in altered:
-            return "mismatch-existing"
-        if file.path not in archived_files(record):
-            return file.status
-        return "pending" if file.key in missing else "exists"
-
-    files = tuple(replace(f, status=state_of(f)) for f in record.archived.manifest)
-    keys = ", ".join(sorted(altered))
-    told = f"{_ALTERED}: {keys}"
-    found = replace(record.archived, status="mismatch-existing", manifest=files, detail=told)
-    return add_withheld(found, item)

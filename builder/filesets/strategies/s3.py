@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 from builder.filesets import manifest_file as files
 from builder.filesets.item import (
-    ArchiveStrategyResult,
     FilesetManifestFile,
     FilesetPlatformItem,
     Terminal,
@@ -175,14 +174,10 @@ class _FileRun:
 
     def record(self, kept: tuple[FilesetManifestFile, ...]) -> KeepingRecord:
         """Return the record of all files."""
-        alone = kept[0] if self._asked.name == FILE else None
-        archived = ArchiveStrategyResult(
-            ingest_strategy=self._asked.name,
-            status=record.success_status(self._item, self._asked.name, kept),
-            manifest=kept,
-            file_file_meta=files.meta(alone) if alone else None,
-            file_terminal=self._terminal if alone else None,
-            location=alone.key if alone else self._base,
+        name = self._asked.name
+        location = kept[0].key if name == FILE else self._base
+        archived = record.result_of(
+            self._item, name, kept, terminal=self._terminal, location=location
         )
         objects = tuple(KeptObject(f.key, f.size or 0, f.sha256 or "") for f in kept if f.key)
         return record.of(self._item, archived, objects)

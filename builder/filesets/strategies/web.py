@@ -5,7 +5,6 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from builder.filesets import manifest_file as files
 from builder.filesets.item import (
@@ -16,8 +15,8 @@ from builder.filesets.item import (
     FilesetPlatformItem,
 )
 from builder.filesets.protocols import FilesetError, Received
-from builder.filesets.strategies import record, warc, zip_reader
-from builder.filesets.strategies.bundle import reconcile
+from builder.filesets.strategies import record, warc
+from builder.filesets.strategies.bundle import ZIP, examine
 from builder.filesets.strategies.keys import BUNDLE, RECORD, WARCS
 from builder.filesets.strategies.keys import warc_key as key_of
 from builder.filesets.strategies.record import KeepingRecord, KeptObject
@@ -33,7 +32,6 @@ FILE, FILESET, BUNDLED = "web-file", "web-fileset", "web-fileset-bundled"
 
 _MEMORY = 16 << 20
 """Bytes of all fetched files kept in memory; larger ones go to this machine's disk."""
-_ZIP = "application/zip"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +88,12 @@ class _WebRun:
             kept = self._transfer(records)
         assert self._last is not None
         received, line = self._last
-        alone = self._asked.name == FILE
-        archived = ArchiveStrategyResult(
-            ingest_strategy=self._asked.name,
-            status=record.success_status(self._item, self._asked.name, kept),
-            manifest=kept,
-            file_file_meta=files.meta(kept[0]) if alone else None,
-            file_terminal=files.terminal(received) if alone else None,
-            file_cdx=line if alone else None,
+        archived = record.result_of(
+            self._item,
+            self._asked.name,
+            kept,
+            terminal=files.terminal(received),
+            cdx=line,
             location=self.key,
         )
         return self._record(archived, records)
@@ -107,20 +103,20 @@ class _WebRun:
         if not self._item.web_bundle_url:
             raise FilesetError("not-implemented", "the platform offers no bundle", item=self._item)
         wanted = FilesetManifestFile(
-            path=BUNDLE, mimetype=_ZIP, platform_url=self._item.web_bundle_url
+            path=BUNDLE, mimetype=ZIP, platform_url=self._item.web_bundle_url
         )
         with self._records() as records, closing(self._spool()) as spool:
             received = self._asked.downloader.download(wanted, self._quota.most, spool.open)
-            manifest = self._examine(spool.file)
+            partial = bool(self._asked.settings["fileset.partial"])
+            manifest = examine(self._item, spool.file, spool.file, self.key, self._asked, partial)
             placed = records.response(received, spool.pieces)
-        line = warc.cdx(received, placed, self.key)
-        archived = ArchiveStrategyResult(
-            ingest_strategy=BUNDLED,
-            status=record.success_status(self._item, BUNDLED, ()),
-            manifest=tuple(_within(file, placed) for file in manifest),
-            bundle_file_meta=files.meta(files.add_received(wanted, received)),
-            bundle_terminal=files.terminal(received),
-            bundle_cdx=line,
+        archived = record.result_of(
+            self._item,
+            BUNDLED,
+            [_within(file, placed) for file in manifest],
+            terminal=files.terminal(received),
+            cdx=warc.cdx(received, placed, self.key),
+            bundle=files.meta(files.add_received(wanted, received)),
             location=self.key,
         )
         return self._record(archived, records)
@@ -169,18 +165,6 @@ class _WebRun:
 
     def _spool(self) -> FileSpool:
         return FileSpool(self._asked.scratch, self._memory, self._asked.go_on)
-
-    def _examine(self, stream: Any) -> Sequence[FilesetManifestFile]:
-        most = self._asked.settings["fileset.limits"]["bytes"]
-        try:
-            stream.seek(0)
-            entries = zip_reader.directory(stream, most)
-            stream.seek(0)
-            members = list(zip_reader.read(entries, stream, self._asked.go_on))
-        except FilesetError as error:
-            raise FilesetError(error.status, error.detail, item=self._item) from error
-        partial = bool(self._asked.settings["fileset.partial"])
-        return reconcile(self._item, members, self.key, partial=partial)
 
     def _record(self, archived: ArchiveStrategyResult, records: WarcRecords) -> KeepingRecord:
         meta = records.meta()

@@ -317,6 +317,14 @@ def test_a_bundle_that_is_not_what_is_listed(
     assert list(store.keys("")) == []
 
 
+def test_a_bundle_that_lacks_a_file_is_partial(there: World, store: Writer) -> None:
+    data = zipped(**{"a.csv": b"a,b\n1,2\n"})
+    there.server.add(BUNDLE, served(data, "application/zip"))
+    found = captured(there, store, BUNDLED).process(item("a.csv", "empty", web_bundle_url=BUNDLE))
+    assert found.status == "success-partial"
+    assert [file.status for file in found.manifest] == ["verified", "bundle-missing-member"]
+
+
 _LINE = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 
 
