@@ -140,30 +140,6 @@ def test_an_item_tells_what_it_is(
     }
 
 
-def test_one_file_alone(server: Server, there: World, site: Internet, store: FolderStore) -> None:
-    item = item_of(server, {"a.csv": b"1,2\n"})
-    found = asked(site, there, store, "archiveorg-file").process(item)
-    assert found.status == "success-file"
-    assert found.file_file_meta is not None
-    assert found.file_file_meta.sha256hex == hashlib.sha256(b"1,2\n").hexdigest()
-    assert found.file_terminal is not None
-    assert found.file_terminal.terminal_url == f"{HOST}0"
-
-
-@pytest.mark.parametrize("name", ["archiveorg-fileset", "archiveorg-fileset-bundled"])
-def test_the_same_request_again_puts_nothing(
-    server: Server, there: World, site: Internet, store: FolderStore, name: str
-) -> None:
-    item = item_of(server, BODIES)
-    found = asked(site, there, store, name).process(item)
-    server.forget()
-    site.log.clear()
-    again = asked(site, there, store, name).check_existing(item)
-    assert again == replace(found, status="success-existing")
-    assert not server.asked(HOST)
-    assert not site.puts()
-
-
 def test_what_another_strategy_keeps_is_kept(
     server: Server, there: World, site: Internet, store: FolderStore
 ) -> None:
@@ -189,42 +165,6 @@ def test_a_run_that_broke_off_is_gone_on_with(
     assert [a.url for a in server.asked(HOST)] == [f"{HOST}1"]
     assert [path.rpartition("/")[2] for path in site.puts()] == ["b"]
     assert [f.md5 for f in again.manifest] == [f.md5 for f in found.manifest]
-
-
-def test_what_was_deleted_there_is_put_again_as_it_was(
-    server: Server, there: World, site: Internet, store: FolderStore
-) -> None:
-    item = item_of(server, {"a": b"1", "b": b"2"}, digests="")
-    run = asked(site, there, store, partial=False)
-    found = run.process(item)
-    assert [f.status for f in found.manifest] == ["unverified"] * 2
-    del site.items[item_name(item)]["b"]
-    assert run.check_existing(item) is None
-    assert run.process(item) == found
-    server.add(f"{HOST}1", served(b"3"))
-    del site.items[item_name(item)]["b"]
-    assert refused(run, item).status.startswith("mismatch-")
-    assert "b" not in site.items[item_name(item)]
-
-
-@pytest.mark.parametrize("name", ["archiveorg-fileset", "archiveorg-fileset-bundled"])
-def test_what_was_altered_there_is_told_and_not_written_over(
-    server: Server, there: World, site: Internet, store: FolderStore, name: str
-) -> None:
-    item = item_of(server, {"a": b"1", "b": b"2"})
-    run = asked(site, there, store, name)
-    run.process(item)
-    kept = site.items[item_name(item)]
-    altered = "bundle.zip" if name.endswith("bundled") else "b"
-    kept[altered] = b"other"
-    found = run.check_existing(item)
-    assert found is not None
-    assert found.status == "mismatch-existing"
-    assert altered in found.detail
-    expected = "mismatch-existing" if altered == "bundle.zip" else "exists"
-    assert [f.status for f in found.manifest] == [expected, "mismatch-existing"]
-    assert refused(run, item).status == "mismatch-existing"
-    assert kept[altered] == b"other"
 
 
 @pytest.mark.parametrize("digests", ["md5", ""])
@@ -328,17 +268,6 @@ def test_refusals_that_pass_are_tried_again(
     assert len(site.puts()) == puts
 
 
-def test_an_upload_is_ended(
-    server: Server, there: World, site: Internet, store: FolderStore
-) -> None:
-    def go_on() -> None:
-        raise FilesetError("cancelled")
-
-    run = asked(site, there, store, go_on=go_on)
-    assert refused(run, item_of(server, {"a": b"1"})).status == "cancelled"
-    assert not site.items
-
-
 @pytest.mark.parametrize("unread", [[500], [500, 500, 500]])
 def test_metadata_that_is_not_had_is_asked_for_again(
     server: Server, there: World, site: Internet, store: FolderStore, unread: list[int]
@@ -392,19 +321,6 @@ def test_keys_are_sent_to_the_s3_interface_alone(there: World) -> None:
     assert credentials("https://s3.us.archive.org/a/b") == {"Authorization": "LOW access:secret"}
     for url in ("http://s3.us.archive.org/a/b", "https://s3.us.archive.org.example/a", META):
         assert credentials(url) == {}
-
-
-def test_a_file_that_fails_ends_it_and_leaves_no_record(
-    server: Server, there: World, site: Internet, store: FolderStore
-) -> None:
-    item = item_of(server, {"a": b"1", "b": b"2", "c": b"3"})
-    server.add(f"{HOST}1", served(b"!"))
-    error = refused(asked(site, there, store, partial=False), item)
-    assert error.status == "mismatch-md5"
-    assert [f.status for f in error.manifest] == ["verified", "mismatch-md5", "skipped"]
-    assert list(site.items[item_name(item)]) == ["a"]
-    assert list(store.keys("filesets/")) == []
-    assert not list((store.root.parent / "scratch").iterdir())
 
 
 def hosted(site: Internet) -> FilesetPlatformItem:

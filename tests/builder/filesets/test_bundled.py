@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import pytest
 
 from builder import zip
-from builder.filesets.item import FilesetManifestFile, FilesetPlatformItem
+from builder.filesets.item import FilesetPlatformItem
 from builder.filesets.protocols import FilesetError
 from builder.filesets.strategies import record
 from builder.filesets.strategies.bundled import Bundled
@@ -26,7 +26,7 @@ from builder.store.folder import FolderStore
 from functions.snapshot.store import Sink, Writer
 from tests.bucket import Bucket, administrator
 from tests.builder.filesets.body import Body, Generated, digest
-from tests.builder.filesets.server import Server, endless, html, served, then
+from tests.builder.filesets.server import Server, served, then
 from tests.builder.filesets.test_s3 import HOST, dangling, item_of, objects
 from tests.builder.filesets.world import World, fileset_settings
 
@@ -122,66 +122,6 @@ def test_two_runs_give_the_same_bytes(server: Server, there: World, tmp_path: Pa
     assert stores[0].read(key) == stores[1].read(key)
 
 
-@pytest.mark.sampled(2)
-def test_the_same_request_again_downloads_nothing(
-    server: Server, there: World, store: Writer
-) -> None:
-    item = item_of(server, BODIES)
-    asked = strategy(store, there)
-    found = asked.process(item)
-    before = objects(store)
-    server.forget()
-    for check in ("digest", "size"):
-        again = strategy(store, there, check=check).check_existing(item)
-        assert again == replace(found, status="success-existing")
-    assert asked.process(item) == found
-    assert not server.asked()
-    assert objects(store) == before
-
-
-@pytest.mark.sampled(2)
-def test_a_bundle_that_is_missing_is_made_again_and_an_altered_one_told(
-    server: Server, there: World, store: Writer
-) -> None:
-    item = item_of(server, BODIES)
-    asked = strategy(store, there)
-    found = asked.process(item)
-    before = objects(store)
-    store.remove(found.location or "")
-    assert asked.check_existing(item) is None
-    assert asked.process(item) == found
-    assert objects(store) == before
-    data = bytearray(before[found.location or ""])
-    data[1000] ^= 1
-    store.remove(found.location or "")
-    with store.creating(found.location or "") as sink:
-        sink.write(bytes(data))
-    altered = asked.check_existing(item)
-    assert altered is not None
-    assert altered.status == "mismatch-existing"
-    assert {f.status for f in altered.manifest} == {"mismatch-existing"}
-    assert asked.process(item) == found
-    assert store.read(found.location or "") == data
-
-
-def test_a_file_that_is_not_what_is_listed_leaves_nothing(
-    server: Server, there: World, store: Writer
-) -> None:
-    item = item_of(server, BODIES)
-    server.add(f"{HOST}1", served(BODIES["mapa.tif"], wrong=2_000_000))
-    with pytest.raises(FilesetError, match=r"^mismatch-md5: mapa\.tif") as caught:
-        strategy(store, there, partial=False).process(item)
-    assert {f.path: f.status for f in caught.value.manifest} == {
-        "data/med.csv": "skipped",
-        "mapa.tif": "mismatch-md5",
-        "film.mp4": "skipped",
-        "prázdný soubor.txt": "skipped",
-    }
-    assert {f.key for f in caught.value.manifest} == {None}
-    assert objects(store) == {}
-    assert not dangling(store)
-
-
 def test_a_large_member_that_comes_anew_begins_the_bundle_anew(
     server: Server, there: World, store: Writer
 ) -> None:
@@ -231,18 +171,6 @@ def test_a_large_member_that_comes_right_too_late_is_no_success(
     with pytest.raises(FilesetError, match="error-platform-download: film"):
         strategy(store, there, tries=1, partial=False).process(item)
     assert objects(store) == {}
-
-
-def test_a_bundle_of_what_is_endless_is_none(server: Server, there: World, store: Writer) -> None:
-    item = item_of(server, {"a": b"first"})
-    assert item.manifest is not None
-    server.add(f"{HOST}1", endless(pause=0))
-    more = FilesetManifestFile(path="b", platform_url=f"{HOST}1")
-    item = replace(item, manifest=(*item.manifest, more))
-    with pytest.raises(FilesetError, match="over-limit-stream"):
-        strategy(store, there, max_bytes=6 * MEGA, partial=False).process(item)
-    assert objects(store) == {}
-    assert not dangling(store)
 
 
 class Watched(FolderStore):
@@ -354,64 +282,6 @@ def with_link() -> bytes:
         one.create_system, one.external_attr = 3, 0o120777 << 16
         archive.writestr(one, "/etc/passwd")
     return out.getvalue()
-
-
-LOSSY: dict[str, tuple[str, bytes]] = {
-    "lacks-a-large-file": ("bundle-missing-member", zipped({"mapa.tif": SMALL["mapa.tif"]})),
-    "has-a-table-in-another-form": ("mismatch-size", zipped({**SMALL, "mapa.tif": b"tab"})),
-    "has-other-bytes": ("mismatch-md5", zipped({**SMALL, "mapa.tif": b"x" + bytes(4999)})),
-    "leads-elsewhere": ("bundle-unsafe-member", zipped({**SMALL, "../../evil": b"x"})),
-    "has-a-link": ("bundle-unsafe-member", with_link()),
-    "inflates-to-too-much": ("bundle-bomb", zipped({**SMALL, "more": bytes(3_000_000)})),
-    "is-cut": ("bundle-unreadable", zipped(SMALL)[:-40]),
-}
-
-
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("defect", LOSSY)
-def test_a_bundle_that_is_not_as_listed_is_not_kept(
-    server: Server, there: World, store: Writer, defect: str
-) -> None:
-    status, data = LOSSY[defect]
-    item = foreign(server, data)
-    with pytest.raises(FilesetError) as caught:
-        strategy(store, there, platform_bundle=True, max_bytes=2_000_000, partial=False).process(
-            item
-        )
-    assert caught.value.status == status
-    assert caught.value.item is item
-    assert objects(store) == {}
-    assert not dangling(store)
-
-
-def test_which_files_a_bundle_lacks_is_told(server: Server, there: World, store: Writer) -> None:
-    item = foreign(server, zipped({"mapa.tif": SMALL["mapa.tif"]}))
-    with pytest.raises(FilesetError, match=r"1 of 2 files .*: data/med\.csv$") as caught:
-        strategy(store, there, platform_bundle=True, partial=False).process(item)
-    assert [f.status for f in caught.value.manifest] == ["bundle-missing-member", "skipped"]
-    assert {f.key for f in caught.value.manifest} == {None}
-    found = strategy(store, there, platform_bundle=True).process(item)
-    assert [f.status for f in found.manifest] == ["bundle-missing-member", "verified"]
-
-
-def test_a_page_in_place_of_a_bundle_is_none(server: Server, there: World, store: Writer) -> None:
-    item = foreign(server, b"")
-    server.add(ALL, html("<title>Log in</title>"))
-    with pytest.raises(FilesetError, match="html-decoy"):
-        strategy(store, there, platform_bundle=True).process(item)
-    assert objects(store) == {}
-
-
-def test_a_file_that_the_platform_withholds_may_be_missing(
-    server: Server, there: World, store: Writer
-) -> None:
-    item = foreign(server, zipped(SMALL))
-    assert item.manifest is not None
-    secret = FilesetManifestFile(path="a-secret", status="withheld")
-    item = replace(item, manifest=(secret, *item.manifest))
-    found = strategy(store, there, platform_bundle=True).process(item)
-    assert found.status == "success-partial"
-    assert [f.status for f in found.manifest] == ["withheld", "verified", "verified"]
 
 
 def test_a_bundle_that_a_run_left_is_read_and_taken_if_it_is_the_one(

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -16,18 +15,16 @@ from builder.filesets.item import (
     FilesetManifestFile,
     FilesetPlatformItem,
 )
-from builder.filesets.protocols import FilesetError, FilesetIngestStrategy
+from builder.filesets.protocols import FilesetError
 from builder.filesets.strategies import record
-from builder.filesets.strategies.bundled import Bundled
 from builder.filesets.strategies.keys import place
 from builder.filesets.strategies.s3 import ObjectStrategy
-from builder.filesets.strategies.web import Captured
 from builder.store.folder import FolderStore
 from functions.snapshot.errors import StoreUnavailable
 from functions.snapshot.store import Sink, Writer
 from tests.bucket import Bucket, administrator, fresh
 from tests.builder.filesets.body import Body, Generated, digest
-from tests.builder.filesets.server import Server, endless, served, status, then
+from tests.builder.filesets.server import Server, served, then
 from tests.builder.filesets.world import World, fileset_settings, manifest_file, world
 
 ROOT = Path(__file__).parents[3]
@@ -119,128 +116,6 @@ def test_every_file_is_an_object_and_the_record_comes_last(
     assert not dangling(store)
 
 
-def test_one_file_alone(server: Server, there: World, store: Writer) -> None:
-    item = item_of(server, {"a.csv": b"1,2\n"})
-    found = strategy(store, there, "s3-file").process(item)
-    assert found.status == "success-file"
-    assert found.location == found.manifest[0].key
-    assert found.file_file_meta is not None
-    assert found.file_file_meta.sha256hex == digest("sha256", b"1,2\n")
-    assert found.file_terminal is not None
-    assert found.file_terminal.terminal_url == f"{HOST}0"
-    assert found.file_terminal.terminal_status_code == 200
-    again = strategy(store, there, "s3-file").check_existing(item)
-    assert again == replace(found, status="success-existing")
-
-
-@pytest.mark.sampled(3)
-def test_the_same_request_again_downloads_nothing(
-    server: Server, there: World, store: Writer
-) -> None:
-    item = item_of(server, BODIES)
-    asked = strategy(store, there)
-    found = asked.process(item)
-    before = objects(store)
-    server.forget()
-    for check in ("digest", "size"):
-        again = strategy(store, there, check=check).check_existing(item)
-        assert again == replace(found, status="success-existing")
-    assert asked.process(item) == found
-    assert not server.asked()
-    assert objects(store) == before
-
-
-@pytest.mark.sampled(3)
-def test_a_file_that_is_missing_is_fetched_again_alone(
-    server: Server, there: World, store: Writer
-) -> None:
-    item = item_of(server, BODIES)
-    asked = strategy(store, there)
-    found = asked.process(item)
-    before = objects(store)
-    store.remove(found.manifest[2].key or "")
-    server.forget()
-    assert asked.check_existing(item) is None
-    assert asked.process(item) == found
-    assert [a.url for a in server.asked()] == [f"{HOST}2"]
-    assert objects(store) == before
-    again = asked.check_existing(item)
-    assert again is not None
-    assert again.status == "success-existing"
-
-
-def test_what_is_fetched_again_is_what_it_was_though_the_platform_tells_no_digest(
-    server: Server, there: World, store: Writer
-) -> None:
-    item = item_of(server, {"a": b"first", "b": b"other"}, digests="")
-    asked = strategy(store, there, partial=False)
-    found = asked.process(item)
-    assert {f.status for f in found.manifest} == {"unverified"}
-    store.remove(found.manifest[0].key or "")
-    server.add(f"{HOST}0", served(b"frist"))
-    with pytest.raises(FilesetError) as caught:
-        asked.process(item)
-    assert caught.value.status.startswith("mismatch-sha")
-    assert found.manifest[0].key not in objects(store)
-    gone = strategy(store, there).process(item)
-    assert gone.status == "success-partial"
-    assert [f.status for f in gone.manifest] == [caught.value.status, "unverified"]
-    assert asked.check_existing(item) is None
-    server.add(f"{HOST}0", served(b"first"))
-    assert asked.process(item) == found
-
-
-@pytest.mark.sampled(3)
-def test_an_altered_file_is_told_and_not_written_over(
-    server: Server, there: World, store: Writer
-) -> None:
-    item = item_of(server, BODIES)
-    asked = strategy(store, there)
-    key = asked.process(item).manifest[0].key or ""
-    store.remove(key)
-    store.create(key, b"rok,kg\n2020,99\n")
-    before = objects(store)
-    server.forget()
-    found = asked.check_existing(item)
-    assert found is not None
-    assert found.status == "mismatch-existing"
-    assert [f.status for f in found.manifest] == ["mismatch-existing", "exists", "exists", "exists"]
-    assert key in found.detail
-    store.remove(key)
-    store.create(key, b"longer than it was")
-    with pytest.raises(FilesetError, match="mismatch-existing"):
-        asked.process(item)
-    assert objects(store) == {**before, key: b"longer than it was"}
-    assert not server.asked()
-
-
-@pytest.mark.sampled(3)
-def test_a_file_that_fails_ends_it_and_the_next_run_goes_on(
-    server: Server, there: World, store: Writer
-) -> None:
-    item = item_of(server, BODIES)
-    server.add(f"{HOST}2", served(BODIES["mapa.tif"], wrong=2_000_000))
-    asked = strategy(store, there, partial=False)
-    with pytest.raises(FilesetError, match=r"^mismatch-md5: mapa\.tif") as caught:
-        asked.process(item)
-    assert caught.value.item is item
-    assert [f.status for f in caught.value.manifest] == [
-        "verified",
-        "verified",
-        "mismatch-md5",
-        "skipped",
-    ]
-    assert len(objects(store)) == 2
-    assert asked.check_existing(item) is None
-    assert not dangling(store)
-    server.add(f"{HOST}2", served(BODIES["mapa.tif"]))
-    server.forget()
-    found = asked.process(item)
-    assert found.status == "success"
-    assert sorted(a.url for a in server.asked()) == [f"{HOST}2", f"{HOST}3"]
-    assert found.manifest[0].sha256 == digest("sha256", BODIES["data/med.csv"])
-
-
 @pytest.mark.sampled(3)
 def test_what_an_unfinished_run_left_is_not_trusted(
     server: Server, there: World, store: Writer
@@ -250,38 +125,6 @@ def test_what_an_unfinished_run_left_is_not_trusted(
     found = strategy(store, there).process(item)
     assert found.status == "success"
     assert store.read(place(item) + "files/a") == b"first"
-
-
-@pytest.mark.sampled(3)
-def test_a_file_of_no_size_and_no_digest_may_not_be_endless(
-    server: Server, there: World, store: Writer
-) -> None:
-    item = item_of(server, {"a": b"first"}, digests="")
-    assert item.manifest is not None
-    server.add(f"{HOST}1", endless())
-    more = FilesetManifestFile(path="b", platform_url=f"{HOST}1")
-    item = replace(item, manifest=(*item.manifest, more))
-    for limits in ({"max_file_bytes": 500_000}, {"max_bytes": 500_000}):
-        with pytest.raises(FilesetError) as caught:
-            strategy(store, there, partial=False, **limits).process(item)
-        assert caught.value.status == "over-limit-stream"
-        assert list(objects(store)) == [place(item) + "files/a"]
-        assert not dangling(store)
-
-
-@pytest.mark.sampled(3)
-def test_withheld_files_make_it_partial_and_are_told(
-    server: Server, there: World, store: Writer
-) -> None:
-    item = item_of(server, {"a": b"first", "b": b"other"})
-    secret = FilesetManifestFile(path="c", size=9, status="withheld")
-    assert item.manifest is not None
-    item = replace(item, manifest=(item.manifest[0], secret, item.manifest[1]))
-    asked = strategy(store, there)
-    found = asked.process(item)
-    assert found.status == "success-partial"
-    assert [f.status for f in found.manifest] == ["verified", "withheld", "verified"]
-    assert asked.check_existing(item) == replace(found, status="success-existing")
 
 
 class Meddled(FolderStore):
@@ -359,68 +202,6 @@ def test_what_another_strategy_recorded_and_lost_begins_anew(
     known = record.read(store, place(item))
     assert known is not None
     assert known.archived.ingest_strategy == "s3-fileset"
-
-
-@pytest.mark.sampled(3)
-def test_reading_what_is_there_stops_when_it_is_told_to(
-    server: Server, there: World, store: Writer
-) -> None:
-    item = item_of(server, BODIES)
-    asked = strategy(store, there)
-    asked.process(item)
-
-    def stop() -> None:
-        raise FilesetError("cancelled")
-
-    with pytest.raises(FilesetError, match="cancelled"):
-        replace(asked, go_on=stop).check_existing(item)
-
-
-def test_a_file_that_the_platform_lists_and_has_not(
-    server: Server, there: World, store: Writer
-) -> None:
-    item = item_of(server, {"a": b"first", "b": b"other"})
-    server.add(f"{HOST}0", status(404))
-    with pytest.raises(FilesetError, match="file-404: a") as caught:
-        strategy(store, there, partial=False).process(item)
-    assert [f.status for f in caught.value.manifest] == ["file-404", "skipped"]
-    assert all(key.endswith("files/b") for key in objects(store))
-
-
-FAILURES = {"file-404": status(404), "file-forbidden": status(403), "over-limit-stream": endless()}
-
-
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("told", FAILURES)
-@pytest.mark.parametrize("name", ["s3-fileset", "s3-fileset-bundled", "web-fileset"])
-def test_a_file_that_cannot_be_had_fails_alone(
-    server: Server, there: World, tmp_path: Path, name: str, told: str
-) -> None:
-    item = item_of(server, {"a": b"first", "b": b"", "c": b"other"})
-    server.add(f"{HOST}1", FAILURES[told])
-    unknown = FilesetManifestFile(path="b", platform_url=f"{HOST}1")
-    item = replace(item, manifest=(item.files[0], unknown, item.files[2]))
-    settings = fileset_settings(max_file_bytes=500_000)
-    store = FolderStore(tmp_path / "store")
-    asked: FilesetIngestStrategy = {
-        "s3-fileset": ObjectStrategy(name, store, there.downloader(), settings),
-        "s3-fileset-bundled": Bundled(store, there.downloader(), settings),
-        "web-fileset": Captured(name, store, there.downloader(), settings, tmp_path, time.time),
-    }[name]
-    found = asked.process(item)
-    assert found.status == "success-partial"
-    assert [f.status for f in found.manifest] == ["verified", told, "verified"]
-    assert [f.key is None for f in found.manifest] == [False, True, False]
-    assert asked.check_existing(item) is None  # what failed is asked for again
-    lost = next(one for one in found.manifest if one.key).key or ""
-    store.remove(lost)
-    again = asked.process(item)  # and stays left out when another file is restored
-    assert [f.status for f in again.manifest] == ["verified", told, "verified"]
-    for n in range(3):
-        server.add(f"{HOST}{n}", FAILURES[told])
-    nothing = replace(item, version="2", manifest=(unknown,))
-    with pytest.raises(FilesetError, match=told):  # nothing would be kept
-        asked.process(nothing)
 
 
 @pytest.mark.sampled(3)

@@ -18,15 +18,15 @@ from warcio.archiveiterator import ArchiveIterator
 
 from builder.filesets.item import ArchiveStrategyResult, FilesetPlatformItem
 from builder.filesets.manifest_file import Digests
-from builder.filesets.protocols import FilesetError, Received
+from builder.filesets.protocols import Received
 from builder.filesets.strategies.keys import RECORD, place, warc_key
-from builder.filesets.strategies.warc import LENGTH, WarcRecords
+from builder.filesets.strategies.warc import WarcRecords
 from builder.filesets.strategies.web import BUNDLED, FILE, FILESET, Captured
 from builder.store.folder import FolderStore
 from functions.snapshot.store import Writer
 from tests.bucket import fresh
 from tests.builder.filesets.body import Body, Generated
-from tests.builder.filesets.server import Server, redirect, served, status
+from tests.builder.filesets.server import Server, redirect, served
 from tests.builder.filesets.world import AGENT, World, manifest_file, world
 
 pytestmark = pytest.mark.shared(2)
@@ -161,61 +161,11 @@ def test_one_file_has_a_line_of_an_index(there: World, store: Writer) -> None:
     assert meta.size_bytes == 8
 
 
-def test_the_same_again_is_there(there: World, store: Writer) -> None:
+def test_two_versions_of_one_second_have_a_warc_each(there: World, store: Writer) -> None:
     strategy = captured(there, store, FILESET)
-    assert strategy.check_existing(item(*BODIES)) is None
-    first = strategy.process(item(*BODIES))
-    keys = list(store.keys(""))
-    there.server.forget()
-    found = strategy.check_existing(item(*BODIES))
-    assert found is not None
-    assert found.status == "success-existing"
-    assert found.manifest == first.manifest
-    assert strategy.process(item(*BODIES)).status == "success-existing"
-    assert list(store.keys("")) == keys
-    assert not there.server.asked()
-    other = strategy.process(replace(item(*BODIES), version="2"))  # in the same second
-    assert (other.status, other.location == first.location) == ("success", False)
-
-
-def test_what_was_altered_is_told_and_what_is_missing_is_made_anew(
-    there: World, store: Writer
-) -> None:
-    strategy = captured(there, store, FILESET)
-    first = strategy.process(item(*BODIES))
-    key = first.location or ""
-    data = store.read(key)
-    store.remove(key)
-    store.create(key, data[:-1] + b"?")
-    found = strategy.check_existing(item(*BODIES))
-    assert found is not None
-    assert found.status == "mismatch-existing"
-    store.remove(key)
-    assert strategy.check_existing(item(*BODIES)) is None
-    again = strategy.process(item(*BODIES))
-    assert again.status == "success"
-    assert again.manifest == first.manifest
-    assert len(list(store.keys(""))) == 2
-
-
-def test_a_file_that_fails_leaves_nothing(there: World, store: Writer) -> None:
-    there.server.add(BASE + "deep/b.bin", served(BODIES["deep/b.bin"], wrong=5))
-    with pytest.raises(FilesetError) as error:
-        captured(there, store, FILESET, fileset__partial=False).process(item(*BODIES))
-    assert error.value.status == "mismatch-md5"
-    assert [f.status for f in error.value.manifest] == ["skipped", "mismatch-md5", "skipped"]
-    assert {f.key for f in error.value.manifest} == {None}
-    assert list(store.keys("")) == []
-    places = {(f.key, f.offset, f.compression, LENGTH in f.extra) for f in error.value.manifest}
-    assert places == {(None, None, None, False)}  # nobody is told of a WARC that there is not
-
-
-def test_limits_hold_for_all_files_together(there: World, store: Writer) -> None:
-    limits = {"fileset__limits": {"bytes": 200_000}, "fileset__partial": False}
-    with pytest.raises(FilesetError) as error:
-        captured(there, store, FILESET, **limits).process(item(*BODIES))
-    assert error.value.status == "over-limit-stream"
-    assert list(store.keys("")) == []
+    first, second = (strategy.process(replace(item(*BODIES), version=v)) for v in ("1", "2"))
+    assert (second.status, second.location == first.location) == ("success", False)
+    assert strategy.process(replace(item(*BODIES), version="2")).status == "success-existing"
 
 
 @pytest.mark.sampled(2)
@@ -291,38 +241,6 @@ def test_the_bundle_of_a_platform_is_one_answer(there: World, store: Writer) -> 
         ("MANIFEST.TXT", "bundle-extra-member", "MANIFEST.TXT"),
     ]
     assert {f.offset for f in found.manifest} == {found.bundle_cdx.warc_offset}
-
-
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize(
-    ("data", "told"),
-    [
-        (zipped(**{"a.csv": b"a,b\n1,2\n"}), "bundle-missing-member"),
-        (zipped(**{"a.csv": b"a,b\n1,3\n", "empty": b""}), "mismatch-md5"),
-        (zipped(**{"../a.csv": b""}), "bundle-unsafe-member"),
-        (b"PK no zip", "bundle-unreadable"),
-        (None, "file-404"),
-    ],
-    ids=["missing", "wrong", "unsafe", "no zip", "not there"],
-)
-def test_a_bundle_that_is_not_what_is_listed(
-    there: World, store: Writer, data: bytes | None, told: str
-) -> None:
-    there.server.add(BUNDLE, status(404) if data is None else served(data, "application/zip"))
-    with pytest.raises(FilesetError) as error:
-        captured(there, store, BUNDLED, fileset__partial=False).process(
-            item("a.csv", "empty", web_bundle_url=BUNDLE)
-        )
-    assert error.value.status == told
-    assert list(store.keys("")) == []
-
-
-def test_a_bundle_that_lacks_a_file_is_partial(there: World, store: Writer) -> None:
-    data = zipped(**{"a.csv": b"a,b\n1,2\n"})
-    there.server.add(BUNDLE, served(data, "application/zip"))
-    found = captured(there, store, BUNDLED).process(item("a.csv", "empty", web_bundle_url=BUNDLE))
-    assert found.status == "success-partial"
-    assert [file.status for file in found.manifest] == ["verified", "bundle-missing-member"]
 
 
 _LINE = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
