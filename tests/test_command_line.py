@@ -196,7 +196,8 @@ def test_a_mistake_names_the_command_whose_help_tells_more(
 ) -> None:
     assert "`sheaf status --help`" in refused(capsys, "status", "--unknown")
     assert "`sheaf ingest --help`" in refused(capsys, "ingest", "--jobs", "x")
-    assert "`sheaf --help`" in refused(capsys, "--json")
+    for line in ("--json", "harvest", "serve --port x", "restore --as-of"):
+        assert " --help`" in refused(capsys, *line.split())
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])

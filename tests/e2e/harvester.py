@@ -73,17 +73,6 @@ def harvest(
     )
 
 
-def record(base_url: str, identifier: str, prefix: str) -> ElementTree.Element:
-    """Return the record of an item in the format `prefix`. Raises HarvestError."""
-    asked = {"verb": "GetRecord", "metadataPrefix": prefix, "identifier": identifier}
-    root = _request(base_url, asked)
-    _refuse_errors(base_url, root)
-    found = root.find(f"{_OAI}GetRecord/{_OAI}record")
-    if found is None:
-        raise HarvestError(f"{base_url} answered no record of {identifier}")
-    return found
-
-
 def _pages(
     base_url: str, arguments: dict[str, str]
 ) -> Iterator[tuple[list[tuple[str, bool]], str]]:

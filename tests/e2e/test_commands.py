@@ -7,7 +7,6 @@ import io
 import json
 import os
 import re
-import resource
 import shutil
 import signal
 import socket
@@ -399,11 +398,6 @@ def test_an_intake_of_an_earlier_schema(published: Home, tmp_path: Path) -> None
         assert "a Sheaf before 0.2.0 wrote this run: remove it" in one_line(result.err)
 
 
-def test_a_pointer_edited_by_hand(published: Home) -> None:
-    (published.folder / "store" / "current.json").write_text("{}")
-    assert "current.json is damaged" in one_line(published("status").err)
-
-
 def test_a_namespace_is_to_be_chosen_before_the_first_publish(tmp_path: Path) -> None:
     path = warc(tmp_path / "one.warc.gz", PAGES)
     sheaf("ingest", "--store", tmp_path / "store", path)
@@ -571,10 +565,6 @@ raise SystemExit(main())
     assert home("status", "--json").json["intake"] == []
 
 
-def _limit() -> None:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000))
-
-
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("closed, code", [(">&- 2>&-", 0), ("<&- 2>&-", 0), ("--no-such 2>&-", 2)])
 def test_standard_streams_may_be_closed(home: Home, tmp_path: Path, closed: str, code: int) -> None:
@@ -585,29 +575,6 @@ def test_standard_streams_may_be_closed(home: Home, tmp_path: Path, closed: str,
     if code == 0:
         assert home("status", "--json").json["snapshot"]["records"] == 3
         assert home("verify").code == 0
-
-
-def test_a_full_disk(published: Home, tmp_path: Path) -> None:
-    """A limit on the size of files stands in for a full disk: writes fail in the same place."""
-    before = {p: p.read_bytes() for p in (published.folder / "store").rglob("*") if p.is_file()}
-    pages = {f"http://a{n}.cz/{os.urandom(40).hex()}": os.urandom(90) for n in range(400)}
-    large = warc(tmp_path / "large.warc.gz", pages)
-    command = [sys.executable, "-m", "builder.cli", "ingest", str(large), "--jobs", "1"]
-    done = subprocess.run(
-        [*command, "--config", str(published.config)],
-        preexec_fn=_limit,
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=Path.cwd(),
-    )
-    assert done.returncode == 2, done.stderr
-    one_line(done.stderr)
-    after = {p: p.read_bytes() for p in (published.folder / "store").rglob("*") if p.is_file()}
-    assert {p: b for p, b in after.items() if p.name != ".lock"} == {
-        p: b for p, b in before.items() if p.name != ".lock"
-    }
-    assert published("query", "SELECT count(*) FROM captures").out.split() == ["count_star()", "3"]
 
 
 def test_a_store_that_may_not_be_written(home: Home, tmp_path: Path) -> None:
@@ -694,15 +661,3 @@ def test_the_demo_serves_until_it_is_interrupted(tmp_path: Path) -> None:
         assert process.wait(30) == 0
     with pytest.raises(OSError):
         urlopen(oai)
-
-
-@pytest.mark.parametrize(
-    "given",
-    [["--json"], ["nonsense"], ["harvest"], ["serve", "--port", "x"], ["restore", "--as-of"]],
-)
-def test_a_mistake_in_the_command_line_is_one_line(given: list[str]) -> None:
-    result = sheaf(*given)
-    assert (result.code, result.out) == (2, "")
-    assert result.err.startswith("sheaf: ")
-    assert result.err.count("\n") == 1
-    assert " --help`" in result.err

@@ -1,15 +1,12 @@
 """The repository that harvesters are tested with is in order itself, and each defect shows."""
 
-import http.client
 from collections.abc import Iterator
-from contextlib import closing
 from urllib.parse import urlencode
 
 import pytest
 from lxml import etree
 
 from tests.builder.harvest.defects import DEFECTS, defective
-from tests.builder.harvest.listening import serving
 from tests.builder.harvest.provider import Answer, Provider, items
 from tests.functions.oai.validity import OAI, codes, valid
 
@@ -54,15 +51,6 @@ def test_a_repository_in_order_answers_validly_and_lists_each_item_once() -> Non
     ]
 
 
-def test_dates_and_sets_select() -> None:
-    provider = defective(SOME)
-    stamp = SOME["oai:a.cz:20"].stamp.strftime(provider.form)
-    for given, count in (({"from": stamp, "until": stamp}, 1), ({"set": "a"}, 33), ({}, 50)):
-        body = b"".join(answer.body for answer in list(pages(provider, **given))[::2])
-        assert body.count(b"<header") == count
-    assert len(provider.state("a:b")) == 16
-
-
 _UNSEEN = {"no-identify", "until-future", "offset-tokens"}  # here, for lists that do not change
 _SINCE = {
     "from-earliest": "2020-01-01",
@@ -80,27 +68,3 @@ def test_a_defect_shows(name: str) -> None:
     since = {"from": "2027-01-01"} if none else {}
     since = {"from": _SINCE[name]} if name in _SINCE else since
     assert list(pages(faulty, **since)) != list(pages(defective(SOME), **since))
-
-
-def test_what_troubles_the_wire_is_over_when_it_is_asked_for_again() -> None:
-    for name in ("503", "429", "500", "cut", "html", "empty"):
-        provider = defective(SOME, name)
-        first, second = list(pages(provider, most=1))
-        assert (first.status, first.cut, first.body) != (200, None, second.body)
-        assert (second.status, second.cut) == (200, None)
-        valid(second.body)
-
-
-@pytest.mark.parametrize("name", ["", "chunked", "close", "cut", "cut-chunked", "reset"])
-def test_it_speaks_http_and_keeps_connections(name: str) -> None:
-    with serving(SOME.values(), *filter(None, [name])) as provider:
-        with closing(http.client.HTTPConnection("127.0.0.1", provider.port)) as connection:
-            for _ in range(3):
-                try:
-                    connection.request("GET", f"/oai?{urlencode(LIST)}")
-                    body = connection.getresponse().read()
-                except (http.client.HTTPException, OSError):
-                    connection.close()
-                    continue
-                assert b"</OAI-PMH>" in body
-        assert len(provider.calls) == 3

@@ -6,18 +6,11 @@ from typing import Any, cast
 
 import pytest
 
-from builder.publish.publish import publish
 from builder.store.folder import FolderStore
-from builder.withdraw import withdraw
-from builder.withdraw.selection import Selection
-from functions.oai.repository import RecordSelection as Listed
-from functions.snapshot import layout
 from functions.snapshot.errors import StoreUnavailable
-from functions.snapshot.manifest import Span
 from tests.bucket import Bucket
 from tests.builder.conftest import World, capture
-from tests.builder.publish.test_hazards import SETTINGS, Killed, Touchy, runtime, urls
-from tests.extent import EVERY
+from tests.builder.publish.test_hazards import urls
 from tests.proxy import Answer, Lost, Proxy, Seen, proxied
 
 pytestmark = pytest.mark.shared(2)
@@ -73,41 +66,6 @@ def proxy(moto_server: str) -> Iterator[Proxy]:
         yield one
 
 
-@pytest.mark.sampled(5)
-@pytest.mark.parametrize("at", range(1, 28) if EVERY else [2, 12, 20, 24, 27])
-def test_a_rival_may_publish_at_any_moment(begun: Bucketed, at: int) -> None:
-    begun.ingest([capture(2)])
-
-    def rival() -> None:
-        other = Bucketed(begun.root, begun.clock, runs=50)
-        other.bucket = begun.bucket.through(begun.bucket.endpoint)
-        other.ingest([capture(3)])
-        other.publish()
-
-    store = Touchy(begun.store, at, rival)
-    publish(cast(FolderStore, store), SETTINGS, runtime(begun.clock))
-    assert store.left <= 0
-    publish(begun.store, SETTINGS, runtime(begun.clock))
-    assert urls(begun) == {"1", "2", "3"}
-    assert list(begun.store.keys(layout.INTAKE)) == []
-
-
-def _die() -> None:
-    raise Killed
-
-
-@pytest.mark.sampled(5)
-@pytest.mark.parametrize("at", range(1, 29) if EVERY else [10, 20, 24, 26, 28])
-def test_a_publish_may_end_at_any_call(begun: Bucketed, at: int) -> None:
-    begun.ingest([capture(2), capture(1, title="changed")])
-    with pytest.raises(Killed):
-        publish(cast(FolderStore, Touchy(begun.store, at, _die)), SETTINGS, runtime(begun.clock))
-    assert urls(begun) in ({"1"}, {"1", "2"})
-    publish(begun.store, SETTINGS, runtime(begun.clock))
-    assert urls(begun) == {"1", "2"}
-    assert list(begun.store.keys(layout.INTAKE)) == []
-
-
 def test_the_answers_of_conditional_writes_may_be_lost(begun: Bucketed, proxy: Proxy) -> None:
     """Data files, leaves, views, manifest, pointer, witness, mark, and pointer once it is settled.
 
@@ -146,33 +104,3 @@ def test_a_server_that_goes_away_leaves_the_old_snapshot(begun: Bucketed, proxy:
     assert urls(begun) == {"1"}
     begun.publish()
     assert urls(begun) == {"1", "2"}
-
-
-@pytest.mark.thorough
-def test_what_is_retired_is_removed_and_what_is_needed_stays(
-    world: Bucketed, make_world: Callable[[str], World]
-) -> None:
-    other = make_world("other")
-    for number in range(1, 5):
-        other.ingest([capture(number), capture(0, title=f"Version {number}")])
-        other.publish()
-        other.clock.sleep(100)
-    become(world, other)
-    (name,) = withdraw.withdraw(
-        world.store, SETTINGS, runtime(world.clock), Selection(url_prefix="http://h2."), "why"
-    ).identifiers
-    world.clock.sleep(100)
-    before = set(world.store.keys(""))
-    expired = world.expire()
-    assert expired.retired == (1, 2, 3, 4)
-    assert expired.kept == (5,)
-    after = set(world.store.keys(""))
-    assert len(before - after) >= expired.objects > 8
-    assert not after - before
-    repository = world.repository()
-    manifest = repository.manifest(5)
-    found = repository.page(
-        manifest, Listed(("capture",), Span(1, manifest.last_position)), 99, headers=True
-    )
-    assert len(found) == 5
-    assert [r.identifier for r in found if r.deleted] == [name]

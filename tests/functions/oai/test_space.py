@@ -1,24 +1,26 @@
 """A large space of requests, each answer of which is held against a model of the protocol."""
 
+import base64
 from collections import Counter
 from functools import cache
 from random import Random
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
-from tests.extent import LONG
+from tests.extent import LONG, examples
 from tests.functions.oai import protocol, world
-from tests.functions.oai.client import Page, content, respond
+from tests.functions.oai.client import Page, content, event, respond
 from tests.functions.oai.protocol import Ask
 from tests.functions.oai.space import SUBJECTS, Sent, request
-from tests.functions.oai.validity import valid
+from tests.functions.oai.validity import codes, valid
 from tests.functions.oai.verdict import right
 from tests.functions.oai.world import World
 
 pytestmark = pytest.mark.shared(2)
 
+FORM = {"content-type": "application/x-www-form-urlencoded"}
 TOGETHER = 40
 """Requests of one example: (25 + 6 + 6) * 40 for each of eight subjects are 11,840."""
 # As in tests/interleaving: only the long profile takes other examples each time.
@@ -116,6 +118,21 @@ def test_every_request_to_an_empty_one_is_answered_right(subject: str):
 def test_what_was_wrong_once_or_is_easily_wrong(query: str):
     for method in ("GET", "HEAD"):
         answered(Sent(Ask(method, query)), rich())
+
+
+@example(b"verb=GetRecord&identifier=%00&metadataPrefix=oai_dc")
+@settings(max_examples=examples(300), deadline=None)
+@given(st.binary(max_size=60))
+def test_any_bytes_are_answered(query: bytes):
+    text = query.decode("latin-1")
+    for call in (
+        event(text),
+        event(method="POST", headers=FORM, body=text),
+        event(method="POST", headers=FORM, body=base64.b64encode(query).decode(), encoded=True),
+    ):
+        reply = respond(rich().client.application, call)
+        assert reply["statusCode"] == 200
+        assert codes(valid(content(reply)))
 
 
 def test_the_space_holds_each_kind_of_answer():
