@@ -12,7 +12,6 @@ import pytest
 from functions.oai.lambda_instance import Instance
 from functions.site import assembly
 from functions.snapshot import instant, layout
-from functions.snapshot.errors import VERSION
 from functions.store.catalog import Catalogue
 from functions.store.store_reader import FolderReader
 from tests.e2e.conftest import Home, make_home, sheaf, warc
@@ -122,14 +121,6 @@ def test_samples_that_are_none(kept: Home, arguments: tuple[str, ...], said: str
     result = kept("verify", *arguments)
     assert result.code == 2
     assert said in one_line(result.err)
-
-
-def test_a_later_schema_is_no_damage(kept: Home) -> None:
-    pointer = kept.folder / "store" / layout.POINTER
-    pointer.write_text(pointer.read_text().replace(f'"schema": {VERSION}', '"schema": 9'))
-    result = kept("verify")
-    assert result.code == 2
-    assert "install Sheaf 0.2.0 or later" in one_line(result.err)
 
 
 def test_a_copy_serves_like_the_store(kept: Home, tmp_path: Path) -> None:
@@ -321,19 +312,6 @@ def test_init_gives_the_store_its_id_and_keeps_one_that_is_there(tmp_path: Path)
     assert sheaf("status", "--json", "--store", copy).json["id"] == name
     assert name in home("status").out
     assert make_home(tmp_path / "other")("status", "--json").json["id"] != name
-
-
-def test_a_lost_pointer_is_written_anew_as_verify_says(kept: Home, tmp_path: Path) -> None:
-    pointer = kept.folder / "store" / layout.POINTER
-    pointer.unlink()
-    result = kept("verify")
-    assert result.code == 1
-    (line,) = [line for line in result.out.splitlines() if "pointer-missing" in line]
-    pointer.write_text(line[line.index("{") : line.rindex("}") + 1])
-    assert kept("verify").out.rstrip().endswith("no problems found")
-    assert kept("status", "--json").json["snapshot"]["records"] == 3  # a tombstone among them
-    kept("ingest", warc(tmp_path / "two.warc.gz", {"http://novy.cz/": b"x"}))
-    assert kept("publish", "--json").json["new"] == 1
 
 
 def test_status_tells_what_was_retired(kept: Home, tmp_path: Path) -> None:
