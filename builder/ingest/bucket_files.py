@@ -10,11 +10,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from builder.errors import UsageError
 from builder.ingest import splits
-from builder.ingest.remote.range_stream import RangeStream
 from builder.ingest.splits import REPLACED, ArchiveFile
 from builder.store.client import S3Client
 from builder.threads import map_requests
@@ -23,7 +21,7 @@ from functions.snapshot.errors import Conflict, MissingObject
 from functions.snapshot.layout import StoreAddress
 from functions.store.connection import BucketConnection
 from functions.store.s3_request import ForbiddenObjectError
-from functions.store.store_reader import ObjectStream
+from functions.store.window_stream import RangeFile
 
 RANGED_FROM = 2 << 30
 """Bytes from which an object may be split, although its digest then fetches it a second time.
@@ -32,8 +30,7 @@ Crawlers end their files at about 1 GB. These stay whole: their heads need no lo
 are fetched once. Hashing a larger object takes a tenth of the time of reading it, or less. A
 smaller one takes 5 minutes at 8 MB/s, a low speed for one processor; AWS Lambda allows 15 minutes.
 """
-_BUFFER = 1 << 20  # bytes
-_RANGE_BUFFER = 1 << 18  # bytes
+_BUFFER = 1 << 18  # bytes
 
 
 def find(
@@ -80,19 +77,12 @@ def find_object(
 def open_object(
     file: ArchiveFile, connection: BucketConnection, environment: Mapping[str, str]
 ) -> io.BufferedReader:
-    """Open an object as a seekable stream.
-
-    Raises OSError if it is missing, replaced or unavailable, and StoreError if the bucket is
-    unavailable. The stream raises the same if that happens while it is read.
-    """
+    """Open a whole object as a seekable stream (see `open_range`), and read its first bytes."""
     bucket, key = _parse(file)
     client = _client(bucket, connection, tuple(sorted(environment.items())))
-    with _wrap_changes():
-        stream = _RemoteFile(client, key)
-    if (stream.size, _number(stream.tag)) != (file.bytes, file.modified):
-        stream.close()
-        raise OSError(REPLACED)
-    return io.BufferedReader(stream, _BUFFER)
+    stream = _open_ranges(client, key, file, None, connection.part)
+    stream.peek(1)
+    return stream
 
 
 def open_range(
@@ -109,7 +99,7 @@ def open_range(
 
 
 def _open_ranges(
-    client: S3Client, key: str, file: ArchiveFile, end: int | None
+    client: S3Client, key: str, file: ArchiveFile, end: int | None, least: int | None = None
 ) -> io.BufferedReader:
     tag: str | None = None
 
@@ -122,7 +112,7 @@ def _open_ranges(
         tag = piece.tag  # another object is then refused before it is sent
         return piece.data
 
-    return io.BufferedReader(RangeStream(read, file.bytes, end), _RANGE_BUFFER)
+    return io.BufferedReader(RangeFile(read, file.bytes, end, least=least), _BUFFER)
 
 
 def _find_ranged(client: S3Client, files: list[ArchiveFile]) -> list[ArchiveFile]:
@@ -138,14 +128,6 @@ def _find_ranged(client: S3Client, files: list[ArchiveFile]) -> list[ArchiveFile
     large = [file for file in files if file.bytes >= RANGED_FROM]
     looked = iter(map_requests(look, large))
     return [next(looked) if file.bytes >= RANGED_FROM else file for file in files]
-
-
-class _RemoteFile(ObjectStream):
-    """Stream of an object that raises OSError for its loss, as for one unreadable file."""
-
-    def readinto(self, buffer: Any) -> int:
-        with _wrap_changes():
-            return super().readinto(buffer)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ import posixpath
 import re
 from collections.abc import Generator, Iterator, Sequence
 from io import BytesIO
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 from builder.sources.events import Edge, Event, Fault, Ordinals
 from builder.sources.recognise import (
@@ -36,10 +36,9 @@ from functions.archive import record_header
 from functions.archive.gzip_members import GzipMembers
 from functions.archive.record import RecordBlock, skip_reason
 from functions.archive.stream import RecordStream
-from functions.archive.zip_directory import UnpackedEntry, read_entries
-from functions.archive.zip_headers import STORED, ZipEntry
+from functions.archive.zip_directory import STORED, UnpackedEntry, ZipEntry, read_entries
 from functions.archive.zstd_frames import ZstdFrames
-from functions.store.window_stream import PieceStream, SeekableStream
+from functions.store.window_stream import PieceStream, RangeFile
 
 _STEP = 1 << 17
 _MANIFEST = "datapackage.json"
@@ -53,7 +52,9 @@ class WaczArchive(PieceStream):
 
     def __init__(self, stream: BinaryIO, entry: ZipEntry) -> None:
         self.sha256 = hashlib.sha256()
-        self._unpacked = UnpackedEntry(_read_stored(stream, entry), entry)
+        self._unpacked = UnpackedEntry(
+            _read_stored(stream, entry), entry.method, entry.packed, entry.crc
+        )
         super().__init__(map(self._hash, self._unpacked.pieces()))
 
     def _hash(self, piece: bytes) -> bytes:
@@ -66,31 +67,19 @@ class WaczArchive(PieceStream):
         return self._unpacked.damage
 
 
-class _StoredFile(SeekableStream):
-    """A file that a zip file holds uncompressed."""
-
-    def __init__(self, stream: BinaryIO, entry: ZipEntry) -> None:
-        super().__init__(entry.packed)
-        self._stream = stream
-        self._start = entry.start
-
-    def readinto(self, buffer: Any) -> int:
-        self._stream.seek(self._start + self._at)
-        data = self._stream.read(max(0, min(len(buffer), self.size - self._at)))
-        buffer[: len(data)] = data
-        self._at += len(data)
-        return len(data)
-
-
 def open_archives(stream: BinaryIO, name: str) -> Iterator[tuple[str, BinaryIO] | Fault]:
     """Yield the archives in a WACZ with their names in it, and faults.
 
     Other WACZ files in it are among the archives, unless `name` is itself that of one in another.
     """
     size = stream.seek(0, io.SEEK_END)
-    listing = read_entries(stream, size)
     is_inner = "/" in name
-    entries = [e for e in listing.entries if e.is_archive or (_is_wacz(e) and not is_inner)]
+
+    def is_archive(entry: ZipEntry) -> bool:
+        return entry.is_archive or (_is_wacz(entry) and not is_inner)
+
+    listing = read_entries(stream, size, lambda e: is_archive(e) or e.name == _MANIFEST)
+    entries = [entry for entry in listing.entries if is_archive(entry)]
     if listing.problem:
         done = "read by the headers of its files" if entries else "not read"
         yield Fault(name, None, "wacz-damaged", None, f"directory: {listing.problem}", done)
@@ -149,7 +138,7 @@ def _open_archive(
         return
     inner = WaczArchive(stream, entry)
     is_wacz = _is_wacz(entry)
-    yield entry.name, io.BufferedReader(_StoredFile(stream, entry)) if is_wacz else cast(Any, inner)
+    yield entry.name, _open_stored(stream, entry) if is_wacz else cast(BinaryIO, inner)
     while inner.read(_STEP):  # its reader may stop before the end
         pass
     if inner.damage:
@@ -158,6 +147,15 @@ def _open_archive(
     elif digest.startswith("sha256:") and digest.lower() != f"sha256:{inner.sha256.hexdigest()}":
         detail = f"{entry.name} has another digest than {_MANIFEST} says"
         yield Fault(name, entry.header, "wacz-member", None, detail, "read as it is")
+
+
+def _open_stored(stream: BinaryIO, entry: ZipEntry) -> BinaryIO:
+    def read(start: int, length: int) -> bytes:
+        stream.seek(entry.start + start)
+        return stream.read(length)
+
+    # No range is read ahead (`end`): another thread must not move the stream.
+    return io.BufferedReader(RangeFile(read, entry.packed, end=0, least=_STEP))
 
 
 def _read_stored(stream: BinaryIO, entry: ZipEntry) -> Iterator[bytes]:

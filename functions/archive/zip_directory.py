@@ -1,35 +1,71 @@
-"""The files in a zip by its central directory, and by local headers where it is damaged.
+"""The files in a zip by its central directory, or by their local headers where that is damaged.
 
+`zipfile` reads the directory. It gives up without one, as in a download that was cut, although the
+archives before it are whole; then the local headers of files that WACZ has are searched.
 APPNOTE.TXT, sections 4.3.7 (local header), 4.3.9 (data descriptor), 4.3.12 (directory), 4.5.3
 (ZIP64).
 """
 
+import io
+import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, BinaryIO, cast
 
 from functions.archive.inflate import salvage
-from functions.archive.zip_headers import (
-    ARCHIVE_FOLDER,
-    DAMAGE,
-    DEFLATED,
-    LOCAL,
-    SIGNATURE,
-    STORED,
-    LocalHeaderScan,
-    ZipEntry,
-)
 
+DAMAGE = (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError, OverflowError)
+"""What zipfile raises for a file that is damaged or no zip: NotImplementedError if a header asks
+for a later version of zip, ValueError for names and offsets."""
+STORED, DEFLATED = zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED
+"""Supported compression methods."""
+
+_FOLDER = "archive/"  # of a WACZ, with its web archives
+_DIRECTORY = 1 << 24  # maximum size of a directory in bytes
 _STEP = 1 << 16
+_SCANNED = 1 << 20  # bytes of one read of a search
 _RAW = -15  # deflate without any header
-_EXTRA = 64  # extra bytes that a local header may have over the directory's
-_ARCHIVE_MAGICS = (b"\x1f\x8b\x08", b"WARC/", b"filedesc", b"\x28\xb5\x2f\xfd")
-_DISAGREES = "it disagrees with the headers of the files"
-_CHECKED = 1000  # with more files than this, only archives' local headers are checked
-_LONGEST = 24  # bytes of a data descriptor
+_ENCRYPTED, _DEFERRED = 1, 8  # flags: bit 3 leaves size and CRC to a descriptor behind the file
+_SIGNATURE = b"PK\x03\x04"
+_LOCAL = struct.Struct("<4s2xHH4xIIIHH")
+"""Signature, flags, method, CRC, stored and unpacked size, lengths of name and extra field."""
+_DESCRIPTORS = (struct.Struct("<4sII4x"), struct.Struct("<4sIQ8x"))
+_MOST = 1 << 16  # files of one zip
+_TRIED = 100  # borders of which one may end a file
+_BORDER = re.compile(
+    rb"(?:PK\x03\x04.{26}|PK\x01\x02.{42})"
+    rb"(?=(?:archive|pages|indexes|fuzzy|logs)/|datapackage|webarchive|signature)",
+    re.DOTALL,
+)
+_BEHIND, _AHEAD = 24, 46 + 11  # bytes of the longest descriptor, and of a border with its name
+
+
+@dataclass(frozen=True, slots=True)
+class ZipEntry:
+    """A file in a zip: the offsets of its local header and of its bytes, and their stored size."""
+
+    name: str
+    header: int
+    start: int
+    packed: int
+    method: int
+    crc: int | None
+    """CRC-32 of the unpacked bytes; None if unknown."""
+    encrypted: bool
+
+    @property
+    def is_archive(self) -> bool:
+        """Whether it is in the folder for web archives (WACZ 1.1.1, section 5)."""
+        return self.name.startswith(_FOLDER) and not self.name.endswith("/")
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether its compression is supported."""
+        return self.method in (STORED, DEFLATED) and not self.encrypted
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,147 +76,179 @@ class ZipListing:
     problem: str = ""
 
 
-def read_entries(stream: BinaryIO, size: int) -> ZipListing:
+class _DirectoryStream(io.BufferedReader):
+    """Reads no more at once than a directory has: a lying zip must not fill the memory."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if size is not None and size > _DIRECTORY:
+            raise ValueError(f"a directory of {size} bytes")
+        return super().read(size)
+
+
+def read_entries(stream: BinaryIO, size: int, wanted: Callable[[ZipEntry], bool]) -> ZipListing:
     """Return the files in a zip of `size` bytes, damaged or not; the stream must be seekable.
 
-    The directory is checked against the local headers. If they disagree, the whole file is
-    searched for local headers. Raises only the stream's OSError.
+    Of the `wanted` files the local header is read, too: other entries have no right `start`. If one
+    disagrees, or there is no directory, the whole zip is searched for local headers. Raises only
+    the stream's OSError.
     """
+    buffered = _DirectoryStream(cast(io.RawIOBase, stream))
     try:
-        with zipfile.ZipFile(cast(Any, stream)) as archive:
-            infos = sorted(archive.infolist(), key=lambda info: info.header_offset)
-            ends = [*(info.header_offset for info in infos[1:]), archive.start_dir]
+        with zipfile.ZipFile(cast(Any, buffered)) as archive:
+            infos = archive.infolist()
+        if any(b"PK\x01\x02" in info.extra + info.comment for info in infos):
+            raise ValueError("an entry hides others")  # by a wrong length
+        listed = [_describe(info) for info in infos]
+        entries = [_locate(buffered, size, entry) if wanted(entry) else entry for entry in listed]
     except DAMAGE as error:
-        return ZipListing(
-            tuple(LocalHeaderScan(stream, size).entries()), str(error) or "no directory"
-        )
-    if any(not 0 <= place < size for place in [*(info.header_offset for info in infos), *ends]):
-        return ZipListing(tuple(LocalHeaderScan(stream, size).entries()), _DISAGREES)
-    some = list(zip(infos, ends, strict=True))
-    if len(some) > _CHECKED:
-        some = [(info, end) for info, end in some if info.filename.startswith(ARCHIVE_FOLDER)]
-    located = [_locate(stream, info, end) for info, end in some]
-    listed = [one for one, _ in located]
-    entries, agree = listed, all(agrees for _, agrees in located)
-    if not all(one.certain for one in listed):
-        scanned = {one.header: one for one in LocalHeaderScan(stream, size).entries()}
-        found = {one.header: one for one in _unite(listed, scanned) if 0 <= one.header < size}
-        entries = [found[place] for place in sorted(found)]
-        agree = agree and list(map(_location, entries)) == list(map(_location, listed))
-    return ZipListing(tuple(entries), "" if agree else _DISAGREES)
+        return ZipListing(scan_headers(buffered, size), str(error) or "no directory")
+    finally:
+        buffered.detach()
+    return ZipListing(tuple(sorted(entries, key=lambda entry: entry.header)))
 
 
-def _location(entry: ZipEntry) -> tuple[object, ...]:
-    return entry.name, entry.start, entry.packed, entry.method, entry.encrypted
-
-
-def _unite(listed: list[ZipEntry], scanned: Mapping[int, ZipEntry]) -> Iterator[ZipEntry]:
-    """Yield the files that only the scan found, then those of the directory, corrected."""
-    places = {one.header for one in listed if one.certain}
-    named = {one.name: one for one in scanned.values() if one.header not in places}
-    yield from (one for place, one in scanned.items() if place not in places)
-    for one in listed:
-        other = scanned.get(one.header)
-        if other is None or (other.name != one.name and one.name in named):
-            other = named.get(one.name)
-        yield one if one.certain else _reconcile(one, other)
-
-
-def _locate(stream: BinaryIO, info: zipfile.ZipInfo, following: int) -> tuple[ZipEntry, bool]:
-    """Return a file of the directory, and whether its local header agrees.
-
-    It is certain if its bytes also end at `following`, the start of the next file or directory.
-    """
-    name = info.orig_filename.encode("utf-8" if info.flag_bits & 0x800 else "cp437", "replace")
-    stream.seek(info.header_offset)
-    head = stream.read(LOCAL.size + len(name)).ljust(LOCAL.size, b"\0")
-    signature, flags, method, *_, names, extra = LOCAL.unpack(head[: LOCAL.size])
-    start = info.header_offset + LOCAL.size + names + extra
-    least = info.header_offset + LOCAL.size + len(name)
-    same = signature == SIGNATURE and head[LOCAL.size :] == name and names == len(name)
-    before = following - info.compress_size
-    if (info.flag_bits | flags) & 8:
-        before -= _descriptor_size(stream, info, following)
-    sure = same and start == before
-    if (
-        not sure
-        and least <= before <= least + len(info.extra) + _EXTRA
-        and (names != len(name) or _opens_archive(stream, before) > _opens_archive(stream, start))
-    ):
-        start = before
-    entry = ZipEntry(
-        name=info.filename,
+def _describe(info: zipfile.ZipInfo) -> ZipEntry:
+    return ZipEntry(
+        name=_print_name(info.orig_filename),
         header=info.header_offset,
-        start=start,
+        start=info.header_offset,
         packed=info.compress_size,
-        method=_method(info, method),
+        method=info.compress_type,
         crc=info.CRC,
-        encrypted=bool(info.flag_bits & flags & 1),
-        certain=sure,
+        encrypted=bool(info.flag_bits & _ENCRYPTED),
     )
-    return entry, same and (method, flags & 1) == (info.compress_type, info.flag_bits & 1)
 
 
-def _opens_archive(stream: BinaryIO, place: int) -> bool:
-    stream.seek(max(place, 0))
-    return stream.read(8).startswith(_ARCHIVE_MAGICS)
+def _locate(stream: BinaryIO, size: int, entry: ZipEntry) -> ZipEntry:
+    """Return the entry with its start. Raises ValueError if its local header disagrees."""
+    if 0 <= entry.header < size:
+        stream.seek(entry.header)
+        local = _read_header(stream, entry.header)
+        if local is not None:
+            located = replace(entry, start=local.start)
+            if local.crc is None:
+                local = replace(local, crc=entry.crc, packed=entry.packed)
+            if local == located:
+                return located
+    raise ValueError("it disagrees with the headers of the files")
 
 
-def _descriptor_size(stream: BinaryIO, info: zipfile.ZipInfo, following: int) -> int:
-    """Return the size of the data descriptor that ends at `following`, 0 without one."""
-    stream.seek(max(following - _LONGEST, 0))
-    before = stream.read(min(_LONGEST, max(following, 0)))
-    forms = {12: "<IIxxxx", 16: "<4xIIxxxx", 20: "<IQ8x", 24: "<4xIQ8x"}
-    for size, form in forms.items():
-        if len(before) >= size:
-            fields = struct.unpack(form, before[-size:])
-            if fields == (info.CRC, info.compress_size):
-                signed = size in (12, 20) and before[-size - 4 : -size] == b"PK\x07\x08"
-                return size + 4 if signed else size  # with the optional signature
-    return 0
+def _read_header(stream: BinaryIO, place: int) -> ZipEntry | None:
+    """Return the file of a local header at the stream's position; its CRC is None if deferred."""
+    head = stream.read(_LOCAL.size)
+    if len(head) < _LOCAL.size or not head.startswith(_SIGNATURE):
+        return None
+    _, flags, method, crc, packed, _, names, extras = _LOCAL.unpack(head)
+    name, extra = stream.read(names), stream.read(extras)
+    text = name.decode("utf-8" if name.isascii() or flags & 0x800 else "cp437", "replace")
+    at = 0
+    while packed == 0xFFFFFFFF and at + 20 <= len(extra):
+        kind, length = struct.unpack_from("<HH", extra, at)
+        if kind == 1:
+            packed = int(struct.unpack_from("<Q", extra, at + 12)[0])
+        at += 4 + length
+    start = place + _LOCAL.size + names + extras
+    known = None if flags & _DEFERRED else crc
+    return ZipEntry(
+        _print_name(text), place, start, packed, method, known, bool(flags & _ENCRYPTED)
+    )
 
 
-def _method(info: zipfile.ZipInfo, local: int) -> int:
-    """Return the compression method; the directory and the local header may disagree."""
-    known = [method for method in (info.compress_type, local) if method in (STORED, DEFLATED)]
-    likely = STORED if info.file_size == info.compress_size else DEFLATED
-    return likely if likely in known else (known or [info.compress_type])[0]
+def _print_name(text: str) -> str:
+    return text if text.isprintable() else "".join(c if c.isprintable() else "\ufffd" for c in text)
 
 
-def _reconcile(listed: ZipEntry, scanned: ZipEntry | None) -> ZipEntry:
-    """Combine the directory's entry with that of the local header at the same offset."""
-    if scanned is None or not scanned.certain:
-        return listed
-    known = scanned if scanned.is_archive and not listed.is_archive else listed
-    return replace(scanned, name=known.name, crc=scanned.crc if known is scanned else listed.crc)
+def scan_headers(stream: BinaryIO, size: int) -> tuple[ZipEntry, ...]:
+    """Return the files of a zip by their local headers, in order; it is read once.
+
+    A file ends where its header says, if another header of the zip begins there. Otherwise it ends
+    at a header that has a fitting data descriptor before it, or at the next header.
+    """
+    borders = [*islice(_find_borders(stream, size), _MOST)]
+    stream.seek(max(size - _BEHIND, 0))
+    borders.append((size, stream.read(_BEHIND)))
+    entries: list[ZipEntry] = []
+    end = 0
+    for number, (place, _) in enumerate(borders[:-1], 1):
+        if place < end:  # in a zip that an archive has captured
+            continue
+        stream.seek(place)
+        entry = _read_header(stream, place)
+        if entry is None:  # of the directory
+            continue
+        end = entry.start + entry.packed
+        if entry.crc is None or not _is_border(stream, end, size):
+            rest = [border for border in borders[number:-1] if border[0] >= entry.start]
+            entry = _find_end(entry, [*rest[:_TRIED], borders[-1]])
+            end = entry.start + entry.packed
+        entries.append(entry)
+    return tuple(entries)
+
+
+def _is_border(stream: BinaryIO, place: int, size: int) -> bool:
+    if place >= size:
+        return place == size
+    stream.seek(place)
+    return stream.read(2) == b"PK"
+
+
+def _find_end(entry: ZipEntry, borders: Sequence[tuple[int, bytes]]) -> ZipEntry:
+    for place, before in borders:
+        for form in _DESCRIPTORS:
+            if len(before) >= form.size:
+                mark, crc, packed = form.unpack(before[-form.size :])
+                if mark == b"PK\x07\x08" and packed == place - form.size - entry.start:
+                    return replace(entry, packed=packed, crc=crc)
+    return replace(entry, packed=max(borders[0][0] - entry.start, 0))
+
+
+def _find_borders(stream: BinaryIO, size: int) -> Iterator[tuple[int, bytes]]:
+    """Yield the offset of each header of a file that WACZ has, and the bytes before it."""
+    base, data = 0, b""
+    while base + len(data) < size:
+        stream.seek(base + len(data))
+        piece = stream.read(_SCANNED)
+        if not piece:
+            return
+        data += piece
+        last = base + len(data) >= size
+        until = len(data) if last else len(data) - _AHEAD
+        for match in _BORDER.finditer(data):
+            if _BEHIND <= match.start() < until or (base == 0 and match.start() < until):
+                yield base + match.start(), data[max(match.start() - _BEHIND, 0) : match.start()]
+        cut = max(until - _BEHIND, 0)
+        base, data = base + cut, data[cut:]
 
 
 class UnpackedEntry:
     """The readable bytes of a file in a zip, and its damage."""
 
-    def __init__(self, pieces: Iterator[bytes], entry: ZipEntry) -> None:
-        """`pieces` are the stored bytes."""
+    def __init__(
+        self,
+        pieces: Iterator[bytes],
+        method: int = DEFLATED,
+        packed: int = 0,
+        crc: int | None = None,
+    ) -> None:
+        """`pieces` are the stored bytes, `packed` in all; None is a CRC that is unknown."""
         self.damage = ""
-        self._entry = entry
-        self._pieces = pieces
+        self._pieces, self._method, self._packed, self._crc = pieces, method, packed, crc
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the bytes, once; then `damage` says what is wrong, or is empty."""
         crc = 0
-        for piece in self._read_stored() if self._entry.method == STORED else self._inflate():
+        for piece in self._read_stored() if self._method == STORED else self._inflate():
             crc = zlib.crc32(piece, crc)
             yield piece
-        if not self.damage and self._entry.crc not in (None, crc):
+        if not self.damage and self._crc not in (None, crc):
             self.damage = "its checksum is wrong"
-        if not self.damage and self._entry.crc is None and not self._entry.certain:
-            self.damage = "its end is unknown"
 
     def _read_stored(self) -> Iterator[bytes]:
         size = 0
         for piece in self._pieces:
             size += len(piece)
             yield piece
-        if size < self._entry.packed:
+        if size < self._packed:
             self.damage = "the zip file ends too early"
 
     def _inflate(self) -> Iterator[bytes]:

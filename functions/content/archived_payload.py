@@ -17,7 +17,6 @@ from functions.archive.coding import ContentCodingError, Pieces
 from functions.archive.message import ChunkedDecoder, DeclaredDigest, parse_digest
 from functions.archive.record_reader import Document, NoDocumentError, UnreadableRecordError
 from functions.archive.zip_directory import UnpackedEntry
-from functions.archive.zip_headers import DEFLATED, ZipEntry
 from functions.content.capture_row import CaptureRow
 from functions.content.protocols import Archives, ContentError
 from functions.store.window_stream import PieceStream
@@ -217,7 +216,7 @@ def cut_pieces(pieces: Pieces, first: int, length: int) -> Pieces:
 
 def inflate_pieces(pieces: Pieces, where: str) -> Pieces:
     """Yield the inflated bytes of a zip member; the data itself marks its end."""
-    member = UnpackedEntry(pieces, ZipEntry("", 0, 0, 0, DEFLATED, None))
+    member = UnpackedEntry(pieces)
     yield from member.pieces()
     if member.damage:
         raise ContentError("damaged", f"{where}: {member.damage}")

@@ -6,15 +6,11 @@ or where a file of that name was ingested. WACZ is Webrecorder's WACZ 1.1.1, sec
 
 import io
 import re
-import struct
-import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
-from functions.archive.zip_directory import UnpackedEntry, read_entries
-from functions.archive.zip_headers import DAMAGE, DEFLATED, ZipEntry
+from functions.archive.zip_directory import DEFLATED, UnpackedEntry, ZipEntry, read_entries
 from functions.content.archived_payload import cut_pieces, read_pieces
 from functions.content.protocols import ContentError
 from functions.snapshot.errors import MissingObject
@@ -22,14 +18,12 @@ from functions.snapshot.layout import is_key
 from functions.store import slice
 from functions.store.catalog import Cache
 from functions.store.slice import Slices
-from functions.store.window_stream import PieceStream, SeekableStream
+from functions.store.window_stream import PieceStream, RangeFile
 
 FARTHEST = 1 << 62
 """An offset beyond the end of any file."""
 
-_LOCAL = struct.Struct("<4s22xHH")
 _NEAR = 1 << 16  # bytes of one read: most directories are within this distance from the end
-_DIRECTORY = 1 << 24  # maximum size of a directory in bytes
 WITHIN = "!/"
 """Separator in an address between a WACZ file and a file in it."""
 WARCS = "warcs"
@@ -39,57 +33,20 @@ _NESTED = re.compile(r"(.+?\.wacz)/(.+)", re.IGNORECASE)
 _OWN = (f"{WARCS}/", "filesets/", "obi/")  # the parts of a store that hold content
 
 
-@dataclass(frozen=True, slots=True)
-class WaczMember:
-    """A file in a zip: offset of its local header, packed size, and whether it is deflated."""
+def find_member(slices: Slices, key: str, name: str) -> ZipEntry | None:
+    """Return a file of a zip as an ingest finds it; None if it is missing or unreadable.
 
-    header: int
-    packed: int
-    deflated: bool
-
-
-def wacz_members(slices: Slices, key: str) -> Mapping[str, WaczMember]:
-    """Return the files in a zip's directory. Raises ContentError, StoreError."""
-    try:
-        with zipfile.ZipFile(cast(Any, _View(slices, key))) as archive:
-            return {
-                entry.filename: WaczMember(
-                    entry.header_offset, entry.compress_size, entry.compress_type != 0
-                )
-                for entry in archive.infolist()
-                if entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-                and not entry.flag_bits & 1
-            }
-    except DAMAGE as error:
-        raise ContentError("damaged", f"{key} is not a valid zip: {error}") from error
-
-
-def begins(slices: Slices, key: str, name: str, member: WaczMember) -> int:
-    """Return the offset in the zip of a member's first byte. Raises ContentError, StoreError."""
-    head, wanted = b"", name.encode()
-    if 0 <= member.header < FARTHEST:
-        size = _LOCAL.size + len(wanted)
-        with slices.open(key, member.header, size) as stream:
-            head = io.BufferedReader(cast(io.RawIOBase, stream)).read(size)
-    if len(head) < _LOCAL.size or not head.startswith(b"PK\3\4"):
-        raise ContentError("damaged", f"{key} has no file at byte {member.header}")
-    _, length, extra = _LOCAL.unpack(head[: _LOCAL.size])
-    if head[_LOCAL.size :] != wanted or length != len(wanted):
-        raise ContentError("damaged", f"{key} has another file at byte {member.header}")
-    return member.header + _LOCAL.size + int(length) + int(extra)
-
-
-def recover(slices: Slices, key: str, name: str) -> tuple[int, WaczMember] | None:
-    """Find a member of a damaged zip as an ingest does; None if it is missing.
-
-    This may read the whole zip. Raises StoreError.
+    This may read the whole zip if it is damaged. Raises StoreError.
     """
-    view = _View(slices, key)
-    listing = read_entries(cast(BinaryIO, view), slices.size(key))
-    for entry in listing.entries:
-        if entry.name == name and entry.is_readable:
-            return entry.start, WaczMember(entry.header, entry.packed, entry.method == DEFLATED)
-    return None
+
+    def read(start: int, length: int) -> bytes:
+        with slices.open(key, start, length) as stream:
+            return io.BufferedReader(cast(io.RawIOBase, stream)).read()
+
+    size = slices.size(key)
+    view = cast(BinaryIO, RangeFile(read, size, least=_NEAR))
+    listing = read_entries(view, size, lambda entry: entry.name == name)
+    return next((file for file in listing.entries if file.name == name and file.is_readable), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,29 +72,6 @@ class _StoredSlices:
 
     def bucket(self, key: str) -> tuple[str, str]:
         return "", ""
-
-
-class _View(SeekableStream):
-    """Random access to an object; the last bytes read are cached."""
-
-    def __init__(self, slices: Slices, key: str) -> None:
-        super().__init__(slices.size(key))
-        self._slices, self._key = slices, key
-        self._from, self._data = 0, b""
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        left = max(0, self.size - self._at)
-        many = left if size is None or size < 0 else min(size, left)
-        if many > _DIRECTORY:
-            raise ValueError(f"a directory of {many} bytes")
-        start = self._at - self._from
-        if start < 0 or start + many > len(self._data):
-            self._from = max(0, min(self._at, self.size - _NEAR))
-            with self._slices.open(self._key, self._from, max(many, _NEAR)) as stream:
-                self._data = io.BufferedReader(cast(io.RawIOBase, stream)).read()
-            start = self._at - self._from
-        self._at += many
-        return self._data[start : start + many]
 
 
 class PlacedArchives:
@@ -230,47 +164,28 @@ class PlacedArchives:
         self, slices: Slices, key: str, inner: str, offset: int, length: int | None
     ) -> BinaryIO:
         nested = _NESTED.match(inner)
-        outer = self._find_member(slices, key, nested[1], 0) if nested else None
-        if nested and outer and not outer[1].deflated:
-            within = _StoredSlices(slices, key, outer[0], outer[1].packed)
+        outer = self._find_member(slices, key, nested[1]) if nested else None
+        if nested and outer and outer.method != DEFLATED:
+            within = _StoredSlices(slices, key, outer.start, outer.packed)
             return self._member(within, nested[1], nested[2], offset, length)
-        placed = self._find_member(slices, key, inner, offset + (1 if length is None else length))
-        if placed is None:
+        member = self._find_member(slices, key, inner)
+        if member is None:
             raise ContentError("not-at-hand", f"{key} has no {inner}")
-        start, member = placed
-        if member.deflated:
-            stream = slices.open(key, start, member.packed)
+        if member.method == DEFLATED:
+            stream = slices.open(key, member.start, member.packed)
 
             def inflate() -> Iterator[bytes]:
                 """Damaged data ends at the same byte as in the ingest."""
                 with stream as packed:
-                    entry = ZipEntry("", 0, 0, 0, DEFLATED, None)
-                    pieces = UnpackedEntry(read_pieces(packed), entry).pieces()
+                    pieces = UnpackedEntry(read_pieces(packed)).pieces()
                     yield from cut_pieces(pieces, offset, FARTHEST if length is None else length)
 
             return cast(BinaryIO, PieceStream(inflate()))
-        return _StoredSlices(slices, key, start, member.packed).open(inner, offset, length)
+        return _StoredSlices(slices, key, member.start, member.packed).open(inner, offset, length)
 
-    def _find_member(
-        self, slices: Slices, key: str, name: str, least: int
-    ) -> tuple[int, WaczMember] | None:
-        """Return a member of at least so many stored bytes, with the offset of its first one."""
-        address = f"{slices.address}/{key}"
-
-        def find() -> tuple[int, WaczMember] | None:
-            with suppress(ContentError):
-                member = wacz_members(slices, key).get(name)
-                if member:
-                    return begins(slices, key, name, member), member
-            return None
-
-        placed = self._cache.get((address, name), find)
-        if placed is None or not (placed[1].deflated or least <= placed[1].packed):
-            # A separate cache key: the answer must not depend on earlier requests.
-            placed = self._cache.get(
-                (address, name, "recovered"), lambda: recover(slices, key, name)
-            )
-        return placed
+    def _find_member(self, slices: Slices, key: str, name: str) -> ZipEntry | None:
+        cached = f"{slices.address}/{key}", name
+        return self._cache.get(cached, lambda: find_member(slices, key, name))
 
 
 def _show_name(address: str) -> str:

@@ -16,7 +16,7 @@ from functions.snapshot.store import Reader
 from functions.store.client import Client, WebClient
 from functions.store.connection import BucketConnection, ObjectClient
 from functions.store.mirror import KEPT
-from functions.store.store_reader import BucketReader, FolderReader, ObjectStream, remote_of
+from functions.store.store_reader import BucketReader, FolderReader, open_object, remote_of
 
 _AT_ONCE = 1 << 16  # bytes
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
@@ -113,7 +113,7 @@ class BucketSlices:
     def open(self, key: str, offset: int, length: int | None) -> BinaryIO:
         """Return bytes of an object (see Slices.open); a small range takes one request."""
         end = None if length is None else offset + length
-        return cast(BinaryIO, ObjectStream(self._client, self._address.key(key), offset, end))
+        return cast(BinaryIO, open_object(self._client, self._address.key(key), offset, end))
 
     def size(self, key: str) -> int:
         """Return the size of the object in bytes."""

@@ -3,17 +3,15 @@
 import errno
 import io
 from collections.abc import Sequence
-from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 from functions.snapshot import layout
 from functions.snapshot.errors import Conflict, DamagedStore, MissingObject, StoreError
 from functions.snapshot.layout import StoreAddress, WebAddress
-from functions.store import s3_request
 from functions.store.connection import ObjectClient, ObjectPart
 from functions.store.mirror import KEPT, Mirror
-from functions.store.window_stream import WindowStream
+from functions.store.window_stream import RangeFile
 
 _OWN_FAULTS = frozenset(
     {errno.EIO, errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR, errno.ELOOP}
@@ -66,9 +64,9 @@ class BucketReader:
             return None
 
     def open(self, key: str) -> BinaryIO:
-        """Return the object as a stream that holds one part in memory at a time."""
-        raw = _BucketStream(self._objects, self._address.key(key))
-        return cast(BinaryIO, io.BufferedReader(raw, self._objects.connection.part))
+        """Return the object as a stream that holds two parts in memory at a time."""
+        raw = open_object(self._objects, self._address.key(key))
+        return cast(BinaryIO, io.BufferedReader(raw, 1 << 16))
 
     def local(
         self, key: str, spans: Sequence[tuple[int, int]] | None = None, size: int | None = None
@@ -99,40 +97,6 @@ def remote_of(uri: str) -> StoreAddress | WebAddress | None:
         return layout.parse_web(uri) if web else layout.parse_address(uri)
     except ValueError as error:
         raise StoreError(f"the store's address cannot be used: {error}") from None
-
-
-class _BucketStream(io.RawIOBase):
-    def __init__(self, client: ObjectClient, key: str) -> None:
-        self._client = client
-        self._key = key
-        self._offset = 0
-        # A missing object raises here. The tag ties the later ranges to this version of the object.
-        first = client.piece(key, 0, client.connection.part)
-        self._ready, self._size, self._tag = first.data, first.size, first.tag
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        view = memoryview(buffer)
-        if not self._ready and self._offset < self._size:
-            self._ready = self._next()
-        count = min(len(view), len(self._ready))
-        view[:count] = self._ready[:count]
-        self._ready = self._ready[count:]
-        self._offset += count
-        return count
-
-    def _next(self) -> bytes:
-        try:
-            piece = self._client.piece(
-                self._key, self._offset, self._client.connection.part, self._tag
-            )
-        except Conflict as error:
-            raise StoreError(
-                f"{self._client.where(self._key)} was replaced while it was being read"
-            ) from error
-        return piece.data
 
 
 class FolderReader:
@@ -210,37 +174,23 @@ def _explain(path: Path, error: OSError) -> StoreError:
     return kind(f"{path} cannot be read: {error.strerror}")
 
 
-class ObjectStream(WindowStream):
-    """The bytes of an object from `start` to `end` (None: its end); two parts are in memory.
+def open_object(
+    client: ObjectClient, key: str, start: int = 0, end: int | None = None
+) -> RangeFile:
+    """Return the bytes of an object from `start` to `end` (None: its end); the first are read.
 
-    Raises MissingObject, Conflict if the object was replaced meanwhile, or StoreError.
+    Two parts are in memory. Raises MissingObject and StoreError, and so does the stream if the
+    object was replaced meanwhile.
     """
+    part = client.connection.part
+    first = client.piece(key, start, part if end is None else min(part, max(end - start, 1)))
 
-    def __init__(
-        self, client: ObjectClient, key: str, start: int = 0, end: int | None = None
-    ) -> None:
-        self._client = client
-        self._key = key
-        self._part = client.connection.part
-        self._ahead: tuple[int, Future[ObjectPart]] | None = None
-        wanted = self._part if end is None else min(self._part, max(end - start, 1))
-        first = client.piece(key, start, wanted)
-        self.tag = first.tag
-        super().__init__(first.size if end is None else min(first.size, end), start)
-        self._take(start, first)
+    def read(place: int, length: int) -> bytes:
+        try:
+            return client.piece(key, place, length, first.tag).data
+        except Conflict as error:  # of a writer, who would try again
+            where = client.where(key)
+            raise StoreError(f"{where} was replaced while it was being read") from error
 
-    def _fetch(self) -> None:
-        ahead, self._ahead = self._ahead, None
-        if ahead and ahead[0] == self._at:
-            self._take(self._at, ahead[1].result())
-        else:
-            self._take(self._at, self._piece(self._at))
-
-    def _take(self, place: int, piece: ObjectPart) -> None:
-        behind = self._show(place, piece.data)
-        if piece.data and behind < self.size:
-            self._ahead = behind, self._pool.submit(s3_request.carry_tally(self._piece), behind)
-
-    def _piece(self, place: int) -> ObjectPart:
-        length = min(self._part, self.size - place)
-        return self._client.piece(self._key, place, length, self.tag)
+    size = first.size if end is None else min(first.size, end)
+    return RangeFile(read, size, at=start, data=first.data, least=part, most=part)

@@ -1,10 +1,17 @@
-"""Streams: of pieces; seekable ones of bytes that a subclass reads, or over a window in memory."""
+"""Streams: of pieces, and of a file that is read in ranges."""
 
 import io
-from abc import abstractmethod
-from collections.abc import Generator, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
+from functools import partial
 from typing import Any
+
+PART = 8 << 20
+"""Bytes of the largest range; two are in memory."""
+LEAST = 1 << 18
+"""Bytes of the first range."""
+_GROWTH = 4
 
 
 class PieceStream(io.RawIOBase):
@@ -65,17 +72,36 @@ class SeekableStream(io.RawIOBase):
         return at
 
 
-class WindowStream(SeekableStream):
-    """A file that is read in windows of bytes; `_pool` fetches the next one ahead."""
+class RangeFile(SeekableStream):
+    """A file of `size` bytes; `read(start, length)` returns a range of it and may raise.
 
-    def __init__(self, size: int, at: int = 0) -> None:
+    Ranges have `least` bytes at first and after a jump, and grow up to `most` while the reader goes
+    on. The next one is then fetched ahead, but not behind `end` (None: the file's end): only the
+    last record that begins before `end` is read further. `data` are the bytes from `at` on.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[int, int], bytes],
+        size: int,
+        end: int | None = None,
+        *,
+        at: int = 0,
+        data: bytes = b"",
+        least: int | None = None,
+        most: int = PART,
+    ) -> None:
         super().__init__(size, at)
+        self._read = read
+        self._end = size if end is None else end
+        self._least = self._step = least or LEAST
+        self._most = most
+        self._from, self._data = at, memoryview(data)
+        self._ahead: tuple[int, Future[bytes]] | None = None
         self._pool = ThreadPoolExecutor(1, "sheaf-stream")  # its thread starts when it is used
-        self._data = memoryview(b"")
-        self._from = 0  # the offset in the file of the first byte of _data
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the buffer from the window; 0 at the file's end. Raises what `_fetch` raises."""
+        """Fill the buffer from the window; 0 at the file's end. Raises what `read` raises."""
         if self._at >= self.size:
             return 0
         if not self._from <= self._at < self._from + len(self._data):
@@ -92,11 +118,24 @@ class WindowStream(SeekableStream):
         self._data = memoryview(b"")
         super().close()
 
-    @abstractmethod
     def _fetch(self) -> None:
-        """Move the window to `_at`, by `_show`."""
+        goes_on = self._at == self._from + len(self._data) and len(self._data) > 0
+        self._step = min(self._step * _GROWTH, self._most) if goes_on else self._least
+        # After a jump to the file's last bytes, those before them are likely wanted, too.
+        self._from = self._at if goes_on else max(0, min(self._at, self.size - self._least))
+        ahead, self._ahead = self._ahead, None
+        if ahead and ahead[0] == self._from:
+            data = ahead[1].result()
+        else:
+            data = self._read(self._from, self._length(self._from))
+        self._data = memoryview(data)
+        behind = self._from + len(data)
+        if goes_on and data and behind < min(self._end, self.size):
+            # Requests of the other thread count for the work of this one.
+            read = partial(self._read, behind, self._length(behind))
+            self._ahead = behind, self._pool.submit(copy_context().run, read)
 
-    def _show(self, place: int, data: bytes) -> int:
-        """Make `data` the window from `place` on; return the offset behind it."""
-        self._from, self._data = place, memoryview(data)
-        return place + len(data)
+    def _length(self, start: int) -> int:
+        """Return the bytes to fetch from `start`."""
+        wanted = min(self._step, self._end - start) if start < self._end else self._least
+        return min(wanted, self.size - start)

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Protocol, cast
 from builder.filesets.manifest_file import Digests, compute_digests
 from builder.filesets.protocols import FilesetError
 from builder.filesets.strategies.paths import safe_path
-from functions.archive.zip_headers import DAMAGE
+from functions.archive.zip_directory import DAMAGE
 from functions.store.window_stream import SeekableStream
 
 MEMBERS = 20_000

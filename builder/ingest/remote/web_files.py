@@ -27,10 +27,10 @@ from builder.http.settings import HttpSettings, http_settings, proxies
 from builder.http.url import is_address
 from builder.ingest import splits
 from builder.ingest.remote.access import SourceAccess
-from builder.ingest.remote.range_stream import RangeStream
 from builder.ingest.splits import ArchiveFile
 from builder.intake.intake import writing
 from functions.config.configuration import default
+from functions.store.window_stream import RangeFile
 
 RANGED_FROM = 2 << 30
 """Bytes from which a file may be split: its digest then reads it a second time."""
@@ -164,7 +164,7 @@ def _open_ranges(web: RangeClient, url: str, found: WebFile, end: int | None) ->
         with _wrap_failures():
             return web.read(url, start, length, found)
 
-    return io.BufferedReader(RangeStream(read, found.size or 0, end), _BUFFER)
+    return io.BufferedReader(RangeFile(read, found.size or 0, end), _BUFFER)
 
 
 def _number(found: WebFile) -> int:

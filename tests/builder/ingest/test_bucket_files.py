@@ -12,10 +12,10 @@ from builder.ingest import bucket_files
 from builder.ingest.commit import commit
 from builder.ingest.parts import read_part
 from builder.ingest.plan import IngestJob, IngestPlan, write_plan
-from builder.ingest.remote import range_stream
 from builder.ingest.remote.access import SourceAccess
 from builder.ingest.splits import ArchiveFile
 from builder.store.folder import FolderStore
+from functions.store import window_stream
 from functions.store.connection import BucketConnection
 from tests.bucket import Bucket, administrator
 from tests.builder.ingest.test_ingest import _SHARED, RULES, SETS, as_read, crawl, ingested
@@ -121,7 +121,7 @@ def test_a_chunk_reads_only_its_range(
     (file,) = bucket_files.find(place, connection, bucket.environment)
     assert file.ranged
     proxy.seen.clear()
-    monkeypatch.setattr(range_stream, "_FIRST", 10_000)
+    monkeypatch.setattr(window_stream, "LEAST", 10_000)
     with bucket_files.open_range(file, 200_000, connection, bucket.environment) as stream:
         stream.seek(100_000)
         assert stream.read(101_000) == data[100_000:201_000]

@@ -12,11 +12,12 @@ import pytest
 
 from builder.errors import UsageError
 from builder.http.connections import tls_context
-from builder.ingest.remote import range_stream, web_files
+from builder.ingest.remote import web_files
 from builder.ingest.remote.access import SourceAccess
 from builder.ingest.splits import ArchiveFile
 from builder.redif.source import sort_sources
 from functions.config.configuration import parse
+from functions.store import window_stream
 from tests.builder.http import site as web
 from tests.builder.http.site import Answer, Site
 from tests.builder.http.test_tls import Certificate
@@ -187,7 +188,7 @@ def test_other_formats_give_what_they_give_on_this_machine(
 def test_a_chunk_reads_only_its_range(
     site: Site, archive: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(range_stream, "_FIRST", 10_000)
+    monkeypatch.setattr(window_stream, "LEAST", 10_000)
     site.pages["/a"] = web.ranged(archive, NOTED)
     file = find(site.url("/a"))
     site.requests.clear()

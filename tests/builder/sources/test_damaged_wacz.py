@@ -151,25 +151,18 @@ def test_one_flipped_bit_in_a_stored_archive_costs_one_capture_at_most(form):
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("form", FORMS)
-def test_a_flipped_bit_in_any_header_costs_no_capture(form):
+def test_a_flipped_bit_in_any_header_costs_no_capture_silently(form):
     """Of local headers, data descriptors and the directory."""
     data = FORMS[form]
-    pieces = (ARCHIVE, SECOND)
-    inside = [range(data.find(p), data.find(p) + len(p)) for p in pieces if p in data]
-    if len(inside) < len(pieces):
-        start = data.index(b"archive/one") - 30
-        inside = [range(start + 30, data.index(b"PK\1\2"))]  # what is deflated is not searched
     urls = sorted(url for url, *_ in WHOLE)
-    lost = []
-    step = 1 if form in ("stored", "described") else 5
-    for at in range(data.index(b"archive/one") - 30, len(data), step):
-        if any(at in part for part in inside):
-            continue
+    untold = []
+    for at in range(0, len(data), 1 if form in ("stored", "described") else 5):
         broken = bytearray(data)
         broken[at] ^= 1 << at % 8
-        if sorted(c.url for c in captures(bytes(broken))) != urls:
-            lost.append((at, at % 8))
-    assert lost == []
+        read = sorted(c.url for c in captures(bytes(broken)))
+        if read != urls and not codes(bytes(broken)):
+            untold.append((at, at % 8))
+    assert untold == []
 
 
 @pytest.mark.parametrize("place", [1 << 32, (1 << 62) + 7, 1 << 63, (1 << 64) - 1])
