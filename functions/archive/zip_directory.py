@@ -35,13 +35,15 @@ _LOCAL = struct.Struct("<4s2xHH4xIIIHH")
 """Signature, flags, method, CRC, stored and unpacked size, lengths of name and extra field."""
 _DESCRIPTORS = (struct.Struct("<4sII4x"), struct.Struct("<4sIQ8x"))
 _MOST = 1 << 16  # files of one zip
+_END = 22  # bytes of the end of a directory, without its comment
 _TRIED = 100  # borders of which one may end a file
 _BORDER = re.compile(
     rb"(?:PK\x03\x04.{26}|PK\x01\x02.{42})"
-    rb"(?=(?:archive|pages|indexes|fuzzy|logs)/|datapackage|webarchive|signature)",
+    rb"(?=(?:archive|pages|indexes|fuzzy|logs)/|datapackage|webarchive|signature"
+    rb"|[\x20-\xff]{1,99}\.(?i:wacz))",
     re.DOTALL,
 )
-_BEHIND, _AHEAD = 24, 46 + 11  # bytes of the longest descriptor, and of a border with its name
+_BEHIND, _AHEAD = 24, 46 + 104  # bytes of the longest descriptor, and of a border with its name
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,16 +97,26 @@ def read_entries(stream: BinaryIO, size: int, wanted: Callable[[ZipEntry], bool]
     buffered = _DirectoryStream(cast(io.RawIOBase, stream))
     try:
         with zipfile.ZipFile(cast(Any, buffered)) as archive:
-            infos = archive.infolist()
+            infos, end = archive.infolist(), size - _END - len(archive.comment)
+        buffered.seek(end)
+        if buffered.read(4) != b"PK\x05\x06":
+            raise ValueError("bytes follow it")  # it may be that of a zip in this one
         if any(b"PK\x01\x02" in info.extra + info.comment for info in infos):
             raise ValueError("an entry hides others")  # by a wrong length
         listed = [_describe(info) for info in infos]
-        entries = [_locate(buffered, size, entry) if wanted(entry) else entry for entry in listed]
+        located = [_locate(buffered, size, e) if wanted(e) else (e, True) for e in listed]
+        sound = {entry.header: entry for entry, agrees in located if agrees}
+        problem = ""
+        if not all(agrees for _, agrees in located):
+            problem = "it disagrees with the headers of the files"
+            likely = {entry.header: entry for entry, _ in located if entry.start > entry.header}
+            likely |= {entry.header: entry for entry in scan_headers(buffered, size)}
+            sound = likely | sound
+        return ZipListing(tuple(sound[header] for header in sorted(sound)), problem)
     except DAMAGE as error:
         return ZipListing(scan_headers(buffered, size), str(error) or "no directory")
     finally:
         buffered.detach()
-    return ZipListing(tuple(sorted(entries, key=lambda entry: entry.header)))
 
 
 def _describe(info: zipfile.ZipInfo) -> ZipEntry:
@@ -119,18 +131,18 @@ def _describe(info: zipfile.ZipInfo) -> ZipEntry:
     )
 
 
-def _locate(stream: BinaryIO, size: int, entry: ZipEntry) -> ZipEntry:
-    """Return the entry with its start. Raises ValueError if its local header disagrees."""
+def _locate(stream: BinaryIO, size: int, entry: ZipEntry) -> tuple[ZipEntry, bool]:
+    """Return the entry with its start, and whether its local header agrees."""
+    local = None
     if 0 <= entry.header < size:
         stream.seek(entry.header)
         local = _read_header(stream, entry.header)
-        if local is not None:
-            located = replace(entry, start=local.start)
-            if local.crc is None:
-                local = replace(local, crc=entry.crc, packed=entry.packed)
-            if local == located:
-                return located
-    raise ValueError("it disagrees with the headers of the files")
+    if local is None:
+        return entry, False
+    entry = replace(entry, start=local.start)
+    if local.crc is None:
+        local = replace(local, crc=entry.crc, packed=entry.packed)
+    return entry, local == entry
 
 
 def _read_header(stream: BinaryIO, place: int) -> ZipEntry | None:

@@ -94,6 +94,10 @@ def test_a_wacz_of_several_is_read_and_none_deeper():
     assert [fault.detail for fault in faults(inner)] == [
         "week/Inner.WACZ has another digest than datapackage.json says"
     ]
+    cut = captures(inner[: inner.rindex(b"PK\1\2") - 60])
+    assert [capture.warc_filename for capture in cut] == [
+        capture.warc_filename for capture in captures(inner)
+    ]
     deeper = pack("outer.wacz", inner)
     assert captures(deeper) == []
     assert "week/Inner.WACZ is not in the archive folder" in [f.detail for f in faults(deeper)]
