@@ -5,25 +5,45 @@ any time. Numbers, positions and instants stay the same: harvests can continue a
 """
 
 import hashlib
-import io
-import tempfile
-from contextlib import nullcontext
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import partial
 
-from builder.export.carriages import open_carriages
-from builder.filesets.strategies import replicate as filesets
+from builder.export.copied_objects import (
+    DAMAGED,
+    PLACES,
+    CopiedObject,
+    ForeignTarget,
+    RunList,
+    Stage,
+    TargetListing,
+    list_datasets,
+    list_files,
+    list_index,
+    list_log,
+    list_manifests,
+    read_document,
+)
+from builder.filesets.strategies.keys import FILESETS, WARCS
 from builder.iceberg.index import INDEX
 from builder.iceberg.update import refresh_tables
 from builder.obi import key as obi
+from builder.obi.content import digest_object
 from builder.obi.publishes import PUBLISHES
+from builder.proofs.errors import ProofError
+from builder.proofs.index import NEWEST
+from builder.proofs.signed_log import SignedLog, check_continuation, open_log
+from builder.proofs.tiles import CHECKPOINT
 from builder.runtime import Advance, Progress, Runtime
-from builder.snapshot import consistency, recovery, views
+from builder.snapshot import consistency, recovery
 from builder.snapshot.expiry import complete, retire, snapshots
 from builder.store.durable import read_chunks
 from builder.store.identity import read_identity, revise_identity
-from functions.snapshot import instant, layout
+from builder.store.web_store import WebStore
+from builder.threads import map_in_order
+from functions.snapshot import instant, layout, schema
 from functions.snapshot.errors import (
     Conflict,
     DamagedStore,
@@ -37,15 +57,12 @@ from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
 
 _TRIES = 8
-_PREFIXES = (layout.RECORDS, layout.SNAPSHOTS)
-_SPOOLED = 32 << 20  # bytes of an object that are kept in memory
+_SMALL = 1 << 20  # bytes of the largest object that is copied together with others
+_THREADS = 16
+_AHEAD = 64  # small objects in memory at a time
 _SETTLING = timedelta(seconds=10)
 """Time until a publish that has not confirmed its commit counts as crashed."""
 _POLL = 0.5  # seconds
-
-
-class ForeignTarget(StoreError):
-    """The target holds something other than an earlier state of the source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +103,7 @@ def export(
             return _Copy(source, target, runtime, (pointer, now), newest_only)(progress)
         except MissingObject as error:
             if Catalogue(source).pointer() == pointer:
-                raise DamagedStore(f"{error}; run `sheaf verify` to see all damage") from error
+                raise DamagedStore(f"{error}; {DAMAGED}") from error
             runtime.say("an expiry removed snapshots of the source; starting over")
         except Conflict as error:
             runtime.say(f"the target was changed during the copy ({error}); starting over")
@@ -145,37 +162,30 @@ class _Copy:
         kept = consistency.kept_snapshots(self._pointer, self._newest.skipped)
         self._numbers = [newest.snapshot] if newest_only else kept
         self._expected = set(kept)
-        self._objects = self._bytes = 0
 
     def __call__(self, progress: Progress) -> CopyResult:
         """Copy. Raises MissingObject if the source was expired, Conflict if the target changed."""
         earlier, tag = complete(self._target, self._runtime)
         if tag is not None:
             recovery.check(self._target, earlier, tag)
-        kept = self._earlier(earlier)
-        carriages = open_carriages(self._source, self._target, self._newest)
         manifests = [self._catalogue.manifest(number) for number in self._numbers]
-        leaves = {r.key for m in manifests for some in m.tables.values() for r in some}
-        files = {
-            file.key: file.bytes
-            for manifest in manifests
-            for table in manifest.tables
-            for file in self._catalogue.files(manifest, table)
-        }
-        there = {e.key: e.bytes for p in _PREFIXES for e in self._target.entries(p)}
-        wanted = {key: size for key, size in files.items() if there.get(key) != size}
-        with progress(sum(wanted.values()) + sum(c.bytes for c in carriages)) as advance:
-            for carriage in carriages:
-                carriage(advance)
-                self._objects += carriage.objects
-                self._bytes += carriage.bytes
-            for key in sorted(wanted):
-                self._put(key, key in there, advance)
-        for key in sorted(leaves):
-            self._put_leaf(key, there.get(key))
-        for manifest in manifests:
-            self._put_views(manifest)
-            self._put_manifest(manifest)
+        kept = self._earlier(earlier, manifests)
+        self._check_log()
+        there = TargetListing(self._target)
+        runs = self._list_runs(there)
+        files = list_files(self._source, manifests)
+        total = sum(o.size for stage in files for o in stage if not there.has(o.key, o.size))
+        if runs is not None:
+            kinds = (e for prefix in (FILESETS, WARCS) for e in self._source.entries(prefix))
+            total += runs.bytes + sum(e.bytes for e in kinds if not there.has(e.key, e.bytes))
+        with progress(total) as advance:
+            copier = ObjectCopier(self._source, self._target, there, advance)
+            if runs is not None:
+                copier.there += runs.there
+                copier.copy(runs.stages())
+                copier.copy(list_datasets(self._source))
+            copier.copy(files)
+            copier.copy(list_manifests(self._source, manifests))
         final = self._move_pointer(kept)
         if final.store:
             recovery.prepare_identity(self._target, final.store, earlier)
@@ -188,8 +198,7 @@ class _Copy:
         # Objects beside a snapshot refer to a pointer, which must therefore exist before.
         marks = [k for k in map(layout.settled_key, self._numbers) if self._source.tag(k)]
         marks += self._source.keys(PUBLISHES) if self._newest.run else ()
-        for key in marks:
-            self._create(key)
+        copier.copy([[read_document(self._source, key)] for key in marks])
         if self._source.tag(INDEX):
             refresh_tables(self._target, self._runtime)  # their paths name the target
         if identity:
@@ -199,30 +208,69 @@ class _Copy:
             revise_identity(self._target, final.store, parts=parts, signers=identity.signers)
         # An interrupted export may have left unnamed objects that the source has purged.
         retired = retire(self._target, self._runtime, kept - self._expected).retired
-        count = len(files) + len(leaves) + 2 * len(self._numbers) + len(marks)
-        count += sum(c.objects + c.there for c in carriages)
-        return CopyResult(
-            tuple(sorted(kept.union(self._numbers) - set(retired))),
-            self._objects,
-            self._bytes,
-            count - self._objects,
-            retired,
-        )
+        numbers = sorted(kept.union(self._numbers) - set(retired))
+        self._copy_log(copier, numbers)
+        return CopyResult(tuple(numbers), copier.objects, copier.bytes, copier.there, retired)
 
-    def _earlier(self, pointer: Pointer) -> set[int]:
+    def _list_runs(self, there: TargetListing) -> RunList | None:
+        """Return the runs to copy; None if the source is at a web address and has none.
+
+        Raises UnlistedError if there are objects beside the snapshots at a web address.
+        """
+        if not isinstance(self._source, WebStore):
+            return RunList(self._source, self._target, there)
+        if self._newest.run:
+            self._source.refuse_list(obi.ROOT)
+        if any(self._newest.kinds().get(kind) for kind in schema.DATASETS):
+            self._source.refuse_list(FILESETS)
+        return None
+
+    def _check_log(self) -> SignedLog | None:
+        """Return the log of the source, None without one; it must continue that of the target.
+
+        A copy is evidence against a log that was cut off, or signed anew: so it is not overwritten.
+        """
+        try:
+            ours, theirs = (open_log(store, None) for store in (self._source, self._target))
+        except ProofError as error:
+            raise DamagedStore(f"a {CHECKPOINT} is damaged: {error}") from error
+        try:
+            check_continuation(ours, theirs, self._target.address)
+        except ProofError as error:
+            raise StoreError(
+                f"{error}. Keep this copy, compare them by `sheaf verify --against`, and choose an "
+                "empty place"
+            ) from error
+        return ours
+
+    def _copy_log(self, copier: "ObjectCopier", snapshots: Sequence[int]) -> None:
+        """Copy the log. It comes after the pointer: it must not name snapshots that are missing."""
+        tag, log = self._target.tag(CHECKPOINT), self._check_log()
+        if log is None:
+            return
+        copier.copy(list_log(self._source, log.checkpoint.size, snapshots))
+        note = log.note.encode()
+        copier.put(CopiedObject(CHECKPOINT, len(note), data=note, replaced=True), tag)
+        if self._source.tag(NEWEST) is not None:  # else the next publish writes it
+            copier.copy(list_index(self._source, NEWEST))
+
+    def _earlier(self, pointer: Pointer, manifests: Sequence[Manifest]) -> set[int]:
         """Return the snapshots that the target keeps. Raises ForeignTarget if not the source's."""
         newest, address = pointer.newest(), self._target.address
         if newest is None:
             for key in self._target.keys(""):
-                if not key.startswith(
-                    (*_PREFIXES, *filesets.PREFIXES, obi.ROOT, layout.POINTER, layout.IDENTITY)
-                ):
+                if not key.startswith((*PLACES, layout.POINTER, layout.IDENTITY)):
                     raise ForeignTarget(f"{address} has {key}: choose an empty place")
             if recovery.has_published(self._target):
                 raise ForeignTarget(
                     f"{address} has a store without its pointer: choose an empty place, or "
                     "restore the pointer (see docs/operations/operate.md)"
                 )
+            there = set(snapshots(self._target))
+            for number in (m.snapshot for m in manifests if m.snapshot in there):
+                key = layout.manifest_key(number)
+                if self._target.read(key) != self._source.read(key):
+                    raise ForeignTarget(f"{address} has another {key}: choose an empty place")
             return set()
         manifest = Catalogue(self._target).manifest(newest.snapshot)
         if newest.snapshot > self._newest.snapshot:
@@ -248,63 +296,99 @@ class _Copy:
         absent = [n for n in range(1, self._newest.snapshot) if n not in holds]
         return replace(self._pointer, settled=True, expiry=None, retired=spans(absent))
 
-    def _put(self, key: str, replaced: bool, advance: Advance) -> None:
-        digest, size = hashlib.sha256(), 0
-        with tempfile.SpooledTemporaryFile(_SPOOLED) as spool:
-            with self._source.open(key) as source:
-                for chunk in read_chunks(source, key):
-                    digest.update(chunk)
-                    spool.write(chunk)
-                    size += len(chunk)
-                    advance(len(chunk))
-            if digest.hexdigest()[:32] != layout.digest_of(key):
-                raise DamagedStore(f"{key} of {self._source.address} does not match its name")
-            if replaced:
-                self._target.remove(key)  # its size differs, so it is damaged at the target
-            spool.seek(0)
-            self._target.put(key, spool)  # type: ignore[arg-type]
-        self._objects += 1
-        self._bytes += size
 
-    def _put_leaf(self, key: str, size: int | None) -> None:
-        data = self._source.read(key)
-        if not consistency.is_named_by(data, key):
-            raise DamagedStore(f"{key} of {self._source.address} does not match its name")
-        if size != len(data):
-            if size is not None:
-                self._target.remove(key)
-            self._target.put(key, io.BytesIO(data))
-            self._objects += 1
-            self._bytes += len(data)
+class ObjectCopier:
+    """Copies objects; counts them, their bytes, and the objects that the target has already."""
 
-    def _put_manifest(self, manifest: Manifest) -> None:
-        for key in sorted({manifest.key, layout.manifest_key(manifest.snapshot)}):
-            self._create(key)  # the first one comes last: it shows that the snapshot exists
+    def __init__(
+        self, source: Writer, target: Writer, there: TargetListing, advance: Advance
+    ) -> None:
+        self._source = source
+        self._target = target
+        self._listing = there
+        self._advance = advance
+        self.objects = self.bytes = self.there = 0
 
-    def _put_views(self, manifest: Manifest) -> None:
-        key = manifest.views_key
-        expected = partial(views.store_views, self._catalogue, manifest)
-        data = self._source.read(key)
-        if problem := views.fault(manifest, data, expected):
-            raise DamagedStore(f"{key}: {problem}; `sheaf verify --repair` rewrites it")
-        tag = self._target.tag(key)
-        if tag is None:
-            self._create(key)
-        elif views.fault(manifest, self._target.read(key), expected):
-            self._put_manifest(manifest)  # fails in another store's place
-            self._target.replace(key, data, tag)
-            self._objects += 1
-            self._bytes += len(data)
+    def copy(self, stages: Iterable[Stage]) -> None:
+        """Copy the stages, each once the one before it is complete.
 
-    def _create(self, key: str) -> None:
-        data = self._source.read(key)
+        Raises DamagedStore if the source has other bytes than it must have, ForeignTarget if the
+        target has other bytes of the same size.
+        """
+        for stage in stages:
+            lacking = []
+            for named in stage:
+                if named.data is not None:
+                    there = named.key in self._listing
+                    self.put(named, self._target.tag(named.key) if there else None)
+                elif self._listing.has(named.key, named.size):
+                    self.there += 1
+                else:
+                    lacking.append(named)
+            # What has another size is damaged at the target.
+            self._target.remove(*(named.key for named in lacking if named.key in self._listing))
+            self._copy_small([named for named in lacking if named.size <= _SMALL])
+            for named in lacking:
+                if named.size > _SMALL:
+                    self._copy_large(named)
+
+    def put(self, document: CopiedObject, tag: str | None) -> None:
+        """Write a document, in the place of the one with the tag."""
+        data = document.data or b""
+        if tag is not None:
+            if self._target.read(document.key) == data:
+                self.there += 1
+                return
+            if not document.replaced:
+                raise self._foreign(document.key)
+        self._target.replace(document.key, data, tag)
+        self._count(data)
+
+    def _copy_small(self, lacking: Sequence[CopiedObject]) -> None:
+        """Copy objects, of which several are read and written at once."""
+        sent: deque[tuple[str, bytes]] = deque()
+
+        def read() -> Iterator[tuple[str, bytes]]:
+            fetched = map_in_order(lambda o: self._source.read(o.key), lacking, _THREADS, _AHEAD)
+            with closing(fetched):
+                for named, data in zip(lacking, fetched, strict=True):
+                    self._check(named, hashlib.sha256(data).hexdigest())
+                    self._advance(len(data))
+                    sent.append((named.key, data))
+                    yield sent[-1]
+
+        for written in self._target.create_all(read()) if lacking else ():
+            key, data = sent.popleft()
+            if not written and self._target.read(key) != data:
+                raise self._foreign(key)
+            self._count(data)
+
+    def _copy_large(self, named: CopiedObject) -> None:
+        digest = hashlib.sha256()
         try:
-            self._target.create(key, data)
+            with (
+                self._target.creating(named.key, named.size) as sink,
+                closing(self._source.open(named.key)) as source,
+            ):
+                for chunk in read_chunks(source, named.key):
+                    digest.update(chunk)
+                    sink.write(chunk)
+                    self._advance(len(chunk))
+                self._check(named, digest.hexdigest())
         except Conflict:
-            if self._target.read(key) != data:
-                raise ForeignTarget(
-                    f"{self._target.address} has another {key}: choose an empty place"
-                ) from None
-        else:
-            self._objects += 1
-            self._bytes += len(data)
+            if digest_object(self._target, named.key)[0] != digest.hexdigest():
+                raise self._foreign(named.key) from None
+        self.objects += 1
+        self.bytes += named.size
+
+    def _count(self, data: bytes) -> None:
+        self.objects += 1
+        self.bytes += len(data)
+
+    def _check(self, named: CopiedObject, digest: str) -> None:
+        if not digest.startswith(named.digest):
+            where = f"{named.key} of {self._source.address}"
+            raise DamagedStore(f"{where} does not match its digest: {DAMAGED}")
+
+    def _foreign(self, key: str) -> ForeignTarget:
+        return ForeignTarget(f"{self._target.address} has another {key}: choose an empty place")

@@ -1,33 +1,49 @@
 """Compares a store with a copy of it: the objects that both should have, and their bytes.
 
-Snapshots that one of them lacks are left out. The log is compared entry by entry. What a copy may
-lack because it is older is counted, and is no damage. Each store has to be verified for itself as
-well.
+Snapshots that one of them lacks are left out. The log of an older copy is a prefix of the store's;
+two that differ are a split history, unless one of them is damaged. What a copy may lack because it
+is older is counted, and is no damage. Each store has to be verified for itself as well.
 """
 
-import hashlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
-from builder.filesets.strategies.replicate import PREFIXES
+from builder.filesets.strategies.keys import FILESETS, WARCS
 from builder.obi import key as obi
-from builder.proofs.comparison import LogComparison, compare_logs, list_indexes
-from builder.proofs.index import NEWEST
+from builder.obi.content import digest_object
+from builder.proofs.entry import LogEntry
+from builder.proofs.errors import ProofError
+from builder.proofs.index import NEWEST, index_key, run_keys
 from builder.proofs.note import VerifierKey
-from builder.proofs.tiles import LOG
+from builder.proofs.signed_log import SignedLog, open_log
+from builder.proofs.tiles import CHECKPOINT, LOG, WIDTH, list_tiles, tile_key
 from builder.runtime import Progress
-from builder.store.durable import read_chunks
 from builder.store.findings import Finding
 from builder.verify.choice import Sample, StorePart, choose_keys
 from builder.verify.inventory import Inventory
 from functions.snapshot import layout
-from functions.snapshot.errors import MissingObject
+from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.store import Reader, Writer
 
 _SNAPSHOTS = (layout.RECORDS, layout.SNAPSHOTS, LOG)
-_LASTING = (obi.ROOT, *PREFIXES)
+_LASTING = (obi.ROOT, FILESETS, WARCS)
 """Prefixes of objects that no snapshot names, and that never change."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogComparison:
+    """The number of entries of both logs, and what is wrong with the logs."""
+
+    entries: int
+    copied: int
+    findings: tuple[Finding, ...]
+
+    @property
+    def is_older(self) -> bool:
+        """Whether the log of the copy is a prefix of that of the store."""
+        return self.copied < self.entries and not self.findings
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +78,14 @@ def compare(
     """
     ours, theirs = Inventory.take(store, clock()), Inventory.take(copy, clock())
     both = tuple(number for number in ours.numbers if number in theirs.numbers)
-    named = ours.names(both) | theirs.names(both)
     late = max(ours.numbers, default=0) > max(theirs.numbers, default=0)
-    log = compare_logs(store, copy, keys, late=late)
-    named |= list_indexes(store, both) | list_indexes(copy, both)
-    if log.entries == log.copied:
-        named.add(NEWEST)
+    log = _compare_logs(store, copy, keys, late=late)
+    named = ours.names(both) | theirs.names(both) | _list_log(log)
+    for number in both:
+        named.add(index_key(number))
+        for each in (store, copy):
+            with suppress(MissingObject, DamagedStore):  # not signed; damage is a difference
+                named |= run_keys(each.read(index_key(number)))
     here, there = _list_sizes(store, named), _list_sizes(copy, named)
     findings, behind = list(log.findings), 0
     if not both:
@@ -97,18 +115,13 @@ def compare(
 
 def _list_sizes(store: Writer, named: set[str]) -> dict[str, int]:
     """Return the sizes of the named objects that exist, and of all that no snapshot names."""
-    found = {
-        entry.key: entry.bytes
-        for prefix in _SNAPSHOTS
-        for entry in store.entries(prefix)
-        if entry.key in named
-    }
-    return found | {e.key: e.bytes for prefix in _LASTING for e in store.entries(prefix)}
+    entries = (entry for prefix in (*_SNAPSHOTS, *_LASTING) for entry in store.entries(prefix))
+    return {e.key: e.bytes for e in entries if e.key in named or e.key.startswith(_LASTING)}
 
 
 def _compare_bytes(store: Reader, copy: Reader, key: str) -> Iterator[Finding]:
     try:
-        ours, theirs = _digest(store, key), _digest(copy, key)
+        (ours, _), (theirs, _) = digest_object(store, key), digest_object(copy, key)
     except MissingObject as error:
         yield Finding("comparison-missing", key, f"{error}; it was removed meanwhile")
         return
@@ -117,9 +130,70 @@ def _compare_bytes(store: Reader, copy: Reader, key: str) -> Iterator[Finding]:
         yield Finding("comparison-differs", key, problem)
 
 
-def _digest(store: Reader, key: str) -> str:
-    digest = hashlib.sha256()
-    with store.open(key) as source:
-        for chunk in read_chunks(source, key):
-            digest.update(chunk)
-    return digest.hexdigest()
+def _compare_logs(
+    store: Reader, copy: Reader, keys: Sequence[VerifierKey] | None, *, late: bool
+) -> LogComparison:
+    """Compare the logs; `late`: the copy has fewer snapshots, so its log may be older too."""
+    findings: list[Finding] = []
+    ours, theirs = (_open_log(each, keys, findings) for each in (store, copy))
+    entries, copied = (log.checkpoint.size if log else 0 for log in (ours, theirs))
+    problem = ""
+    if ours and theirs:
+        problem = _find_split(copy, ours, theirs)
+    if problem:
+        findings.append(Finding("comparison-split", CHECKPOINT, problem))
+    elif not findings and copied > entries:
+        problem = f"it ends after {entries:,} entries, but {copied:,} in {copy.address}"
+        problem = f"{problem}: it is old or was cut off"
+        findings.append(Finding("comparison-missing", CHECKPOINT, problem))
+    elif not findings and copied < entries and not late:
+        problem = f"it has {entries:,} entries, but {copied:,} in {copy.address}"
+        problem = f"{problem}: an unfinished or cut copy"
+        findings.append(Finding("comparison-missing", CHECKPOINT, problem))
+    return LogComparison(entries, copied, tuple(findings))
+
+
+def _open_log(
+    store: Reader, keys: Sequence[VerifierKey] | None, findings: list[Finding]
+) -> SignedLog | None:
+    """Return the log of a store if its tiles lead to its root; otherwise add a finding."""
+    code = "log-forged"
+    try:
+        log = open_log(store, keys)
+        code, problem = "log-missing", "it has none, so nothing is signed there"
+        if log is None and keys is None:
+            return None
+        if log is not None:
+            code, problem = "log-altered", "its tiles do not lead to its root"
+            if log.has_root():
+                return log
+    except (ProofError, MissingObject) as error:
+        problem = str(error)
+    findings.append(Finding(code, CHECKPOINT, f"{store.address}: {problem}"))
+    return None
+
+
+def _find_split(copy: Reader, ours: SignedLog, theirs: SignedLog) -> str:
+    """Return a text on the first entry that differs; "" if one log is a prefix of the other."""
+    here, there = ours.checkpoint, theirs.checkpoint
+    if here.origin != there.origin:
+        return f"it is the log {here.origin}, but {there.origin} in {copy.address}"
+    shorter, longer = (ours, theirs) if here.size <= there.size else (theirs, ours)
+    if longer.continues(shorter.checkpoint):
+        return ""
+    text = f"two histories were signed: it and that of {copy.address} differ"
+    with suppress(ProofError, MissingObject):  # the tiles of hashes prove the split
+        pairs = zip(ours.tree.entries(), theirs.tree.entries(), strict=False)
+        for number, pair in enumerate(pairs):
+            if pair[0] != pair[1]:
+                first, second = (LogEntry.parse(entry).snapshot for entry in pair)
+                return f"{text} from entry {number} on, for snapshot {first} and {second}"
+    return text
+
+
+def _list_log(log: LogComparison) -> set[str]:
+    """Return the objects that both logs have: a tile that a longer log completed is not listed."""
+    same = log.entries == log.copied
+    tiles = list_tiles(min(log.entries, log.copied))
+    named = {tile_key(*tile) for tile in tiles if same or tile[2] == WIDTH}
+    return named | {CHECKPOINT, NEWEST} if same else named

@@ -160,7 +160,7 @@ def test_an_export_that_is_refused(kept: Home, tmp_path: Path) -> None:
     flip(kept)
     result = kept("copy", tmp_path / "copy")
     assert result.code == 2
-    assert "does not match its name" in one_line(result.err)
+    assert "does not match its digest" in one_line(result.err)
 
 
 def test_status_tells_what_is_kept_and_deleted(kept: Home) -> None:

@@ -1,14 +1,13 @@
 """`sheaf copy`."""
 
 import argparse
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 from builder.context import Context
 from builder.errors import UsageError
 from builder.export.store_copy import export
 from builder.progress import show_bytes
-from builder.proofs.copy import check_target, copy_log
 from builder.store.s3 import open_store
 from builder.store.web_store import WebStore
 from builder.text import tally
@@ -33,21 +32,12 @@ def run(context: Context) -> int:
         target.refuse_write()
     if target.address.startswith(f"{context.store.address.rstrip('/')}/"):
         raise UsageError(f"{arguments.target} is inside the store: choose another place")
-    check_target(context.store, target)
     done = export(
         context.store,
         target,
         context.runtime(),
         newest_only=arguments.newest,
         progress=show_bytes,
-    )
-    # After the pointer: a log must not name snapshots that its store lacks.
-    log = copy_log(context.store, target, done.snapshots)
-    done = replace(
-        done,
-        objects=done.objects + log.objects,
-        bytes=done.bytes + log.bytes,
-        there=done.there + log.there,
     )
     text = (
         f"{target.address} has {tally(len(done.snapshots), 'snapshot')} "

@@ -4,7 +4,7 @@ import base64
 import hashlib
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
@@ -15,7 +15,10 @@ from urllib.parse import urlencode
 import pytest
 from lxml import etree
 
-from builder.export.store_copy import CopyResult, ForeignTarget, export
+from builder.export.copied_objects import ForeignTarget
+from builder.export.store_copy import CopyResult, export
+from builder.obi.key import name
+from builder.store.findings import DAMAGE
 from builder.store.folder import FolderStore
 from builder.verify.verify import Verified, VerifyRuntime, verify
 from builder.withdraw.selection import Selection
@@ -29,6 +32,12 @@ from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
 from tests.bucket import Bucket
 from tests.builder.conftest import Clock, World, capture
+from tests.builder.filesets.kept import keep
+from tests.builder.filesets.outcomes import item
+from tests.builder.filesets.published import ingest
+from tests.builder.obi.conftest import Time
+from tests.builder.obi.holding import HANDLE, LONG, filled_in, ingested
+from tests.builder.proofs.conftest import sign_with
 from tests.extent import places
 from tests.functions.oai.client import respond
 
@@ -312,7 +321,7 @@ class Failing:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self.store, name)
-        if name not in {"put", "create", "replace", "remove"}:
+        if name not in {"create_all", "replace", "remove"}:
             return method
 
         def write(*arguments: Any) -> Any:
@@ -320,27 +329,100 @@ class Failing:
             if self.left == 0 and not self.after:
                 raise Killed
             result = method(*arguments)
+            if name == "create_all":
+                result = list(result)
             if self.left == 0:
                 raise Killed
             return result
 
-        return write
+        def write_each(objects: Iterable[tuple[str, bytes]]) -> Iterator[bool]:
+            for each in objects:
+                yield from write([each])
+
+        return write_each if name == "create_all" else write
 
 
 @pytest.fixture(scope="module")
 def ready(tmp_path_factory: pytest.TempPathFactory) -> tuple[World, Path]:
-    """A small store, and an earlier copy of it of which a snapshot is retired since."""
-    world = World(tmp_path_factory.mktemp("ready") / "store")
-    copy = world.root.parent / "copy"
+    """A signed store of every kind, and an earlier copy of which a snapshot is retired since."""
+    world = World((folder := tmp_path_factory.mktemp("ready")) / "store")
+    filled_in(world.root, Time(world.clock))
+    signed = sign_with(world, folder / "sheaf.key")
     for number in range(3):
         world.ingest([capture(n, title=str(number)) for n in range(5 - number)])
-        world.publish()
+        world.publish(**signed.settings)
         if number == 0:
-            exported(world, FolderStore(copy))
-    world.clock.sleep(100)
+            exported(world, FolderStore(folder / "copy"))
+            ingest(world, keep(world.store, item("a.csv", "b.csv")))
+            ingested(world.store, Time(world.clock), {HANDLE: "new"})
+        world.clock.sleep(100)
     world.expire(keep=2)
-    assert problems(world, FolderStore(copy)) == []
-    return world, copy
+    assert problems(world, FolderStore(folder / "copy")) == []
+    return world, folder / "copy"
+
+
+def settle_copy(world: World, target: Writer) -> None:
+    """Copy the store, and see that the copy has every object, with the bytes it must have."""
+    exported(world, target)
+    assert problems(world, target) == []
+    there, here = contents(target), contents(world.store)
+    others = {key for key in here.keys() - there.keys() if not key.startswith("log/")}
+    differing = {key for key in there if there[key] != here.get(key)}
+    assert (others, differing - {layout.POINTER, layout.IDENTITY}) == (set(), set())
+
+
+EVERY_KIND = {
+    "records/records/": "changed gone",
+    "snapshots/leaves/": "changed gone",
+    "snapshots/3/views.sql": "changed gone",
+    "obi/;packs/": "changed gone",
+    "obi/;runs/*log.parquet": "changed gone",
+    "obi/*documents.parquet": "changed gone",
+    f"obi/*{name(LONG)}": "changed gone",
+    "filesets/*a.csv": "changed gone",
+    "filesets/*fileset.json": "changed",  # without its record, a dataset is not finished
+    "log/tile/entries/*3": "gone",
+    "log/tile/0/*3": "gone",
+    "log/snapshots/3.json": "",
+}
+"""How keys begin and end, and what of an object no copy is made of."""
+
+
+def pick(store: Writer, place: str) -> str:
+    head, _, tail = place.partition("*")
+    return [key for key in store.keys(head) if key.endswith(tail)][-1]
+
+
+@pytest.mark.parametrize(("place", "refused"), EVERY_KIND.items())
+def test_each_object_is_put_back_at_the_copy_and_missed_in_the_store(
+    ready: tuple[World, Path], tmp_path: Path, place: str, refused: str
+) -> None:
+    """A copy that was made is left as it is, and one that is begun gets no pointer."""
+    world, _ = ready
+    target, key = FolderStore(tmp_path / "copy"), pick(world.store, place)
+    shutil.copytree(world.root, tmp_path / "store")
+    source = World(tmp_path / "store", Clock(world.clock.now))
+    settle_copy(source, target)
+    # At the copy: gone, or of another size.
+    path, data = target.path(key), target.read(key)
+    for change in (None, data[:-1]):
+        path.unlink()
+        if change is not None:
+            path.write_bytes(change)
+        settle_copy(source, target)
+    path.write_bytes(data)
+    before = contents(target)
+    for change in refused.split():
+        source.store.path(key).unlink()
+        if change == "changed":
+            source.store.path(key).write_bytes(b"~" * len(data))
+        begun = FolderStore(tmp_path / change)
+        with pytest.raises(DamagedStore):
+            exported(source, begun)
+        assert begun.tag(key) is None
+        # The log comes after the pointer.
+        assert key.startswith("log/") or Catalogue(begun).pointer().entries == ()
+    assert contents(target) == before
 
 
 @pytest.mark.sampled(3)
@@ -377,11 +459,11 @@ def test_an_export_may_end_at_any_write(
         pointer = Catalogue(target).pointer()
         assert pointer.entries or not earlier
         if pointer.entries:  # the old state or the new one, whole
-            assert not looked_through(world, target).damaged
+            damage = [f for f in looked_through(world, target).findings if f.kind == DAMAGE]
+            # The next publish would write the records of publishes, and the copy does so below.
+            assert {finding.code for finding in damage} <= {"obi-publish-missing"}
         world.clock.sleep(200)  # a lease has run out
-        exported(world, target)
-        assert problems(world, target) == []
-        assert contents(target).keys() == contents(world.store).keys()
+        settle_copy(world, target)
         shutil.rmtree(root, ignore_errors=True)
     world.clock.now = start
 
@@ -394,12 +476,12 @@ def test_the_source_may_be_expired_meanwhile(
     calls = 0
 
     class Expiring(FolderStore):
-        def open(self, key: str) -> Any:
+        def read(self, key: str) -> bytes:
             nonlocal calls
             calls += 1
             if calls == at:
                 become(source, later)
-            return super().open(key)
+            return super().read(key)
 
     done = export(Expiring(source.root), target, source.runtime())
     assert problems(source, target) == []
@@ -471,20 +553,6 @@ def test_an_expiry_in_progress_is_not_copied(source: World, target: Writer) -> N
     assert problems(source, target) == []
 
 
-def test_a_damaged_source_is_not_copied(source: World, target: Writer) -> None:
-    key = next(iter(source.store.keys("records/records/")))
-    path = source.root / key
-    data = path.read_bytes()
-    path.write_bytes(bytes([data[0] ^ 1]) + data[1:])
-    with pytest.raises(DamagedStore, match=key):
-        exported(source, target)
-    assert key not in set(target.keys(""))
-    path.unlink()
-    with pytest.raises(DamagedStore, match=key):
-        exported(source, target)
-    assert Catalogue(target).pointer().entries == ()
-
-
 def test_damaged_views_are_not_copied_and_those_of_a_copy_are_replaced(
     source: World, target: Writer
 ) -> None:
@@ -498,17 +566,6 @@ def test_damaged_views_are_not_copied_and_those_of_a_copy_are_replaced(
     with pytest.raises(DamagedStore, match=f"{key}: .*sheaf verify --repair"):
         exported(source, target)
     assert target.read(key) == good
-
-
-def test_an_object_of_another_size_is_replaced(source: World, target: Writer) -> None:
-    exported(source, target)
-    keys = [next(iter(target.keys(prefix))) for prefix in ("records/", "snapshots/leaves/")]
-    for key in keys:
-        data = target.read(key)
-        target.remove(key)
-        target.create(key, data[:-1])
-    assert exported(source, target).objects == 2
-    assert problems(source, target) == []
 
 
 # Targets that are refused.
@@ -581,7 +638,8 @@ def test_progress_counts_every_byte_of_data(source: World, target: Writer) -> No
         return nullcontext(counts.append)
 
     exported(source, target, progress=progress)
-    assert sum(counts) == totals[0] == sum(e.bytes for e in target.entries(layout.RECORDS))
+    assert sum(counts) == totals[0]
+    assert totals[0] > sum(e.bytes for e in target.entries(layout.RECORDS))
 
 
 @pytest.mark.thorough

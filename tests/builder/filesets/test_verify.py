@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from builder.export.store_copy import ForeignTarget, export
+from builder.export.store_copy import export
 from builder.filesets.strategies import keys as place
 from builder.filesets.strategies import record as records
 from builder.publish.publish import publish as publish_intake
 from builder.store.findings import CODES
 from builder.store.folder import FolderStore
 from builder.verify import verify
-from functions.snapshot.errors import DamagedStore
 from functions.snapshot.store import ListedObject
 from tests.builder.beginning import begin
 from tests.builder.conftest import World
@@ -222,36 +221,11 @@ def test_each_finding_says_what_to_do(world: World) -> None:
         assert CODES[f"fileset-{code}"][1]
 
 
-def test_a_copy_has_what_is_kept_and_goes_on_where_it_was_broken_off(
-    world: World, tmp_path: Path
-) -> None:
-    target = FolderStore(tmp_path / "copy")
-    done = export(world.store, target, world.runtime())
-    there = {key: target.read(key) for key in target.keys("filesets/")}
-    assert there == {key: world.store.read(key) for key in world.store.keys("filesets/")}
-    assert checked(world, target).findings == ()
-    again = export(world.store, target, world.runtime())
-    assert (again.objects, again.there) == (0, done.objects + done.there)
-    (tmp_path / "copy" / BASE / "files" / "a.csv").write_bytes(b"")
-    (tmp_path / "copy" / BASE / "fileset.json").unlink()
-    assert export(world.store, target, world.runtime()).objects == 2
-    assert checked(world, target).findings == ()
-
-
 def test_unfinished_places_are_not_copied(world: World, tmp_path: Path) -> None:
     write(world, f"{place.place(item('c.csv'))}files/c.csv", b"12345")
     target = FolderStore(tmp_path / "copy")
     export(world.store, target, world.runtime())
     assert len([*target.keys("filesets/")]) == 3
-
-
-def test_what_is_damaged_is_not_copied(world: World, tmp_path: Path) -> None:
-    write(world, f"{BASE}files/b.csv", b"x" * 6)
-    target = FolderStore(tmp_path / "copy")
-    with pytest.raises(DamagedStore, match=r"b\.csv of .* differs from its record"):
-        export(world.store, target, world.runtime())
-    assert f"{BASE}files/b.csv" not in {*target.keys("filesets/")}
-    assert f"{BASE}fileset.json" not in {*target.keys("filesets/")}
 
 
 def test_a_record_that_is_another_by_now_is_copied_anew(world: World, tmp_path: Path) -> None:
@@ -261,10 +235,3 @@ def test_a_record_that_is_another_by_now_is_copied_anew(world: World, tmp_path: 
     write(world, f"{BASE}fileset.json", text.replace("data/csv", "x").encode() + b" ")
     assert export(world.store, target, world.runtime()).objects == 1
     assert target.read(f"{BASE}fileset.json") == world.store.read(f"{BASE}fileset.json")
-
-
-def test_a_place_with_something_else_is_no_target(world: World, tmp_path: Path) -> None:
-    (tmp_path / "copy").mkdir()
-    (tmp_path / "copy" / "notes.txt").write_text("mine")
-    with pytest.raises(ForeignTarget):
-        export(world.store, FolderStore(tmp_path / "copy"), world.runtime())

@@ -15,13 +15,13 @@ from builder.gather.state import FileStates
 from builder.obi import key
 from builder.obi.content import FailureRow, Incidence, Redirect, Refipo, Row, SeenRow, Version
 from builder.obi.history import IMPORT
-from builder.obi.replicate import ObiReplication
 from builder.obi.run import Purpose, claim, history
 from builder.store.folder import FolderStore
 from builder.verify.verify import verify
 from functions.database import engine
 from tests.builder.gather.conftest import World
 from tests.builder.http import site as web
+from tests.builder.obi.holding import copy_runs
 from tests.builder.obi.test_verify import MEANS
 
 pytestmark = pytest.mark.shared(2)
@@ -126,7 +126,7 @@ def test_a_table_is_kept_found_and_proved(world: World, monkeypatch: pytest.Monk
     assert key.parse_file_table(where) is not None
     assert verify(world.store, MEANS).findings == ()
     copy = FolderStore(world.folder / "copy")
-    ObiReplication(world.store, copy)(lambda many: None)
+    copy_runs(world.store, copy)
     assert file_table.list_tables(copy) == file_table.list_tables(world.store)
     path = copy.path(where)
     path.write_bytes(path.read_bytes()[:-1])

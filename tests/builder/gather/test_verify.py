@@ -5,11 +5,11 @@ from collections import Counter
 import pytest
 
 from builder.obi.content import Incidence
-from builder.obi.replicate import ObiReplication
 from builder.store.folder import FolderStore
 from builder.verify.verify import verify
 from tests.builder.gather.conftest import World
 from tests.builder.http import site as web
+from tests.builder.obi.holding import copy_runs
 from tests.builder.obi.test_verify import MEANS
 
 
@@ -46,5 +46,5 @@ def test_a_gathered_store_is_whole(anywhere: World) -> None:
     assert world.store.read(back[3]) == b"gone"
     assert verify(world.store, MEANS).findings == ()
     copy = FolderStore(world.folder / "copy")
-    ObiReplication(world.store, copy)(lambda many: None)
+    copy_runs(world.store, copy)
     assert verify(copy, MEANS).findings == ()

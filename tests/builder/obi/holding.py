@@ -11,6 +11,8 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
+from builder.export.copied_objects import RunList, TargetListing
+from builder.export.store_copy import ObjectCopier
 from builder.obi import key, log, log_table
 from builder.obi.content import FILE, SOURCE, TEMPLATE, Incidence, Redirect, Row, Version
 from builder.obi.pack import pad_text
@@ -119,6 +121,13 @@ def filled_in(root: Path, time: Time) -> list[Committed]:
 def objects(store: Store, prefix: str = "obi/") -> dict[str, bytes]:
     """Return all that lies there."""
     return {key: store.read(key) for key in store.keys(prefix)}
+
+
+def copy_runs(source: Store, target: Store) -> None:
+    """Copy the runs of a store in which nothing is published."""
+    there = TargetListing(target)
+    runs = RunList(source, target, there)
+    ObjectCopier(source, target, there, lambda size: None).copy(runs.stages())
 
 
 def replaced(store: Store, key: str, data: bytes) -> None:

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from builder.dump.derived import DerivedError, expire
+from builder.export.store_copy import CopyResult, export
 from builder.proofs import log as proofs_log
 from builder.proofs.bundle import verify_bundle
 from builder.proofs.checkpoint import Checkpoint, open_checkpoint
-from builder.proofs.copy import copy_log
 from builder.proofs.index import RUNS, index_key
 from builder.proofs.log import sign_snapshots
 from builder.proofs.note import SecretKey
@@ -250,23 +250,28 @@ def test_an_expiry_keeps_the_log_and_removes_indexes(signed: Signed) -> None:
 
 
 def test_a_copy_has_the_log(signed: Signed, tmp_path: Path) -> None:
+    def copy_to(source: FolderStore, target: FolderStore) -> CopyResult:
+        return export(source, target, signed.world.runtime())
+
     publish_some(signed)
-    shutil.copytree(signed.world.root, tmp_path / "copy")
-    shutil.rmtree(tmp_path / "copy" / "log")
     copy = FolderStore(tmp_path / "copy")
-    done = copy_log(signed.world.store, copy, [1, 2, 3])
-    assert (done.objects, done.there) == (7, 0)  # two tiles, three indexes, checkpoint, newest
+    copy_to(signed.world.store, copy)
+    shutil.rmtree(tmp_path / "copy" / "log")
+    assert copy_to(signed.world.store, copy).objects == 7  # 2 tiles, 3 indexes, checkpoint, newest
     assert list(log_findings(copy, [signed.key], rows=True)) == []
-    assert copy_log(signed.world.store, copy, [1, 2, 3]).objects == 0
+    assert copy_to(signed.world.store, copy).objects == 0
+    shutil.copytree(tmp_path / "copy", tmp_path / "older")
     signed.publish(70)
-    with pytest.raises(StoreError, match="more entries"):
-        copy_log(copy, signed.world.store, [1, 2, 3])
-    sign_anew(signed)
-    with pytest.raises(StoreError, match="another history"):
-        copy_log(signed.world.store, copy, [1, 2, 3])
+    copy_to(signed.world.store, copy)
     shutil.rmtree(signed.world.root / "log")
-    with pytest.raises(StoreError, match=r"more entries \(3\)"):
-        copy_log(signed.world.store, copy, [1, 2, 3])
+    shutil.copytree(tmp_path / "older" / "log", signed.world.root / "log")
+    for history in ("more entries", "another history", r"more entries \(4\)"):
+        with pytest.raises(StoreError, match=history):
+            copy_to(signed.world.store, copy)
+        if history == "more entries":
+            sign_anew(signed)
+        else:
+            shutil.rmtree(signed.world.root / "log", ignore_errors=True)
 
 
 @given(histories)
