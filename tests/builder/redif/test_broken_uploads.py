@@ -103,9 +103,11 @@ def test_what_contradicts_another_file_is_a_fault_with_a_remedy(home: Home, root
     of_bbb = [paper(number, archive="bbb") for number in (1, 2)]
     of_others = [paper(number, series="others") for number in (1, 2)]
     files = {**archive(), A: b"".join([first, article, *of_bbb]), B: b"".join(of_others)}
+    files |= {name.replace("ddd", "ccc"): data for name, data in archive("ddd").items()}
     ingested(home, tree(root, files))
     differs = "ReDIF-Article 1.0, but RePEc:aaa:wpaper has ReDIF-Paper: correct them, or Type in "
     other = "of archive bbb: move them to its folder, or correct the handles (templates: 2)"
+    of_ddd = other.replace("bbb", "ddd").replace("2", "1")
     absent, at = "has no template: add one to", len(first + article)
     assert [
         (row.source, row.place, row.code, row.detail) for row in rows(home) if row.row == "fault"
@@ -114,4 +116,5 @@ def test_what_contradicts_another_file_is_a_fault_with_a_remedy(home: Home, root
         (A, at, "other-archive", other),
         (A, at, "series-absent", f"RePEc:bbb:wpaper {absent} bbbseri.rdf (templates: 2)"),
         (B, 0, "series-absent", f"RePEc:aaa:others {absent} aaaseri.rdf (templates: 2)"),
+        *((f"ccc/ccc{kind}.rdf", 0, "other-archive", of_ddd) for kind in ("arch", "seri")),
     ]
