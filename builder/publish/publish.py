@@ -149,41 +149,9 @@ class IntakeChange:
         handle_prefix = templates.prefix(self._configuration, before) if new_runs else before.prefix
         with base.draft() as (connection, draft):
             self._keep_words(draft)
-            self._runtime.say("comparing the intake with the last snapshot")
-            merged = captures.Merged(0, 0, 0, 0)
-            if capture_files := self._files("captures"):
-                merged = captures.merge(connection, capture_files, before, draft)
-            if new_runs:
-                self._runtime.say(f"replaying {tally(len(new_runs), 'run')} of the obi store")
-                replay.fold(connection, self._store, new_runs, draft.folder)
-                write_obi_tables(draft)
-            fileset_files = self._files("filesets")
-            harvested_files = self._files("harvested")
-            faults, sources = self._provenance(base, connection, draft, new_runs)
-            changes = ChangeCounts(merged)
-            if sources or capture_files or new_runs or fileset_files or harvested_files:
-                if not capture_files:
-                    _nothing(connection)
-                changes.moved = revisits.resolve(connection, draft)
-                added = "added_sources" if sources else ""
-                changes.restated = collections.restate(connection, draft, base, added)
-            if new_runs:
-                changes.template_changes = templates.revise(
-                    connection, draft, self._store, new_runs, handle_prefix, before.run
-                )
-            if fileset_files:
-                changes.fileset_changes = filesets.revise(
-                    connection,
-                    draft,
-                    fileset_files,
-                    before,
-                    follow=self._configuration["fileset.follow_removals"],
-                )
-                self._report_altered(changes.fileset_changes.altered)
-            if harvested_files:
-                changes.harvest_changes = harvested.revise(
-                    connection, draft, harvested_files, self._files("set_names")
-                )
+            changes, faults, has_rows = self._merge(
+                base, connection, draft, new_runs, handle_prefix
+            )
             after = before
             if changes.new or changes.changed or changes.restated:
                 self._runtime.say(
@@ -196,21 +164,65 @@ class IntakeChange:
             words.complete(connection, draft)
             manifest, described = None, self._with_formats(before)
             has_words = draft.tables.get(words.TABLE) != before.tables.get(words.TABLE)
-            has_other_rows = faults or sources or new_runs or fileset_files or has_words
-            if after is not before or has_other_rows or described is not before:
-                last_run = new_runs[-1].tist if new_runs else before.run
-                published_prefix = before.prefix or (
-                    handle_prefix if changes.template_changes.new else ""
-                )
+            if after is not before or has_rows or has_words or described is not before:
+                published_prefix = handle_prefix if changes.template_changes.new else ""
                 after = replace(
                     after,
                     formats=described.formats,
                     settings=described.settings,
-                    run=last_run,
-                    prefix=published_prefix,
+                    run=new_runs[-1].tist if new_runs else before.run,
+                    prefix=before.prefix or published_prefix,
                 )
                 manifest = base.manifest(after, draft)
         return changes.account(manifest, sum(after.kinds().values()), faults, draft.written)
+
+    def _merge(
+        self,
+        base: Transaction,
+        connection: engine.Connection,
+        draft: Draft,
+        new_runs: Sequence[Committed],
+        handle_prefix: str,
+    ) -> tuple[ChangeCounts, int, bool]:
+        """Compare the intake with the last snapshot: the changes of each kind are in the database.
+
+        Returns counts of them, the number of new faults, and whether other tables have new rows.
+        """
+        before = base.before
+        self._runtime.say("comparing the intake with the last snapshot")
+        merged = captures.Merged(0, 0, 0, 0)
+        if capture_files := self._files("captures"):
+            merged = captures.merge(connection, capture_files, before, draft)
+        if new_runs:
+            self._runtime.say(f"replaying {tally(len(new_runs), 'run')} of the obi store")
+            replay.fold(connection, self._store, new_runs, draft.folder)
+            write_obi_tables(draft)
+        fileset_files = self._files("filesets")
+        harvested_files = self._files("harvested")
+        faults, sources = self._provenance(base, connection, draft, new_runs)
+        changes = ChangeCounts(merged)
+        if sources or capture_files or new_runs or fileset_files or harvested_files:
+            if not capture_files:
+                _nothing(connection)
+            changes.moved = revisits.resolve(connection, draft)
+            changes.restated = collections.restate(
+                connection, draft, base, "added_sources" if sources else ""
+            )
+        if new_runs:
+            changes.template_changes = templates.revise(
+                connection, draft, self._store, new_runs, handle_prefix, before.run
+            )
+        if fileset_files:
+            follow = self._configuration["fileset.follow_removals"]
+            changes.fileset_changes = filesets.revise(
+                connection, draft, fileset_files, before, follow=follow
+            )
+            self._report_altered(changes.fileset_changes.altered)
+        if harvested_files:
+            changes.harvest_changes = harvested.revise(
+                connection, draft, harvested_files, self._files("set_names")
+            )
+        return changes, faults, bool(faults or sources or new_runs or fileset_files)
 
     def _announce_need(self) -> None:
         """Say how much disk a large publish needs, and how much there is."""
