@@ -36,8 +36,8 @@ class DumpState:
 def format_keys(store: Reader, stored: FormatDumps) -> Iterator[str]:
     """Yield the keys of the objects of a format's dumps. Raises MissingObject and DamagedStore."""
     for dump in stored.all:
-        if dump.entry.has_manifest:
-            yield dumps.FOLDER + dump.entry.name
+        if dump.has_manifest:
+            yield dumps.FOLDER + dump.name
         for part in list_parts(store, dump):
             yield dumps.FOLDER + part.name
             yield dumps.FOLDER + part.name + dumps.KEYS
@@ -45,13 +45,10 @@ def format_keys(store: Reader, stored: FormatDumps) -> Iterator[str]:
 
 def list_parts(store: Reader, dump: StoredDump) -> tuple[DumpPart, ...]:
     """Return the parts of a dump. Raises MissingObject and DamagedStore."""
-    entry = dump.entry
-    if entry.has_manifest:
-        return dumps.parts_from_json(store.read(dumps.FOLDER + entry.name))
-    if not entry.name:
+    if dump.has_manifest:
+        return dumps.parts_from_json(store.read(dumps.FOLDER + dump.name))
+    if not dump.name:
         return ()
     return (
-        DumpPart(
-            entry.name, entry.records, entry.deleted, entry.bytes, entry.sha256, dump.positions
-        ),
+        DumpPart(dump.name, dump.records, dump.deleted, dump.bytes, dump.sha256, dump.positions),
     )

@@ -9,6 +9,7 @@ from typing import Any
 from builder.dump.selection import DumpSelection
 from functions.snapshot import instant
 from functions.snapshot.dumps import SCHEMA, DumpPart
+from functions.snapshot.seal import to_values
 
 FILE = "manifest.json"
 """Its name beside the parts of an export."""
@@ -50,6 +51,6 @@ class DumpManifest:
             "records": sum(part.records for part in self.parts),
             "deleted": sum(part.deleted for part in self.parts),
             "bytes": sum(part.bytes for part in self.parts),
-            "parts": [part.to_json() for part in self.parts],
+            "parts": to_values(self.parts),
         }
         return json.dumps(document, indent=1, ensure_ascii=False).encode() + b"\n"

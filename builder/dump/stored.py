@@ -7,7 +7,7 @@ import hashlib
 import io
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -16,9 +16,8 @@ from builder.dump.manifest import DumpManifest
 from builder.dump.parts import FormatSource, PartLimits, WrittenPart, write_parts
 from builder.dump.selection import DumpSelection, Since, read_pages
 from functions.oai.repository_duckdb.repository import DuckRepository
-from functions.snapshot import dumps
+from functions.snapshot import dumps, seal
 from functions.snapshot.dumps import (
-    DumpEntry,
     DumpPart,
     FormatDumps,
     FormatEntry,
@@ -67,7 +66,15 @@ class DumpWriter:
     ) -> StoredDump:
         """Return the dump with these parts; if there are several, write its manifest."""
         if not parts:
-            return StoredDump(DumpEntry(snapshot, 0, 0, 0, since), datestamp)
+            return StoredDump(
+                since=since,
+                snapshot=snapshot,
+                records=0,
+                deleted=0,
+                bytes=0,
+                datestamp=datestamp,
+                positions=(1, 0),
+            )
         first, last = parts[0].positions[0], parts[-1].positions[1]
         named, digest = parts[0].name, parts[0].sha256
         if len(parts) > 1:
@@ -81,17 +88,23 @@ class DumpWriter:
                 self.repository_name, name, COMPRESSION, selection, snapshot, datestamp, parts
             )
             named, digest = self._put(name, snapshot, document.to_json())
-        records, deleted, size = (
-            sum(getattr(part, count) for part in parts) for count in ("records", "deleted", "bytes")
+        return StoredDump(
+            since=since,
+            snapshot=snapshot,
+            records=sum(part.records for part in parts),
+            deleted=sum(part.deleted for part in parts),
+            bytes=sum(part.bytes for part in parts),
+            name=named,
+            sha256=digest,
+            datestamp=datestamp,
+            positions=(first, last),
         )
-        entry = DumpEntry(snapshot, records, deleted, size, since, named, digest)
-        return StoredDump(entry, datestamp, (first, last))
 
     def list(self, name: str, found: FormatDumps) -> FormatEntry:
         """Write the list of a format, and return what the index has of it."""
         named, _ = self._put(name, self.manifest.snapshot, found.to_json())
         newest = found.differences[-1].entry if found.differences else None
-        return FormatEntry(found.complete.entry, named, newest)
+        return FormatEntry(complete=found.complete.entry, newest=newest, list=named)
 
     def _put(self, name: str, snapshot: int, data: bytes) -> tuple[str, str]:
         """Write a document, and return its name and SHA-256."""
@@ -114,4 +127,4 @@ class DumpWriter:
             self.store.create_file(key, path)
         self.store.put(key + dumps.KEYS, io.BytesIO(pack_keys(written.keys)))
         path.unlink()
-        return replace(part, name=file)
+        return seal.replace(part, name=file)

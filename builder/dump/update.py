@@ -13,7 +13,7 @@ for a day, for readers with an older index.
 import tempfile
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from builder.dump import policy
@@ -27,7 +27,7 @@ from builder.runtime import Runtime
 from builder.snapshot import recovery
 from functions.config.configuration import Configuration
 from functions.oai.repository_duckdb.repository import DuckRepository
-from functions.snapshot import dumps
+from functions.snapshot import dumps, seal
 from functions.snapshot.dumps import DumpIndex, DumpPart, FormatDumps, StoredDump
 from functions.snapshot.errors import Conflict, DamagedStore, MissingObject
 from functions.snapshot.manifest import Manifest, Span
@@ -153,7 +153,7 @@ def _commit(
         store.remove(SUPERSEDED) if anew else note_superseded(store, gone, runtime.clock())
     if anew or before is None or _is_shorter(after, before):
         strays = list_strays(store, after, None if anew else runtime.clock())
-    index = replace(after.index, removed=tuple(strays) if anew else ())
+    index = seal.replace(after.index, removed=tuple(strays) if anew else ())
     store.replace(dumps.INDEX, index.to_json(), tag)
     store.remove(*strays)
 
@@ -214,20 +214,20 @@ class _Update:
             return found
         last = found.all[-1]
         new = self.writer.describe(
-            name, parts, manifest.snapshot, manifest.effective, last.entry.snapshot
+            name, parts, manifest.snapshot, manifest.effective, last.snapshot
         )
-        return replace(found, differences=(*found.differences, new))
+        return seal.replace(found, differences=(*found.differences, new))
 
     def _limit(self, name: str, found: FormatDumps) -> FormatDumps:
         """Make a complete dump or merge differences, if it is time."""
         complete, differences = found.complete, found.differences
-        at = complete.entry.snapshot
-        behind = [dump.entry.bytes for dump in differences if dump.entry.snapshot > at]
-        if policy.is_complete_due(complete.entry.bytes, behind) and behind:
+        at = complete.snapshot
+        behind = [dump.bytes for dump in differences if dump.snapshot > at]
+        if policy.is_complete_due(complete.bytes, behind) and behind:
             complete = self._make_complete(name)
-            sizes = [dump.entry.bytes for dump in differences]
-            differences = differences[-policy.count_kept(complete.entry.bytes, sizes) :]
-        count = policy.count_merged([dump.entry.bytes for dump in differences])
+            sizes = [dump.bytes for dump in differences]
+            differences = differences[-policy.count_kept(complete.bytes, sizes) :]
+        count = policy.count_merged([dump.bytes for dump in differences])
         if count:
             start = len(differences) - 1 - count
             merged = self._merge(name, differences[start:-1])
@@ -241,12 +241,12 @@ class _Update:
 
     def _merge(self, name: str, some: Sequence[StoredDump]) -> StoredDump:
         """Return neighbouring differences as one, without what changed again later."""
-        spans = [dump.positions for dump in some if dump.entry.name]
+        spans = [dump.positions for dump in some if dump.name]
         parts: tuple[DumpPart, ...] = ()
         if spans:
             parts = self.writer.write(name, Span(spans[0][0], spans[-1][1]), complete=False)
-        last, since = some[-1], some[0].entry.since
-        return self.writer.describe(name, parts, last.entry.snapshot, last.datestamp, since)
+        last, since = some[-1], some[0].since
+        return self.writer.describe(name, parts, last.snapshot, last.datestamp, since)
 
     def _scrub(self, name: str, dump: StoredDump) -> StoredDump:
         """Return a dump with the parts read again that may hold a withdrawn item."""
@@ -254,15 +254,12 @@ class _Update:
         after: list[DumpPart] = []
         for part in before:
             if self._is_affected(store, part):
-                after += self.writer.write(
-                    name, Span(*part.positions), complete=dump.entry.since is None
-                )
+                after += self.writer.write(name, Span(*part.positions), complete=dump.since is None)
             else:
                 after.append(part)
         if after == list(before):
             return dump
-        entry = dump.entry
-        return self.writer.describe(name, after, entry.snapshot, dump.datestamp, entry.since)
+        return self.writer.describe(name, after, dump.snapshot, dump.datestamp, dump.since)
 
     def _is_affected(self, store: Writer, part: DumpPart) -> bool:
         try:

@@ -10,6 +10,7 @@ from builder.iceberg.update import read_index, refresh_tables
 from builder.runtime import Runtime
 from builder.snapshot.orphans import ORPHAN_AGE
 from functions.snapshot.errors import DamagedStore, MissingObject
+from functions.snapshot.seal import refuse_damage
 from functions.snapshot.store import Reader, Writer
 
 
@@ -46,10 +47,8 @@ def read_files(store: Reader, key: str) -> list[dict[str, object]]:
 
 
 def _read(store: Reader, key: str) -> list[dict[str, dict[str, object]]]:
-    try:
+    with refuse_damage(key):
         return avro.read_entries(store.read(key))
-    except ValueError as error:
-        raise DamagedStore(f"{key} is damaged: {error}") from error
 
 
 def expire_tables(store: Writer, runtime: Runtime, *, anew: bool = False) -> int:

@@ -146,7 +146,7 @@ class DeletedRows:
                 elif count < file.rows:
                     values = {"path": path, "kinds": sorted(table.kinds)}
                     others[table.name] = self._write(file, _OTHERS, values)
-        return FileDeletes(None, others, frozenset(without))
+        return FileDeletes(None, others, tuple(sorted(without)))
 
     def _write(self, file: DataFile, sql: str, values: Mapping[str, Any]) -> DeleteFile:
         path = self.folder / "deletes.parquet"

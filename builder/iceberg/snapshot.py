@@ -9,7 +9,7 @@ import hashlib
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from builder.iceberg.table import OVER_RECORDS, SNAPSHOTS, TABLES, IcebergTable
 from functions.database import engine
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import DataFile, Key, LeafReference, Manifest
+from functions.snapshot.seal import replace
 from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
 from functions.store.checked_files import CheckedFiles

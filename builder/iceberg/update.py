@@ -10,7 +10,6 @@ import hashlib
 import tempfile
 from collections.abc import Collection, Iterable
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 from builder.iceberg import index as keys
@@ -25,6 +24,7 @@ from functions.config.configuration import Configuration
 from functions.database import engine
 from functions.snapshot.errors import Conflict, DamagedStore, MissingObject, StoreError
 from functions.snapshot.manifest import Manifest
+from functions.snapshot.seal import replace
 from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
 

@@ -24,10 +24,9 @@ from builder.ingest.splits import ArchiveFile, Split, reader_version
 from builder.intake import intake
 from builder.sources.events import Edge
 from builder.sources.rules import DocumentRules
-from builder.store import documents
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore, MissingObject
-from functions.snapshot.seal import check_seal, seal
+from functions.snapshot.seal import build, check_seal, refuse_damage, seal
 from functions.snapshot.store import Reader, Writer
 
 _VERSION = 5  # of the contents of a work folder
@@ -195,14 +194,13 @@ def read_plan(store: Reader, run: str) -> IngestPlan:
     """Return the plan of a run. Raises UsageError if there is none, and StoreError."""
     key = layout.run_prefix(run) + layout.PLAN
     try:
-        return documents.build(IngestPlan, json.loads(store.read(key)))
+        with refuse_damage(key, "plan again"):
+            return build(IngestPlan, json.loads(store.read(key)))
     except MissingObject:
         raise UsageError(
             f"there is no run {run} to go on with in {store.address}: it was published, or "
             "`sheaf ingest plan` prints another name"
         ) from None
-    except ValueError as error:
-        raise DamagedStore(f"{key} is damaged: {error!r}; plan again") from error
 
 
 def read_chunk(store: Reader, plan: IngestPlan, index: int) -> tuple[Split, ...]:
@@ -225,14 +223,11 @@ def find_part(store: Reader, plan: IngestPlan, index: int) -> IngestPart | None:
     key = plan.key(part_name(index))
     try:
         data = store.read(key)
-        check_seal(data)
-        document = json.loads(data)
-        document.pop("sha256", None)
-        return documents.build(IngestPart, document)
     except MissingObject:
         return None
-    except (AttributeError, ValueError) as error:
-        raise DamagedStore(f"{key} is damaged: {error!r}; remove it, and read it again") from error
+    with refuse_damage(key, "remove it, and read it again"):
+        check_seal(data)
+        return build(IngestPart, json.loads(data))
 
 
 def part_name(index: int) -> str:
@@ -241,7 +236,7 @@ def part_name(index: int) -> str:
 
 
 def _parse(line: bytes) -> tuple[Split, ...]:
-    return documents.build(tuple[Split, ...], json.loads(line))
+    return build(tuple[Split, ...], json.loads(line))
 
 
 def _page(first: int) -> str:

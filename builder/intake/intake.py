@@ -14,7 +14,6 @@ from datetime import datetime
 from pathlib import Path
 
 from builder.intake.lines import SUFFIX, LineWriter
-from builder.store import documents
 from builder.threads import map_in_order
 from functions.snapshot import item_tables, layout, schema
 from functions.snapshot.errors import (
@@ -27,6 +26,7 @@ from functions.snapshot.errors import (
     StoreError,
     check_version,
 )
+from functions.snapshot.seal import build, refuse_damage
 from functions.snapshot.store import Writer
 
 CAPTURES = (
@@ -244,17 +244,13 @@ def _read_summary(store: Writer, key: str) -> bytes | None:
 
 
 def _parse_run(key: str, data: bytes) -> IntakeRun:
-    try:
+    with refuse_damage(key, "remove that run"):
         document = json.loads(data)
-        check_version(document["schema"])
-    except OlderSchemaError as error:
-        raise _older(key) from error
-    except (KeyError, TypeError, ValueError) as error:
-        raise DamagedStore(f"{key} is damaged: {error!r}; remove that run") from error
-    try:
-        return documents.build(IntakeRun, {**document, "name": key.split("/")[1]})
-    except (KeyError, TypeError, ValueError) as error:
-        raise DamagedStore(f"{key} is damaged: {error!r}; remove that run") from error
+        try:
+            check_version(document["schema"])
+        except OlderSchemaError as error:
+            raise _older(key) from error
+        return build(IntakeRun, {**document, "name": key.split("/")[1]})
 
 
 def _older(key: str) -> OlderSchemaError:

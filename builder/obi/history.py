@@ -9,13 +9,12 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any
 
 from builder.obi import key
-from builder.store import documents
 from builder.threads import map_requests
 from functions.snapshot import instant
 from functions.snapshot.errors import DamagedStore, MissingObject
+from functions.snapshot.seal import build, refuse_damage
 from functions.snapshot.store import Writer
 
 OPEN, DOCUMENTS, LOG, COMMIT = "open.json", "documents.parquet", "log.parquet", "commit.json"
@@ -89,55 +88,31 @@ class Committed:
     def of(tist: int, data: bytes) -> "Committed | None":
         """Parse a commit.json; None stands for an abandoned run. Raises DamagedStore."""
         where = key.run(tist) + COMMIT
-        try:
-            told = json.loads(data)
-            if told["tist"] != tist:
-                raise DamagedStore(f"{where} is damaged: it belongs to the run {told['tist']}")
-            if "abandoned" in told:
+        with refuse_damage(where):
+            members = json.loads(data)
+            if members["tist"] != tist:
+                raise ValueError(f"it belongs to the run {members['tist']}")
+            if "abandoned" in members:
                 return None
-            before, form = told["previous"], int(told.get("format", 1))
+            form = int(members.get("format", 1))
             if form not in (FORMAT, DATED):
                 remedy = "make a new store, and ingest the sources again"
                 if form > DATED:
                     remedy = "it needs a newer Sheaf"
                 raise DamagedStore(f"{where} is of format {form}: {remedy}")
-            return Committed(
-                tist,
-                str(told["kind"]),
-                str(told["source"]),
-                instant.from_text(told["begun"]),
-                instant.from_text(told["committed"]),
-                str(told["log"]),
-                int(told["log_bytes"]),
-                told["documents"],
-                None if before is None else str(before["sha256"]),
-                hashlib.sha256(data).hexdigest(),
-                {str(name): int(count) for name, count in told["counts"].items()},
-                form,
-                as_of=_time_of(told),
-            )
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise DamagedStore(f"{where} is damaged: {error!r}") from error
+            before = members["previous"]
+            members["previous"] = None if before is None else before["sha256"]
+            return build(Committed, members | {"digest": hashlib.sha256(data).hexdigest()})
 
     def document(self, before: "Committed | None") -> bytes:
         """Return the commit.json of this run, which follows on the run `before`."""
         previous = before and {"tist": before.tist, "sha256": before.digest}
-        return write_json(
-            {
-                "tist": self.tist,
-                "format": self.format,
-                **({} if self.as_of is None else {"as_of": self.as_of}),
-                "kind": self.kind,
-                "source": self.source,
-                "begun": instant.to_text(self.begun),
-                "committed": instant.to_text(self.committed),
-                "log": self.log,
-                "log_bytes": self.log_bytes,
-                "documents": self.documents,
-                "previous": previous,
-                "counts": dict(sorted(self.counts.items())),
-            }
-        )
+        names = ("tist", "format", "as_of", "kind", "source", "begun", "committed", "log")
+        members = {name: getattr(self, name) for name in (*names, "log_bytes", "documents")}
+        if self.as_of is None:
+            del members["as_of"]
+        members["previous"] = previous
+        return write_json(members | {"counts": dict(sorted(self.counts.items()))})
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,14 +138,12 @@ class OpenedRun:
     def read(store: Writer, tist: int) -> "OpenedRun":
         """Read the open.json of a run. Raises DamagedStore, and MissingObject if it is missing."""
         where = key.run(tist) + OPEN
-        try:
-            return documents.build(OpenedRun, json.loads(store.read(where)))
-        except (ValueError, KeyError, TypeError) as error:
-            raise DamagedStore(f"{where} is damaged: {error!r}") from error
+        with refuse_damage(where):
+            return build(OpenedRun, json.loads(store.read(where)))
 
     def document(self) -> bytes:
         """Return the open.json of this run."""
-        document = {**asdict(self), "begun": instant.to_text(self.begun)}
+        document = asdict(self)
         if self.as_of is None:
             del document["as_of"]
         return write_json(document)
@@ -231,15 +204,12 @@ def history(store: Writer) -> tuple[Committed, ...]:
     return runs
 
 
-def _time_of(told: Mapping[str, Any]) -> int | None:
-    return None if told.get("as_of") is None else int(told["as_of"])
-
-
 def write_json(document: object) -> bytes:
-    """Return a document as it is stored."""
-    return json.dumps(document, ensure_ascii=False, indent=1).encode() + b"\n"
+    """Return a document as it is stored; instants are written as text."""
+    text = json.dumps(document, ensure_ascii=False, indent=1, default=instant.to_text)
+    return text.encode() + b"\n"
 
 
 def abandonment(tist: int, why: str, now: datetime) -> bytes:
     """Return the commit.json of an abandoned run."""
-    return write_json({"tist": tist, "abandoned": why, "at": instant.to_text(now)})
+    return write_json({"tist": tist, "abandoned": why, "at": now})

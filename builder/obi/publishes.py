@@ -11,14 +11,13 @@ Records of Sheaf 0.2 name none; the chain begins behind them.
 import hashlib
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from builder.obi import key
-from functions.snapshot import instant
-from functions.snapshot.errors import Conflict, DamagedStore
+from builder.obi.history import write_json
+from functions.snapshot.errors import Conflict
+from functions.snapshot.seal import build, refuse_damage, to_values
 from functions.snapshot.store import Writer
 
 PUBLISHES = f"{key.ROOT};publishes/"
@@ -65,17 +64,11 @@ class PublishRecord:
 
     def document(self) -> bytes:
         """Return the record as it is stored."""
-        link = self.previous and {"key": self.previous.key, "sha256": self.previous.sha256}
-        members: Mapping[str, Any] = {
-            "kind": self.kind,
-            "effective": instant.to_text(self.effective),
-            "run": self.run,
-            "digest": self.digest,
-            "identifiers": list(self.identifiers),
-            "reason": self.reason,
-            **({"previous": link} if self.is_linked else {}),
-        }
-        return json.dumps(members, ensure_ascii=False, indent=1).encode() + b"\n"
+        members = to_values(self)
+        del members["number"], members["is_linked"]
+        if not self.is_linked:
+            del members["previous"]
+        return write_json(members)
 
     def link(self) -> PublishLink:
         """Return what the next record has as `previous`."""
@@ -84,25 +77,13 @@ class PublishRecord:
 
 def parse_record(data: bytes, where: str) -> PublishRecord:
     """Parse the record at `where`. Raises DamagedStore."""
-    try:
+    with refuse_damage(where):
         members, place = json.loads(data), _PLACE.fullmatch(where)
-        link = members.get("previous")
-        record = PublishRecord(
-            str(members["kind"]),
-            instant.from_text(members["effective"]),
-            int(members["run"]),
-            str(members["digest"]),
-            tuple(map(str, members["identifiers"])),
-            str(members["reason"]),
-            int((place and place[1]) or 1),
-            link and PublishLink(str(link["key"]), str(link["sha256"])),
-            "previous" in members,
-        )
+        members |= {"number": int((place and place[1]) or 1), "is_linked": "previous" in members}
+        record = build(PublishRecord, members)
         if record.kind not in KINDS or record.key != where or record.document() != data:
             raise ValueError("it is not a record of its place")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DamagedStore(f"{where} is damaged: {error!r}") from error
-    return record
+        return record
 
 
 def read_record(store: Writer, where: str) -> PublishRecord:

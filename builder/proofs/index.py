@@ -15,8 +15,8 @@ from builder.proofs.entry import RunHead
 from builder.proofs.merkle import Nodes, find_root, nodes_of
 from builder.proofs.rows import LOOKUP, RECORDS, WIDTHS, hash_group
 from builder.proofs.tiles import LOG
-from functions.snapshot.errors import VERSION, DamagedStore
-from functions.snapshot.leaf import MALFORMED, document
+from functions.snapshot.errors import VERSION
+from functions.snapshot.seal import parse, refuse_damage
 
 NEWEST = f"{LOG}newest.json"
 """The index of the newest snapshot in the log; it is replaced after the checkpoint."""
@@ -157,26 +157,24 @@ def index_key(snapshot: int) -> str:
 
 def run_keys(data: bytes) -> set[str]:
     """Return the keys of the runs that an index names. Raises DamagedStore."""
-    found = document(data, "an index of proofs")
-    try:
+    found = parse(dict[str, Any], data, "an index of proofs")
+    with refuse_damage("an index of proofs"):
         runs = [run for table in (LOOKUP, RECORDS) for run in found[table]]
         names = {str(run["object"]) for run in runs if "object" in run}
         if strange := [name for name in names if not _RUN.fullmatch(name)]:
             raise ValueError(f"{strange[0]!r} is not the key of a run")
-    except MALFORMED as error:
-        raise DamagedStore(f"an index of proofs is damaged: {error!r}") from error
     return names
 
 
 def parse_index(data: bytes, runs: Mapping[str, bytes]) -> ProofIndex:
     """Parse an index; `runs` are the objects of `run_keys`. Raises DamagedStore, ProofError."""
-    found = document(data, "an index of proofs")
+    found = parse(dict[str, Any], data, "an index of proofs")
 
     def read(listed: Sequence[Any]) -> tuple[RunTree, ...]:
         values = (json.loads(runs[r["object"]]) if "object" in r else r for r in listed)
         return tuple(RunTree.of(value) for value in values)
 
-    try:
+    with refuse_damage("an index of proofs"):
         return ProofIndex(
             int(found["snapshot"]),
             str(found["effective"]),
@@ -188,8 +186,6 @@ def parse_index(data: bytes, runs: Mapping[str, bytes]) -> ProofIndex:
             read(found[LOOKUP]),
             read(found[RECORDS]),
         )
-    except MALFORMED as error:
-        raise DamagedStore(f"an index of proofs is damaged: {error!r}") from error
 
 
 def _group_json(group: GroupTree) -> list[Any]:

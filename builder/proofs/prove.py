@@ -36,7 +36,7 @@ from builder.proofs.tiles import WIDTH, TileTree
 from functions.database import engine
 from functions.snapshot import instant, oai_name
 from functions.snapshot.errors import DamagedStore, MissingObject, NothingPublished
-from functions.snapshot.leaf import MALFORMED
+from functions.snapshot.seal import MALFORMED
 from functions.snapshot.store import Reader
 
 

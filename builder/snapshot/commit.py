@@ -19,7 +19,7 @@ from datetime import UTC, datetime, timedelta
 from builder.runtime import Runtime
 from builder.snapshot import recovery, views
 from builder.snapshot.expiry import complete
-from functions.snapshot import instant, layout
+from functions.snapshot import instant, layout, seal
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
 from functions.snapshot.manifest import Leaf, Manifest
 from functions.snapshot.pointer import Pointer, PointerEntry
@@ -168,12 +168,12 @@ def _stamp(ready: Ready, number: int, effective: datetime, skipped: list[int]) -
         snapshot=number,
         effective=effective,
         sequences=tuple(
-            replace(s, effective=effective) if s.effective >= ready.since else s
+            seal.replace(s, effective=effective) if s.effective >= ready.since else s
             for s in ready.manifest.sequences
         ),
         skipped=(*ready.manifest.skipped, *skipped),
         formats={
-            prefix: replace(m, since=effective, snapshot=number)
+            prefix: seal.replace(m, since=effective, snapshot=number)
             if m.since is not None and m.since >= ready.since
             else m
             for prefix, m in ready.manifest.formats.items()

@@ -19,9 +19,8 @@ from builder.store.identity import BEGUN, find_trace, read_identity, revise_iden
 from functions.snapshot import layout
 from functions.snapshot.errors import Conflict, DamagedStore, MissingObject
 from functions.snapshot.manifest import Manifest
-from functions.snapshot.pointer import Pointer, PointerEntry, spans
+from functions.snapshot.pointer import REMEDY, Pointer, PointerEntry, Witness, contradiction, spans
 from functions.snapshot.store import Writer
-from functions.snapshot.witness import REMEDY, Witness, contradiction
 from functions.store.catalog import Catalogue
 
 _CERTAIN = frozenset(

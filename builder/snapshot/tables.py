@@ -16,7 +16,7 @@ from builder.snapshot.draft import Draft, Query
 from builder.snapshot.lookup import WITHIN_KIND, VersionCounts, rows_of
 from builder.snapshot.set_listings import COPY_ORDER, NewRun, SetIndex
 from functions.database import engine
-from functions.snapshot import layout, oai_name
+from functions.snapshot import layout, oai_name, seal
 from functions.snapshot.manifest import UNSTAMPED, LeafReference, Manifest, Sequence, Span
 
 _FILES = engine.table("$files")
@@ -137,7 +137,9 @@ class SnapshotTables:
         gone = self._superseded.groups
         touched = {sequence for sequence, _ in gone}
         return [
-            replace(s, records={k: n - gone.get((s.number, k), 0) for k, n in s.records.items()})
+            seal.replace(
+                s, records={k: n - gone.get((s.number, k), 0) for k, n in s.records.items()}
+            )
             if s.number in touched
             else s
             for s in self._before.sequences

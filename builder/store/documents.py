@@ -1,20 +1,11 @@
-"""JSON documents as dataclasses: their values are checked against the types of the fields."""
+"""JSON documents: dataclasses that are built of them, and their form in files for people."""
 
 import json
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
-T = TypeVar("T")
-
-
-def build(kind: type[T], document: Any) -> T:
-    """Return the dataclass `kind` of a document, as json.loads returns it.
-
-    Nested dataclasses, tuples and paths are built too. Members that are no fields are ignored.
-    Raises ValueError with the place in the document: "... - at `$.sources[3].bytes`".
-    """
-    return msgspec.convert(document, kind, dec_hook=_build_other)
+from functions.snapshot.seal import build as build
 
 
 def write_indented(document: Any) -> bytes:
@@ -31,7 +22,3 @@ def write_indented(document: Any) -> bytes:
         return msgspec.json.format(dump(None), indent=1)
     except msgspec.DecodeError:  # it takes no lone surrogates
         return dump(1)
-
-
-def _build_other(kind: type[Any], value: Any) -> Any:
-    return kind(value)

@@ -18,8 +18,8 @@ from functions.snapshot.errors import (
     MissingObject,
     check_version,
 )
-from functions.snapshot.leaf import MALFORMED
-from functions.snapshot.pointer import DIGEST, digest
+from functions.snapshot.pointer import DIGEST, digest, write_signed
+from functions.snapshot.seal import build, refuse_damage
 from functions.snapshot.store import Reader, Writer
 
 _TRIES = 8
@@ -52,20 +52,17 @@ class StoreIdentity:
         document = {"schema": VERSION, "store": self.store, "parts": sorted(self.parts)}
         if self.signers:
             document["signers"] = list(self.signers)
-        return json.dumps({**document, DIGEST: digest(document)}, indent=1).encode()
+        return write_signed(document)
 
     @staticmethod
     def from_json(data: bytes) -> "StoreIdentity":
         """Parse the output of `to_json`. Raises NewerSchema or DamagedStore."""
-        try:
+        with refuse_damage(layout.IDENTITY):
             document = json.loads(data)
             check_version(document["schema"])
             if document[DIGEST] != digest(document):
                 raise ValueError(f"it does not match its {DIGEST}")
-            parts, signers = map(str, document["parts"]), map(str, document.get("signers", ()))
-            return StoreIdentity(str(document["store"]), frozenset(parts), tuple(signers))
-        except MALFORMED as error:
-            raise DamagedStore(f"{layout.IDENTITY} is damaged: {error!r}") from error
+            return build(StoreIdentity, document)
 
 
 def read_identity(store: Reader) -> StoreIdentity | None:

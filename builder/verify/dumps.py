@@ -91,8 +91,8 @@ def _check_document(
 def _check_dump(
     store: Reader, dump: StoredDump, sizes: dict[str, int], is_read: Callable[[str], bool]
 ) -> Iterator[Finding]:
-    if dump.entry.has_manifest:
-        found = _check_document(store, dump.entry.name, dump.entry.sha256, sizes)
+    if dump.has_manifest:
+        found = _check_document(store, dump.name, dump.sha256, sizes)
         if found:
             yield from found
             return

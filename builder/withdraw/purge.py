@@ -25,8 +25,9 @@ from builder.store.findings import Finding
 from functions.config.configuration import Configuration
 from functions.database import engine
 from functions.snapshot import schema
-from functions.snapshot.errors import Conflict, DamagedStore, MissingObject, StoreError
+from functions.snapshot.errors import Conflict, MissingObject, StoreError
 from functions.snapshot.pointer import REMEMBERED
+from functions.snapshot.seal import build, refuse_damage
 from functions.snapshot.store import Writer
 from functions.url import surt
 
@@ -80,12 +81,8 @@ def purge_findings(store: Writer) -> Iterator[Finding]:
 
 
 def _parse_items(data: bytes, where: str) -> set[str]:
-    try:
-        return set(map(str, json.loads(data)["identifiers"]))
-    except (ValueError, KeyError, TypeError) as error:
-        raise DamagedStore(
-            f"{where} is damaged: {error!r}; remove it, and purge its items again"
-        ) from error
+    with refuse_damage(where, "remove it, and purge its items again"):
+        return build(set[str], json.loads(data)["identifiers"])
 
 
 def find_all_versions(connection: engine.Connection, draft: Draft, wanted: str) -> int:

@@ -16,7 +16,7 @@ These rules ensure that no harvester ever misses a change:
    older than the pages before it: the harvester may start its next harvest at their responseDate.
 5. If the store does not respond for a while, a cached reading serves longer, by rule 3. The last
    page of a list and refusals wait, by rule 4.
-6. A reader first compares the pointer with the witness (functions.snapshot.witness). It never
+6. A reader first compares the pointer with the witness (functions.snapshot.pointer). It never
    answers from an older snapshot than before. If the pointer goes back, an old copy of it was
    restored. The reader then continues with the newest pointer that it has read, as long as the
    witness knows of no newer snapshot. That pointer is correct, because no publish can happen
@@ -36,8 +36,7 @@ from datetime import UTC, datetime, timedelta
 from functions.oai.repository import Repository
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore, NothingPublished, StoreUnavailable
-from functions.snapshot.pointer import Pointer, PointerEntry
-from functions.snapshot.witness import REMEDY, Witness, contradiction
+from functions.snapshot.pointer import REMEDY, Pointer, PointerEntry, Witness, contradiction
 from functions.store import s3_request
 
 _LOG = logging.getLogger("sheaf")

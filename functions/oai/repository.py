@@ -10,8 +10,7 @@ from typing import Any, Protocol
 
 from functions.oai.figures import Figures, PublishFigures
 from functions.snapshot.manifest import Manifest, Span
-from functions.snapshot.pointer import Pointer
-from functions.snapshot.witness import Witness
+from functions.snapshot.pointer import Pointer, Witness
 
 
 @dataclass(frozen=True, slots=True)

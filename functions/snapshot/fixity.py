@@ -7,13 +7,20 @@ fixity.jsonl                      a line of JSON for each check, the newest last
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import Any
 
 from functions.snapshot import instant
-from functions.snapshot.errors import DamagedStore, MissingObject
-from functions.snapshot.seal import check_seal, seal
+from functions.snapshot.errors import MissingObject
+from functions.snapshot.seal import (
+    Instant,
+    Struct,
+    build,
+    check_seal,
+    field,
+    refuse_damage,
+    seal,
+    to_values,
+)
 from functions.snapshot.store import Reader
 
 FIXITY = "fixity.jsonl"
@@ -21,8 +28,7 @@ KEPT = 400
 """Reports that are kept: more than a year of daily ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckReport:
+class CheckReport(Struct, frozen=True):
     """A check: when it began and ended (UTC), what it read, and what it found.
 
     `part` is K of N as text such as "3/365"; "" if the check read everything, or a sample of
@@ -31,8 +37,8 @@ class CheckReport:
     code, of which `damage` are damage.
     """
 
-    began: datetime
-    ended: datetime
+    began: Instant
+    ended: Instant
     snapshot: int
     part: str = ""
     percent: float | None = None
@@ -45,20 +51,16 @@ class CheckReport:
 
     def to_json(self) -> bytes:
         """Return the report as a line of JSON."""
-        times = {"began": instant.to_text(self.began), "ended": instant.to_text(self.ended)}
-        return seal(json.dumps({**asdict(self), **times}).encode()) + b"\n"
+        return seal(json.dumps(to_values(self), default=instant.to_text).encode()) + b"\n"
 
     @staticmethod
     def from_json(line: bytes) -> "CheckReport":
         """Build it from a line of `to_json`; members that are unknown are left out.
 
-        Raises ValueError, KeyError or TypeError.
+        Raises ValueError.
         """
         check_seal(line)
-        found: dict[str, Any] = json.loads(line)
-        some = {name: found[name] for name in CheckReport.__slots__ if name in found}
-        times = {name: instant.from_text(found[name]) for name in ("began", "ended")}
-        return CheckReport(**{**some, **times})
+        return build(CheckReport, json.loads(line))
 
 
 def read_reports(reader: Reader) -> tuple[CheckReport, ...]:
@@ -67,10 +69,8 @@ def read_reports(reader: Reader) -> tuple[CheckReport, ...]:
         data = reader.read(FIXITY)
     except MissingObject:
         return ()
-    try:
+    with refuse_damage(FIXITY, "remove it"):
         return tuple(map(CheckReport.from_json, data.splitlines()))
-    except (ValueError, KeyError, TypeError) as error:
-        raise DamagedStore(f"{FIXITY} is damaged: {error!r}; remove it") from error
 
 
 def write_reports(reports: Sequence[CheckReport]) -> bytes:

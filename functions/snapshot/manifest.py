@@ -8,38 +8,116 @@ A sequence is a publish with the positions that it assigned.
 """
 
 import hashlib
-import json
+from bisect import bisect_left
+from collections import abc
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from functions.snapshot import instant, layout
-from functions.snapshot.errors import VERSION, DamagedStore
-from functions.snapshot.leaf import MALFORMED, document
-from functions.snapshot.leaf import DataFile as DataFile
-from functions.snapshot.leaf import Key as Key
-from functions.snapshot.leaf import Leaf as Leaf
-from functions.snapshot.leaf import RowGroup as RowGroup
-from functions.snapshot.leaf import key as as_key
-from functions.snapshot.leaf import overlapping as overlapping
-from functions.snapshot.making import Making as Making
-from functions.snapshot.seal import seal
+from functions.snapshot import layout
+from functions.snapshot.errors import VERSION
+from functions.snapshot.seal import (
+    Instant,
+    Struct,
+    build,
+    encode,
+    parse,
+    refuse_damage,
+    seal,
+    to_values,
+)
 
 UNSTAMPED = datetime.max.replace(tzinfo=UTC)
 """The instant of a sequence before it has a real one: it takes effect with the next snapshot."""
+_MEMBERS = (
+    "snapshot",
+    "effective",
+    "namespace",
+    "sets",
+    "tombstones",
+    "emptied",
+    "revisits",
+    "unresolved",
+    "run",
+    "prefix",
+    "views",
+    "publisher",
+    "libraries",
+    "skipped",
+    "store",
+    "former",
+    "identified",
+    "formats",
+    "settings",
+)
+"""The members of the root that are as the fields, in order; sequences, tables, leaves follow."""
+_OPTIONAL = frozenset({"former", "identified", "settings"})
+"""Members that only stand there with a value; stores of 0.2.0 have none of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+Key = int | str | tuple[str, int] | None
+"""A bound of a row group: its first columns in schema.ORDER, or None if no bound is kept."""
+
+
+class RowGroup(Struct, frozen=True, array_like=True):
+    """Rows that are read together: bounds, count, and their byte range.
+
+    The next `tail` bytes are a footer for this row group alone, so a file that ends there is a
+    Parquet file. `check` is the CRC-32 of the bytes of `span`.
+    """
+
+    first: Key
+    last: Key
+    rows: int
+    offset: int
+    length: int
+    tail: int
+    check: int
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Offset and length of its bytes, its own footer included."""
+        return self.offset, self.length + self.tail
+
+
+class DataFile(Struct, frozen=True):
+    """A Parquet file: key, size in bytes, length of its footer, and its row groups in order."""
+
+    key: str
+    bytes: int
+    footer: int
+    groups: tuple[RowGroup, ...]
+
+    @property
+    def rows(self) -> int:
+        """Number of rows in the file."""
+        return sum(group.rows for group in self.groups)
+
+
+class Leaf(Struct, frozen=True):
+    """Up to layout.LEAF_FILES data files of one table, in the table's order."""
+
+    files: tuple[DataFile, ...]
+
+    def to_json(self) -> bytes:
+        """Return the leaf as JSON for the store; the same leaf gives the same bytes."""
+        return encode({"schema": VERSION, "files": self.files})
+
+    @staticmethod
+    def from_json(data: bytes) -> "Leaf":
+        """Parse the output of `to_json`. Raises NewerSchema or DamagedStore."""
+        return parse(Leaf, data, "a leaf of the manifest")
+
+
+class Span(Struct, frozen=True):
     """Positions from `first` to `last`, both included; empty if last < first."""
 
     first: int
     last: int
 
 
-@dataclass(frozen=True, slots=True)
-class Sequence:
+class Sequence(Struct, frozen=True, array_like=True):
     """A publish: number, effective instant, positions, and counts of the records still listed.
 
     `records` counts, by kind, the versions of this sequence that are still in the listing. If the
@@ -47,11 +125,11 @@ class Sequence:
     """
 
     number: int
-    effective: datetime
+    effective: Instant
     first: int
     last: int
     records: Mapping[str, int]
-    starts: Mapping[str, int] = field(default_factory=dict)
+    starts: Mapping[str, int] = {}
 
     def spans(self, kinds: Collection[str]) -> Iterator[Span]:
         """Yield the positions of items of `kinds`."""
@@ -63,8 +141,7 @@ class Sequence:
                 yield Span(start, end)
 
 
-@dataclass(frozen=True, slots=True)
-class LeafReference:
+class LeafReference(Struct, frozen=True):
     """The root's description of a leaf: key, bounds and number of its rows, bytes of its data.
 
     `span` is its section of the log: the first and last position of one publish, or of several
@@ -90,6 +167,19 @@ class LeafReference:
         return self.span[0] <= span.last and self.span[1] >= span.first
 
 
+class Making(Struct, frozen=True, array_like=True):
+    """The making of a format: a digest of its templates.
+
+    `since` is the instant from which they apply, and `snapshot` the snapshot that took effect then.
+    They are None and 0 if the templates never changed. No record has an earlier datestamp in the
+    format than `since`.
+    """
+
+    digest: str
+    since: Instant | None = None
+    snapshot: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """A snapshot: what is in effect, from when, and the leaves of each table.
@@ -110,7 +200,7 @@ class Manifest:
     """
 
     snapshot: int
-    effective: datetime
+    effective: Instant
     namespace: str
     sequences: tuple[Sequence, ...]
     tables: Mapping[str, tuple[LeafReference, ...]]
@@ -190,85 +280,32 @@ class Manifest:
 
     def to_json(self) -> bytes:
         """Return the root of the manifest as JSON for the store."""
-        whole: dict[str, Any] = {
-            "schema": VERSION,
-            "snapshot": self.snapshot,
-            "effective": instant.to_text(self.effective),
-            "namespace": self.namespace,
-            "sets": self.sets,
-            "tombstones": self.tombstones,
-            "emptied": self.emptied,
-            "revisits": self.revisits,
-            "unresolved": self.unresolved,
-            "run": self.run,
-            "prefix": self.prefix,
-            "views": self.views,
-            "publisher": self.publisher,
-            "libraries": dict(self.libraries),
-            "skipped": list(self.skipped),
-            "store": self.store,
-            **({"former": [list(one) for one in self.former]} if self.former else {}),
-            **({"identified": True} if self.identified else {}),
-            "formats": {prefix: m.to_json() for prefix, m in self.formats.items()},
-            **({"settings": dict(self.settings)} if self.settings else {}),
-            "sequences": [
-                [s.number, instant.to_text(s.effective), s.first, s.last, dict(s.records)]
-                + ([dict(s.starts)] if s.starts else [])
-                for s in self.sequences
-            ],
-            "tables": {
-                table: [asdict(leaf) for leaf in leaves] for table, leaves in self.tables.items()
-            },
-            "leaves": {key: leaf.files_json() for key, leaf in self.leaves.items()},
-        }
-        return seal(json.dumps(whole, separators=(",", ":")).encode())
+        members: dict[str, Any] = {"schema": VERSION}
+        for name in _MEMBERS:
+            if (value := getattr(self, name)) or name not in _OPTIONAL:
+                members[name] = value
+        sequences = to_values(self.sequences)  # starts are the last value, if there are any
+        members["sequences"] = [row if row[-1] else row[:-1] for row in sequences]
+        members["tables"] = self.tables
+        members["leaves"] = {key: leaf.files for key, leaf in self.leaves.items()}
+        return seal(encode(members))
 
     @staticmethod
     def from_json(data: bytes) -> "Manifest":
         """Parse the output of `to_json`. Raises NewerSchema or DamagedStore."""
-        found = document(data, "the manifest")
-        try:
-            return Manifest(
-                snapshot=int(found["snapshot"]),
-                effective=instant.from_text(found["effective"]),
-                namespace=str(found["namespace"]),
-                sets=int(found["sets"]),
-                tombstones=int(found["tombstones"]),
-                emptied=int(found["emptied"]),
-                revisits=int(found["revisits"]),
-                unresolved=int(found["unresolved"]),
-                run=int(found["run"]),
-                prefix=str(found["prefix"]),
-                views=str(found["views"]),
-                publisher=str(found["publisher"]),
-                libraries=dict(found["libraries"]),
-                skipped=tuple(map(int, found["skipped"])),
-                store=str(found["store"]),
-                former=tuple((int(last), str(name)) for last, name in found.get("former", ())),
-                formats={
-                    str(prefix): Making.from_json(made) for prefix, made in found["formats"].items()
-                },
-                settings={str(k): str(v) for k, v in dict(found.get("settings", {})).items()},
-                sequences=tuple(
-                    Sequence(
-                        int(number),
-                        instant.from_text(effective),
-                        int(first),
-                        int(last),
-                        *({str(kind): int(n) for kind, n in counts.items()} for counts in by_kind),
-                    )
-                    for number, effective, first, last, *by_kind in found["sequences"]
-                ),
-                tables={
-                    table: tuple(
-                        LeafReference(**{k: as_key(value) for k, value in leaf.items()})
-                        for leaf in leaves
-                    )
-                    for table, leaves in found["tables"].items()
-                },
-                leaves={name: Leaf.of(files) for name, files in found["leaves"].items()},
-                digest=hashlib.sha256(data).hexdigest(),
-                identified=found.get("identified") is True,
-            )
-        except MALFORMED as error:
-            raise DamagedStore(f"the manifest is damaged: {error!r}") from error
+        members = parse(dict[str, Any], data, "the manifest")
+        with refuse_damage("the manifest"):
+            if missing := {"sequences", "tables", "leaves", *_MEMBERS} - _OPTIONAL - members.keys():
+                raise KeyError(min(missing))
+            members["leaves"] = {key: {"files": files} for key, files in members["leaves"].items()}
+            members["digest"] = hashlib.sha256(data).hexdigest()
+            return build(Manifest, members)
+
+
+def overlapping(parts: abc.Sequence[Any], first: Key, last: Key) -> abc.Sequence[Any]:
+    """Return the adjacent `parts` (leaves or row groups, in order) that can hold first..last."""
+    start = bisect_left(parts, first, key=lambda part: part.last)
+    end = start
+    while end < len(parts) and parts[end].first <= last:
+        end += 1
+    return parts[start:end]

@@ -1,7 +1,13 @@
-"""The pointer: which snapshot is in effect at which instant.
+"""The pointer: which snapshot is in effect at which instant; and the witness beside it.
 
-It is written before its newest snapshot takes effect. It therefore also names the snapshot before,
-and readers choose by the clock. Publishing and expiring also share their state in it.
+The pointer is written before its newest snapshot takes effect. It therefore also names the snapshot
+before, and readers choose by the clock. Publishing and expiring also share their state in it.
+
+The pointer alone cannot show that an old copy of it was restored. Therefore a publish also writes
+the witness, a second object with the newest snapshot, always after the pointer. A pointer that is
+behind the witness is an old copy. If a publish dies in between, the witness is behind. This is
+harmless, and the next publish updates it. Both contain the store's id. The witness gets it first,
+so a pointer with an id has a witness.
 """
 
 import hashlib
@@ -12,7 +18,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
-from functions.snapshot import instant
+from functions.snapshot import instant, layout
 from functions.snapshot.errors import (
     RELEASE,
     VERSION,
@@ -20,21 +26,26 @@ from functions.snapshot.errors import (
     NothingPublished,
     check_version,
 )
+from functions.snapshot.seal import Instant, Struct, build, refuse_damage, to_values
 
 REMEMBERED = timedelta(minutes=1)
 """How long the pointer names a snapshot after it was superseded."""
+DIGEST = "sha256"
+_OPTIONAL = ("store", "expiries", "retired", "expiry", "copied")
+_KEYS = {"schema", "sheaf", "snapshots", "settled", *_OPTIONAL, DIGEST}
+_WITNESS_KEYS = {"schema", "store", "snapshot", "effective", DIGEST}
+_REMEDY = "restore a copy of it, or write one that names the newest snapshot"
+REMEDY = "`sheaf verify` shows the correct content, and `sheaf verify --repair` writes it"
 
 
-@dataclass(frozen=True, slots=True)
-class PointerEntry:
+class PointerEntry(Struct, frozen=True):
     """A snapshot's number and the instant from which it is in effect."""
 
     snapshot: int
-    effective: datetime
+    effective: Instant
 
 
-@dataclass(frozen=True, slots=True)
-class Expiry:
+class Expiry(Struct, frozen=True):
     """An expiry in progress: the snapshots that it removes, and its deadline.
 
     After the deadline `until` it counts as dead, and the next process completes it. `holder`
@@ -42,7 +53,7 @@ class Expiry:
     """
 
     snapshots: tuple[int, ...]
-    until: datetime
+    until: Instant
     holder: str = ""
 
 
@@ -63,7 +74,7 @@ class Pointer:
     settled: bool = True
     expiry: Expiry | None = None
     retired: tuple[tuple[int, int], ...] = ()
-    copied: datetime | None = None
+    copied: Instant | None = None
     expiries: int = 0
     store: str = ""
 
@@ -115,30 +126,11 @@ class Pointer:
 
     def to_json(self) -> bytes:
         """Return the pointer as JSON for the store."""
-        document: dict[str, Any] = {
-            "schema": VERSION,
-            "sheaf": RELEASE,
-            "snapshots": [
-                {"snapshot": e.snapshot, "effective": instant.to_text(e.effective)}
-                for e in self.entries
-            ],
-            "settled": self.settled,
-        }
-        if self.store:
-            document["store"] = self.store
-        if self.expiries:
-            document["expiries"] = self.expiries
-        if self.retired:
-            document["retired"] = [list(span) for span in self.retired]
-        if self.expiry:
-            document["expiry"] = {
-                "snapshots": list(self.expiry.snapshots),
-                "until": instant.to_text(self.expiry.until),
-                "holder": self.expiry.holder,
-            }
-        if self.copied:
-            document["copied"] = instant.to_text(self.copied)
-        return json.dumps({**document, DIGEST: digest(document)}, indent=1).encode()
+        members = to_values(self)
+        document = {"schema": VERSION, "sheaf": RELEASE, "snapshots": members["entries"]}
+        document["settled"] = self.settled
+        document |= {name: members[name] for name in _OPTIONAL if members[name]}
+        return write_signed(document)
 
     @staticmethod
     def from_json(data: bytes) -> "Pointer":
@@ -146,31 +138,18 @@ class Pointer:
 
         The digest may be missing, so that a pointer can be written by hand. It must not be wrong.
         """
-        try:
+        with refuse_damage("current.json", _REMEDY):
             document = json.loads(data)
             check_version(document["schema"], document.get("sheaf"))
             _check_consistent(document)
-            entries = tuple(
-                PointerEntry(int(e["snapshot"]), instant.from_text(e["effective"]))
-                for e in document["snapshots"]
-            )
-            settled = document["settled"]
-            expiry = _expiry(document.get("expiry"))
-            retired = tuple((int(a), int(b)) for a, b in document.get("retired", ()))
-            copied = instant.from_text(document["copied"]) if "copied" in document else None
-            expiries = int(document.get("expiries", 0))
-            store = str(document.get("store", ""))
-        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
-            raise DamagedStore(f"current.json is damaged: {error!r}; {_REMEDY}") from error
-        if any(
-            a.effective >= b.effective or a.snapshot >= b.snapshot for a, b in pairwise(entries)
-        ):
-            raise DamagedStore(
-                f"current.json is damaged: its snapshots are not in order; {_REMEDY}"
-            )
-        if not isinstance(settled, bool):
-            raise DamagedStore(f"current.json is damaged: settled is {settled!r}; {_REMEDY}")
-        return Pointer(entries, settled, expiry, retired, copied, expiries, store)
+            entries, settled = document["snapshots"], document["settled"]
+            pointer = build(Pointer, {**document, "entries": entries, "settled": settled})
+            if any(
+                a.effective >= b.effective or a.snapshot >= b.snapshot
+                for a, b in pairwise(pointer.entries)
+            ):
+                raise ValueError("its snapshots are not in order")
+            return pointer
 
 
 def spans(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
@@ -184,26 +163,16 @@ def spans(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
-DIGEST = "sha256"
-_KEYS = {
-    "schema",
-    "sheaf",
-    "snapshots",
-    "settled",
-    "store",
-    "expiries",
-    "retired",
-    "expiry",
-    "copied",
-    DIGEST,
-}
-_REMEDY = "restore a copy of it, or write one that names the newest snapshot"
-
-
 def digest(document: dict[str, Any]) -> str:
     """Return the SHA-256 of all keys and values except `sha256`, independent of their layout."""
     rest = {key: value for key, value in document.items() if key != DIGEST}
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+
+
+def write_signed(document: dict[str, Any]) -> bytes:
+    """Return a document as indented JSON with its digest; instants are written as text."""
+    document = json.loads(json.dumps(to_values(document), default=instant.to_text))
+    return json.dumps({**document, DIGEST: digest(document)}, indent=1).encode()
 
 
 def _check_consistent(document: dict[str, Any]) -> None:
@@ -218,11 +187,80 @@ def _check_consistent(document: dict[str, Any]) -> None:
         )
 
 
-def _expiry(document: Any) -> Expiry | None:
-    if document is None:
-        return None
-    return Expiry(
-        tuple(map(int, document["snapshots"])),
-        instant.from_text(document["until"]),
-        str(document.get("holder", "")),
-    )
+class Witness(Struct, frozen=True):
+    """The store's id and the newest snapshot that the pointer ever named (None before any)."""
+
+    store: str
+    newest: PointerEntry | None = None
+
+    @property
+    def number(self) -> int:
+        """The number of the newest snapshot; 0 before the first."""
+        return self.newest.snapshot if self.newest else 0
+
+    def covers(self, pointer: Pointer) -> bool:
+        """Return whether the witness is up to date with this pointer."""
+        newest = pointer.newest()
+        number = newest.snapshot if newest else 0
+        return self.number > number or (self.number == number and pointer.store in ("", self.store))
+
+    def to_json(self) -> bytes:
+        """Return the witness as JSON for the store."""
+        document = {"schema": VERSION, "store": self.store}
+        return write_signed(document | (to_values(self.newest) if self.newest else {}))
+
+    @staticmethod
+    def from_json(data: bytes) -> "Witness":
+        """Parse the output of `to_json`. Raises NewerSchema, OlderSchemaError or DamagedStore.
+
+        The digest may be missing, so that a witness can be written by hand.
+        """
+        with refuse_damage(layout.WITNESS, REMEDY):
+            document = json.loads(data)
+            check_version(document["schema"])
+            unknown = sorted(document.keys() - _WITNESS_KEYS)
+            if unknown:
+                raise ValueError(f"it has {unknown}")
+            if document.get(DIGEST, digest(document)) != digest(document):
+                raise ValueError(f"it does not match its {DIGEST}")
+            newest = document if "snapshot" in document else None
+            return build(Witness, {"store": document["store"], "newest": newest})
+
+
+class Contradiction(Struct, frozen=True):
+    """A contradiction between pointer and witness: code of `sheaf verify`, object, description."""
+
+    code: str
+    object: str
+    problem: str
+
+    def error(self) -> DamagedStore:
+        """Return the error that a reader raises."""
+        return DamagedStore(f"{self.object}: {self.problem}: {REMEDY}")
+
+
+def contradiction(pointer: Pointer, witness: Witness | None) -> Contradiction | None:
+    """Return how the pointer contradicts the witness, or None.
+
+    The pointer was read after the witness; it is empty if the store has no pointer. A witness that
+    is behind is not a contradiction: a publish is in progress, or died.
+    """
+    if witness is None:
+        if not pointer.store:
+            return None  # a store from before there were witnesses
+        problem = f"it is missing, though {layout.POINTER} was written with one"
+        return Contradiction("witness-missing", layout.WITNESS, problem)
+    if pointer.copied is not None and not pointer.store:
+        return None  # written by hand for a copy that is served (docs/operations/deploy.md)
+    newest = pointer.newest()
+    number = newest.snapshot if newest else 0
+    if number < witness.number:
+        names = f"names {number} as the newest" if number else "names no snapshot"
+        came = f"{witness.number} was published"
+        problem = f"it {names}, but {came}: an old copy was restored"
+        return Contradiction("pointer-behind", layout.POINTER, problem)
+    is_of_other = pointer.store and pointer.store != witness.store
+    if number == witness.number and (is_of_other or (newest and newest != witness.newest)):
+        problem = f"it belongs to another store: {layout.WITNESS} names another snapshot {number}"
+        return Contradiction("pointer-foreign", layout.POINTER, problem)
+    return None

@@ -1,14 +1,30 @@
-"""The SHA-256 that a JSON object of the store has of itself, as its last member; and its values.
+"""JSON objects of the store: how they are written and read, and the SHA-256 at their end.
 
 Data files and leaves are named by their content. A manifest, an index of dumps and a report of a
 check are not: their own digest shows that a bit of them was changed.
 """
 
 import hashlib
+import json
 import re
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import Struct as Struct
+from msgspec import field as field
+from msgspec.structs import replace as replace
+
+from functions.snapshot import instant
+from functions.snapshot.errors import DamagedStore, check_version
 
 T = TypeVar("T")
+Instant = Annotated[datetime, msgspec.Meta(tz=True)]
+"""An instant with its zone; it is written in UTC, to the second."""
+MALFORMED = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
+"""Exceptions that JSON of an unexpected shape raises."""
 
 _SEAL = re.compile(rb',"sha256":"([0-9a-f]{64})"}\s*\Z')
 _LONGEST = 99  # bytes of a seal, and more
@@ -28,11 +44,47 @@ def check_seal(data: bytes) -> None:
 
 
 def build(kind: type[T], document: Any) -> T:
-    """Return the dataclass `kind` of a document, as json.loads returns it.
+    """Return the struct or dataclass `kind` of a document, as json.loads returns it.
 
-    Nested dataclasses and tuples are built too. Members that are no fields are ignored. Raises
+    Nested ones, tuples and paths are built too. Members that are no fields are ignored. Raises
     ValueError with the place in the document: "... - at `$.sources[3].bytes`".
     """
-    import msgspec
+    return msgspec.convert(document, kind, dec_hook=lambda other, value: other(value))
 
-    return msgspec.convert(document, kind)
+
+def to_values(document: Any) -> Any:
+    """Return the JSON values of a struct or dataclass, or of what holds some; instants stay."""
+    return msgspec.to_builtins(document, builtin_types=(datetime,))
+
+
+def encode(document: Any, *, ascii: bool = True) -> bytes:
+    """Return a document as JSON without spaces; the same document gives the same bytes."""
+    text = json.dumps(
+        to_values(document),
+        separators=(",", ":"),
+        ensure_ascii=ascii,
+        default=instant.to_text,
+    )
+    return text.encode()
+
+
+def parse(kind: type[T], data: bytes, what: str) -> T:
+    """Return the `kind` of a JSON object with a version, after its seal was checked.
+
+    Raises NewerSchema, OlderSchemaError, or DamagedStore that names `what`.
+    """
+    with refuse_damage(what):
+        check_seal(data)
+        document = json.loads(data)
+        check_version(document["schema"])
+        return build(kind, document)
+
+
+@contextmanager
+def refuse_damage(what: str, remedy: str = "") -> Iterator[None]:
+    """Raise DamagedStore that names `what` and the remedy, in place of one of MALFORMED."""
+    try:
+        yield
+    except MALFORMED as error:
+        advice = f"; {remedy}" if remedy else ""
+        raise DamagedStore(f"{what} is damaged: {error!r}{advice}") from error

@@ -19,9 +19,8 @@ from functions.snapshot.manifest import (
     Span,
     overlapping,
 )
-from functions.snapshot.pointer import Pointer
+from functions.snapshot.pointer import Pointer, Witness
 from functions.snapshot.store import Reader
-from functions.snapshot.witness import Witness
 
 T = TypeVar("T")
 

@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from msgspec import structs
 
 from builder.snapshot import query as question
 from functions.config import configuration
@@ -23,8 +24,7 @@ from functions.oai.application import Application
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import layout
 from functions.snapshot.errors import StoreError
-from functions.snapshot.pointer import Pointer
-from functions.snapshot.witness import Witness
+from functions.snapshot.pointer import Pointer, Witness
 from functions.store.catalog import Catalogue
 from functions.store.client import Client
 from functions.store.connection import BucketConnection
@@ -284,7 +284,9 @@ def test_a_question_that_the_disk_is_too_small_for_is_told(published: Bucketed) 
     catalogue = Catalogue(published.bucket)
     manifest = catalogue.manifest(1)
     (leaf,) = manifest.tables["sets"]
-    huge = replace(manifest, tables={**manifest.tables, "sets": (replace(leaf, bytes=1 << 60),)})
+    huge = replace(
+        manifest, tables={**manifest.tables, "sets": (structs.replace(leaf, bytes=1 << 60),)}
+    )
     with pytest.raises(StoreError, match=r"take 1,152,921,504,606,846,976 bytes, but .* TMPDIR"):
         question.statements(published.bucket, huge, {"sets"})
     assert "set_spec" in question.statements(published.bucket, huge, {"records"})

@@ -11,7 +11,7 @@ from builder.snapshot import consistency
 from builder.snapshot.transaction import ChangeResult
 from functions.oai.render import check
 from functions.oai.render.render import Renderer
-from functions.snapshot.errors import ConfigurationError, DamagedStore
+from functions.snapshot.errors import ConfigurationError
 from functions.snapshot.manifest import Making, Manifest
 from functions.store.catalog import Catalogue
 from tests.builder.conftest import World, capture
@@ -168,14 +168,6 @@ def test_a_store_without_the_settings_takes_them_up_at_its_dates(world: World) -
         publish_named(world, name="B")
 
 
-def test_the_manifest_is_read_as_it_was_written(world: World) -> None:
-    world.ingest([capture(1)])
-    published(world, a="1", b="1")
-    published(world, a="2", b="1")
-    manifest = newest(world)
-    assert Manifest.from_json(manifest.to_json()) == manifest
-
-
 def test_a_format_that_takes_effect_after_its_manifest_is_damage(world: World) -> None:
     world.ingest([capture(1)])
     published(world, a="1")
@@ -190,16 +182,6 @@ def test_a_format_that_takes_effect_after_its_manifest_is_damage(world: World) -
         assert finding.problem == "its format a takes effect after it"
     right = replace(manifest, formats={"a": Making("1", manifest.effective, 1)})
     assert not [*consistency.of_manifest(1, right, ())]
-
-
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("formats", [5, ["a"], {"a": ["1"]}, {"a": ["1", "2026", 1]}])
-def test_a_manifest_with_damaged_formats_is_damaged(world: World, formats: object) -> None:
-    world.ingest([capture(1)])
-    published(world, a="1")
-    document = json.loads(newest(world).to_json())
-    with pytest.raises(DamagedStore):
-        Manifest.from_json(json.dumps({**document, "formats": formats}).encode())
 
 
 def test_a_digest_is_of_what_makes_the_xml(tmp_path) -> None:

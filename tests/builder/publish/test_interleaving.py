@@ -24,9 +24,8 @@ from builder.withdraw.withdraw import withdraw
 from functions.database import engine
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore, StoreError, StoreUnavailable
-from functions.snapshot.pointer import Pointer
+from functions.snapshot.pointer import Pointer, Witness
 from functions.snapshot.store import Writer
-from functions.snapshot.witness import Witness
 from functions.store.catalog import Catalogue
 from tests.builder.beginning import begin
 from tests.builder.conftest import World, capture

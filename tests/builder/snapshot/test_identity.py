@@ -18,8 +18,7 @@ from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.manifest import Manifest
-from functions.snapshot.pointer import Expiry, Pointer
-from functions.snapshot.witness import Witness
+from functions.snapshot.pointer import Expiry, Pointer, PointerEntry, Witness
 from functions.store.catalog import Catalogue
 from tests.builder.beginning import begin
 from tests.builder.conftest import World, capture
@@ -61,11 +60,7 @@ def put_back(world: World, *, settled: bool = True) -> bytes:
     right = path.read_bytes()
     whole = pointer(world)
     first = Catalogue(world.store).manifest(1)
-    path.write_bytes(
-        replace(
-            whole, entries=(replace(whole.entries[-1], snapshot=1, effective=first.effective),)
-        ).to_json()
-    )
+    path.write_bytes(replace(whole, entries=(PointerEntry(1, first.effective),)).to_json())
     if not settled:
         for number in (1, 2):
             (world.root / layout.settled_key(number)).unlink()

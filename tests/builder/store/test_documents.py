@@ -1,20 +1,11 @@
 """Documents: dataclasses are built from JSON, and what does not fit is named by its place."""
 
-import json
-from pathlib import Path
-
 import pytest
 
-from builder.ingest.splits import ArchiveFile, Split
+from builder.ingest.splits import Split
 from builder.store import documents
 
 FILE = {"path": "/a/\udc80.warc", "label": "a", "bytes": 1, "modified": 2, "later": "ignored"}
-
-
-def test_nested_values_are_built() -> None:
-    split = Split(ArchiveFile(Path("/a/\udc80.warc"), "a", 1, 2), "range", 3)
-    found = json.loads(json.dumps([{"file": FILE, "kind": "range", "start": 3, "end": None}]))
-    assert documents.build(tuple[Split, ...], found) == (split,)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from builder.errors import UsageError
 from builder.parquet.data_file import group_span
@@ -442,7 +443,7 @@ def test_a_leaf_that_is_missing_or_edited(sound: World) -> None:
 def tailed(file: DataFile, more: int) -> DataFile:
     """Return the file with a footer of another length behind its first row group."""
     first, *rest = file.groups
-    return replace(file, groups=(replace(first, tail=first.tail + more), *rest))
+    return structs.replace(file, groups=(structs.replace(first, tail=first.tail + more), *rest))
 
 
 def leafed(change: Callable[[DataFile], DataFile]) -> Callable[[World], str]:
@@ -455,7 +456,7 @@ def leafed(change: Callable[[DataFile], DataFile]) -> Callable[[World], str]:
         data = Leaf((change(leaf.files[0]), *leaf.files[1:])).to_json()
         key = layout.leaf_key(hashlib.sha256(data).hexdigest()[:32])
         path(world, key).write_bytes(data)
-        tables = {**manifest.tables, "records": (replace(first, key=key), *rest)}
+        tables = {**manifest.tables, "records": (structs.replace(first, key=key), *rest)}
         put(world, replace(manifest, tables=tables))
         return key
 
@@ -463,9 +464,9 @@ def leafed(change: Callable[[DataFile], DataFile]) -> Callable[[World], str]:
 
 
 def grouped(**changes: int) -> Callable[[DataFile], DataFile]:
-    return lambda file: replace(
+    return lambda file: structs.replace(
         file,
-        groups=(replace(file.groups[0], **changes), *file.groups[1:]),  # type: ignore[arg-type]
+        groups=(structs.replace(file.groups[0], **changes), *file.groups[1:]),  # type: ignore[arg-type]
     )
 
 

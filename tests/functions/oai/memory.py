@@ -12,8 +12,7 @@ from functions.snapshot import figure_rows, oai_name, schema
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.figure_rows import FigureRows
 from functions.snapshot.manifest import Making, Manifest, Sequence
-from functions.snapshot.pointer import Pointer, PointerEntry
-from functions.snapshot.witness import Witness
+from functions.snapshot.pointer import Pointer, PointerEntry, Witness
 
 EMPTY_CAPTURE: Mapping[str, Any] = {column.name: None for column in schema.CAPTURE}
 

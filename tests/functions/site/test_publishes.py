@@ -14,9 +14,20 @@ from tests.functions.oai.client import START, Client, Clock
 from tests.functions.oai.conftest import ten_captures
 from tests.functions.site.crawl import Crawl
 
-COMPLETE = DumpEntry(1, 1_234_567, 0, 9_000, None, "jsonl/1-c.json", "1")
-NEWEST = DumpEntry(2, 11, 0, 5_000, 1, "jsonl/2-ab(1).jsonl.zst", "0")
-INDEX = DumpIndex("", "A", 2, START, {"jsonl": FormatEntry(COMPLETE, "jsonl/2-d.json", NEWEST)})
+COMPLETE = DumpEntry(
+    snapshot=1, records=1_234_567, deleted=0, bytes=9_000, name="jsonl/1-c.json", sha256="1"
+)
+NEWEST = DumpEntry(
+    since=1,
+    snapshot=2,
+    records=11,
+    deleted=0,
+    bytes=5_000,
+    name="jsonl/2-ab(1).jsonl.zst",
+    sha256="0",
+)
+FORMAT = FormatEntry(complete=COMPLETE, newest=NEWEST, list="jsonl/2-d.json")
+INDEX = DumpIndex("", "A", 2, START, {"jsonl": FORMAT})
 
 
 def crawl(read: Callable[[], DumpIndex | None], **settings: object) -> Crawl:
