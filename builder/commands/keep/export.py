@@ -24,6 +24,7 @@ from builder.export import (
     warc,
 )
 from builder.export.obi_source import choose_runs, open_runs, target_path
+from builder.obi.history import history
 from builder.progress import ProgressBar
 from builder.text import tally
 from functions.database import engine
@@ -98,10 +99,11 @@ def export_warc(context: Context) -> int:
     """Write gathered files as WARC/1.1.
 
     A repeated run adds what is new to a folder. Each object's content is verified. If an option
-    selects captures, these are written, to one FILE.warc.gz; `--where true` selects all.
+    selects captures, or the store has nothing else, these are written, to one FILE.warc.gz;
+    `--where true` selects all.
     """
     arguments = context.arguments
-    if captures.is_selected(arguments):
+    if captures.is_selected(arguments) or not history(context.store):
         return captures.export_warc(context, captures.excerpt(arguments))
     with open_runs(context) as (runs, connection):
         chosen = choose_runs(runs, arguments.runs)

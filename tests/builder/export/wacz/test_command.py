@@ -130,7 +130,7 @@ def test_a_file_has_every_capture_as_it_is(
     home: Home, tmp_path: Path, name: str, archive: str, pages: int
 ) -> None:
     path = tmp_path / name
-    done = exported(home, name[4:8], path, "--where", "true")
+    done = exported(home, name[4:8], path)
     assert (done["captures"], done["originals"], done["pages"]) == (6, 0, pages)
     assert done["bytes"] == path.stat().st_size
     assert done["missing"] == {"undated": 1}  # no index can name it
