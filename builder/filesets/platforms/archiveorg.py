@@ -5,7 +5,8 @@ Numbers are strings, and a list with one entry is a plain string.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -15,11 +16,11 @@ from builder.filesets.item import (
     FilesetManifestFile,
     FilesetPlatformItem,
     IngestRequest,
-    Person,
 )
 from builder.filesets.platforms import json_document
 from builder.filesets.platforms.facts import PlatformFacts
-from builder.filesets.platforms.metadata import licences, person_from_text, plain_text
+from builder.filesets.platforms.json_document import first_at, values_at
+from builder.filesets.platforms.metadata import licences, people_from_texts, plain_text
 from builder.filesets.protocols import Api, FilesetError
 
 NAME = "archiveorg"
@@ -178,45 +179,28 @@ def _true(value: object) -> bool:
 
 
 def _describe(metadata: Mapping[str, Any], page: str) -> Description:
-    creators = (
-        person_from_text(plain_text(name)) for name in json_document.texts(metadata.get("creator"))
-    )
-    helpers = (
-        person_from_text(plain_text(name))
-        for name in json_document.texts(metadata.get("contributor"))
-    )
-    rights = plain_text(metadata.get("rights"))
+    def plain(paths: str) -> str | None:
+        return first_at(metadata, paths, plain_text)
+
+    helpers = people_from_texts(values_at(metadata, "contributor"))
     return Description(
-        title=plain_text(_first(metadata.get("title"))),
-        creators=tuple(person for person in creators if person),
-        contributors=tuple(_other(person) for person in helpers if person),
-        publisher=plain_text(_first(metadata.get("publisher"))) or "Internet Archive",
-        published=json_document.day(_first(metadata.get("date")))
-        or json_document.day(_first(metadata.get("publicdate"))),
+        title=plain("title"),
+        creators=people_from_texts(values_at(metadata, "creator")),
+        contributors=tuple(replace(person, role="Other") for person in helpers),
+        publisher=plain("publisher") or "Internet Archive",
+        published=first_at(metadata, "date publicdate", json_document.day),
         type=_TYPES.get(json_document.text(metadata.get("mediatype")) or "", "Other"),
         abstract=plain_text("\n".join(json_document.texts(metadata.get("description")))),
         subjects=json_document.texts(metadata.get("subject"), apart=";"),
-        language=_first(metadata.get("language")),
-        licences=licences(name=rights, url=_first(metadata.get("licenseurl"))),
-        doi=next(_dois(metadata), None),
+        language=first_at(metadata, "language", json_document.text),
+        licences=licences(
+            name=plain_text(metadata.get("rights")),
+            url=first_at(metadata, "licenseurl", json_document.text),
+        ),
+        doi=first_at(metadata, "doi identifier-doi external-identifier", _doi),
         url=page,
     )
 
 
-def _first(value: object) -> str | None:
-    return next(iter(json_document.texts(value)), None)
-
-
-def _other(person: Person) -> Person:
-    return Person(name=person.name, given=person.given, family=person.family, role="Other")
-
-
-def _dois(metadata: Mapping[str, Any]) -> Iterator[str]:
-    told = (
-        *json_document.texts(metadata.get("doi")),
-        *json_document.texts(metadata.get("identifier-doi")),
-    )
-    for value in (*told, *json_document.texts(metadata.get("external-identifier"))):
-        found = json_document.doi(value.removeprefix("urn:"))
-        if found:
-            yield found
+def _doi(value: object) -> str | None:
+    return json_document.doi((json_document.text(value) or "").removeprefix("urn:"))

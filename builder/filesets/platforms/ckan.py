@@ -5,7 +5,7 @@ changed since. A link to a page or to a service is not a file.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
@@ -17,11 +17,16 @@ from builder.filesets.item import (
     FilesetPlatformItem,
     IngestRequest,
     Person,
-    Related,
 )
 from builder.filesets.platforms import json_document
 from builder.filesets.platforms.facts import PlatformFacts
-from builder.filesets.platforms.metadata import licences, person_from_text, plain_text, relate
+from builder.filesets.platforms.json_document import first_at, values_at
+from builder.filesets.platforms.metadata import (
+    licences,
+    person_from_text,
+    plain_text,
+    relate_all,
+)
 from builder.filesets.protocols import Api, FilesetError
 
 NAME = "ckan"
@@ -244,8 +249,7 @@ def _describe(
     author = person_from_text(plain_text(dataset.get("author")))
     group = Person(name=body, organisation=True) if body else None
     tags = (
-        json_document.text(tag.get("display_name")) or json_document.text(tag.get("name"))
-        for tag in json_document.entries(dataset.get("tags"))
+        first_at(tag, "display_name name", json_document.text) for tag in values_at(dataset, "tags")
     )
     return Description(
         title=plain_text(dataset.get("title")) or json_document.text(dataset.get("name")),
@@ -261,12 +265,5 @@ def _describe(
         version=json_document.text(dataset.get("version")),
         doi=json_document.doi(dataset.get("doi")) or json_document.doi(extras.get("doi")),
         url=page,
-        related=tuple(dict.fromkeys(_relations(links))),
+        related=relate_all((link.get("url"), "References") for link in links),
     )
-
-
-def _relations(links: Sequence[Mapping[str, Any]]) -> Iterator[Related]:
-    for link in links:
-        found = relate(link.get("url"), "References")
-        if found:
-            yield found

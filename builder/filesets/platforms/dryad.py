@@ -7,7 +7,7 @@ withheld (needs-token).
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, unquote
@@ -18,13 +18,13 @@ from builder.filesets.item import (
     FilesetManifestFile,
     FilesetPlatformItem,
     IngestRequest,
-    Person,
     Related,
 )
 from builder.filesets.platforms import json_document
 from builder.filesets.platforms.facts import PlatformFacts
-from builder.filesets.platforms.json_document import read_pages
-from builder.filesets.platforms.metadata import licences, person_from_parts, plain_text, relate
+from builder.filesets.platforms.hosted import HostedPlatform
+from builder.filesets.platforms.json_document import first_at, read_pages, values_at
+from builder.filesets.platforms.metadata import licences, people_of, plain_text, relate, relate_all
 from builder.filesets.protocols import Api, FilesetError
 
 NAME = "dryad"
@@ -36,7 +36,7 @@ FACTS = PlatformFacts(
 DOMAIN = "datadryad.org"
 _HOSTS = frozenset((DOMAIN, "www.datadryad.org"))
 _ROOT = f"https://{DOMAIN}/api/v2/"
-_PREFIX = "10.5061/dryad."
+_DOI = re.compile(r"10\.5061/dryad\..+")
 _DATASET = re.compile(r"(?:/stash)?/(?:dataset|downloads/zip_assembly_info)/doi:(?P<doi>10\..+?)/?")
 _FILE = re.compile(r"(?:/stash)?(?:/api/v2)?/(?:downloads/file_stream|files|downloads)/\d+.*")
 _VERSION = re.compile(r"(?:/stash)?/api/v2/versions/(?P<id>\d{1,12})(?:/files)?/?")
@@ -66,16 +66,12 @@ _OF_VERSION = frozenset(
 """What a version says of itself; the rest, such as the licence, is of the dataset."""
 
 
-class Dryad:
+class Dryad(HostedPlatform):
     """Dryad."""
 
-    name = NAME
     facts = FACTS
-
-    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
-        """Return whether it is Dryad, by host or DOI."""
-        known = json_document.host(resource.url) in _HOSTS
-        return known or (resource.doi or "").startswith(_PREFIX)
+    hosts = _HOSTS
+    dois = _DOI
 
     def process_request(
         self, request: IngestRequest, resource: DatasetResource, api: Api
@@ -168,9 +164,7 @@ def _access_status(dataset: Mapping[str, Any]) -> tuple[str, str | None, str]:
     if curation == "withdrawn":
         return "platform-gone", None, "it was withdrawn"
     if curation == "embargoed":
-        until = json_document.day(dataset.get("embargoEndDate")) or json_document.day(
-            dataset.get("publicationDate")
-        )
+        until = first_at(dataset, "embargoEndDate publicationDate", json_document.day)
         return "platform-embargoed", until, "embargoed"
     message = plain_text(dataset.get("message"))
     if message and json_document.text(dataset.get("title")) is None:
@@ -235,7 +229,13 @@ def _describe(dataset: Mapping[str, Any], doi: str, version: str | None, page: s
     licence = dataset.get("license")
     return Description(
         title=plain_text(dataset.get("title")),
-        creators=tuple(_creators(json_document.entries(dataset.get("authors")))),
+        creators=people_of(
+            values_at(dataset, "authors"),
+            given_at="firstName",
+            family_at="lastName",
+            orcid_at="orcid",
+            affiliations_at="affiliation affiliations.name",
+        ),
         publisher="Dryad",
         published=json_document.day(dataset.get("publicationDate")),
         abstract=plain_text(dataset.get("abstract")),
@@ -244,32 +244,11 @@ def _describe(dataset: Mapping[str, Any], doi: str, version: str | None, page: s
         version=version,
         doi=doi,
         url=page,
-        related=tuple(
-            dict.fromkeys(_relations(json_document.entries(dataset.get("relatedWorks"))))
-        ),
+        related=relate_all(_works(json_document.entries(dataset.get("relatedWorks")))),
     )
 
 
-def _creators(authors: Sequence[Mapping[str, Any]]) -> Iterator[Person]:
-    for author in authors:
-        places = json_document.texts(author.get("affiliation")) + tuple(
-            name
-            for place in json_document.entries(author.get("affiliations"))
-            for name in json_document.texts(place.get("name"))
-        )
-        person = person_from_parts(
-            author.get("firstName"),
-            author.get("lastName"),
-            iri=author.get("orcid"),
-            affiliations=tuple(dict.fromkeys(places)),
-        )
-        if person:
-            yield person
-
-
-def _relations(works: Sequence[Mapping[str, Any]]) -> Iterator[Related]:
+def _works(works: Iterable[Mapping[str, Any]]) -> Iterator[tuple[object, object]]:
     for work in works:
         kind = json_document.text(work.get("relationship")) or ""
-        found = relate(work.get("identifier"), _RELATIONS.get(kind.lower()))
-        if found:
-            yield found
+        yield work.get("identifier"), _RELATIONS.get(kind.lower())

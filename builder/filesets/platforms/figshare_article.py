@@ -1,17 +1,18 @@
 """Parser for the JSON of Figshare's articles and their files."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from builder.filesets.item import Description, FilesetManifestFile, Person, Related
+from builder.filesets.item import Description, FilesetManifestFile, Related
 from builder.filesets.platforms import json_document
+from builder.filesets.platforms.json_document import first_at, values_at
 from builder.filesets.platforms.metadata import (
     licences,
-    orcid,
-    person_from_parts,
+    people_of,
     plain_text,
-    relate,
+    relate_all,
+    texts_at,
 )
 
 TYPES = {
@@ -74,36 +75,29 @@ def describe(article: Mapping[str, Any], version: str | None, url: str) -> Descr
     licence = json_document.inner(article, "license")
     return Description(
         title=plain_text(article.get("title")),
-        creators=tuple(_creators(article)),
+        creators=people_of(
+            values_at(article, "authors"),
+            given_at="first_name",
+            family_at="last_name",
+            name_at="full_name",
+            orcid_at="orcid_id",
+        ),
         publisher=_publisher(article),
-        published=json_document.day(article.get("published_date"))
-        or json_document.day(json_document.inner(article, "timeline").get("posted")),
+        published=first_at(article, "published_date timeline.posted", json_document.day),
         type=_type(article),
         abstract=plain_text(article.get("description")),
-        subjects=_subjects(article),
+        subjects=texts_at(article, "tags keywords categories.title", plain_text),
         licences=licences(name=licence.get("name"), url=licence.get("url")),
         version=version,
         doi=json_document.doi(article.get("doi")),
         url=url,
-        related=tuple(dict.fromkeys(_relations(article))),
+        related=_relate_works(article),
     )
 
 
 def _type(article: Mapping[str, Any]) -> str:
     given = json_document.text(article.get("defined_type_name")) or "dataset"
     return TYPES.get(given.lower().replace("_", " "), "Other")
-
-
-def _creators(article: Mapping[str, Any]) -> Iterator[Person]:
-    for author in json_document.entries(article.get("authors")):
-        name = plain_text(author.get("full_name"))
-        person = person_from_parts(
-            author.get("first_name"), author.get("last_name"), iri=author.get("orcid_id")
-        )
-        if person and person.given:
-            yield person
-        elif name:
-            yield Person(name=name, orcid=orcid(author.get("orcid_id")))
 
 
 def _publisher(article: Mapping[str, Any]) -> str:
@@ -116,27 +110,14 @@ def _publisher(article: Mapping[str, Any]) -> str:
     return "figshare"
 
 
-def _subjects(article: Mapping[str, Any]) -> tuple[str, ...]:
-    tags = json_document.texts(article.get("tags")) + json_document.texts(article.get("keywords"))
-    categories = (
-        plain_text(category.get("title"))
-        for category in json_document.entries(article.get("categories"))
-    )
-    return tuple(dict.fromkeys((*tags, *(title for title in categories if title))))
-
-
-def _relations(article: Mapping[str, Any]) -> Iterator[Related]:
-    paper = relate(article.get("resource_doi"), "IsSupplementTo")
-    if paper and paper.identifier != json_document.doi(article.get("doi")):
-        yield paper
-    told: list[tuple[object, object]] = [
-        (reference, "References") for reference in json_document.texts(article.get("references"))
+def _relate_works(article: Mapping[str, Any]) -> tuple[Related, ...]:
+    works: list[tuple[object, object]] = [
+        (reference, "References") for reference in values_at(article, "references")
     ]
-    told += [
+    works += [
         (material.get("identifier") or material.get("link"), material.get("relation"))
         for material in json_document.entries(article.get("related_materials"))
     ]
-    for identifier, relation in told:
-        found = relate(identifier, relation)
-        if found:
-            yield found
+    paper = (article.get("resource_doi"), "IsSupplementTo")
+    own = json_document.doi(article.get("doi"))
+    return relate_all([paper, *works] if json_document.doi(paper[0]) != own else works)

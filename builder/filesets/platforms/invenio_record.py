@@ -15,6 +15,7 @@ from builder.filesets.platforms.json_document import (
     digests,
     doi,
     entries,
+    first_at,
     inner,
     join_url,
     name,
@@ -167,7 +168,7 @@ def _describe(document: Mapping[str, Any], metadata: Mapping[str, Any]) -> Descr
         subjects=texts(
             [one.get("subject") or one.get("title") for one in entries(metadata.get("subjects"))]
         ),
-        language=next((text(one.get("id")) for one in entries(metadata.get("languages"))), None),
+        language=first_at(metadata, "languages.id", text),
         licences=tuple(_licences(metadata.get("rights"))),
         version=text(metadata.get("version")),
         doi=doi(inner(document, "pids", "doi").get("identifier")),

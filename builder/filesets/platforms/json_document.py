@@ -87,6 +87,23 @@ def objects_of(value: object, what: str) -> tuple[Mapping[str, Any], ...]:
     return tuple(value)
 
 
+def values_at(document: object, path: str) -> Iterator[Any]:
+    """Yield what is at a path of names joined by dots; a list stands for each of its members."""
+    name, _, rest = path.partition(".")
+    for member in entries(document):
+        value = member.get(name)
+        if rest:
+            yield from values_at(value, rest)
+        else:
+            yield from value if isinstance(value, list) else [value]
+
+
+def first_at(document: object, paths: str, read: Callable[[object], T | None]) -> T | None:
+    """Return the first value at the paths, apart by blanks, of which `read` makes something."""
+    values = (value for path in paths.split() for value in values_at(document, path))
+    return next((made for value in values if (made := read(value)) is not None), None)
+
+
 def text(value: object) -> str | None:
     """Return a stripped text, or a number as text; None if it is empty or of another type."""
     if isinstance(value, int) and not isinstance(value, bool):

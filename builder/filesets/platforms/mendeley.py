@@ -12,13 +12,19 @@ from builder.filesets.item import (
     FilesetManifestFile,
     FilesetPlatformItem,
     IngestRequest,
-    Person,
     Related,
 )
 from builder.filesets.platforms import json_document
 from builder.filesets.platforms.facts import PlatformFacts
-from builder.filesets.platforms.json_document import edition, part_document
-from builder.filesets.platforms.metadata import licences, person_from_parts, plain_text, relate
+from builder.filesets.platforms.hosted import HostedPlatform
+from builder.filesets.platforms.json_document import edition, part_document, values_at
+from builder.filesets.platforms.metadata import (
+    licences,
+    people_of,
+    plain_text,
+    relate_all,
+    texts_at,
+)
 from builder.filesets.protocols import Api, FilesetError
 
 NAME = "mendeley"
@@ -43,16 +49,12 @@ class _MendeleyRequest:
     version: str | None
 
 
-class Mendeley:
+class Mendeley(HostedPlatform):
     """Mendeley Data."""
 
-    name = NAME
     facts = FACTS
-
-    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
-        """Return whether it is Mendeley Data, by host or DOI."""
-        known = json_document.host(resource.url) == DOMAIN
-        return known or _DOI.fullmatch(resource.doi or "") is not None
+    hosts = frozenset((DOMAIN,))
+    dois = _DOI
 
     def process_request(
         self, request: IngestRequest, resource: DatasetResource, api: Api
@@ -174,44 +176,28 @@ def _file(file: Mapping[str, Any], place: str) -> FilesetManifestFile:
 def _describe(dataset: Mapping[str, Any], version: str, page: str) -> Description:
     licence = json_document.inner(dataset, "data_licence")
     name = licence.get("short_name") or licence.get("full_name")
-    titles = (
-        plain_text(category.get("label"))
-        for category in json_document.entries(dataset.get("categories"))
-    )
     return Description(
         title=plain_text(dataset.get("name")),
-        creators=tuple(_creators(dataset)),
+        creators=people_of(
+            values_at(dataset, "contributors"),
+            given_at="first_name",
+            family_at="last_name",
+            orcid_at="orcid_id",
+            affiliations_at="institution.name",
+        ),
         publisher="Mendeley Data",
         published=json_document.day(dataset.get("publish_date")),
         abstract=plain_text(dataset.get("description")),
-        subjects=tuple(dict.fromkeys(title for title in titles if title)),
+        subjects=texts_at(dataset, "categories.label", plain_text),
         licences=licences(name=name, url=licence.get("url")),
         version=version,
         doi=json_document.doi(json_document.inner(dataset, "doi").get("id") or dataset.get("doi")),
         url=page,
-        related=tuple(dict.fromkeys(_relations(dataset))),
+        related=_relate_works(dataset),
     )
 
 
-def _creators(dataset: Mapping[str, Any]) -> Iterator[Person]:
-    for one in json_document.entries(dataset.get("contributors")):
-        institution = json_document.texts(json_document.inner(one, "institution").get("name"))
-        person = person_from_parts(
-            one.get("first_name"),
-            one.get("last_name"),
-            iri=one.get("orcid_id"),
-            affiliations=institution,
-        )
-        if person:
-            yield person
-
-
-def _relations(dataset: Mapping[str, Any]) -> Iterator[Related]:
-    for article in json_document.entries(dataset.get("articles")):
-        found = relate(article.get("doi"), "IsSupplementTo")
-        if found:
-            yield found
-    for link in json_document.entries(dataset.get("related_links")):
-        found = relate(link.get("href"), "References")
-        if found:
-            yield found
+def _relate_works(dataset: Mapping[str, Any]) -> tuple[Related, ...]:
+    articles = ((doi, "IsSupplementTo") for doi in values_at(dataset, "articles.doi"))
+    links = ((url, "References") for url in values_at(dataset, "related_links.href"))
+    return relate_all([*articles, *links])

@@ -1,15 +1,19 @@
 """Metadata of platforms in DataCite's terms: persons, licences, relations and texts.
 
 Licences get SPDX ids, persons get ORCID iDs, and HTML descriptions become plain text.
+
+DataCite's own record of a DOI was tried first and left: only four platforms have one for each of
+their datasets, so the others' metadata is read here all the same. A description would also change
+with whether DataCite answers, and then be published again.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from html.parser import HTMLParser
 
 from builder.filesets.item import Licence, Person, Related
 from builder.filesets.platforms import json_document
-from builder.filesets.platforms.json_document import text, web
+from builder.filesets.platforms.json_document import first_at, text, values_at, web
 from functions.oai.render.datacite import RELATIONS
 
 _COMMONS = re.compile(
@@ -150,6 +154,51 @@ def person_from_parts(
         orcid=orcid(iri),
         affiliations=affiliations,
     )
+
+
+def people_of(
+    entries: Iterable[object],
+    *,
+    given_at: str = "",
+    family_at: str = "",
+    name_at: str = "",
+    orcid_at: str = "",
+    affiliations_at: str = "",
+) -> tuple[Person, ...]:
+    """Return the persons of entries, by the paths of the parts of their names.
+
+    A person without both parts of the name is called by `name_at`, as one text.
+    """
+    people = []
+    for entry in entries:
+        iri, bodies = first_at(entry, orcid_at, orcid), texts_at(entry, affiliations_at)
+        first, last = (first_at(entry, path, text) for path in (given_at, family_at))
+        person = person_from_parts(first, last, iri=iri, affiliations=bodies)
+        name = first_at(entry, name_at, plain_text)
+        if name and not (person and person.given):
+            person = Person(name=name, orcid=iri, affiliations=bodies)
+        people += [person] if person else []
+    return tuple(people)
+
+
+def texts_at(
+    document: object, paths: str, read: Callable[[object], str | None] = text
+) -> tuple[str, ...]:
+    """Return the distinct texts at the paths, apart by blanks."""
+    values = (value for path in paths.split() for value in values_at(document, path))
+    return tuple(dict.fromkeys(made for value in values if (made := read(value))))
+
+
+def relate_all(works: Iterable[tuple[object, object]]) -> tuple[Related, ...]:
+    """Return the works, each an identifier and a relation, that DataCite has terms for, once."""
+    related = (relate(identifier, relation) for identifier, relation in works)
+    return tuple(dict.fromkeys(work for work in related if work))
+
+
+def people_from_texts(names: Iterable[object]) -> tuple[Person, ...]:
+    """Return the persons of texts, which may be HTML."""
+    people = (person_from_text(plain_text(name)) for name in names)
+    return tuple(person for person in people if person)
 
 
 def person_from_text(value: object) -> Person | None:

@@ -16,12 +16,12 @@ from builder.filesets.item import (
     FilesetManifestFile,
     FilesetPlatformItem,
     IngestRequest,
-    Person,
 )
 from builder.filesets.platforms import json_document
 from builder.filesets.platforms.facts import PlatformFacts
-from builder.filesets.platforms.json_document import part_document, read_pages
-from builder.filesets.platforms.metadata import licences, person_from_parts, plain_text
+from builder.filesets.platforms.hosted import HostedPlatform
+from builder.filesets.platforms.json_document import first_at, part_document, read_pages, values_at
+from builder.filesets.platforms.metadata import licences, people_of, plain_text
 from builder.filesets.protocols import Api, FilesetError
 
 NAME = "osf"
@@ -47,16 +47,12 @@ _DEPTH = 10_000
 """Most folders in a project, and most components."""
 
 
-class Osf:
+class Osf(HostedPlatform):
     """OSF."""
 
-    name = NAME
     facts = FACTS
-
-    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
-        """Return whether it is OSF, by host or DOI."""
-        known = json_document.host(resource.url) in _HOSTS
-        return known or _DOI.fullmatch(resource.doi or "") is not None
+    hosts = _HOSTS
+    dois = _DOI
 
     def process_request(
         self, request: IngestRequest, resource: DatasetResource, api: Api
@@ -220,47 +216,25 @@ def _file(entry: Mapping[str, Any], about: Mapping[str, Any]) -> FilesetManifest
 def _describe(node: Mapping[str, Any], kind: str, page: str) -> Description:
     about = json_document.inner(node, "attributes")
     licence = json_document.inner(node, "embeds", "license", "data", "attributes")
-    published = json_document.day(about.get("date_registered")) or json_document.day(
-        about.get("date_created")
-    )
     return Description(
         title=plain_text(about.get("title")),
-        creators=tuple(_creators(node)),
+        creators=people_of(
+            filter(_is_author, values_at(node, "embeds.contributors.data")),
+            given_at="embeds.users.data.attributes.given_name",
+            family_at="embeds.users.data.attributes.family_name",
+            name_at="embeds.users.data.attributes.full_name attributes.unregistered_contributor",
+            orcid_at="embeds.users.data.attributes.social.orcid",
+        ),
         publisher="OSF",
-        published=published,
+        published=first_at(about, "date_registered date_created", json_document.day),
         type=_CATEGORIES.get(json_document.text(about.get("category")) or "", _KINDS[kind]),
         abstract=plain_text(about.get("description")),
         subjects=json_document.texts(about.get("tags")),
         licences=licences(name=licence.get("name"), url=licence.get("url")),
-        doi=next(_dois(node), None),
+        doi=first_at(node, "embeds.identifiers.data.attributes.value", json_document.doi),
         url=page,
     )
 
 
-def _creators(node: Mapping[str, Any]) -> Iterator[Person]:
-    for one in json_document.entries(
-        json_document.inner(node, "embeds", "contributors").get("data")
-    ):
-        if json_document.inner(one, "attributes").get("bibliographic") is False:
-            continue
-        user = json_document.inner(one, "embeds", "users", "data", "attributes")
-        social = json_document.inner(user, "social")
-        person = person_from_parts(
-            user.get("given_name"), user.get("family_name"), iri=social.get("orcid")
-        )
-        name = plain_text(user.get("full_name")) or plain_text(
-            json_document.inner(one, "attributes").get("unregistered_contributor")
-        )
-        if person and person.given:
-            yield person
-        elif name:
-            yield Person(name=name)
-
-
-def _dois(node: Mapping[str, Any]) -> Iterator[str]:
-    told = json_document.inner(node, "embeds", "identifiers").get("data")
-    for one in json_document.entries(told):
-        about = json_document.inner(one, "attributes")
-        found = json_document.doi(about.get("value"))
-        if about.get("category") == "doi" and found:
-            yield found
+def _is_author(contributor: object) -> bool:
+    return json_document.inner(contributor, "attributes").get("bibliographic") is not False

@@ -18,6 +18,7 @@ from builder.filesets.item import (
 )
 from builder.filesets.platforms import json_document
 from builder.filesets.platforms.facts import PlatformFacts
+from builder.filesets.platforms.hosted import HostedPlatform
 from builder.filesets.platforms.json_document import wrap_part_errors
 from builder.filesets.platforms.metadata import licences, plain_text
 from builder.filesets.platforms.pages import schema_org
@@ -41,16 +42,12 @@ _RELATIONS = {"citation": "References", "isPartOf": "IsPartOf"}
 _ACCEPT = "text/tab-separated-values, text/plain;q=0.9"
 
 
-class Pangaea:
+class Pangaea(HostedPlatform):
     """PANGAEA."""
 
-    name = NAME
     facts = FACTS
-
-    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
-        """Return whether it is PANGAEA, by host or DOI."""
-        known = json_document.host(resource.url) in _HOSTS
-        return known or (resource.doi or "").startswith(_PREFIX)
+    hosts = _HOSTS
+    dois = re.compile(re.escape(_PREFIX) + ".*")
 
     def process_request(
         self, request: IngestRequest, resource: DatasetResource, api: Api
@@ -175,11 +172,11 @@ def _describe(about: Mapping[str, Any], doi: str, page: str) -> Description:
         publisher=json_document.text(json_document.inner(about, "publisher").get("name"))
         or "PANGAEA",
         published=json_document.day(about.get("datePublished")),
-        abstract=plain_text(about.get("abstract")) or plain_text(about.get("description")),
+        abstract=json_document.first_at(about, "abstract description", plain_text),
         subjects=json_document.texts(about.get("keywords"), apart=";"),
         language=json_document.text(about.get("inLanguage")),
         licences=licences(url=about.get("license")),
         doi=doi,
         url=page,
-        related=tuple(dict.fromkeys(schema_org.relations(about, _RELATIONS))),
+        related=schema_org.relations(about, _RELATIONS),
     )

@@ -1,24 +1,44 @@
-"""Pages: answers of an API that have a status, headers and hops of their own beside documents."""
+"""Platforms' answers that tests make, and what a platform makes of them."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from builder.filesets.item import DatasetResource, FilesetPlatformItem, IngestRequest
+from builder.filesets.item import (
+    DatasetResource,
+    FilesetPlatformItem,
+    IngestRequest,
+    PlatformAnswer,
+)
 from builder.filesets.platforms.json_document import host
 from builder.filesets.protocols import Api, ApiAnswer, FilesetError, FilesetPlatformHelper
-from tests.builder.filesets.answers import Answers
 
 REAL = Path(__file__).parents[4] / "shared" / "data" / "filesets"
+_REFUSED = {
+    404: "platform-404",
+    410: "platform-gone",
+    401: "platform-restricted",
+    403: "platform-restricted",
+    429: "platform-rate-limited",
+}
 
 
 @dataclass
-class Pages(Answers):
-    """As its base; an `ApiAnswer` is given as it is, if its status is one that is taken."""
+class Pages:
+    """An API that gives documents by URL and keeps to the seam's rules.
+
+    A number stands for an HTTP status, bytes for a body that is no JSON, and an `ApiAnswer` is
+    given as it is. What is not here is not found. `asked` are the URLs that were asked for.
+    """
+
+    documents: Mapping[str, Any]
+    tokens: frozenset[str] = frozenset()
+    asked: list[str] = field(default_factory=list)
+    heard: Sequence[PlatformAnswer] = ()
 
     def answer(
         self,
@@ -28,17 +48,77 @@ class Pages(Answers):
         statuses: frozenset[int] = frozenset(),
         hosts: Sequence[str] = (),
     ) -> ApiAnswer:
-        found = self.documents.get(url)
-        if not isinstance(found, ApiAnswer):
-            return super().answer(url, accept=accept, statuses=statuses, hosts=hosts)
         if hosts and host(url) not in hosts:
             raise FilesetError("platform-bad-response", f"{url} leads away from {hosts}")
-        if found.status != 200 and found.status not in statuses:
-            self.asked.append(url)
-            named = {404: "platform-404", 410: "platform-gone", 403: "platform-restricted"}
-            raise FilesetError(named.get(found.status, "platform-http-error"), url)
         self.asked.append(url)
-        return replace(found, url=found.url or url)
+        given = self.documents.get(url, 404)
+        status = 200
+        if isinstance(given, ApiAnswer):
+            status = given.status
+        elif isinstance(given, int) and not isinstance(given, bool):
+            status = given
+        if status != 200 and status not in statuses:
+            raise FilesetError(_REFUSED.get(status, "platform-http-error"), f"{status}: {url}")
+        if isinstance(given, ApiAnswer):
+            return replace(given, url=given.url or url)
+        body = given if isinstance(given, bytes) else json.dumps(given).encode()
+        return ApiAnswer(url=url, status=200, body=body)
+
+    def document(self, url: str, *, hosts: Sequence[str] = ()) -> Any:
+        try:
+            return json.loads(self.answer(url, hosts=hosts).body)
+        except ValueError as error:
+            raise FilesetError("platform-bad-response", str(error)) from error
+
+    def page(self, url: str) -> ApiAnswer:
+        return self.answer(url)
+
+    def shows_token(self, host: str) -> bool:
+        return host in self.tokens
+
+
+@dataclass(frozen=True)
+class Site:
+    """A platform, the page that is asked for unless another is named, and hosts with tokens."""
+
+    platform: FilesetPlatformHelper
+    page: str
+    tokens: frozenset[str] = frozenset()
+
+    def item(
+        self, documents: Mapping[str, Any], url: str | None = None, doi: str | None = None
+    ) -> FilesetPlatformItem:
+        """Return what the platform makes of documents by URL."""
+        api = Pages(documents, self.tokens)
+        return asked(self.platform, self.page if url is None else url, api, doi)
+
+    def refused(
+        self, documents: Mapping[str, Any], url: str | None = None, doi: str | None = None
+    ) -> tuple[str, str]:
+        """Return the status and code by which the platform refuses them."""
+        with pytest.raises(FilesetError) as caught:
+            self.item(documents, url, doi)
+        return caught.value.status, caught.value.code
+
+    def matches(self, url: str, doi: str | None = None, body: bytes | None = None) -> bool:
+        resource = DatasetResource(url=url, doi=doi, body=body)
+        return self.platform.match_request(IngestRequest(url), resource)
+
+
+def cases(
+    columns: str,
+    rows: Iterable[Sequence[Any]],
+    make: Callable[[Any], Mapping[str, Any]] | None = None,
+    **others: Any,
+) -> list[dict[str, Any]]:
+    """Return the rows of a table as cases of the suite of all platforms (test_platforms).
+
+    `others` hold for each of them. `make` returns the documents by the column `given`.
+    """
+    table = [dict(zip(columns.split(), row, strict=True)) | others for row in rows]
+    for case in table if make else ():
+        case["documents"] = make(case.pop("given"))
+    return table
 
 
 def page(body: str, url: str = "", **more: Any) -> ApiAnswer:
@@ -76,6 +156,4 @@ def refused(
     platform: FilesetPlatformHelper, url: str, documents: dict[str, Any], doi: str | None = None
 ) -> tuple[str, str]:
     """Return the status and code by which a URL is refused."""
-    with pytest.raises(FilesetError) as raised:
-        told(platform, url, documents, doi)
-    return raised.value.status, raised.value.code
+    return Site(platform, url).refused(documents, doi=doi)

@@ -9,23 +9,18 @@ import pytest
 from builder.filesets.item import DatasetResource, FilesetPlatformItem, IngestRequest, Person
 from builder.filesets.platforms.archiveorg import ArchiveOrg
 from builder.filesets.protocols import FilesetError
-from tests.builder.filesets.answers import Answers
+from tests.builder.filesets.pages import Site, cases
 from tests.builder.filesets.samples import ARCHIVEORG, MD5, SHA1, archiveorg
 
 PAGE = "https://archive.org/details/honey-1903"
 REAL = Path(__file__).parents[3].parent / "shared" / "data" / "filesets" / "archiveorg"
 
 
+SITE = Site(ArchiveOrg(), PAGE)
+
+
 def item(given: Any, url: str = PAGE, api: str = ARCHIVEORG) -> FilesetPlatformItem:
-    return ArchiveOrg().process_request(
-        IngestRequest(url), DatasetResource(url=url), Answers({api: given})
-    )
-
-
-def refused(given: Any, url: str = PAGE) -> tuple[str, str]:
-    with pytest.raises(FilesetError) as caught:
-        item(given, url)
-    return caught.value.status, caught.value.code
+    return SITE.item({api: given}, url)
 
 
 @pytest.mark.parametrize(
@@ -83,34 +78,31 @@ def test_torrents_of_academic_torrents_are_about_the_files_and_none_of_them() ->
     assert [file.path for file in found.files] == ["bees.torrent"]
 
 
-@pytest.mark.parametrize("empty", [[], {}])
-def test_an_item_that_there_is_not_is_answered_with_nothing(empty: object) -> None:
-    assert refused(empty) == ("platform-404", "")
-
-
-def test_a_dark_item_is_gone() -> None:
-    assert refused({"is_dark": True, "created": 1}) == ("platform-gone", "")
-
-
-@pytest.mark.parametrize(
-    ("kind", "code"),
-    [("collection", "collection"), ("web", "no-dataset"), ("account", "no-dataset")],
-)
-def test_collections_and_captures_are_no_datasets(kind: str, code: str) -> None:
-    assert refused(archiveorg(metadata={"mediatype": kind})) == ("platform-scope", code)
-
-
-@pytest.mark.parametrize(
-    ("path", "expected"),
+REFUSED = cases(
+    "given status code",
     [
-        ("/download/honey-1903/honey/1903.csv", ("platform-scope", "file-level")),
-        ("/details/@beekeeper", ("platform-scope", "no-dataset")),
-        ("/details/honey%201903", ("bad-identifier", "")),
-        ("/about", ("platform-scope", "no-dataset")),
+        ([], "platform-404", ""),
+        ({}, "platform-404", ""),
+        ({"is_dark": True, "created": 1}, "platform-gone", ""),
+        (archiveorg(metadata={"mediatype": "collection"}), "platform-scope", "collection"),
+        (archiveorg(metadata={"mediatype": "web"}), "platform-scope", "no-dataset"),
+        (archiveorg(metadata={"mediatype": "account"}), "platform-scope", "no-dataset"),
+        (archiveorg(files_count=9), "incomplete-manifest", ""),
+        (archiveorg(files=None), "platform-bad-response", ""),
+        (archiveorg(metadata=None), "platform-bad-response", ""),
+        (archiveorg(files=[{"source": "original"}], files_count=1), "platform-bad-response", ""),
+    ],
+    make=lambda given: {ARCHIVEORG: given},
+)
+REFUSED += cases(
+    "url status code",
+    [
+        ("https://archive.org/download/honey-1903/honey/1903.csv", "platform-scope", "file-level"),
+        ("https://archive.org/details/@beekeeper", "platform-scope", "no-dataset"),
+        ("https://archive.org/details/honey%201903", "bad-identifier", ""),
+        ("https://archive.org/about", "platform-scope", "no-dataset"),
     ],
 )
-def test_what_is_no_item_is_refused_without_asking(path: str, expected: tuple[str, str]) -> None:
-    assert refused(None, "https://archive.org" + path) == expected
 
 
 def test_a_book_that_is_shown_at_a_page_is_the_item() -> None:
@@ -127,19 +119,6 @@ def test_items_that_are_lent_and_files_that_are_private_are_withheld() -> None:
     found = item(private)
     assert [file.path for file in found.withheld] == ["honey/1903.csv"]
     assert [file.path for file in found.files] == ["scan 1.tif"]
-
-
-@pytest.mark.parametrize(
-    ("more", "status"),
-    [
-        ({"files_count": 9}, "incomplete-manifest"),
-        ({"files": None}, "platform-bad-response"),
-        ({"metadata": None}, "platform-bad-response"),
-        ({"files": [{"source": "original"}], "files_count": 1}, "platform-bad-response"),
-    ],
-)
-def test_an_answer_that_is_not_whole_is_refused(more: dict[str, Any], status: str) -> None:
-    assert refused(archiveorg(**more))[0] == status
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="the real answers of archive.org are not here")

@@ -14,8 +14,7 @@ from builder.filesets.item import (
     Related,
 )
 from builder.filesets.platforms.ckan import Ckan
-from builder.filesets.protocols import FilesetError
-from tests.builder.filesets.answers import Answers
+from tests.builder.filesets.pages import Site, cases
 from tests.builder.filesets.samples import CKAN, MD5, SHA1, SHA256, ckan, ckan_resource
 
 PAGE = "https://demo.ckan.org/dataset/honey-prices"
@@ -23,16 +22,11 @@ GENERATED = b'<html><head><meta name="generator" content="ckan 2.10.1" /></head>
 REAL = Path(__file__).parents[3].parent / "shared" / "data" / "filesets" / "ckan"
 
 
+SITE = Site(Ckan(), PAGE)
+
+
 def item(given: Any, url: str = PAGE, api: str = CKAN) -> FilesetPlatformItem:
-    return Ckan().process_request(
-        IngestRequest(url), DatasetResource(url=url), Answers({api: given})
-    )
-
-
-def refused(given: Any, url: str = PAGE) -> tuple[str, str]:
-    with pytest.raises(FilesetError) as caught:
-        item(given, url)
-    return caught.value.status, caught.value.code
+    return SITE.item({api: given}, url)
 
 
 @pytest.mark.parametrize(
@@ -143,30 +137,31 @@ def test_what_has_no_files_to_give_is_told(more: dict[str, Any], status: str) ->
     assert status in ("platform-gone", "platform-restricted") or found.manifest == ()
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
+REFUSED = cases(
+    "given status code",
     [
-        ({"success": False, "error": {}}, ("platform-error", "")),
-        ({"success": True, "result": []}, ("platform-bad-response", "")),
-        (ckan(id=None), ("platform-bad-response", "")),
-        (ckan(name="other"), ("platform-error", "")),
-        (ckan(num_resources=3), ("incomplete-manifest", "")),
-        (ckan(resources=None), ("platform-bad-response", "")),
-        (ckan(type="harvest"), ("platform-scope", "no-dataset")),
-        (ckan(state="draft"), ("platform-scope", "draft")),
-        (403, ("platform-restricted", "")),
+        ({"success": False, "error": {}}, "platform-error", ""),
+        ({"success": True, "result": []}, "platform-bad-response", ""),
+        (ckan(id=None), "platform-bad-response", ""),
+        (ckan(name="other"), "platform-error", ""),
+        (ckan(num_resources=3), "incomplete-manifest", ""),
+        (ckan(resources=None), "platform-bad-response", ""),
+        (ckan(type="harvest"), "platform-scope", "no-dataset"),
+        (ckan(state="draft"), "platform-scope", "draft"),
+        (403, "platform-restricted", ""),
     ],
+    make=lambda given: {CKAN: given},
 )
-def test_an_answer_that_is_another_is_refused(given: Any, expected: tuple[str, str]) -> None:
-    assert refused(given) == expected
 
 
-def test_one_resource_is_no_dataset() -> None:
-    assert refused(None, f"{PAGE}/resource/r-1") == ("platform-scope", "file-level")
-    assert refused(None, "https://demo.ckan.org/organization/brno") == (
-        "platform-scope",
-        "no-dataset",
-    )
+REFUSED += cases(
+    "url code",
+    [
+        (f"{PAGE}/resource/r-1", "file-level"),
+        ("https://demo.ckan.org/organization/brno", "no-dataset"),
+    ],
+    status="platform-scope",
+)
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="the real answers of CKAN are not here")

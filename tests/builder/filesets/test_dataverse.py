@@ -7,7 +7,7 @@ import pytest
 
 from builder.filesets.item import DatasetResource, IngestRequest, Licence, Person, Related
 from builder.filesets.platforms.dataverse import Dataverse
-from tests.builder.filesets.pages import Pages, asked, real, refused, told
+from tests.builder.filesets.pages import Pages, Site, asked, cases, real, refused, told
 
 BASE = "https://dataverse.example.org"
 ID = "doi:10.5072/FK2/HIVES"
@@ -262,11 +262,6 @@ def test_another_version_is_no_answer(asked_for: str, answer: Any, code: str) ->
     assert refused(PLATFORM, f"{URL}&version={asked_for}", documents) == ("platform-scope", code)
 
 
-def test_a_draft_is_refused() -> None:
-    documents = {API: dataset(version(TABLE, versionState="DRAFT"))}
-    assert refused(PLATFORM, URL, documents) == ("platform-scope", "draft")
-
-
 @pytest.mark.parametrize("newest", [None, version(TABLE, versionState="DEACCESSIONED")])
 @pytest.mark.parametrize("asked_for", ["", "&version=1.0"])
 def test_a_deaccessioned_dataset_is_gone(newest: dict[str, Any] | None, asked_for: str) -> None:
@@ -293,8 +288,9 @@ def test_a_file_without_a_persistent_id_is_refused_by_its_number() -> None:
         assert refused(PLATFORM, url, documents) == ("platform-scope", "file-level")
 
 
-@pytest.mark.parametrize(
-    ("url", "documents", "status"),
+SITE = Site(PLATFORM, URL)
+REFUSED = cases(
+    "url documents status",
     [
         (URL, {}, "platform-404"),
         (URL, {API: 401}, "platform-restricted"),
@@ -309,14 +305,14 @@ def test_a_file_without_a_persistent_id_is_refused_by_its_number() -> None:
         ("https://dataverse.harvard.edu/", {}, "platform-404"),
     ],
 )
-def test_what_is_no_dataset_is_refused(url: str, documents: dict[str, Any], status: str) -> None:
-    assert refused(PLATFORM, url, documents) == (status, "")
-
-
-def test_a_collection_is_refused() -> None:
-    url = "https://dataverse.harvard.edu/dataverse/bees"
-    assert PLATFORM.match_request(IngestRequest(url), DatasetResource(url=url))
-    assert refused(PLATFORM, url, {}) == ("platform-scope", "collection")
+REFUSED += cases(
+    "url documents code",
+    [
+        (URL, {API: dataset(version(TABLE, versionState="DRAFT"))}, "draft"),
+        ("https://dataverse.harvard.edu/dataverse/bees", {}, "collection"),
+    ],
+    status="platform-scope",
+)
 
 
 @pytest.mark.parametrize(

@@ -8,15 +8,15 @@ from lxml import etree
 from builder.filesets.item import DatasetResource, FilesetPlatformItem, IngestRequest
 from builder.filesets.platforms import figshare_article
 from functions.oai.render import datacite
-from tests.builder.filesets.answers import Answers
 from tests.builder.filesets.outcomes import outcome
+from tests.builder.filesets.pages import Pages
 from tests.builder.filesets.test_formats import made, told
 from tests.builder.filesets.test_junk import PLATFORMS
 
 
 def item(name: str) -> FilesetPlatformItem:
     helper, url, documents = PLATFORMS[name]
-    api = Answers(documents, frozenset(("datadryad.org",)))
+    api = Pages(documents, frozenset(("datadryad.org",)))
     return helper.process_request(IngestRequest(url), DatasetResource(url=url), api)
 
 

@@ -20,7 +20,7 @@ from builder.filesets.platforms.metadata import (
     spdx,
 )
 from builder.filesets.protocols import FilesetError
-from tests.builder.filesets.answers import Answers
+from tests.builder.filesets.pages import Pages
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -224,7 +224,7 @@ def following(page: Any) -> str | None:
 
 
 def test_pages_are_followed_to_the_last() -> None:
-    api = Answers({"https://a.org/1": {"next": "https://a.org/2"}, "https://a.org/2": {}})
+    api = Pages({"https://a.org/1": {"next": "https://a.org/2"}, "https://a.org/2": {}})
     assert len(list(read_pages(api, "https://a.org/1", ("a.org",), following))) == 2
 
 
@@ -237,7 +237,7 @@ def test_pages_are_followed_to_the_last() -> None:
     ],
 )
 def test_pages_that_lead_back_or_away_are_refused(second: str, status: str) -> None:
-    api = Answers({"https://a.org/1": {"next": second}})
+    api = Pages({"https://a.org/1": {"next": second}})
     with pytest.raises(FilesetError) as caught:
         list(read_pages(api, "https://a.org/1", ("a.org",), following))
     assert caught.value.status == status
@@ -246,7 +246,7 @@ def test_pages_that_lead_back_or_away_are_refused(second: str, status: str) -> N
 def test_a_list_without_an_end_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("builder.filesets.platforms.json_document.MOST_PAGES", 3)
 
-    class Endless(Answers):
+    class Endless(Pages):
         def document(self, url: str, *, hosts: Any = ()) -> Any:
             self.asked.append(url)
             return {"next": f"https://a.org/{len(self.asked)}"}

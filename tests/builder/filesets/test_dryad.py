@@ -6,14 +6,12 @@ import pytest
 
 from builder.filesets.item import (
     DatasetResource,
-    FilesetPlatformItem,
     IngestRequest,
     Person,
     Related,
 )
 from builder.filesets.platforms.dryad import Dryad
-from builder.filesets.protocols import FilesetError
-from tests.builder.filesets.answers import Answers
+from tests.builder.filesets.pages import Site, cases
 from tests.builder.filesets.samples import DRYAD, DRYAD_FILES, SHA256, dryad, dryad_file, dryad_page
 
 DOI = "10.5061/dryad.h0n3y"
@@ -23,20 +21,8 @@ TOKEN = frozenset(("datadryad.org",))
 TWO = {DRYAD: dryad(), DRYAD_FILES: dryad_page([dryad_file(1), dryad_file(2)], 2)}
 
 
-def item(
-    documents: dict[str, Any],
-    url: str = PAGE,
-    doi: str | None = None,
-    tokens: frozenset[str] = TOKEN,
-) -> FilesetPlatformItem:
-    resource = DatasetResource(url=url, doi=doi)
-    return Dryad().process_request(IngestRequest(url), resource, Answers(documents, tokens))
-
-
-def refused(documents: dict[str, Any], url: str = PAGE) -> tuple[str, str]:
-    with pytest.raises(FilesetError) as caught:
-        item(documents, url)
-    return caught.value.status, caught.value.code
+SITE = Site(Dryad(), PAGE, TOKEN)
+item, refused = SITE.item, SITE.refused
 
 
 @pytest.mark.parametrize(
@@ -79,7 +65,7 @@ def test_a_dataset_is_described() -> None:
 
 
 def test_without_a_token_its_files_are_told_and_withheld() -> None:
-    found = item(TWO, tokens=frozenset())
+    found = Site(Dryad(), PAGE).item(TWO)
     assert found.platform_status == "needs-token"
     assert [file.path for file in found.withheld] == ["hive1.csv", "hive2.csv"]
     assert found.files == ()
@@ -181,8 +167,8 @@ def test_a_version_of_another_dataset_or_of_one_that_is_gone_is_refused() -> Non
     assert refused(versions(), f"{API}/versions/99")[0] == "platform-404"
 
 
-@pytest.mark.parametrize(
-    ("more", "status", "until"),
+CLOSED = cases(
+    "given status until",
     [
         ({"curationStatus": "Withdrawn"}, "platform-gone", None),
         (
@@ -194,27 +180,22 @@ def test_a_version_of_another_dataset_or_of_one_that_is_gone_is_refused() -> Non
         ({"visibility": "restricted"}, "platform-restricted", None),
         ({"title": None, "message": "cannot be viewed"}, "platform-restricted", None),
     ],
+    make=lambda given: {DRYAD: dryad(**given)},
 )
-def test_what_is_withheld_is_told_without_asking_for_files(
-    more: dict[str, Any], status: str, until: str | None
-) -> None:
-    found = item({DRYAD: dryad(**more)})
-    assert (found.platform_status, found.until, found.manifest) == (status, until, None)
 
 
-@pytest.mark.parametrize(
-    ("url", "code"),
+REFUSED = cases(
+    "url code",
     [
         ("https://datadryad.org/downloads/file_stream/42", "file-level"),
         ("https://datadryad.org/stash/about", "no-dataset"),
     ],
+    status="platform-scope",
 )
-def test_what_is_no_dataset_is_refused_without_asking(url: str, code: str) -> None:
-    assert refused({}, url) == ("platform-scope", code)
 
 
-@pytest.mark.parametrize(
-    ("documents", "status"),
+REFUSED += cases(
+    "documents status",
     [
         ({DRYAD: dryad(identifier="doi:10.5061/dryad.other")}, "platform-error"),
         ({DRYAD: dryad(_links={})}, "platform-bad-response"),
@@ -226,5 +207,3 @@ def test_what_is_no_dataset_is_refused_without_asking(url: str, code: str) -> No
         ({}, "platform-404"),
     ],
 )
-def test_an_answer_that_is_not_whole_is_refused(documents: dict[str, Any], status: str) -> None:
-    assert refused(documents)[0] == status

@@ -15,29 +15,23 @@ from builder.filesets.item import (
     Related,
 )
 from builder.filesets.platforms.figshare import Figshare
-from builder.filesets.protocols import FilesetError
-from tests.builder.filesets.answers import Answers
+from tests.builder.filesets.pages import Pages, Site, cases
 from tests.builder.filesets.samples import FIGSHARE, MD5, figshare, figshare_file
 
 PAGE = "https://brno.figshare.com/articles/dataset/Prices_of_honey/4711"
 REAL = Path(__file__).parents[3].parent / "shared" / "data" / "filesets" / "figshare"
 
 
-def matches(url: str, doi: str | None = None, body: bytes | None = None) -> bool:
-    return Figshare().match_request(
-        IngestRequest(url), DatasetResource(url=url, doi=doi, body=body)
-    )
+SITE = Site(Figshare(), PAGE)
+matches = SITE.matches
 
 
 def item(url: str, documents: dict[str, Any], doi: str | None = None) -> FilesetPlatformItem:
-    resource = DatasetResource(url=url, doi=doi)
-    return Figshare().process_request(IngestRequest(url), resource, Answers(documents))
+    return SITE.item(documents, url, doi)
 
 
-def refused(url: str, documents: dict[str, Any], doi: str | None = None) -> FilesetError:
-    with pytest.raises(FilesetError) as caught:
-        item(url, documents, doi)
-    return caught.value
+def refused(url: str, documents: dict[str, Any], doi: str | None = None) -> tuple[str, str]:
+    return SITE.refused(documents, url, doi)
 
 
 @pytest.mark.parametrize(
@@ -75,8 +69,8 @@ def test_a_portal_that_is_not_known_is_told_by_its_page() -> None:
 )
 def test_a_number_at_another_site_is_no_article_of_figshare(url: str) -> None:
     """Figshare has an article of each number; it tells at which portals one lies."""
-    assert refused(url, {FIGSHARE: figshare()}).status == "no-platform-match"
-    assert refused(url, {FIGSHARE: figshare()}, "10.5072/other.4711").status == "no-platform-match"
+    assert refused(url, {FIGSHARE: figshare()})[0] == "no-platform-match"
+    assert refused(url, {FIGSHARE: figshare()}, "10.5072/other.4711")[0] == "no-platform-match"
     there = figshare() | {"url_public_html": url}
     assert item(url, {FIGSHARE: there}).platform_id == "4711"
     named = figshare() | {"doi": "10.5072/bees.4711.v2"}
@@ -104,7 +98,7 @@ def test_a_number_at_another_site_is_no_article_of_figshare(url: str) -> None:
 def test_the_version_that_is_named_is_asked_for_and_else_the_newest(
     url: str, doi: str | None, asked: str
 ) -> None:
-    api = Answers({FIGSHARE + asked: figshare()})
+    api = Pages({FIGSHARE + asked: figshare()})
     found = Figshare().process_request(IngestRequest(url), DatasetResource(url=url, doi=doi), api)
     assert api.asked == [FIGSHARE + asked]
     assert (found.platform_id, found.version) == ("4711", "2")
@@ -165,12 +159,12 @@ def test_a_list_that_is_short_is_asked_for_by_pages(monkeypatch: pytest.MonkeyPa
     }
     assert [file.path for file in item(PAGE, pages).files] == ["0.csv", "1.csv", "2.csv"]
     pages[f"{FIGSHARE}/files?page=2&page_size=2"] = []
-    assert refused(PAGE, pages).status == "incomplete-manifest"
+    assert refused(PAGE, pages)[0] == "incomplete-manifest"
 
 
 def test_a_list_that_is_not_there_does_not_mean_that_the_article_is_gone() -> None:
     given = figshare(size=300)
-    assert refused(PAGE, {FIGSHARE: given}).status == "incomplete-manifest"
+    assert refused(PAGE, {FIGSHARE: given})[0] == "incomplete-manifest"
 
 
 def test_an_article_that_does_not_tell_its_size_is_believed() -> None:
@@ -179,8 +173,8 @@ def test_an_article_that_does_not_tell_its_size_is_believed() -> None:
     assert len(item(PAGE, {FIGSHARE: figshare(files=files, size=None)}).files) == 1
 
 
-@pytest.mark.parametrize(
-    ("more", "status", "until"),
+CLOSED = cases(
+    "given status until",
     [
         (
             {"is_embargoed": True, "embargo_date": "2031-01-02T00:00:00Z", "files": None},
@@ -193,16 +187,8 @@ def test_an_article_that_does_not_tell_its_size_is_believed() -> None:
         ({"download_disabled": True}, "platform-restricted", None),
         ({"is_metadata_record": True, "files": []}, "metadata-only", None),
     ],
+    make=lambda given: {FIGSHARE: figshare(**given)},
 )
-def test_what_is_withheld_is_told_without_files(
-    more: dict[str, Any], status: str, until: str | None
-) -> None:
-    given = figshare(**more)
-    if given["files"] is None:
-        del given["files"]
-    found = item(PAGE, {FIGSHARE: given})
-    assert (found.platform_status, found.until, found.manifest) == (status, until, None)
-    assert found.description.title == "Prices of honey"
 
 
 def test_links_to_other_sites_are_withheld_and_nothing_but_links_is_no_dataset() -> None:
@@ -211,11 +197,11 @@ def test_links_to_other_sites_are_withheld_and_nothing_but_links_is_no_dataset()
     assert [file.path for file in found.files] == ["a.csv"]
     assert [file.path for file in found.withheld] == ["b.csv"]
     alone = refused(PAGE, {FIGSHARE: figshare(files=[link], size=0)})
-    assert (alone.status, alone.code) == ("platform-scope", "link-only")
+    assert alone == ("platform-scope", "link-only")
 
 
-@pytest.mark.parametrize(
-    ("url", "doi", "code"),
+REFUSED = cases(
+    "url doi code",
     [
         ("https://figshare.com/collections/Bees/4711/1", None, "collection"),
         ("https://figshare.com/projects/Bees/4711", None, "collection"),
@@ -227,14 +213,12 @@ def test_links_to_other_sites_are_withheld_and_nothing_but_links_is_no_dataset()
         ("https://ndownloader.figshare.com/files/15", None, "file-level"),
         ("https://figshare.com/about", None, "no-dataset"),
     ],
+    status="platform-scope",
 )
-def test_what_is_no_article_is_refused_without_asking(url: str, doi: str | None, code: str) -> None:
-    error = refused(url, {}, doi)
-    assert (error.status, error.code) == ("platform-scope", code)
 
 
-@pytest.mark.parametrize(
-    ("given", "status", "code"),
+REFUSED += cases(
+    "given status code",
     [
         (figshare(version=3), "platform-scope", "wrong-version"),
         (figshare(status="draft"), "platform-scope", "draft"),
@@ -246,17 +230,15 @@ def test_what_is_no_article_is_refused_without_asking(url: str, doi: str | None,
         (404, "platform-404", ""),
         (410, "platform-gone", ""),
     ],
+    url=f"{PAGE}/2",
+    make=lambda given: {f"{FIGSHARE}/versions/2": given},
 )
-def test_an_answer_that_is_another_is_refused(given: Any, status: str, code: str) -> None:
-    error = refused(f"{PAGE}/2", {f"{FIGSHARE}/versions/2": given})
-    assert (error.status, error.code) == (status, code)
 
 
 def test_a_version_that_there_is_not_does_not_mean_that_the_article_is_gone() -> None:
-    error = refused(f"{PAGE}/9", {FIGSHARE: figshare()})
-    assert (error.status, error.code) == ("platform-scope", "wrong-version")
-    assert refused(f"{PAGE}/9", {}).status == "platform-404"
-    assert refused(f"{PAGE}/9", {f"{FIGSHARE}/versions/9": 500}).status == "platform-http-error"
+    assert refused(f"{PAGE}/9", {FIGSHARE: figshare()}) == ("platform-scope", "wrong-version")
+    assert refused(f"{PAGE}/9", {})[0] == "platform-404"
+    assert refused(f"{PAGE}/9", {f"{FIGSHARE}/versions/9": 500})[0] == "platform-http-error"
 
 
 def test_4tu_is_asked_itself() -> None:

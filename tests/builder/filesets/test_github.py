@@ -6,7 +6,7 @@ import pytest
 
 from builder.filesets.platforms.hubs.github import GitHub
 from tests.builder.filesets.body import digest
-from tests.builder.filesets.pages import Pages, asked, real, refused, told
+from tests.builder.filesets.pages import Pages, Site, asked, cases, real, told
 from tests.builder.filesets.samples import SHA256
 from tests.builder.filesets.server import Server, json_of, redirect, served
 from tests.builder.filesets.test_platform_scenarios import BODY, item_of, verified
@@ -110,8 +110,9 @@ def test_a_tag_without_a_release_has_the_source_alone() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("url", "documents", "status", "code"),
+SITE = Site(GitHub(), URL)
+REFUSED = cases(
+    "url documents status code",
     [
         (f"{DOWNLOAD}/a.csv", {}, "platform-scope", "file-level"),
         ("https://github.com/bees/honey/blob/main/a.csv", {}, "platform-scope", "file-level"),
@@ -126,10 +127,6 @@ def test_a_tag_without_a_release_has_the_source_alone() -> None:
         (URL, {}, "platform-404", ""),
     ],
 )
-def test_what_is_no_release_is_refused(
-    url: str, documents: dict[str, Any], status: str, code: str
-) -> None:
-    assert refused(GitHub(), url, documents) == (status, code)
 
 
 def test_real_assets_are_read() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from builder.filesets.platforms.hubs.gitlab import GitLab
-from tests.builder.filesets.pages import Pages, asked, refused, told
+from tests.builder.filesets.pages import Pages, Site, asked, cases, told
 from tests.builder.filesets.server import Server, json_of, served
 from tests.builder.filesets.test_platform_scenarios import BODY, item_of, verified
 from tests.builder.filesets.world import World
@@ -112,8 +112,9 @@ def test_without_a_tag_the_newest_release_is_meant(url: str) -> None:
     assert told(GitLab(), url, documents).version == "v1.0"
 
 
-@pytest.mark.parametrize(
-    ("url", "documents", "status", "code"),
+SITE = Site(GitLab(), URL)
+REFUSED = cases(
+    "url documents status code",
     [
         (f"{URL}/downloads/a.csv", {}, "platform-scope", "file-level"),
         (f"{ROOT}/a/b/-/archive/v1/b-v1.zip", {}, "platform-scope", "file-level"),
@@ -126,10 +127,6 @@ def test_without_a_tag_the_newest_release_is_meant(url: str) -> None:
         (URL, {}, "platform-404", ""),
     ],
 )
-def test_what_is_no_release_is_refused(
-    url: str, documents: dict[str, Any], status: str, code: str
-) -> None:
-    assert refused(GitLab(), url, documents) == (status, code)
 
 
 def test_files_of_a_host_that_no_list_names_are_fetched(server: Server, there: World) -> None:

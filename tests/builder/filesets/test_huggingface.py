@@ -7,9 +7,8 @@ import pytest
 
 from builder.filesets.platforms.hubs.huggingface import HuggingFace
 from builder.filesets.protocols import ApiAnswer, FilesetError
-from tests.builder.filesets.answers import Answers
 from tests.builder.filesets.body import digest
-from tests.builder.filesets.pages import Pages, asked, real, refused, told
+from tests.builder.filesets.pages import Pages, Site, asked, cases, real, refused, told
 from tests.builder.filesets.samples import SHA256
 from tests.builder.filesets.server import Server, json_of, redirect, served
 from tests.builder.filesets.test_platform_scenarios import BODY, item_of, verified
@@ -121,18 +120,21 @@ def test_files_in_pages_are_gathered() -> None:
 def test_files_behind_terms_need_a_token(gated: Any) -> None:
     found = told(HuggingFace(), URL, dataset(gated=gated))
     assert (found.platform_status, found.files, len(found.withheld)) == ("needs-token", (), 2)
-    api = Answers(dataset(gated=gated), frozenset(("huggingface.co",)))
+    api = Pages(dataset(gated=gated), frozenset(("huggingface.co",)))
     assert asked(HuggingFace(), URL, api).platform_status == "success"
 
 
-@pytest.mark.parametrize("more", [{"private": True}, {"disabled": True}])
-def test_a_dataset_that_is_closed_is_told_without_its_files(more: dict[str, Any]) -> None:
-    found = told(HuggingFace(), URL, {API: about(**more)})
-    assert (found.platform_status, found.manifest) == ("platform-restricted", None)
+CLOSED = cases(
+    "given",
+    [(row,) for row in [{"private": True}, {"disabled": True}]],
+    status="platform-restricted",
+    make=lambda given: {API: about(**given)},
+)
 
 
-@pytest.mark.parametrize(
-    ("url", "code"),
+SITE = Site(HuggingFace(), URL)
+REFUSED = cases(
+    "url code",
     [
         (f"{URL}/blob/main/a.csv", "file-level"),
         (f"{URL}/resolve/main/a.csv", "file-level"),
@@ -141,14 +143,12 @@ def test_a_dataset_that_is_closed_is_told_without_its_files(more: dict[str, Any]
         (f"{URL}/tree/v9", "wrong-version"),
         (f"{URL}/commit/{'f' * 40}", "wrong-version"),
     ],
+    status="platform-scope",
+    documents=dataset() | {f"{API}/revision/{'f' * 40}": about()},
 )
-def test_what_is_no_dataset_at_a_revision_is_refused(url: str, code: str) -> None:
-    documents = dataset() | {f"{API}/revision/{'f' * 40}": about()}
-    assert refused(HuggingFace(), url, documents) == ("platform-scope", code)
 
 
-def test_a_dataset_without_a_commit_is_refused() -> None:
-    assert refused(HuggingFace(), URL, dataset(sha=None))[0] == "platform-bad-response"
+REFUSED += cases("documents status", [(dataset(sha=None), "platform-bad-response")])
 
 
 def test_real_answers_are_read() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from builder.filesets.item import Licence, Person, Related
 from builder.filesets.platforms.invenio import InvenioRDM
-from tests.builder.filesets.pages import REAL, Pages, asked, gone, refused, told
+from tests.builder.filesets.pages import REAL, Pages, Site, asked, cases, gone, refused, told
 
 BASE = "https://repository.example.org"
 URL = f"{BASE}/records/2bk3z-5tq81"
@@ -169,8 +169,8 @@ def test_a_list_that_is_short_is_no_manifest(
     assert refused(InvenioRDM(), URL, documents) == (status, "")
 
 
-@pytest.mark.parametrize(
-    ("more", "status", "until"),
+CLOSED = cases(
+    "given status until",
     [
         ({"files": {"enabled": False}}, "metadata-only", None),
         ({"files": {"enabled": True, "count": 0, "entries": {}}}, "empty-manifest", None),
@@ -196,14 +196,8 @@ def test_a_list_that_is_short_is_no_manifest(
             None,
         ),
     ],
+    make=lambda given: {API: record(**given)},
 )
-def test_a_record_that_gives_no_files_is_told_with_its_metadata(
-    more: dict[str, Any], status: str, until: str | None
-) -> None:
-    item = told(InvenioRDM(), URL, {API: record(**more)})
-    assert (item.platform_status, item.until, item.files) == (status, until, ())
-    assert item.description.title == "Sounds of a hive"
-    assert item.web_bundle_url is None
 
 
 def test_the_files_of_an_embargoed_record_are_not_asked_for() -> None:
@@ -214,8 +208,9 @@ def test_the_files_of_an_embargoed_record_are_not_asked_for() -> None:
     assert api.asked == [API]
 
 
-@pytest.mark.parametrize(
-    ("url", "more", "status", "code"),
+SITE = Site(InvenioRDM(), URL)
+REFUSED = cases(
+    "url given status code",
     [
         (URL, {"is_draft": True}, "platform-scope", "draft"),
         (URL, {"is_published": False}, "platform-scope", "draft"),
@@ -224,11 +219,8 @@ def test_the_files_of_an_embargoed_record_are_not_asked_for() -> None:
         (f"{URL}/files/a.csv", {}, "platform-scope", "file-level"),
         (f"{BASE}/communities/bees", {}, "platform-404", ""),
     ],
+    make=lambda given: {API: record(**given)},
 )
-def test_what_is_no_published_version_is_refused(
-    url: str, more: dict[str, Any], status: str, code: str
-) -> None:
-    assert refused(InvenioRDM(), url, {API: record(**more)}) == (status, code)
 
 
 def test_the_id_of_all_versions_is_not_one_of_them() -> None:

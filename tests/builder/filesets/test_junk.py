@@ -36,7 +36,7 @@ from tests.builder.filesets import (
     test_sciencebase,
     test_zenodo,
 )
-from tests.builder.filesets.answers import Answers
+from tests.builder.filesets.pages import Pages
 from tests.extent import examples
 
 PLATFORMS: dict[str, tuple[FilesetPlatformHelper, str, dict[str, Any]]] = {
@@ -148,7 +148,7 @@ def test_a_document_with_junk_in_it_comes_to_an_item_or_to_a_status(
             put(documents, data.draw(st.sampled_from(ways)), junk)
         except (LookupError, TypeError):
             continue  # the one before took the place away
-    api = Answers(documents, frozenset(("datadryad.org",)))
+    api = Pages(documents, frozenset(("datadryad.org",)))
     try:
         found = helper.process_request(IngestRequest(url), DatasetResource(url=url), api)
     except FilesetError as error:
@@ -179,7 +179,7 @@ def holds(found: FilesetPlatformItem) -> None:
 @pytest.mark.parametrize("name", PLATFORMS)
 def test_the_samples_are_whole(name: str) -> None:
     helper, url, whole = PLATFORMS[name]
-    api = Answers(whole, frozenset(("datadryad.org",)))
+    api = Pages(whole, frozenset(("datadryad.org",)))
     found = helper.process_request(IngestRequest(url), DatasetResource(url=url), api)
     assert found.platform_status == "success"
     assert found.files

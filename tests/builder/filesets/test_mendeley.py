@@ -8,14 +8,12 @@ import pytest
 
 from builder.filesets.item import (
     DatasetResource,
-    FilesetPlatformItem,
     IngestRequest,
     Person,
     Related,
 )
 from builder.filesets.platforms.mendeley import Mendeley
-from builder.filesets.protocols import FilesetError
-from tests.builder.filesets.answers import Answers
+from tests.builder.filesets.pages import Pages, Site, cases
 from tests.builder.filesets.samples import MENDELEY, SHA256, mendeley, mendeley_file
 
 PAGE = "https://data.mendeley.com/datasets/h0n3ybees1"
@@ -42,15 +40,8 @@ def dataset(**more: Any) -> dict[str, Any]:
     }
 
 
-def item(documents: dict[str, Any], url: str = PAGE, doi: str | None = None) -> FilesetPlatformItem:
-    resource = DatasetResource(url=url, doi=doi)
-    return Mendeley().process_request(IngestRequest(url), resource, Answers(documents))
-
-
-def refused(documents: dict[str, Any], url: str = PAGE) -> tuple[str, str]:
-    with pytest.raises(FilesetError) as caught:
-        item(documents, url)
-    return caught.value.status, caught.value.code
+SITE = Site(Mendeley(), PAGE)
+item, refused = SITE.item, SITE.refused
 
 
 @pytest.mark.parametrize(
@@ -76,7 +67,7 @@ def test_a_dataset_is_listed_folder_by_folder(url: str, doi: str | None) -> None
 
 
 def test_the_version_that_is_named_is_the_one_that_is_asked_for() -> None:
-    api = Answers(dataset())
+    api = Pages(dataset())
     Mendeley().process_request(IngestRequest(PAGE), DatasetResource(url=f"{PAGE}/2"), api)
     assert api.asked[0] == f"{MENDELEY}/snapshot/2"
     assert refused(dataset(), f"{PAGE}/9") == ("platform-scope", "wrong-version")
@@ -131,8 +122,8 @@ def test_a_file_without_a_link_is_withheld_and_a_dataset_may_be_closed() -> None
     assert (closed.platform_status, closed.manifest) == ("platform-restricted", None)
 
 
-@pytest.mark.parametrize(
-    ("documents", "status"),
+REFUSED = cases(
+    "documents status",
     [
         ({MENDELEY: mendeley(id="other")}, "platform-error"),
         ({MENDELEY: mendeley(version=None)}, "platform-bad-response"),
@@ -141,12 +132,11 @@ def test_a_file_without_a_link_is_withheld_and_a_dataset_may_be_closed() -> None
         ({}, "platform-404"),
     ],
 )
-def test_an_answer_that_is_not_whole_is_refused(documents: dict[str, Any], status: str) -> None:
-    assert refused(documents)[0] == status
 
 
-def test_what_is_no_dataset_is_refused_without_asking() -> None:
-    assert refused({}, "https://data.mendeley.com/about") == ("platform-scope", "no-dataset")
+REFUSED += cases(
+    "url code", [("https://data.mendeley.com/about", "no-dataset")], status="platform-scope"
+)
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="the real answers of Mendeley Data are not here")

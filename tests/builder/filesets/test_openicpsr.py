@@ -5,7 +5,7 @@ import pytest
 from builder.filesets.item import FilesetPlatformItem
 from builder.filesets.platforms.repositories.openicpsr import OpenIcpsr
 from builder.filesets.protocols import ApiAnswer
-from tests.builder.filesets.pages import REAL, Pages, asked, page, refused
+from tests.builder.filesets.pages import REAL, Pages, Site, asked, cases, page
 
 ROOT = "https://www.openicpsr.org/openicpsr/project/4711"
 V2 = f"{ROOT}/version/V2/view"
@@ -58,8 +58,9 @@ def test_an_archive_beside_it_has_its_own_pages() -> None:
     assert (found.platform_domain, found.platform_id) == ("www.datalumos.org", "7")
 
 
-@pytest.mark.parametrize(
-    ("url", "doi", "status", "code"),
+SITE = Site(OpenIcpsr(), V2)
+REFUSED = cases(
+    "url doi status code",
     [
         (f"{ROOT}/version/V2/download/file?filePath=x", None, "platform-scope", "file-level"),
         ("https://doi.org/x", "10.3886/e4711v2-99", "platform-scope", "file-level"),
@@ -68,12 +69,8 @@ def test_an_archive_beside_it_has_its_own_pages() -> None:
         (f"{ROOT}/version/V9/view", None, "platform-404", ""),
         (f"{ROOT}0", None, "platform-bad-response", ""),
     ],
+    documents=WHOLE | {f"{ROOT}/version/V1/view": page(PAGE, V2), f"{ROOT}0": page("", f"{ROOT}0")},
 )
-def test_what_is_no_project_in_its_version_is_refused(
-    url: str, doi: str | None, status: str, code: str
-) -> None:
-    others = {f"{ROOT}/version/V1/view": page(PAGE, V2), f"{ROOT}0": page("", f"{ROOT}0")}
-    assert refused(OpenIcpsr(), url, WHOLE | others, doi) == (status, code)
 
 
 def test_a_real_page_is_read() -> None:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from builder.filesets.item import DatasetResource, FilesetPlatformItem, IngestRequest, Person
+from builder.filesets.item import DatasetResource, IngestRequest, Person
 from builder.filesets.platforms.osf import Osf
 from builder.filesets.protocols import FilesetError
-from tests.builder.filesets.answers import Answers
+from tests.builder.filesets.pages import Site, cases
 from tests.builder.filesets.samples import MD5, OSF, SHA256, osf, osf_entry, osf_page
 
 API = "https://api.osf.io/v2"
@@ -42,16 +42,8 @@ def project(**more: Any) -> dict[str, Any]:
     }
 
 
-def item(documents: dict[str, Any], url: str = PAGE, doi: str | None = None) -> FilesetPlatformItem:
-    return Osf().process_request(
-        IngestRequest(url), DatasetResource(url=url, doi=doi), Answers(documents)
-    )
-
-
-def refused(documents: dict[str, Any], url: str = PAGE) -> tuple[str, str]:
-    with pytest.raises(FilesetError) as caught:
-        item(documents, url)
-    return caught.value.status, caught.value.code
+SITE = Site(Osf(), PAGE)
+item, refused = SITE.item, SITE.refused
 
 
 @pytest.mark.parametrize(
@@ -168,8 +160,8 @@ def test_a_folder_that_leads_nowhere_or_back_is_refused(related: dict[str, Any])
     assert refused(project(**{f"{ROOT}{SIZED}": osf_page([folder], 1)}))[0] == "platform-error"
 
 
-@pytest.mark.parametrize(
-    ("more", "status", "until"),
+CLOSED = cases(
+    "given status until",
     [
         ({"withdrawn": True}, "platform-gone", None),
         (
@@ -180,32 +172,36 @@ def test_a_folder_that_leads_nowhere_or_back_is_refused(related: dict[str, Any])
         ({"embargoed": True}, "platform-embargoed", None),
         ({"public": False}, "platform-restricted", None),
     ],
+    make=lambda given: {GUID: osf(), NODE: osf(**given)},
 )
-def test_what_is_withheld_is_told_without_asking_for_files(
-    more: dict[str, Any], status: str, until: str | None
-) -> None:
-    found = item({GUID: osf(), NODE: osf(**more)})
-    assert (found.platform_status, found.until, found.manifest) == (status, until, None)
 
 
-@pytest.mark.parametrize(
-    ("kind", "code"),
+REFUSED = cases(
+    "given code",
     [
         ("files", "file-level"),
         ("preprints", "no-dataset"),
         ("users", "no-dataset"),
         (None, "no-dataset"),
     ],
+    status="platform-scope",
+    make=lambda given: {GUID: {"data": {"type": given}}},
 )
-def test_an_id_of_something_else_is_refused(kind: str | None, code: str) -> None:
-    assert refused({GUID: {"data": {"type": kind}}}) == ("platform-scope", code)
 
 
-@pytest.mark.parametrize(
-    "url", ["https://osf.io/preprints/psyarxiv/hny12", "https://osf.io/", "https://osf.io/search"]
+REFUSED += cases(
+    "url",
+    [
+        (row,)
+        for row in [
+            "https://osf.io/preprints/psyarxiv/hny12",
+            "https://osf.io/",
+            "https://osf.io/search",
+        ]
+    ],
+    status="platform-scope",
+    code="no-dataset",
 )
-def test_pages_of_nothing_are_refused_without_asking(url: str) -> None:
-    assert refused({}, url) == ("platform-scope", "no-dataset")
 
 
 @pytest.mark.parametrize("gone", [NODE, PROVIDERS, f"{ROOT}dir1/{SIZED}"])
@@ -217,15 +213,19 @@ def test_a_part_that_is_not_there_does_not_mean_that_the_project_is_gone(
     assert refused({GUID: code})[0] == ("platform-404" if code == 404 else "platform-gone")
 
 
-def test_one_file_of_a_project_is_refused_without_asking() -> None:
-    url = f"{PAGE}files/osfstorage/69967bb9d957f4745b0caad9"
-    assert refused({}, url) == ("platform-scope", "file-level")
-
-
-def test_another_project_than_was_asked_for_is_refused() -> None:
-    other = osf()
-    other["data"]["id"] = "other"
-    assert refused({GUID: osf(), NODE: other})[0] == "platform-error"
+OTHER = {"data": {**osf()["data"], "id": "other"}}
+REFUSED += cases(
+    "url documents status code",
+    [
+        (f"{PAGE}files/osfstorage/69967bb9d957f4745b0caad9", {}, "platform-scope", "file-level"),
+        (
+            PAGE,
+            {GUID: osf(), NODE: {"data": {**osf()["data"], "id": "other"}}},
+            "platform-error",
+            "",
+        ),
+    ],
+)
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="the real answers of OSF are not here")

@@ -8,14 +8,12 @@ import pytest
 
 from builder.filesets.item import (
     DatasetResource,
-    FilesetPlatformItem,
     IngestRequest,
     Person,
     Related,
 )
 from builder.filesets.platforms.pangaea import Pangaea
-from builder.filesets.protocols import FilesetError
-from tests.builder.filesets.answers import Answers
+from tests.builder.filesets.pages import Site, cases
 from tests.builder.filesets.samples import MD5, PANGAEA, pangaea
 
 METADATA = f"{PANGAEA}?format=metadata_jsonld"
@@ -24,17 +22,8 @@ FILES = [{"name": "Binary Object"}, {"name": "Binary Object (File Size)"}]
 REAL = Path(__file__).parents[3].parent / "shared" / "data" / "filesets" / "pangaea"
 
 
-def item(
-    documents: dict[str, Any], url: str = PANGAEA, doi: str | None = None
-) -> FilesetPlatformItem:
-    resource = DatasetResource(url=url, doi=doi)
-    return Pangaea().process_request(IngestRequest(url), resource, Answers(documents))
-
-
-def refused(documents: dict[str, Any], url: str = PANGAEA) -> tuple[str, str]:
-    with pytest.raises(FilesetError) as caught:
-        item(documents, url)
-    return caught.value.status, caught.value.code
+SITE = Site(Pangaea(), PANGAEA)
+item, refused = SITE.item, SITE.refused
 
 
 @pytest.mark.parametrize(
@@ -118,24 +107,22 @@ def test_a_file_is_given_as_it_is() -> None:
     assert item({METADATA: pangaea(distribution=None)}).files == ()
 
 
-@pytest.mark.parametrize(
-    "more",
-    [{"isAccessibleForFree": False}, {"conditionsOfAccess": "access rights needed"}],
+CLOSED = cases(
+    "given",
+    [({"isAccessibleForFree": False},), ({"conditionsOfAccess": "access rights needed"},)],
+    status="platform-restricted",
+    make=lambda given: {METADATA: pangaea(**given)},
 )
-def test_what_is_not_open_is_told_without_files(more: dict[str, Any]) -> None:
-    found = item({METADATA: pangaea(**more)})
-    assert (found.platform_status, found.manifest) == ("platform-restricted", None)
-    assert found.description.title == "Honey of the Arctic"
-
-
-def test_a_series_is_no_dataset() -> None:
-    series = pangaea(size={"value": 41, "unitText": "datasets"})
-    assert refused({METADATA: series}) == ("platform-scope", "collection")
-    assert refused({}, "https://www.pangaea.de/about") == ("platform-scope", "no-dataset")
-
-
-@pytest.mark.parametrize(
-    ("documents", "status"),
+REFUSED = cases(
+    "url documents code",
+    [
+        (PANGAEA, {METADATA: pangaea(size={"value": 41, "unitText": "datasets"})}, "collection"),
+        ("https://www.pangaea.de/about", {}, "no-dataset"),
+    ],
+    status="platform-scope",
+)
+REFUSED += cases(
+    "documents status",
     [
         ({METADATA: pangaea(identifier="https://doi.org/10.1594/PANGAEA.1")}, "platform-error"),
         ({METADATA: []}, "platform-bad-response"),
@@ -145,8 +132,6 @@ def test_a_series_is_no_dataset() -> None:
         ({METADATA: pangaea(variableMeasured=FILES), TABLE: 403}, "platform-restricted"),
     ],
 )
-def test_an_answer_that_is_another_is_refused(documents: dict[str, Any], status: str) -> None:
-    assert refused(documents)[0] == status
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="the real answers of PANGAEA are not here")

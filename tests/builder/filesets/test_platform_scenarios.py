@@ -1,6 +1,5 @@
 """Scenarios 11 and 25, and each platform once: from a request to bytes that are verified."""
 
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,6 @@ import pytest
 
 from builder.filesets.item import FilesetPlatformItem, IngestRequest
 from builder.filesets.platforms.detect import detect
-from builder.filesets.protocols import FilesetError
 from tests.builder.filesets import samples
 from tests.builder.filesets.body import digest
 from tests.builder.filesets.server import Server, html, json_of, redirect, served
@@ -100,37 +98,6 @@ def test_scenario_25_an_item_has_what_was_put_into_it(server: Server, there: Wor
     item = item_of(there, archiveorg(server, "honey-1903", given))
     assert [file.path for file in item.files] == ["honey/1903.csv", "scan 1.tif"]
     assert verified(there, item) == ["sha1", "sha1"]
-
-
-@pytest.mark.parametrize(
-    ("given", "status", "code"),
-    [
-        ([], "platform-404", ""),
-        ({}, "platform-404", ""),
-        ({"is_dark": True}, "platform-gone", ""),
-        (samples.archiveorg(metadata={"mediatype": "collection"}), "platform-scope", "collection"),
-    ],
-    ids=["a list", "an object", "dark", "a collection"],
-)
-def test_scenario_25_what_is_no_item_is_refused(
-    server: Server, there: World, given: Any, status: str, code: str
-) -> None:
-    with pytest.raises(FilesetError) as caught:
-        item_of(there, archiveorg(server, "honey-1903", given))
-    assert (caught.value.status, caught.value.code) == (status, code)
-
-
-@pytest.mark.skipif(not REAL.is_dir(), reason="the real answers of archive.org are not here")
-def test_scenario_25_with_real_answers(server: Server, there: World) -> None:
-    def real(name: str) -> str:
-        path = REAL / "archiveorg" / f"metadata_{name}.json"
-        return archiveorg(server, name, json.loads(path.read_text("utf-8")))
-
-    assert len(item_of(there, real("journalofexpedit00ford")).files) == 6
-    for name, status in (("nasa_collection", "platform-scope"), ("nonexistent", "platform-404")):
-        with pytest.raises(FilesetError) as caught:
-            item_of(there, real(name))
-        assert caught.value.status == status
 
 
 def test_a_dataset_of_dryad(server: Server, tmp_path: Path) -> None:

@@ -1,13 +1,31 @@
 """Each platform knows what is its own, and no other takes it for its own."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from builder.filesets.item import DatasetResource, IngestRequest
 from builder.filesets.platforms.detect import LAST, PLATFORMS
 from builder.filesets.platforms.probes import probe
-from tests.builder.filesets.answers import Answers
+from tests.builder.filesets import (
+    test_archiveorg_items,
+    test_ckan,
+    test_dataverse,
+    test_dryad,
+    test_figshare,
+    test_github,
+    test_gitlab,
+    test_huggingface,
+    test_inveniordm,
+    test_mendeley,
+    test_openicpsr,
+    test_osf,
+    test_pangaea,
+    test_sciencebase,
+    test_zenodo,
+)
+from tests.builder.filesets.pages import Pages, Site
 from tests.builder.filesets.samples import ckan
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "datasets.md"
@@ -45,6 +63,48 @@ OWN = [
 ]
 
 
+MODULES = (
+    test_archiveorg_items,
+    test_ckan,
+    test_dataverse,
+    test_dryad,
+    test_figshare,
+    test_github,
+    test_gitlab,
+    test_huggingface,
+    test_inveniordm,
+    test_mendeley,
+    test_openicpsr,
+    test_osf,
+    test_pangaea,
+    test_sciencebase,
+    test_zenodo,
+)
+
+
+def table(name: str) -> list[Any]:
+    """Return the cases of all platforms, each with its platform's site."""
+    return [
+        pytest.param(module.SITE, case, id=f"{module.SITE.platform.name}-{number}")
+        for module in MODULES
+        for number, case in enumerate(getattr(module, name, ()))
+    ]
+
+
+@pytest.mark.parametrize(("site", "case"), table("REFUSED"))
+def test_what_is_no_dataset_in_one_version_is_refused(site: Site, case: dict[str, Any]) -> None:
+    refusal = site.refused(case.get("documents", {}), case.get("url"), case.get("doi"))
+    assert refusal == (case["status"], case.get("code", ""))
+
+
+@pytest.mark.parametrize(("site", "case"), table("CLOSED"))
+def test_what_gives_no_files_is_told_with_its_metadata(site: Site, case: dict[str, Any]) -> None:
+    item = site.item(case["documents"])
+    assert (item.platform_status, item.until) == (case["status"], case.get("until"))
+    assert (item.files, item.manifest or ()) == ((), item.withheld)
+    assert item.description.title or item.description.creators
+
+
 @pytest.mark.parametrize(("url", "doi", "name"), OWN)
 def test_a_dataset_is_of_one_platform(url: str, doi: str | None, name: str) -> None:
     resource = DatasetResource(url=url, doi=doi)
@@ -79,7 +139,7 @@ def test_the_guide_has_the_rows_of_the_platforms_in_the_order_in_which_they_are_
 def test_a_ckan_that_no_list_names_is_shown_by_its_api(root: str) -> None:
     url = f"https://data.example.cz{root}/dataset/honey-prices"
     api = f"https://data.example.cz{root}/api/3/action/package_show?id=honey-prices"
-    assert probe(DatasetResource(url=url), Answers({api: ckan()})) == "ckan"
-    assert probe(DatasetResource(url=url), Answers({api: {"success": False}})) is None
-    assert probe(DatasetResource(url=url), Answers({api: {"success": True, "result": []}})) is None
-    assert probe(DatasetResource(url=f"{url}/resource/r-1"), Answers({api: ckan()})) is None
+    assert probe(DatasetResource(url=url), Pages({api: ckan()})) == "ckan"
+    assert probe(DatasetResource(url=url), Pages({api: {"success": False}})) is None
+    assert probe(DatasetResource(url=url), Pages({api: {"success": True, "result": []}})) is None
+    assert probe(DatasetResource(url=f"{url}/resource/r-1"), Pages({api: ckan()})) is None

@@ -2,11 +2,9 @@
 
 from typing import Any
 
-import pytest
-
 from builder.filesets.platforms.repositories.sciencebase import ScienceBase
 from tests.builder.filesets.body import digest
-from tests.builder.filesets.pages import Pages, asked, refused, told
+from tests.builder.filesets.pages import Pages, Site, asked, cases, told
 from tests.builder.filesets.samples import MD5
 from tests.builder.filesets.server import Server, json_of, served
 from tests.builder.filesets.test_platform_scenarios import BODY, item_of, verified
@@ -109,8 +107,9 @@ def test_a_file_on_s3_is_asked_for_by_its_name() -> None:
     assert found.platform_url == f"{GET}?name=a%20b.zip"
 
 
-@pytest.mark.parametrize(
-    ("url", "documents", "status", "code"),
+SITE = Site(ScienceBase(), URL)
+REFUSED = cases(
+    "url documents status code",
     [
         (f"{GET}?f=x", {}, "platform-scope", "file-level"),
         ("https://www.sciencebase.gov/about", {}, "platform-scope", "no-dataset"),
@@ -120,10 +119,6 @@ def test_a_file_on_s3_is_asked_for_by_its_name() -> None:
         (URL, {}, "platform-404", ""),
     ],
 )
-def test_what_is_no_item_with_files_is_refused(
-    url: str, documents: dict[str, Any], status: str, code: str
-) -> None:
-    assert refused(ScienceBase(), url, documents) == (status, code)
 
 
 def test_files_are_verified(server: Server, there: World) -> None:

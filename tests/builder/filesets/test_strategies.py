@@ -1,4 +1,4 @@
-"""What holds of every strategy: files archived once, found again, missing, altered or at fault."""
+"""What holds of every strategy: files archived once, present again, missing, altered, faulty."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, suppress
@@ -111,9 +111,9 @@ def test_the_same_request_again_fetches_nothing(bench: Bench) -> None:
     item = item_of(bench.server, BODIES)
     strategy = bench.strategy()
     assert strategy.check_existing(item) is None
-    found = strategy.process(item)
-    assert (found.ingest_strategy, found.status) == (bench.name, "success")
-    assert [(file.path, file.status, file.sha256) for file in found.manifest] == [
+    result = strategy.process(item)
+    assert (result.ingest_strategy, result.status) == (bench.name, "success")
+    assert [(file.path, file.status, file.sha256) for file in result.manifest] == [
         (path, "verified", digest("sha256", body)) for path, body in BODIES.items()
     ]
     before = bench.kept()
@@ -121,8 +121,8 @@ def test_the_same_request_again_fetches_nothing(bench: Bench) -> None:
     bench.site.log.clear()
     for check in ("digest", "size"):
         again = bench.strategy(check=check).check_existing(item)
-        assert again == replace(found, status="success-existing")
-    assert strategy.process(item).manifest == found.manifest
+        assert again == replace(result, status="success-existing")
+    assert strategy.process(item).manifest == result.manifest
     assert bench.strategy("s3-fileset").check_existing(item) is not None or "archive" in bench.name
     assert (bench.server.asked(HOST), bench.site.puts(), bench.kept()) == ([], [], before)
     assert not dangling(bench.store)
@@ -133,19 +133,19 @@ def test_the_same_request_again_fetches_nothing(bench: Bench) -> None:
 def test_what_is_missing_is_fetched_again_and_it_alone(bench: Bench) -> None:
     item = item_of(bench.server, BODIES)
     strategy = bench.strategy()
-    found = strategy.process(item)
+    result = strategy.process(item)
     before = bench.kept()
-    bench.put(bench.place(found.manifest[2]), None)
+    bench.put(bench.place(result.manifest[2]), None)
     bench.server.forget()
     assert strategy.check_existing(item) is None
     again = strategy.process(item)
-    assert (again.status, again.manifest) == ("success", found.manifest)
+    assert (again.status, again.manifest) == ("success", result.manifest)
     numbers = [2] if bench.name in APART else range(len(BODIES))
     assert sorted(asked.url for asked in bench.server.asked(HOST)) == [
         f"{HOST}{n}" for n in numbers
     ]
     assert bench.kept().keys() == before.keys()
-    assert strategy.check_existing(item) == replace(found, status="success-existing")
+    assert strategy.check_existing(item) == replace(result, status="success-existing")
 
 
 @pytest.mark.sampled(5)
@@ -153,8 +153,8 @@ def test_what_is_missing_is_fetched_again_and_it_alone(bench: Bench) -> None:
 def test_what_was_altered_is_told_and_not_written_over(bench: Bench, change: str) -> None:
     item = item_of(bench.server, BODIES)
     strategy = bench.strategy()
-    found = strategy.process(item)
-    place = bench.place(found.manifest[0])
+    result = strategy.process(item)
+    place = bench.place(result.manifest[0])
     data = bench.kept()[place]
     bench.put(place, data[:-1] + b"?" if change == "other bytes" else data + b"?")
     before = bench.kept()
@@ -163,7 +163,7 @@ def test_what_was_altered_is_told_and_not_written_over(bench: Bench, change: str
     assert altered is not None
     assert altered.status == "mismatch-existing"
     assert [file.status for file in altered.manifest] == [
-        "mismatch-existing" if bench.place(file) == place else "exists" for file in found.manifest
+        "mismatch-existing" if bench.place(file) == place else "exists" for file in result.manifest
     ]
     assert place.rpartition("/")[2] in altered.detail
     with suppress(FilesetError):
@@ -193,10 +193,10 @@ def test_a_file_that_fails_ends_it_and_the_next_run_goes_on(bench: Bench) -> Non
     assert not list((bench.folder / "scratch").iterdir())
     bench.server.add(f"{HOST}2", served(BODIES["mapa.tif"]))
     bench.server.forget()
-    found = strategy.process(item)
-    assert found.status == "success"
+    result = strategy.process(item)
+    assert result.status == "success"
     assert len(bench.server.asked(HOST)) == (2 if apart else 4)
-    assert found.manifest[0].md5 == digest("md5", BODIES["data/med.csv"])
+    assert result.manifest[0].md5 == digest("md5", BODIES["data/med.csv"])
 
 
 @pytest.mark.sampled(4)
@@ -204,17 +204,17 @@ def test_a_file_that_fails_ends_it_and_the_next_run_goes_on(bench: Bench) -> Non
 def test_one_file_alone(server: Server, tmp_path: Path, name: str) -> None:
     bench = Bench(server, FolderStore(tmp_path / "store"), internet(server), tmp_path, name)
     item = item_of(server, {"a.csv": b"1,2\n"})
-    found = bench.strategy().process(item)
-    assert found.status == "success-file"
-    assert found.location == found.manifest[0].key
-    assert found.file_file_meta is not None
-    assert found.file_file_meta.sha256hex == digest("sha256", b"1,2\n")
-    assert found.file_terminal is not None
-    assert (found.file_terminal.terminal_url, found.file_terminal.terminal_status_code) == (
+    result = bench.strategy().process(item)
+    assert result.status == "success-file"
+    assert result.location == result.manifest[0].key
+    assert result.file_file_meta is not None
+    assert result.file_file_meta.sha256hex == digest("sha256", b"1,2\n")
+    assert result.file_terminal is not None
+    assert (result.file_terminal.terminal_url, result.file_terminal.terminal_status_code) == (
         f"{HOST}0",
         200,
     )
-    assert bench.strategy().check_existing(item) == replace(found, status="success-existing")
+    assert bench.strategy().check_existing(item) == replace(result, status="success-existing")
 
 
 @pytest.mark.sampled(4)
@@ -222,10 +222,10 @@ def test_withheld_files_make_it_partial_and_are_told(bench: Bench) -> None:
     item = item_of(bench.server, {"a": b"first", "b": b"other"})
     secret = FilesetManifestFile(path="c", size=9, status="withheld")
     item = replace(item, manifest=(item.files[0], secret, item.files[1]))
-    found = bench.strategy().process(item)
-    assert found.status == "success-partial"
-    assert [file.status for file in found.manifest] == ["verified", "withheld", "verified"]
-    assert bench.strategy().check_existing(item) == replace(found, status="success-existing")
+    result = bench.strategy().process(item)
+    assert result.status == "success-partial"
+    assert [file.status for file in result.manifest] == ["verified", "withheld", "verified"]
+    assert bench.strategy().check_existing(item) == replace(result, status="success-existing")
 
 
 @pytest.mark.sampled(4)
@@ -236,9 +236,9 @@ def test_what_is_fetched_again_is_what_it_was_though_the_platform_tells_no_diges
         pytest.skip("a WARC is of one request, and another one makes a new WARC")
     item = item_of(bench.server, {"a": b"first", "b": b"other"}, digests="")
     strategy = bench.strategy(partial=False)
-    found = strategy.process(item)
-    assert {file.status for file in found.manifest} == {"unverified"}
-    place = bench.place(found.manifest[0])
+    result = strategy.process(item)
+    assert {file.status for file in result.manifest} == {"unverified"}
+    place = bench.place(result.manifest[0])
     bench.put(place, None)
     bench.server.add(f"{HOST}0", served(b"frist"))
     wrong = bench.refuse(strategy, item).status
@@ -249,7 +249,7 @@ def test_what_is_fetched_again_is_what_it_was_though_the_platform_tells_no_diges
         assert (gone.status, gone.manifest[0].status) == ("success-partial", wrong)
         assert strategy.check_existing(item) is None
     bench.server.add(f"{HOST}0", served(b"first"))
-    assert strategy.process(item).manifest == found.manifest
+    assert strategy.process(item).manifest == result.manifest
 
 
 @pytest.mark.sampled(4)
@@ -300,13 +300,13 @@ def test_a_file_that_cannot_be_had_fails_alone(
     unknown = FilesetManifestFile(path="b", platform_url=f"{HOST}1")
     item = replace(item, manifest=(item.files[0], unknown, item.files[2]))
     strategy = bench.strategy(max_file_bytes=500_000)
-    found = strategy.process(item)
-    assert found.status == "success-partial"
-    assert [file.status for file in found.manifest] == ["verified", state, "verified"]
-    assert [file.sha256 is None for file in found.manifest] == [False, True, False]
-    assert found.manifest[1].key is None
+    result = strategy.process(item)
+    assert result.status == "success-partial"
+    assert [file.status for file in result.manifest] == ["verified", state, "verified"]
+    assert [file.sha256 is None for file in result.manifest] == [False, True, False]
+    assert result.manifest[1].key is None
     assert strategy.check_existing(item) is None  # what failed is asked for again
-    bench.put(bench.place(found.manifest[0]), None)
+    bench.put(bench.place(result.manifest[0]), None)
     again = strategy.process(item)  # and stays left out when another file is restored
     assert [file.status for file in again.manifest] == ["verified", state, "verified"]
     nothing = replace(item, version="2", manifest=(unknown,))
@@ -363,9 +363,9 @@ def test_which_files_a_bundle_of_the_platform_lacks_is_told(
     )
     assert [file.status for file in error.manifest] == ["bundle-missing-member", "skipped"]
     assert {file.key for file in error.manifest} == {None}
-    found = bench.strategy(platform_bundle=True).process(item)
-    assert found.status == "success-partial"
-    assert [file.status for file in found.manifest] == ["bundle-missing-member", "verified"]
+    result = bench.strategy(platform_bundle=True).process(item)
+    assert result.status == "success-partial"
+    assert [file.status for file in result.manifest] == ["bundle-missing-member", "verified"]
 
 
 @bundlers
@@ -376,6 +376,6 @@ def test_a_bundle_of_the_platform_may_lack_a_file_that_is_withheld(
     item = foreign(server, zipped(SMALL))
     secret = FilesetManifestFile(path="a-secret", status="withheld")
     item = replace(item, manifest=(secret, *item.files))
-    found = bench.strategy(platform_bundle=True).process(item)
-    assert found.status == "success-partial"
-    assert [file.status for file in found.manifest] == ["withheld", "verified", "verified"]
+    result = bench.strategy(platform_bundle=True).process(item)
+    assert result.status == "success-partial"
+    assert [file.status for file in result.manifest] == ["withheld", "verified", "verified"]

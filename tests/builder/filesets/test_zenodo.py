@@ -13,7 +13,7 @@ from builder.filesets.item import (
     Related,
 )
 from builder.filesets.platforms.invenio import Zenodo
-from tests.builder.filesets.pages import Pages, asked, gone, real, refused, told
+from tests.builder.filesets.pages import Pages, Site, asked, cases, gone, real, told
 
 API = "https://zenodo.org/api/records/"
 MD5 = {"a b.csv": "0" * 31 + "1", "deep/č.txt": "0" * 31 + "2"}
@@ -204,8 +204,9 @@ def test_a_doi_of_zenodo_needs_no_registry() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("url", "answer", "status", "code"),
+SITE = Site(Zenodo(), "https://zenodo.org/records/21")
+REFUSED = cases(
+    "url given status code",
     [
         ("https://zenodo.org/records/20", record(today()), "platform-scope", "work-level"),
         ("https://zenodo.org/records/19", record(today()), "platform-scope", "wrong-version"),
@@ -222,16 +223,12 @@ def test_a_doi_of_zenodo_needs_no_registry() -> None:
         ("https://zenodo.org/records/21", record({"a": 1}), "platform-error", ""),
         ("https://zenodo.org/records/21", record([{"size": 1}]), "platform-bad-response", ""),
     ],
+    make=lambda given: {f"{API}{id_}": given for id_ in (19, 20, 21)},
 )
-def test_what_is_no_published_version_is_refused(
-    url: str, answer: Any, status: str, code: str
-) -> None:
-    number = url.split("/")[4] if "/records/" in url else "21"
-    assert refused(Zenodo(), url, {f"{API}{number}": answer}) == (status, code)
 
 
-@pytest.mark.parametrize(
-    ("more", "status", "until"),
+CLOSED = cases(
+    "given status until",
     [
         (
             {"access_right": "embargoed", "embargo_date": "2030-01-02"},
@@ -242,14 +239,8 @@ def test_what_is_no_published_version_is_refused(
         ({"access_right": "closed"}, "platform-restricted", None),
         ({}, "empty-manifest", None),
     ],
+    make=lambda given: {f"{API}21": record([], metadata=metadata(**given))},
 )
-def test_a_record_that_gives_no_files_is_told_with_its_metadata(
-    more: dict[str, Any], status: str, until: str | None
-) -> None:
-    answer = record([], metadata=metadata(**more))
-    item = told(Zenodo(), "https://zenodo.org/records/21", {f"{API}21": answer})
-    assert (item.platform_status, item.until, item.files) == (status, until, ())
-    assert item.description.title == "Weights of hives"
 
 
 def test_files_under_embargo_are_withheld_where_they_are_listed() -> None:

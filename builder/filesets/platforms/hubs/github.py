@@ -21,7 +21,8 @@ from builder.filesets.item import (
 )
 from builder.filesets.platforms import json_document
 from builder.filesets.platforms.facts import PlatformFacts
-from builder.filesets.platforms.json_document import edition, part_document
+from builder.filesets.platforms.hosted import HostedPlatform
+from builder.filesets.platforms.json_document import edition, first_at, part_document
 from builder.filesets.platforms.metadata import licences, plain_text
 from builder.filesets.protocols import Api, FilesetError
 
@@ -54,15 +55,11 @@ class _GitHubRequest:
         return f"https://{_API}/repos/{quote(self.owner)}/{quote(self.name)}"
 
 
-class GitHub:
+class GitHub(HostedPlatform):
     """GitHub."""
 
-    name = NAME
     facts = FACTS
-
-    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
-        """Return whether it is GitHub, by host."""
-        return json_document.host(resource.url) in _HOSTS
+    hosts = _HOSTS
 
     def process_request(
         self, request: IngestRequest, resource: DatasetResource, api: Api
@@ -162,8 +159,7 @@ def _describe(
         title=" ".join(one for one in (named, plain_text(release.get("name")) or tag) if one),
         creators=(Person(name=login, organisation=group),) if login else (),
         publisher="GitHub",
-        published=json_document.day(release.get("published_at"))
-        or json_document.day(release.get("created_at")),
+        published=first_at(release, "published_at created_at", json_document.day),
         type="Software",
         abstract=plain_text(about.get("description")) or plain_text(release.get("body")),
         subjects=json_document.texts(about.get("topics")),

@@ -5,7 +5,7 @@ and becomes a related work.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
@@ -16,15 +16,13 @@ from builder.filesets.item import (
     FilesetManifestFile,
     FilesetPlatformItem,
     IngestRequest,
-    Licence,
     Person,
-    Related,
 )
 from builder.filesets.platforms import json_document
 from builder.filesets.platforms.facts import PlatformFacts
 from builder.filesets.platforms.hubs.github import ARCHIVES
-from builder.filesets.platforms.json_document import part_document
-from builder.filesets.platforms.metadata import licences, plain_text, relate
+from builder.filesets.platforms.json_document import first_at, part_document
+from builder.filesets.platforms.metadata import licences, plain_text, relate_all
 from builder.filesets.platforms.pages.schema_org import file_path
 from builder.filesets.protocols import Api, FilesetError
 
@@ -190,7 +188,7 @@ def _describe(
     page: str,
 ) -> Description:
     space = json_document.inner(about, "namespace")
-    owner = plain_text(space.get("name"))
+    owner, licence = plain_text(space.get("name")), json_document.inner(about, "license")
     tag = json_document.text(release.get("tag_name"))
     named = plain_text(about.get("name"))
     group = json_document.text(space.get("kind")) == "group"
@@ -198,23 +196,12 @@ def _describe(
         title=" ".join(one for one in (named, plain_text(release.get("name")) or tag) if one),
         creators=(Person(name=owner, organisation=group),) if owner else (),
         publisher=json_document.host(page),
-        published=json_document.day(release.get("released_at"))
-        or json_document.day(release.get("created_at")),
+        published=first_at(release, "released_at created_at", json_document.day),
         type="Software",
         abstract=plain_text(about.get("description")) or plain_text(release.get("description")),
         subjects=json_document.texts(about.get("topics")),
-        licences=_licences(json_document.inner(about, "license")),
+        licences=licences(name=licence.get("name"), url=licence.get("html_url")),
         version=tag,
         url=page,
-        related=tuple(dict.fromkeys(_relations(links))),
+        related=relate_all((_url(link), "References") for link in links if not _is_file(link)),
     )
-
-
-def _licences(given: Mapping[str, Any]) -> tuple[Licence, ...]:
-    return licences(name=given.get("name"), url=given.get("html_url"))
-
-
-def _relations(links: tuple[Mapping[str, Any], ...]) -> Iterator[Related]:
-    for link in links:
-        if not _is_file(link) and (found := relate(_url(link), "References")):
-            yield found

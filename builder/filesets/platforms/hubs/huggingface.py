@@ -18,11 +18,12 @@ from builder.filesets.item import (
     IngestRequest,
     Licence,
     Person,
-    Related,
 )
 from builder.filesets.platforms import json_document
 from builder.filesets.platforms.facts import PlatformFacts
-from builder.filesets.platforms.metadata import licences, plain_text, relate
+from builder.filesets.platforms.hosted import HostedPlatform
+from builder.filesets.platforms.json_document import first_at
+from builder.filesets.platforms.metadata import licences, plain_text, relate_all
 from builder.filesets.platforms.pages.listing import read_linked_pages
 from builder.filesets.protocols import Api, FilesetError
 
@@ -41,15 +42,11 @@ _FILES = frozenset(("blob", "raw", "resolve"))
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
-class HuggingFace:
+class HuggingFace(HostedPlatform):
     """Hugging Face."""
 
-    name = NAME
     facts = FACTS
-
-    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
-        """Return whether it is Hugging Face, by host."""
-        return json_document.host(resource.url) in _HOSTS
+    hosts = _HOSTS
 
     def process_request(
         self, request: IngestRequest, resource: DatasetResource, api: Api
@@ -156,29 +153,18 @@ def _describe(id_: str, about: Mapping[str, Any], commit: str, page: str) -> Des
         title=plain_text(card.get("pretty_name")) or id_,
         creators=(Person(name=author),),
         publisher="Hugging Face",
-        published=json_document.day(about.get("createdAt"))
-        or json_document.day(about.get("lastModified")),
+        published=first_at(about, "createdAt lastModified", json_document.day),
         abstract=plain_text(about.get("description")),
         subjects=tuple(tag for tag in tags if ":" not in tag),
         language=next(iter(json_document.texts(card.get("language"))), None),
         licences=tuple(_licences(card)),
         version=commit,
-        doi=next((doi for tag in tags if (doi := _doi(tag))), None),
+        doi=next(filter(None, (json_document.doi(t) for t in tags if t.startswith("doi:"))), None),
         url=page,
-        related=tuple(dict.fromkeys(_relations(tags))),
+        related=relate_all((tag, "References") for tag in tags if tag.startswith("arxiv:")),
     )
-
-
-def _doi(tag: str) -> str | None:
-    return json_document.doi(tag) if tag.startswith("doi:") else None
 
 
 def _licences(card: Mapping[str, Any]) -> Iterator[Licence]:
     for name in json_document.texts(card.get("license")):
         yield from licences(name=name, url=card.get("license_link"))
-
-
-def _relations(tags: tuple[str, ...]) -> Iterator[Related]:
-    for tag in tags:
-        if tag.startswith("arxiv:") and (found := relate(tag, "References")):
-            yield found

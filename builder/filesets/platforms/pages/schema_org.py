@@ -7,14 +7,14 @@ from urllib.parse import unquote
 
 from builder.filesets.item import Description, FilesetManifestFile, Licence, Person, Related
 from builder.filesets.platforms import json_document
-from builder.filesets.platforms.json_document import entries, join_url, text, texts
+from builder.filesets.platforms.json_document import entries, first_at, join_url, text, texts
 from builder.filesets.platforms.metadata import (
     licences,
     orcid,
     person_from_parts,
     person_from_text,
     plain_text,
-    relate,
+    relate_all,
 )
 from builder.filesets.platforms.pages.json_ld import is_of
 from builder.filesets.platforms.pages.links import is_same, media_type
@@ -106,8 +106,7 @@ def describe(dataset: Mapping[str, Any], page: str) -> Description:
         title=plain_text(_first(dataset.get("name"))) or plain_text(dataset.get("headline")),
         creators=tuple(creators(dataset)),
         publisher=_name(dataset.get("publisher")) or _name(dataset.get("provider")),
-        published=json_document.day(dataset.get("datePublished"))
-        or json_document.day(dataset.get("dateCreated")),
+        published=first_at(dataset, "datePublished dateCreated", json_document.day),
         type=next((kind for types, kind in _KINDS if is_of(dataset, types)), "Other"),
         abstract=plain_text("\n".join(texts(named))),
         subjects=tuple(_subjects(dataset.get("keywords"))),
@@ -116,7 +115,7 @@ def describe(dataset: Mapping[str, Any], page: str) -> Description:
         version=text(dataset.get("version")),
         doi=doi_of(dataset),
         url=page,
-        related=tuple(dict.fromkeys(relations(dataset))),
+        related=relations(dataset),
     )
 
 
@@ -171,15 +170,13 @@ def _person(one: Mapping[str, Any]) -> Person | None:
 
 def relations(
     dataset: Mapping[str, Any], table: Mapping[str, str] = RELATIONS
-) -> Iterator[Related]:
-    """Yield the works to which the properties in `table` relate a dataset."""
-    for field, relation in table.items():
-        given = dataset.get(field)
-        for one in given if isinstance(given, list) else [given]:
-            named = (one.get("@id") or one.get("url")) if isinstance(one, Mapping) else one
-            found = relate(named, relation)
-            if found:
-                yield found
+) -> tuple[Related, ...]:
+    """Return the works to which the properties in `table` relate a dataset."""
+    return relate_all(
+        ((one.get("@id") or one.get("url")) if isinstance(one, Mapping) else one, relation)
+        for name, relation in table.items()
+        for one in json_document.values_at(dataset, name)
+    )
 
 
 def _licences(given: Any) -> Iterator[Licence]:

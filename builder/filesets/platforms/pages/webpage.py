@@ -18,13 +18,12 @@ from builder.filesets.item import (
     IngestRequest,
     Licence,
     Person,
-    Related,
 )
 from builder.filesets.platforms import json_document
 from builder.filesets.platforms.facts import PlatformFacts
 from builder.filesets.platforms.json_document import wrap_part_errors
 from builder.filesets.platforms.landing import handle_of
-from builder.filesets.platforms.metadata import licences, orcid, person_from_text, relate
+from builder.filesets.platforms.metadata import licences, orcid, people_from_texts, relate_all
 from builder.filesets.platforms.pages import schema_org
 from builder.filesets.platforms.pages.links import (
     JSON_LINKSET,
@@ -251,18 +250,21 @@ def _describe(
 ) -> Description:
     """Return the description by JSON-LD, completed by links and by the page's other metadata."""
     told, biblio = schema_org.describe(dataset, resource.url), resource.html_biblio
+    described = posts.targets("describedby")
     cited = next((doi for url in posts.targets("cite-as") if (doi := _doi(url))), None)
-    people = (person_from_text(name) for name in biblio.get("contrib_names", ()))
+    people = people_from_texts(biblio.get("contrib_names", ()))
     found = replace(
         told,
         title=told.title or biblio.get("title"),
-        creators=told.creators or tuple(one for one in people if one),
+        creators=told.creators or people,
         publisher=told.publisher or biblio.get("publisher") or json_document.host(resource.url),
         published=told.published or biblio.get("release_date"),
         licences=told.licences or tuple(_licences(posts)),
         doi=cited or resource.doi or told.doi,
         type=_type(posts) or (told.type if dataset else "Dataset"),
-        related=tuple(dict.fromkeys((*told.related, *_metadata(posts)))),
+        related=tuple(
+            dict.fromkeys((*told.related, *relate_all((url, "HasMetadata") for url in described)))
+        ),
     )
     return found if found.creators else replace(found, creators=tuple(_authors(posts)))
 
@@ -281,9 +283,3 @@ def _authors(posts: _Signposts) -> Iterator[Person]:
     """Yield authors by their links, if nothing says their names."""
     for url in posts.targets("author"):
         yield Person(name=url, orcid=orcid(url))
-
-
-def _metadata(posts: _Signposts) -> Iterator[Related]:
-    for url in posts.targets("describedby"):
-        if found := relate(url, "HasMetadata"):
-            yield found

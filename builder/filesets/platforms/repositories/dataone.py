@@ -22,8 +22,17 @@ from builder.filesets.item import (
 )
 from builder.filesets.platforms import json_document
 from builder.filesets.platforms.facts import PlatformFacts
-from builder.filesets.platforms.json_document import inner, objects_of, read_pages, text, texts
-from builder.filesets.platforms.metadata import person_from_text, plain_text, relate
+from builder.filesets.platforms.hosted import HostedPlatform
+from builder.filesets.platforms.json_document import (
+    first_at,
+    inner,
+    objects_of,
+    read_pages,
+    text,
+    texts,
+    values_at,
+)
+from builder.filesets.platforms.metadata import people_from_texts, plain_text, relate
 from builder.filesets.platforms.pages.links import media_type
 from builder.filesets.protocols import Api, FilesetError
 
@@ -50,8 +59,8 @@ _HOSTS = frozenset(
         "www.dataone.org",
     )
 )
-_PREFIXES = ("10.5063/", "10.15485/", "10.18739/")
-"""DOI prefixes of the Knowledge Network for Biocomplexity, ESS-DIVE and the Arctic Data Center."""
+_DOI = re.compile(r"10\.(?:5063|15485|18739)/.*")
+"""DOIs of the Knowledge Network for Biocomplexity, ESS-DIVE and the Arctic Data Center."""
 _PUBLISHERS = {
     "urn:node:ARCTIC": "Arctic Data Center",
     "urn:node:ESS_DIVE": "ESS-DIVE",
@@ -73,16 +82,12 @@ _ARCHIVED = re.compile(rb"<archived>\s{0,64}true\s{0,64}</archived>")
 _LEAF = re.compile(r"[/:]")
 
 
-class DataOne:
+class DataOne(HostedPlatform):
     """DataONE."""
 
-    name = NAME
     facts = FACTS
-
-    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
-        """Return whether it is a member of DataONE, by host or DOI."""
-        known = json_document.host(resource.url) in _HOSTS
-        return known or (resource.doi or "").startswith(_PREFIXES)
+    hosts = _HOSTS
+    dois = _DOI
 
     def process_request(
         self, request: IngestRequest, resource: DatasetResource, api: Api
@@ -267,13 +272,11 @@ def _file(one: Mapping[str, Any], members: Mapping[str, str]) -> FilesetManifest
 
 def _describe(own: Mapping[str, Any], name: str, parts: Sequence[Mapping[str, Any]]) -> Description:
     node = text(own.get("datasource")) or ""
-    people = (person_from_text(plain_text(one)) for one in texts(own.get("origin")))
     return Description(
         title=plain_text(own.get("title")),
-        creators=tuple(one for one in people if one),
+        creators=people_from_texts(values_at(own, "origin")),
         publisher=_PUBLISHERS.get(node) or node.rpartition(":")[2] or "DataONE",
-        published=json_document.day(own.get("pubDate"))
-        or json_document.day(own.get("dateUploaded")),
+        published=first_at(own, "pubDate dateUploaded", json_document.day),
         abstract=plain_text(own.get("abstract")),
         subjects=texts(own.get("keywords")),
         doi=json_document.doi(name),

@@ -18,7 +18,8 @@ from builder.filesets.item import (
 )
 from builder.filesets.platforms import json_document
 from builder.filesets.platforms.facts import PlatformFacts
-from builder.filesets.platforms.metadata import person_from_text
+from builder.filesets.platforms.hosted import HostedPlatform
+from builder.filesets.platforms.metadata import people_from_texts
 from builder.filesets.platforms.pages import schema_org
 from builder.filesets.platforms.pages.head import read_biblio
 from builder.filesets.protocols import Api, ApiAnswer, FilesetError
@@ -59,16 +60,12 @@ class _Project:
         return f"{root}/version/V{self.version}/view" if self.version else root
 
 
-class OpenIcpsr:
+class OpenIcpsr(HostedPlatform):
     """openICPSR."""
 
-    name = NAME
     facts = FACTS
-
-    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
-        """Return whether it is openICPSR, by host or DOI."""
-        known = json_document.host(resource.url) in _ARCHIVES
-        return known or _DOI.fullmatch(resource.doi or "") is not None
+    hosts = frozenset(_ARCHIVES)
+    dois = _DOI
 
     def process_request(
         self, request: IngestRequest, resource: DatasetResource, api: Api
@@ -118,11 +115,10 @@ def _describe(page: ApiAnswer, found: _Project) -> Description:
     datasets = json_document.entries(said.get("json_ld"))
     about: Mapping[str, Any] = datasets[0] if datasets else {}
     told = schema_org.describe(about, found.page)
-    people = (person_from_text(name) for name in said.get("contrib_names", ()))
     return replace(
         told,
         title=told.title or said.get("title"),
-        creators=told.creators or tuple(one for one in people if one),
+        creators=told.creators or people_from_texts(said.get("contrib_names", ())),
         publisher=told.publisher or said.get("publisher") or "openICPSR",
         published=told.published or said.get("release_date"),
         type="Dataset",

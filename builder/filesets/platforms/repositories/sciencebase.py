@@ -20,13 +20,15 @@ from builder.filesets.item import (
 )
 from builder.filesets.platforms import json_document
 from builder.filesets.platforms.facts import PlatformFacts
-from builder.filesets.platforms.json_document import entries, inner, text
+from builder.filesets.platforms.hosted import HostedPlatform
+from builder.filesets.platforms.json_document import entries, first_at, inner, text, values_at
 from builder.filesets.platforms.metadata import (
     licences,
     orcid,
     person_from_parts,
     plain_text,
-    relate,
+    relate_all,
+    texts_at,
 )
 from builder.filesets.protocols import Api, FilesetError
 
@@ -45,15 +47,11 @@ _PUBLISHED = ("publication", "release", "repository created")
 """Types of dates, in lower case, best first."""
 
 
-class ScienceBase:
+class ScienceBase(HostedPlatform):
     """ScienceBase."""
 
-    name = NAME
     facts = FACTS
-
-    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
-        """Return whether it is ScienceBase, by host."""
-        return json_document.host(resource.url) in _HOSTS
+    hosts = _HOSTS
 
     def process_request(
         self, request: IngestRequest, resource: DatasetResource, api: Api
@@ -126,33 +124,33 @@ def _file(id_: str, one: Mapping[str, Any]) -> FilesetManifestFile:
 
 
 def _describe(item: Mapping[str, Any], page: str) -> Description:
-    tags = (plain_text(tag.get("name")) for tag in entries(item.get("tags")))
-    rights = plain_text(item.get("rights"))
+    dois = (one for one in entries(item.get("identifiers")) if _kind(one) == "doi")
     return Description(
         title=plain_text(item.get("title")),
         creators=tuple(_creators(entries(item.get("contacts")))),
         publisher="U.S. Geological Survey",
         published=_publication_day(entries(item.get("dates"))),
-        abstract=plain_text(item.get("body")) or plain_text(item.get("summary")),
-        subjects=tuple(dict.fromkeys(tag for tag in tags if tag)),
-        licences=licences(name=rights),
-        doi=next(_dois(item), None),
+        abstract=first_at(item, "body summary", plain_text),
+        subjects=texts_at(item, "tags.name", plain_text),
+        licences=licences(name=plain_text(item.get("rights"))),
+        doi=first_at(list(dois), "key", json_document.doi),
         url=page,
-        related=tuple(dict.fromkeys(_relations(item))),
+        related=_relate_works(item),
     )
 
 
+def _kind(one: Mapping[str, Any]) -> str:
+    return (text(one.get("type")) or "").lower()
+
+
 def _publication_day(dates: Sequence[Mapping[str, Any]]) -> str | None:
-    by_type = {
-        (text(one.get("type")) or "").lower(): json_document.day(one.get("dateString"))
-        for one in dates
-    }
+    by_type = {_kind(one): json_document.day(one.get("dateString")) for one in dates}
     return next((day for kind in _PUBLISHED if (day := by_type.get(kind))), None)
 
 
 def _creators(contacts: Sequence[Mapping[str, Any]]) -> Iterator[Person]:
     for one in contacts:
-        if (text(one.get("type")) or "").lower() not in _CREATORS:
+        if _kind(one) not in _CREATORS:
             continue
         person = person_from_parts(one.get("firstName"), one.get("lastName"), iri=one.get("orcId"))
         name = plain_text(one.get("name"))
@@ -163,17 +161,7 @@ def _creators(contacts: Sequence[Mapping[str, Any]]) -> Iterator[Person]:
             yield Person(name=name, orcid=orcid(one.get("orcId")), organisation=group)
 
 
-def _dois(item: Mapping[str, Any]) -> Iterator[str]:
-    for one in entries(item.get("identifiers")):
-        doi = json_document.doi(one.get("key"))
-        if doi and (text(one.get("type")) or "").lower() == "doi":
-            yield doi
-
-
-def _relations(item: Mapping[str, Any]) -> Iterator[Related]:
+def _relate_works(item: Mapping[str, Any]) -> tuple[Related, ...]:
     parent = text(item.get("parentId"))
-    named = [("IsPartOf", f"https://{DOMAIN}/catalog/item/{quote(parent)}")] if parent else []
-    named += [("References", text(one.get("uri")) or "") for one in entries(item.get("webLinks"))]
-    for relation, url in named:
-        if found := relate(url, relation):
-            yield found
+    works = [(f"https://{DOMAIN}/catalog/item/{quote(parent)}", "IsPartOf")] if parent else []
+    return relate_all([*works, *((url, "References") for url in values_at(item, "webLinks.uri"))])

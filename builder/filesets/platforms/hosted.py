@@ -1,0 +1,27 @@
+"""Platforms of one operator: how a dataset is known to be there."""
+
+import re
+from typing import ClassVar
+
+from builder.filesets.item import DatasetResource, IngestRequest
+from builder.filesets.platforms import json_document
+from builder.filesets.platforms.facts import PlatformFacts
+
+
+class HostedPlatform:
+    """A platform that is known by the `hosts` of its pages, or by its `dois`."""
+
+    facts: ClassVar[PlatformFacts]
+    hosts: ClassVar[frozenset[str]]
+    dois: ClassVar[re.Pattern[str] | None] = None
+
+    @property
+    def name(self) -> str:
+        """Its platform_name."""
+        return self.facts.name
+
+    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
+        """Return whether it is the platform, by host or DOI."""
+        if json_document.host(resource.url) in self.hosts:
+            return True
+        return self.dois is not None and self.dois.fullmatch(resource.doi or "") is not None
