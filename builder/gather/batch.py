@@ -86,15 +86,12 @@ class Crew:
             except FetchError as failure:
                 return Fetched(url, (), url, failure)
             except Deferred:
-                self._defer(host, url)
+                # Put a URL off within this batch, but only a few times.
+                with self._lock:
+                    self._again[url] = self._again.get(url, 0) + 1
+                    if self._again[url] <= _PUT_OFF:
+                        self._tasks[host].append(url)
                 return True
-
-    def _defer(self, host: str, url: str) -> None:
-        """Put a URL off within this batch, but only a few times."""
-        with self._lock:
-            self._again[url] = self._again.get(url, 0) + 1
-            if self._again[url] <= _PUT_OFF:
-                self._tasks[host].append(url)
 
     def _ask(self, url: str, asked: str) -> Result:
         result = self.fetcher.fetch(url, self.known(url), self.until)

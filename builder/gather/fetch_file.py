@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 
 from builder.gather.results import (
     Fetched,
-    FileContent,
     Hop,
     Moved,
     Result,
@@ -86,15 +85,11 @@ class FileFetcher:
                 return Moved(response.location, status, self._exchange(response))
             if status != 200:
                 raise self.client.refusal(response)
-            return self._store(response)
-
-    def _store(self, response: Response) -> FileContent:
-        """Write the body to a temporary file, which the caller deletes."""
-        length, limits = response.headers.get("content-length", ""), self.limits
-        coding = file_coding(response.url, response.headers)
-        if length.isascii() and length.isdigit() and int(length) > limits.bytes:
-            raise FetchError("too-large", f"{int(length):,} bytes", 200)
-        return store_body(response, coding, self.scratch, self._exchange(response))
+            length, limits = response.headers.get("content-length", ""), self.limits
+            coding = file_coding(response.url, response.headers)
+            if length.isascii() and length.isdigit() and int(length) > limits.bytes:
+                raise FetchError("too-large", f"{int(length):,} bytes", 200)
+            return store_body(response, coding, self.scratch, self._exchange(response))
 
     def _exchange(self, response: Response) -> ExchangeRow:
         return exchange_row(response, int(self.client.wall()))

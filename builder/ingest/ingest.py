@@ -163,20 +163,16 @@ class _Ingest:
             self._next = index + 1
             try:
                 part = find_part(self.store, self.joined.plan, index)
-                self._check_rows(part)
+                for name, digest in part.digests.items() if part else ():
+                    with self.store.open(self.joined.plan.key(name)) as file:
+                        if hashlib.file_digest(file, "sha256").hexdigest() != digest:  # type: ignore[arg-type]
+                            raise DamagedStore(f"{name} is damaged")
             except (DamagedStore, MissingObject):
                 self.store.remove(key)
                 continue
             for one in part.results if part else ():
                 if "unreadable" not in one.source.codes:
                     self._done[one.split] = one
-
-    def _check_rows(self, part: IngestPart | None) -> None:
-        """Raise DamagedStore or MissingObject if rows of a part are not as they were written."""
-        for name, digest in part.digests.items() if part else ():
-            with self.store.open(self.joined.plan.key(name)) as file:
-                if hashlib.file_digest(file, "sha256").hexdigest() != digest:  # type: ignore[arg-type]
-                    raise DamagedStore(f"{name} is damaged")
 
     def _plan_splits(self, file: ArchiveFile) -> tuple[Split, ...]:
         """Return the splits of a file: the whole if an earlier process read it so."""

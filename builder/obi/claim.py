@@ -159,7 +159,14 @@ def claim_run(store: Writer, purpose: Purpose, runtime: ObiRuntime, tist: int | 
             complete_run(store, run.tist, runtime.clock())
             continue
         if run is not None and run.content != purpose.content:
-            _disown(store, run, tist, runtime)
+            # Abandon a run whose source has changed: the present content is not that of its
+            # time.
+            if tist is not None:
+                raise StoreError(
+                    f"the run {run.name()} was interrupted, and its source has changed since; "
+                    f"abandon it with `sheaf obi --abandon {run.tist}`, then give a later time"
+                )
+            give_up(store, run.tist, "its source has changed since it began", runtime.clock())
             continue
         if run is None:
             run = _open_run(store, runs, purpose, runtime, tist)
@@ -180,16 +187,6 @@ def _cut_off(
             if (run.kind, run.asked) == (purpose.kind, purpose.asked):
                 return run
     return None
-
-
-def _disown(store: Writer, run: OpenedRun, tist: int | None, runtime: ObiRuntime) -> None:
-    """Abandon a run whose source has changed: the present content is not that of its time."""
-    if tist is not None:
-        raise StoreError(
-            f"the run {run.name()} was interrupted, and its source has changed since; abandon it "
-            f"with `sheaf obi --abandon {run.tist}`, then give a later time"
-        )
-    give_up(store, run.tist, "its source has changed since it began", runtime.clock())
 
 
 def _open_run(

@@ -14,10 +14,42 @@ from dataclasses import MISSING, dataclass, fields
 from typing import Any, BinaryIO, ClassVar, cast, get_args
 
 from builder.obi.pack import open_packed, read_packed
-from builder.obi.state_rows import AbsentRow, ReadingRow, UndoneRow
 from builder.store.durable import read_chunks
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.store import Reader
+from functions.store.window_stream import PieceStream
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AbsentRow:
+    """A ReDIF file that was there before, and that this reading of its archive has not."""
+
+    row: ClassVar[str] = "absent"
+    id: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadingRow:
+    """How an ingest read its sources: what it needs to be compared with an older state.
+
+    `accepted` has the archives whose losses were accepted, or `*` for all. `encodings` has the
+    encodings that were named, as `archive=encoding`.
+    """
+
+    row: ClassVar[str] = "reading"
+    accepted: tuple[str, ...] = ()
+    encodings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoneRow:
+    """Rows of earlier runs that do not count any more: those of `what` about `id`, of one time."""
+
+    row: ClassVar[str] = "undone"
+    what: str
+    id: str
+
 
 TEMPLATE, FILE, SOURCE = "tobi", "fobi", "redif"
 """Kinds of objects: templates, files behind URLs, and ReDIF files as they were found."""
@@ -252,7 +284,8 @@ def open_version(store: Reader, version: Version) -> BinaryIO:
     Raises MissingObject. The stream raises DamagedStore at its end if the bytes differ.
     """
     packed = version.pack is not None
-    raw = _Checked(open_packed(store, version) if packed else store.open(version.key), version)
+    source = open_packed(store, version) if packed else store.open(version.key)
+    raw = PieceStream(_check(source, version.key, version.sha256), source)
     return cast(BinaryIO, io.BufferedReader(raw, 1 << 16))
 
 
@@ -276,36 +309,18 @@ def read_parts(store: Reader, key: str, sha256: str | None = None) -> Iterator[b
 
     Raises MissingObject, and DamagedStore at the end if its SHA-256 is not `sha256`.
     """
-    found = hashlib.sha256()
     with closing(store.open(key)) as source:
-        for chunk in read_chunks(source, key):
-            if sha256 is not None:
-                found.update(chunk)
-            yield chunk
-    if sha256 not in (None, found.hexdigest()):
+        yield from _check(source, key, sha256)
+
+
+def _check(source: BinaryIO, key: str, sha256: str | None) -> Iterator[bytes]:
+    digest = hashlib.sha256()
+    for chunk in read_chunks(source, key):
+        if sha256 is not None:
+            digest.update(chunk)
+        yield chunk
+    if sha256 is not None and digest.hexdigest() != sha256:
         raise _damage(key)
-
-
-class _Checked(io.RawIOBase):
-    def __init__(self, source: BinaryIO, version: Version) -> None:
-        self._source = source
-        self._version = version
-        self._digest = hashlib.sha256()
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        data = self._source.read(len(buffer))
-        if not data and self._digest.hexdigest() != self._version.sha256:
-            raise _damage(self._version.key)
-        self._digest.update(data)
-        buffer[: len(data)] = data
-        return len(data)
-
-    def close(self) -> None:
-        self._source.close()
-        super().close()
 
 
 def _damage(key: str) -> DamagedStore:

@@ -4,19 +4,20 @@ The snapshot takes effect shortly afterwards. The intake holds captures, results
 datasets, and records harvested from other repositories. New runs of the obi store are published
 too: their changes of templates become changes of items, and the replay of all runs gives tables
 of the snapshot.
+
+Counts: what the parts of a publish changed, and the report that they make together.
 """
 
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from builder.dump.derived import change_store
 from builder.intake import intake
 from builder.obi import replay
 from builder.obi.history import Committed, history
 from builder.publish import captures, collections, filesets, harvested, revisits, templates
-from builder.publish.counts import ChangeCounts
 from builder.publish.templates import write_obi_tables
 from builder.runtime import Runtime
 from builder.snapshot import figures, scratch_tables, words
@@ -31,6 +32,52 @@ from functions.snapshot import figure_rows
 from functions.snapshot.errors import ConfigurationError, Conflict, SheafError, StoreError
 from functions.snapshot.manifest import UNSTAMPED, Making, Manifest
 from functions.snapshot.store import Writer
+
+
+@dataclass
+class ChangeCounts:
+    """The results of the parts of a publish."""
+
+    merged: captures.Merged
+    moved: int = 0
+    restated: int = 0
+    template_changes: templates.RevisedTemplates = field(default_factory=templates.RevisedTemplates)
+    fileset_changes: filesets.RevisedFilesets = field(default_factory=filesets.RevisedFilesets)
+    harvest_changes: harvested.RevisedHarvests = field(default_factory=harvested.RevisedHarvests)
+
+    @property
+    def _revised(
+        self,
+    ) -> tuple[templates.RevisedTemplates, filesets.RevisedFilesets, harvested.RevisedHarvests]:
+        return self.template_changes, self.fileset_changes, self.harvest_changes
+
+    @property
+    def new(self) -> int:
+        """Number of new items."""
+        return self.merged.new + sum(one.new for one in self._revised)
+
+    @property
+    def changed(self) -> int:
+        """Number of changed items."""
+        return self.merged.changed + self.moved + sum(one.changed for one in self._revised)
+
+    def account(
+        self, manifest: Manifest | None, records: int, faults: int, keys: Sequence[str]
+    ) -> ChangeResult:
+        """Return the result of the change; `manifest` is None if nothing changes."""
+        return ChangeResult(
+            manifest,
+            records,
+            self.new,
+            self.changed - self.moved,
+            self.merged.unchanged + self.fileset_changes.unchanged + self.harvest_changes.unchanged,
+            self.merged.copies,
+            faults,
+            moved=self.moved,
+            keys=tuple(keys),
+            deleted=sum(one.deleted for one in self._revised),
+        )
+
 
 _LARGE = 1_000_000
 """Captures from which on the need for disk is announced."""
@@ -94,7 +141,8 @@ class IntakeChange:
     def build(self, base: Transaction) -> ChangeResult:
         """Build on the newest snapshot from the runs that are there now."""
         self._runs = list(intake.runs(self._store)) if self._last is None else []
-        committed = self._list_history()
+        last = self._last
+        committed = [run for run in history(self._store) if last is None or run.tist <= last]
         new_runs = committed if committed and committed[-1].tist > base.before.run else ()
         if not self._runs and not new_runs and base.before.snapshot == 0:
             raise NothingToPublish("nothing to publish: run `sheaf ingest` first")
@@ -108,10 +156,6 @@ class IntakeChange:
             if self._runs != list(intake.runs(self._store)):
                 raise Conflict("another process published the intake") from error
             raise
-
-    def _list_history(self) -> Sequence[Committed]:
-        last = self._last
-        return [run for run in history(self._store) if last is None or run.tist <= last]
 
     def _rebuild(self, base: Transaction) -> ChangeResult:
         """Build where nothing is new except, possibly, a format; figures that lack are counted."""

@@ -163,7 +163,13 @@ class RevisitSearch:
     def run(self) -> None:
         """Apply the rules, one after the other."""
         self._connection.execute(_SEARCHES)
-        self._offer()
+        # Make `candidate_originals`: the rows of live originals that have a sought key.
+        self._connection.execute(_NEW_ORIGINALS)
+        self._connection.execute(_CANDIDATES)
+        files = fetch_groups(self._connection, self._draft, "originals", (_SOUGHT[1:-1], {}))
+        if files:
+            self._connection.execute(_MORE_CANDIDATES, {"files": files})
+            delete_superseded(self._connection, self._draft, "candidate_originals")
         self._connection.execute(_MATCHED_ORIGINALS)
         for rule in _CANDIDATES_OF:
             while self._apply(rule):
@@ -174,15 +180,6 @@ class RevisitSearch:
         self._connection.execute(
             "DROP TABLE revisit_searches; DROP TABLE candidate_originals; DROP TABLE new_originals"
         )
-
-    def _offer(self) -> None:
-        """Make `candidate_originals`: the rows of live originals that have a sought key."""
-        self._connection.execute(_NEW_ORIGINALS)
-        self._connection.execute(_CANDIDATES)
-        files = fetch_groups(self._connection, self._draft, "originals", (_SOUGHT[1:-1], {}))
-        if files:
-            self._connection.execute(_MORE_CANDIDATES, {"files": files})
-            delete_superseded(self._connection, self._draft, "candidate_originals")
 
     def _apply(self, rule: int) -> bool:
         """Bind the matches of a rule; return whether a candidate failed, so the next is tried."""

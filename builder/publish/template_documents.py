@@ -50,7 +50,15 @@ def find_documents(
     by_tist = {run.tist: run for run in runs}
     found = [_fetch(connection, store, by_tist[tist], folder) for tist in needed]
     with engine.reading("the documents of the runs"):
-        _join(connection, found, folder)
+        number = 0
+        while len(found) > _AT_ONCE:
+            file = engine.quote(str(folder / f"joined-{number}.parquet"))
+            connection.execute(
+                _JOINED.format(rows=" UNION ALL ".join(found[:_AT_ONCE]), target=file)
+            )
+            found[:_AT_ONCE] = []
+            found.append(_FILE.format(tist="tist", run="run", file=engine.table(f"[{file}]")))
+            number += 1
         rows = " UNION ALL ".join(found)
         if any(run.as_of is not None for run in runs):
             rows = _COUNTING.format(rows=rows)
@@ -73,14 +81,3 @@ def _fetch(connection: engine.Connection, store: Reader, run: Committed, folder:
     tist = run.tist if run.as_of is None else "own_tist"
     file = engine.table(f"[{engine.quote(str(path))}]")
     return _FILE.format(tist=tist, run=run.tist, file=file)
-
-
-def _join(connection: engine.Connection, found: list[str], folder: Path) -> None:
-    """Join the first files, until few are left."""
-    number = 0
-    while len(found) > _AT_ONCE:
-        file = engine.quote(str(folder / f"joined-{number}.parquet"))
-        connection.execute(_JOINED.format(rows=" UNION ALL ".join(found[:_AT_ONCE]), target=file))
-        found[:_AT_ONCE] = []
-        found.append(_FILE.format(tist="tist", run="run", file=engine.table(f"[{file}]")))
-        number += 1

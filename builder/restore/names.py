@@ -91,7 +91,10 @@ def natural(url: str, media_type: str = "") -> FileName:
     file = last.replace("@", "%40") or INDEX
     plain = unquote(parts[-1]) == last and _make_portable(file) == (last or INDEX)
     file += f"@{_query(query)}" if question else ""
-    file = _make_portable(_add_extension(file, media_type))
+    known = EXTENSIONS.get(media_type)
+    file = _make_portable(
+        file if known is None or file.lower().endswith(known) else file + known[0]
+    )
     folders = [_make_portable(name or "%") for name in folders]
     plain = plain and all(unquote(p) == f for p, f in zip(parts, folders, strict=False))
     found = _shorten(url, [*map(_make_portable, top), *folders], file)
@@ -183,11 +186,6 @@ def _query(query: str) -> str:
     """Return a query as a name: unchanged, except for characters that no name can hold."""
     text = _PERCENT.sub("%25", query)
     return "".join(c if c == "%" or _is_seen(c, keep=False) else _hexadecimal(c) for c in text)
-
-
-def _add_extension(name: str, media_type: str) -> str:
-    known = EXTENSIONS.get(media_type)
-    return name if known is None or name.lower().endswith(known) else name + known[0]
 
 
 def _make_portable(name: str) -> str:

@@ -23,8 +23,7 @@ from builder.restore.captures import (
     request_url,
     surt_ranges,
 )
-from builder.restore.endpoint import EndpointSource
-from builder.restore.endpoint_client import EndpointClient
+from builder.restore.endpoint import EndpointClient, EndpointSource
 from builder.snapshot import recovery
 from builder.store.folder import FolderStore
 from functions.content import assembly, terms

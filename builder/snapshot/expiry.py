@@ -212,16 +212,13 @@ class _Expiry:
         before = data | references.keys() | set(manifests)
         unnamed = [key for key in unnamed if key not in before]
         for keys in (sorted(data), sorted(references), manifests, unnamed):
-            self._remove(keys)
+            for start in range(0, len(keys), _BATCH):
+                self._renew()
+                self._store.remove(*keys[start : start + _BATCH])
         held = self._pointer.expiry
         self._pointer = self._pointer.complete_expiry()
         self._write(held)
         return len(data) + len(references) + doomed + len(unnamed)
-
-    def _remove(self, keys: Sequence[str]) -> None:
-        for start in range(0, len(keys), _BATCH):
-            self._renew()
-            self._store.remove(*keys[start : start + _BATCH])
 
     def _renew(self) -> None:
         """Renew the lease in time: a large store is read for longer than it lasts."""

@@ -268,7 +268,10 @@ class FacetTable:
         homes = [home for (home,) in execute(_TOUCHED_FILES, self._values).fetchall()]
         earlier = [files[home] for home in homes] if files else []
         before = self._change_counts(homes, self._draft.paths(earlier))
-        parts = self._draft.write_segments(self._table, [self._rows()], "part")
+        status = "status," if self._status == "status" else ""
+        sql = _SQL.get("count_rows", column=self._column, status=status)
+        most = layout.GROUP_ROWS * layout.file_groups(self._table)
+        parts = self._draft.write_segments(self._table, [(sql, {"most": float(most)})], "part")
         new = {
             home: [f for p, fs in parts.items() if p // _HOMES == home for f in fs]
             for home in homes
@@ -291,9 +294,3 @@ class FacetTable:
             ((before,),) = self._connection.execute(sql, {"files": list(earlier)}).fetchall()
         self._connection.execute(_SQL.get("changed_counts", files=source, **names), values)
         return int(before)
-
-    def _rows(self) -> Query:
-        status = "status," if self._status == "status" else ""
-        sql = _SQL.get("count_rows", column=self._column, status=status)
-        most = layout.GROUP_ROWS * layout.file_groups(self._table)
-        return sql, {"most": float(most)}

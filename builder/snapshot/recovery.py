@@ -68,7 +68,10 @@ def behind(store: Writer, pointer: Pointer, *, written: bool) -> Finding | None:
     """
     there = layout.numbers_in(store.folders(layout.SNAPSHOTS))
     if not written and there:
-        return _missing(store, there)
+        problem = f"there are snapshots up to {max(there)}, but no pointer"
+        if not any(store.tag(layout.settled_key(number)) is not None for number in there):
+            problem += " (if a copy to this place did not finish, run it again)"
+        return Finding("pointer-missing", layout.POINTER, problem)
     try:
         witness = Catalogue(store).witness()
     except DamagedStore as error:
@@ -106,13 +109,6 @@ def _find_loss(store: Writer, *, written: bool) -> Finding | None:
     return Finding("snapshots-lost", layout.POINTER, problem)
 
 
-def _missing(store: Writer, there: list[int]) -> Finding:
-    problem = f"there are snapshots up to {max(there)}, but no pointer"
-    if not any(store.tag(layout.settled_key(number)) is not None for number in there):
-        problem += " (if a copy to this place did not finish, run it again)"
-    return Finding("pointer-missing", layout.POINTER, problem)
-
-
 def rebuilt(store: Writer, pointer: Pointer = _NOTHING) -> Pointer | None:
     """Return a pointer to the newest existing snapshot; None if there is no snapshot.
 
@@ -142,7 +138,11 @@ def diagnose(store: Writer, pointer: Pointer, now: datetime, *, written: bool) -
     """Return a finding on pointer and witness, with the content to write as a repair."""
     found = behind(store, pointer, written=written)
     if found is None:
-        return _check_witness(store, pointer, now)
+        newest, witness = pointer.newest(), Catalogue(store).witness()
+        if newest is None or newest.effective > now or witness is None or witness.covers(pointer):
+            return None
+        problem = f"it names {witness.number}, but the pointer names {newest.snapshot}"
+        return Finding("witness-behind", layout.WITNESS, problem)
     if found.object == layout.WITNESS:
         return replace(found, problem=found.problem + advise_witness(store, pointer))
     witness = find_witness(store) if found.code == "pointer-behind" else None
@@ -206,15 +206,6 @@ def _right_witness(store: Writer, pointer: Pointer) -> Witness | None:
 
 def _remedy(key: str, data: bytes) -> str:
     return f"; according to the snapshots, {key} must be {json.dumps(json.loads(data))}"
-
-
-def _check_witness(store: Writer, pointer: Pointer, now: datetime) -> Finding | None:
-    """Return a finding if a publish was interrupted before it wrote the witness."""
-    newest, witness = pointer.newest(), Catalogue(store).witness()
-    if newest is None or newest.effective > now or witness is None or witness.covers(pointer):
-        return None
-    problem = f"it names {witness.number}, but the pointer names {newest.snapshot}"
-    return Finding("witness-behind", layout.WITNESS, problem)
 
 
 def has_published(store: Writer) -> bool:

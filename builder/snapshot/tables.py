@@ -114,9 +114,12 @@ class SnapshotTables:
         sets, emptied = self._sets(index)
         there = [run for run in written if run.span.last == own.last]
         paths = [path for run in there for path in run.paths]
-        self._lookup(own, paths)
+        values = {"records": paths, "base": own.first}
+        self._append("lookup", own, own.last - own.first + 1, (_OWN_KEYS, values))
         self._ties(own, paths)
-        self._urls(own, paths)
+        count = self._fresh.meeting[lookup.LISTED_CAPTURE]
+        query = (_OWN_URLS, {"records": paths, "base": own.first})
+        self._append(lookup.URLS, own, count, query)
         if words.TABLE in self._draft.tables:
             words.renew(self._connection, self._draft, spans)
         self._dead(own, sum(sum(s.records.values()) for s in sequences))
@@ -241,21 +244,12 @@ class SnapshotTables:
         others = self._before.emptied - before if len(earlier) < len(files) else 0
         return sets, others + now
 
-    def _lookup(self, own: Span, records: list[str]) -> None:
-        values = {"records": records, "base": own.first}
-        self._append("lookup", own, own.last - own.first + 1, (_OWN_KEYS, values))
-
     def _ties(self, own: Span, records: list[str]) -> None:
         """Add the keys that match the published revisits and originals."""
         values = {"records": records, "base": own.first}
         for table, (sql, condition, most) in _OWN_TIES.items():
             most_rows = most * self._fresh.meeting[condition]
             self._append(table, own, most_rows, (sql, values), each=_TIES_EACH)
-
-    def _urls(self, own: Span, records: list[str]) -> None:
-        count = self._fresh.meeting[lookup.LISTED_CAPTURE]
-        query = (_OWN_URLS, {"records": records, "base": own.first})
-        self._append(lookup.URLS, own, count, query)
 
     def _dead(self, own: Span, live: int) -> None:
         with engine.reading("the merge"):

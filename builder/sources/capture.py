@@ -1,7 +1,7 @@
 """Captures: the columns of a capture from a record's header, message and payload."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -118,7 +118,13 @@ class Captures:
                 capture.content_digest_declared = None
         # An index has no status of a revisit, and must give the same items.
         status = None if capture.warc_record_type == "revisit" else capture.fetch_status
-        capture.identity = self._identity(draft.url, draft.second, status, capture.content_digest)
+        identity = capture_identity(draft.url, draft.second, status, capture.content_digest)
+        ordinal = self._ordinals.next(identity)
+        capture.identity = (
+            capture_identity(draft.url, draft.second, status, capture.content_digest, ordinal)
+            if ordinal
+            else identity
+        )
         return capture
 
     def draft(
@@ -168,13 +174,6 @@ class Captures:
         declared = found.declared.text() if found.declared else None
         proven = payload is not None and payload.matches_declared
         return CaptureDraft(capture, record.url, when.second, declared, proven, found.missing > 0)
-
-    def _identity(
-        self, url: bytes, date: str | None, status: int | None, digest: str | None
-    ) -> str:
-        identity = capture_identity(url, date, status, digest)
-        ordinal = self._ordinals.next(identity)
-        return capture_identity(url, date, status, digest, ordinal) if ordinal else identity
 
     def _sets(self, where: CaptureAddress, content: _PayloadFacts) -> tuple[str, ...]:
         media_type = content.declared or content.detected
@@ -272,20 +271,16 @@ def _redirect(found: DocumentRecord, status: int | None) -> str | None:
     return text(location or found.record.location) or None
 
 
-def _declared_type(record: RecordHeader, fields: Mapping[bytes, bytes]) -> str | None:
-    declared = essence(fields.get(b"content-type", b""))
-    if declared is None and (record.is_arc or record.type == "resource"):
-        declared = essence(record.mime)
-    return declared
-
-
 def _inspect_content(
     found: DocumentRecord, host: str | None, titles: bool
 ) -> tuple[_PayloadFacts, RecordFault | None]:
     """Return the facts in a payload's first bytes and header fields, and a fault."""
     fields = found.message.fields if found.message else {}
     head = found.payload.head if found.payload else b""
-    content = _PayloadFacts(_declared_type(found.record, fields), detect_type(head))
+    declared = essence(fields.get(b"content-type", b""))
+    if declared is None and (found.record.is_arc or found.record.type == "resource"):
+        declared = essence(found.record.mime)
+    content = _PayloadFacts(declared, detect_type(head))
     shown = content.detected
     kind = content.declared if shown in (None, "text/plain") else shown
     is_html = kind in _HTML

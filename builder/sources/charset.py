@@ -184,7 +184,10 @@ def detect(head: bytes, host: str | None) -> Charset:
     detector = EncodingDetector()
     # Not marked as last: a truncated payload may end within a character.
     detector.feed(head[start : high.start() + _DETECTED], last=False)
-    guess, is_better = detector.guess_assess(tld=_top_level(host), allow_utf8=True)
+    label = host.rpartition(".")[2] if host else ""
+    guess, is_better = detector.guess_assess(
+        tld=label.encode("ascii") if _TOP_LEVEL.fullmatch(label) else None, allow_utf8=True
+    )
     name = _NAMES.get(guess) or whatwg_name(guess) or "windows-1252"
     return Charset(name, "detected" if is_better else "assumed")
 
@@ -193,12 +196,6 @@ def decoder(name: str) -> codecs.IncrementalDecoder:
     """Return a decoder for the encoding with a WHATWG name, which replaces invalid bytes."""
     encoding = webencodings.lookup(name) or webencodings.UTF8
     return encoding.codec_info.incrementaldecoder("replace")
-
-
-def _top_level(host: str | None) -> bytes | None:
-    """Return a host's last label if it is a top-level domain: the detector takes no other."""
-    label = host.rpartition(".")[2] if host else ""
-    return label.encode("ascii") if _TOP_LEVEL.fullmatch(label) else None
 
 
 def _ascii_compatible(label: str) -> str | None:

@@ -208,16 +208,13 @@ class Ordinals:
         """Add the counts of `other`."""
         for key, count in zip(other._keys, other._counts, strict=True):
             if key:
-                self._put(key, count)
-
-    def _put(self, key: int, count: int) -> None:
-        at = self._place(key)
-        if not self._keys[at]:
-            self._keys[at] = key
-            self._held += 1
-        self._counts[at] += count
-        if self._held * 3 > len(self._keys) * 2:
-            self._grow()
+                at = self._place(key)
+                if not self._keys[at]:
+                    self._keys[at] = key
+                    self._held += 1
+                self._counts[at] += count
+                if self._held * 3 > len(self._keys) * 2:
+                    self._grow()
 
     def _place(self, key: int) -> int:
         keys = self._keys

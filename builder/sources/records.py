@@ -89,7 +89,12 @@ class RecordReader:
                         yield from self._take_garbage()
                     yield self._exchanges.attach(event) or event
                     if self._crawl or self._faults or stream.faults:
-                        yield from self._single_extras(end)
+                        if self._crawl is not None:
+                            yield self._crawl
+                            self._crawl = None
+                        faults, self._faults = self._faults, []
+                        yield from self._captures.faults(self._stream.place(), faults)
+                        yield from self._file_faults(end)
                     continue
                 yield from self._read_section(end, known=bool(kind))
             if end is not None and self._is_behind(end):
@@ -186,15 +191,6 @@ class RecordReader:
         if damage:
             self._exchanges.drop_request()
         return length, damage
-
-    def _single_extras(self, end: int | None) -> Iterator[Event]:
-        """Return the other events of a section of one record."""
-        if self._crawl is not None:
-            yield self._crawl
-            self._crawl = None
-        faults, self._faults = self._faults, []
-        yield from self._captures.faults(self._stream.place(), faults)
-        yield from self._file_faults(end)
 
     def _read_record(self, first: bool) -> Iterator[Event | PendingCapture]:
         stream = self._stream

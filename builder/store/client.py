@@ -1,5 +1,11 @@
-"""S3 client for one bucket: reads, writes and lists through boto3."""
+"""S3 client for one bucket: reads, writes and lists through boto3.
 
+A response can be lost although the write succeeded; a condition then fails when the request is
+retried. So the object is compared with what was written.
+"""
+
+import base64
+import hashlib
 import math
 import re
 import threading
@@ -8,19 +14,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any, TypeVar
 
 from builder.store import aws
-from builder.store.conditional import ConditionalClient, md5_of
-from functions.snapshot.errors import MissingObject, StoreError
+from functions.snapshot.errors import Conflict, MissingObject, StoreError, StoreUnavailable
 from functions.snapshot.layout import S3_SCHEME, StoreAddress
 from functions.store import s3_request
-from functions.store.connection import BucketConnection, ObjectPart, tag_of
+from functions.store.connection import BucketConnection, ObjectClient, ObjectPart, tag_of
 from functions.store.s3_request import Refusal
 
 T = TypeVar("T")
 
+BYTES = "application/octet-stream"
+
 _CHUNK = 1 << 16  # bytes
+_WRITE = "s3:PutObject"
+_PROBE = b"Sheaf uses this object to check that the server honours conditions.\n"
 _TOGETHER = 1000  # keys removed by one request
 _LARGE = 10
 """Factor on `timeout` for requests that send a large object or a part."""
@@ -38,7 +48,11 @@ class Listed:
     tag: str = ""
 
 
-class S3Client(ConditionalClient):
+class DeadUploadError(StoreUnavailable):
+    """Another request came between: the upload in parts is dead, and has to begin again."""
+
+
+class S3Client(ObjectClient):
     """Client for one bucket. boto3 is imported at the first request."""
 
     def __init__(
@@ -51,6 +65,9 @@ class S3Client(ConditionalClient):
         self._lock = threading.Lock()
         self._running = 0
         self._ended = time.monotonic()
+        self._bare = False
+        self._probing = threading.Lock()
+        self._refuses: bool | None = None
 
     def get(self, key: str) -> tuple[bytes, str]:
         """Return the whole object and its tag."""
@@ -224,3 +241,141 @@ class S3Client(ConditionalClient):
                 s3_request.add_to_tally(size=len(chunk))
                 found += chunk
         return bytes(found)
+
+    def put_if(self, key: str, data: bytes, tag: str | None) -> str:
+        """Write an object if its tag is `tag` (None: if there is none), and return its new tag.
+
+        Ceph 16 knows a tag without its quotes only, so a server that refuses the tag that it gives
+        is asked that way. Raises Conflict.
+        """
+        if tag is None or not self._bare:
+            try:
+                return self.put_once(key, data, tag)
+            except Conflict:
+                if tag is None or self._tag(key) != tag:
+                    raise
+        written = self.put_once(key, data, tag.strip('"'))
+        self._bare = True
+        return written
+
+    def put_once(self, key: str, data: bytes, tag: str | None) -> str:
+        """Write as `put_if` does, but only with the tag as it is given. Raises Conflict."""
+        condition = {"IfNoneMatch": "*"} if tag is None else {"IfMatch": tag}
+        what = {**self.names(key), "Body": data, "ContentMD5": md5_of(data), **condition}
+        tries = 0
+
+        def request() -> str:
+            nonlocal tries
+            tries += 1
+            return tag_of(self.small.put_object(**what).get("ETag"))
+
+        removed = f"{self.where(key)} was removed by another process"
+        try:
+            return self.attempt(key, _WRITE, request)
+        except MissingObject:
+            raise Conflict(removed) from None
+        except Conflict:
+            if tries > 1:
+                try:
+                    found, now = self.get(key)
+                except MissingObject:
+                    raise Conflict(removed) from None
+                if found == data:
+                    return now
+            raise
+
+    def put_file_if_absent(self, key: str, path: Path) -> None:
+        """Write an object from a file, read in blocks, if there is no such object.
+
+        Raises Conflict, and OSError if the file cannot be read.
+        """
+        tries = 0
+        with path.open("rb") as file:
+            found = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False))
+            what = {**self.names(key), "ContentType": BYTES, "IfNoneMatch": "*"}
+            what["ContentMD5"] = base64.b64encode(found.digest()).decode()
+
+            def request() -> None:
+                nonlocal tries
+                tries += 1
+                file.seek(0)
+                self.large.put_object(**what, Body=file)
+
+            try:
+                self.attempt(key, _WRITE, request)
+            except Conflict:
+                if tries == 1 or (self._tag(key) or "").strip('"') != found.hexdigest():
+                    raise
+
+    def _tag(self, key: str) -> str | None:
+        with suppress(MissingObject):
+            return self.piece(key, 0, 1).tag
+        return None
+
+    def complete(
+        self, key: str, what: dict[str, Any], is_ours: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Complete an upload in parts, unless a request whose response was lost has done so.
+
+        `is_ours` tells that of the object. After a 409 S3 knows the upload no more, so that asking
+        again would be in vain. Raises DeadUploadError then, and StoreError.
+        """
+        tries = 0
+
+        def request() -> None:
+            nonlocal tries
+            tries += 1
+            try:
+                self.large.complete_multipart_upload(**what)
+            except Exception as error:
+                refusal = self.refusal(error)
+                if refusal is not None and refusal.status == 409:
+                    raise DeadUploadError(
+                        f"{self.where(key)}: another request came between; run again later"
+                    ) from error
+                raise
+
+        try:
+            self.attempt(key, _WRITE, request)
+        except (Conflict, MissingObject, DeadUploadError):
+            if tries == 1 or not is_ours():
+                raise
+
+    def refuses_completion(self, key: str) -> bool:
+        """Return whether an upload in parts cannot replace the object `key`, which exists.
+
+        Older servers, as Ceph 16, do not look at If-None-Match then. They are asked once. Raises
+        StoreError.
+        """
+        with self._probing:
+            if self._refuses is None:
+                self._refuses = self._probe(key)
+            return self._refuses
+
+    def _probe(self, key: str) -> bool:
+        def ask(operation: str, **more: Any) -> Any:
+            return self.attempt(key, _WRITE, lambda: getattr(self.large, operation)(**more))
+
+        upload = ask("create_multipart_upload", **self.names(key))["UploadId"]
+        what = {**self.names(key), "UploadId": upload}
+        try:
+            part = {"PartNumber": 1, "Body": _PROBE, "ContentMD5": md5_of(_PROBE)}
+            parts = [{"PartNumber": 1, "ETag": ask("upload_part", **what, **part)["ETag"]}]
+            what["MultipartUpload"] = {"Parts": parts}
+            self.complete(key, {**what, "IfNoneMatch": "*"})
+        except MissingObject:
+            return False  # it was completed before, by a request whose response was lost
+        except DeadUploadError:
+            return True  # by the condition, which another test of this object came between
+        except StoreError as error:
+            with suppress(StoreError):  # the first error says more
+                self.abort(key, upload)
+            if isinstance(error, Conflict):
+                return True
+            raise
+        return False
+
+
+def md5_of(data: bytes | bytearray) -> str:
+    """Return the MD5 of `data` in the form of the header Content-MD5."""
+    return base64.b64encode(hashlib.md5(data, usedforsecurity=False).digest()).decode()

@@ -14,8 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, BinaryIO, Self, TypeVar
 
-from builder.store.client import S3Client
-from builder.store.conditional import BYTES, DeadUploadError, md5_of
+from builder.store.client import BYTES, DeadUploadError, S3Client, md5_of
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
 from functions.store import s3_request
 from functions.store.scratch import Scratch

@@ -14,8 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
 
-from builder.store.client import Listed, S3Client
-from builder.store.conditional import DeadUploadError
+from builder.store.client import DeadUploadError, Listed, S3Client
 from builder.store.folder import FolderStore
 from builder.store.multipart import Multipart
 from builder.store.web_store import WebStore, open_web_store
@@ -64,7 +63,8 @@ class S3Store(BucketReader):
         """
         name = self._name(key)
         start = source.tell()
-        if _is_small(source):
+        rest = _find_rest(source)
+        if rest is not None and rest <= SMALL:
             with suppress(Conflict):
                 self.create(key, source.read())
         elif not self._client.has(name):
@@ -229,12 +229,6 @@ class S3Store(BucketReader):
             f"{self.address}: this server ignores {header}, so two publishers could overwrite each "
             "other; Sheaf needs one that honours conditional writes (see docs/reference/store.md)"
         )
-
-
-def _is_small(source: BinaryIO) -> bool:
-    """Return whether the rest of the stream is known to be short."""
-    rest = _find_rest(source)
-    return rest is not None and rest <= SMALL
 
 
 def _find_rest(source: BinaryIO) -> int | None:

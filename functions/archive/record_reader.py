@@ -106,7 +106,9 @@ def open_record(
     Raises NoDocumentError, UnreadableRecordError and the errors of `dictionary` (see
     `read_record`).
     """
-    head = _read_exactly(stream, 4)
+    head = b""
+    while len(head) < 4 and (piece := stream.read(4 - len(head))):
+        head += piece
     packed = head.startswith(_GZIP) or ZSTD_MAGIC.match(head) is not None
     records = _open_stream(head, cast(BinaryIO, _PrefixedStream(head, stream)), dictionary)
     if not records.next_section() or not begins_record(records.peek(HEAD)):
@@ -164,13 +166,6 @@ def _open_stream(head: bytes, stream: BinaryIO, dictionary: Callable[[], bytes])
     return ZstdFrames(
         dictionary(), stream, 1
     )  # behind the file's first bytes, which are not its own
-
-
-def _read_exactly(stream: BinaryIO, size: int) -> bytes:
-    data = b""
-    while len(data) < size and (piece := stream.read(size - len(data))):
-        data += piece
-    return data
 
 
 def read_fields(head: bytes) -> tuple[tuple[str, str], ...]:

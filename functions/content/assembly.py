@@ -24,7 +24,7 @@ from functions.oai.lambda_instance import Answering, InstanceParts, now
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot.layout import S3_SCHEME, StoreAddress
 from functions.store import slice
-from functions.store.catalog import Cache, LruCache
+from functions.store.catalog import Cache
 from functions.store.client import Signer
 from functions.store.connection import BucketConnection
 from functions.store.slice import Slices
@@ -49,7 +49,7 @@ class KeptSlices:
     def __init__(self, slices: Slices, kept: int = _KEPT) -> None:
         """`kept` is the size of the cache in bytes."""
         self._slices = slices
-        self._kept: LruCache[bytes] = LruCache(kept)
+        self._kept = Cache(kept)
         self.size = slices.size
         self.bucket = slices.bucket
 
@@ -62,7 +62,7 @@ class KeptSlices:
         """Return bytes of an object (see Slices.open)."""
         first = SMALL if length is None else min(length, SMALL)
         at = (key, offset, first)
-        data = self._kept.find(at)
+        data: bytes | None = self._kept.find(at)
         if data is None:
             with self._slices.open(key, offset, first) as stream:
                 data = io.BufferedReader(cast(io.RawIOBase, stream), first or 1).read()

@@ -14,7 +14,7 @@ from functions.config.configuration import Configuration
 from functions.content import listing, query
 from functions.content.capture_row import FORMS
 from functions.content.listing import LARGEST, CdxLines, Pages
-from functions.content.protocols import DIALECTS, Dialect, Searching
+from functions.content.protocols import DIALECTS, Searching
 from functions.content.query import BadQuery, Query
 from functions.content.terms import ResumeKey
 from functions.database.engine import QueryError
@@ -47,7 +47,10 @@ def reply(call: Call, search: Searching, manifest: Manifest, settings: Configura
             return _list(call, pairs, lines, manifest)
         found = listing.find_pages(asked, search, manifest, most)
         if asked.counts_pages:
-            return _page_count(found, dialect)
+            if dialect.is_silent:
+                return Reply(200, PLAIN, f"{found.count}\n".encode())
+            told = {"pages": found.count, "pageSize": found.size, "blocks": len(found.blocks)}
+            return Reply(200, "application/json", json.dumps(told).encode() + b"\n")
         if (asked.page or 0) < max(1, found.count):
             return _page(found, listing.page(asked, search, manifest, found))
         if dialect.is_silent:
@@ -97,13 +100,6 @@ def _write_reply(
     form = FORMS[asked.output]
     body = form.frame(asked.fields or form.fields, texts, key).encode()
     return Reply(200, form.type, body, headers, hashlib.sha256(body).hexdigest()[:32])
-
-
-def _page_count(found: Pages, dialect: Dialect) -> Reply:
-    if dialect.is_silent:
-        return Reply(200, PLAIN, f"{found.count}\n".encode())
-    told = {"pages": found.count, "pageSize": found.size, "blocks": len(found.blocks)}
-    return Reply(200, "application/json", json.dumps(told).encode() + b"\n")
 
 
 def refusal(status: int, text: str) -> Reply:

@@ -3,8 +3,6 @@
 RFC 9110, sections 13 (conditions), 14 (ranges) and 15 (statuses).
 """
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -17,6 +15,7 @@ from functions.content.protocols import Content, ContentError, Contents
 from functions.content.representation import Body, Representation
 from functions.http import http_message
 from functions.http.http_message import Call, HttpResponse
+from functions.store.catalog import Cache
 
 AHEAD = 1 << 18
 """Bytes that are read before the answer begins: smaller content is verified as a whole."""
@@ -64,8 +63,7 @@ class Delivery:
         self._largest = largest
         self._seconds = settings["serve.cache_seconds"]
         self._redirected = settings["content.redirect_bytes"]
-        self._sizes: OrderedDict[tuple[object, ...], int | None] = OrderedDict()
-        self._lock = threading.Lock()
+        self._sizes = Cache(_SIZES)
 
     def answer(
         self, call: Call, shown: Representation, ended: Callable[[int, Exception | None], None]
@@ -177,17 +175,12 @@ class Delivery:
             return shown.size
         content = shown.content
         key = (content.identifier, content.url, content.date, content.digest, shown.coded)
-        with self._lock:
-            if key in self._sizes:
-                self._sizes.move_to_end(key)
-                return self._sizes[key]
-        with self._contents.open_content(content, coded=shown.coded) as source:
-            size = representation.count_rest(source, COUNTED)
-        with self._lock:
-            self._sizes[key] = size
-            while len(self._sizes) > _SIZES:
-                self._sizes.popitem(last=False)
-        return size
+
+        def count() -> int | None:
+            with self._contents.open_content(content, coded=shown.coded) as source:
+                return representation.count_rest(source, COUNTED)
+
+        return self._sizes.get(key, count)
 
     def _elsewhere(self, call: Call, shown: Representation) -> str:
         """Return the signed URL of a large object of a bucket, else "".

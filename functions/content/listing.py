@@ -204,7 +204,13 @@ def _walk(
                 if lines.is_full:
                     last = found.captures[-1].position
                     is_over = capture.position == last and found.after is None
-                    lines.end = None if is_over and block is blocks[-1] else _place(capture)
+                    lines.end = (
+                        None
+                        if is_over and block is blocks[-1]
+                        else BytePlace(
+                            cut_surt(capture.surt), int(capture.stamp or "0"), capture.position
+                        )
+                    )
                     return
             place = found.after
             if place is None:
@@ -220,10 +226,6 @@ def _filter(
     if asked.resolves:
         captures = [capture.resolve() for capture in captures]
     return terms.apply_filters(captures, asked.filters, search.matching)
-
-
-def _place(capture: CaptureRow) -> BytePlace:
-    return BytePlace(cut_surt(capture.surt), int(capture.stamp or "0"), capture.position)
 
 
 def _near(

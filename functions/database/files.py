@@ -13,7 +13,7 @@ from functions.snapshot.errors import StoreError
 from functions.snapshot.manifest import DataFile, Key, RowGroup
 from functions.snapshot.store import Reader
 from functions.store import s3_request
-from functions.store.catalog import LruCache
+from functions.store.catalog import Cache
 from functions.store.checked_files import CheckedFiles
 from functions.store.s3_request import Tally
 
@@ -43,7 +43,7 @@ class Files:
         self._idle: list[engine.Connection] = []
         self._busy: list[engine.Connection] = []
         self._lock = threading.Lock()
-        self._kept: LruCache[Columns] = LruCache(kept)
+        self._kept = Cache(kept)
         self._reader_ahead = ThreadPoolExecutor(1, "sheaf-ahead") if ahead else None
         self._flying: dict[Hashable, Future[None]] = {}
         self._owed: dict[Hashable, Tally] = {}
@@ -132,7 +132,11 @@ class Files:
         """
         for group in groups:
             self._await((file.key, group.offset, names))
-            self._pay((file.key, group.offset, names))
+            key = (file.key, group.offset, names)
+            with self._lock:
+                owed = self._owed.pop(key, None)
+            if owed is not None:
+                s3_request.add_to_tally(owed.requests, owed.bytes)
         found = self._find_cached(names, file, groups, first)
         if None in found:
             with self._joining:
@@ -149,13 +153,6 @@ class Files:
         if flying is not None:
             with suppress(CancelledError):
                 flying.exception()
-
-    def _pay(self, key: Hashable) -> None:
-        """Attribute the cost of a read-ahead to the first request that needs it."""
-        with self._lock:
-            owed = self._owed.pop(key, None)
-        if owed is not None:
-            s3_request.add_to_tally(owed.requests, owed.bytes)
 
     def _find_cached(
         self, names: tuple[str, ...], file: DataFile, groups: Sequence[RowGroup], first: int

@@ -50,7 +50,10 @@ class _Worker(Generic[T]):
         if self._found:
             return self._found[0]
         if self._failure is None:
-            _stop(self.thread)
+            # Raise Stopped in a thread before its next Python step; other calls finish first.
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                ctypes.c_ulong(self.thread.ident or 0), ctypes.py_object(Stopped)
+            )
             raise DeadlineError
         raise self._failure
 
@@ -59,10 +62,3 @@ class _Worker(Generic[T]):
             self._found.append(self._work())
         except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
             self._failure = error
-
-
-def _stop(thread: threading.Thread) -> None:
-    """Raise Stopped in a thread before its next Python step; other calls finish first."""
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(
-        ctypes.c_ulong(thread.ident or 0), ctypes.py_object(Stopped)
-    )

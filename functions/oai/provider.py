@@ -14,7 +14,6 @@ from functions.oai.answer import (
     FormatList,
     Identify,
     OneRecord,
-    Statement,
     parse_statement,
     read_rights,
 )
@@ -68,12 +67,15 @@ def identify(configuration: Configuration, manifest: Manifest) -> Identify:
     root = configuration["identify.data_url"]
     if root and not root.endswith("/"):
         root += "/"
+    told = read_rights(configuration).all()
     return Identify(
         name=configuration["repository.name"],
         emails=tuple(configuration["repository.admin_emails"]),
         earliest=floor,
         namespace=manifest.namespace,
-        sample="" if _strange(manifest) else oai_name.to_oai(manifest.namespace, _SAMPLE),
+        sample=""
+        if (manifest.prefix not in ("", oai_name.to_oai(manifest.namespace, "")))
+        else oai_name.to_oai(manifest.namespace, _SAMPLE),
         snapshot=manifest.snapshot,
         effective=manifest.effective,
         records=sum(manifest.kinds().values()),
@@ -84,19 +86,9 @@ def identify(configuration: Configuration, manifest: Manifest) -> Identify:
         policies={
             name: parse_statement(said) for name, said in configuration["identify.eprints"].items()
         },
-        rights=_rights(configuration, manifest),
+        rights=(*told, REPEC) if manifest.kinds().get("template") else told,
         descriptions=tuple(text.strip() for text in configuration["identify.descriptions"]),
     )
-
-
-def _strange(manifest: Manifest) -> bool:
-    """Return whether templates have identifiers without the form of the oai-identifier scheme."""
-    return manifest.prefix not in ("", oai_name.to_oai(manifest.namespace, ""))
-
-
-def _rights(configuration: Configuration, manifest: Manifest) -> tuple[Statement, ...]:
-    told = read_rights(configuration).all()
-    return (*told, REPEC) if manifest.kinds().get("template") else told
 
 
 class Provider:

@@ -32,7 +32,8 @@ def read_files(places: tuple[Path, ...], colours: Mapping[str, str]) -> Mapping[
     """Return the replies by path of files that do not change. Raises ConfigurationError."""
     found = {}
     for name, type_ in _FIXED.items():
-        path = _find(places, name)
+        paths = (place / "site" / name for place in places)
+        path = next((path for path in paths if path.is_file()), None)
         if path is None:
             continue
         try:
@@ -40,26 +41,17 @@ def read_files(places: tuple[Path, ...], colours: Mapping[str, str]) -> Mapping[
         except OSError as error:
             raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from error
         if name == "style.css":
-            data += _write_colours(colours)
+            rules = ""
+            if "light" in colours:
+                rules += f":root{{--accent:{colours['light']}}}\n"
+            if "dark" in colours:
+                dark = f":root{{--accent:{colours['dark']}}}"
+                rules += f"@media (prefers-color-scheme:dark){{{dark}}}\n"
+            data += rules.encode()
         headers = {"Cache-Control": http_message.withdrawable_control(_DAY)}
         digest = http_message.document_digest(data)
         found[f"/{name}"] = Reply(200, type_, data, headers, digest)
     return found
-
-
-def _find(places: tuple[Path, ...], name: str) -> Path | None:
-    paths = (place / "site" / name for place in places)
-    return next((path for path in paths if path.is_file()), None)
-
-
-def _write_colours(colours: Mapping[str, str]) -> bytes:
-    rules = ""
-    if "light" in colours:
-        rules += f":root{{--accent:{colours['light']}}}\n"
-    if "dark" in colours:
-        dark = f":root{{--accent:{colours['dark']}}}"
-        rules += f"@media (prefers-color-scheme:dark){{{dark}}}\n"
-    return rules.encode()
 
 
 def write_robots(request: PageRequest) -> Reply:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from functions.oai.repository import PublishedRecord
-from functions.search.hits import SearchHit, SearchPage
+from functions.search.hits import SearchHit
 from functions.search.query import SearchQueryError, WordQuery, mark, parse
 from functions.search.search import NoWordsError
 from functions.site.page import PageError, PageRequest, SitePage
@@ -49,7 +49,11 @@ def show(request: PageRequest) -> SitePage:
         return SitePage("search.html", title, values)
     try:
         query = parse(text, given["set"], given["kind"], given["since"], given["until"])
-        found = _find(request, query)
+        words = request.parts.words
+        if words is None:
+            raise PageError(request.text("search.none"), 404)
+        after = request.number("after") if request.arguments.get("after") else None
+        found = words(request.manifest, query, after, _MANY)
     except SearchQueryError as error:
         problem = request.text(f"query.{error.code}", **error.values)
         return SitePage("search.html", title, {**values, "problem": problem})
@@ -68,14 +72,6 @@ def show(request: PageRequest) -> SitePage:
 def has_words(manifest: Manifest) -> bool:
     """Return whether a snapshot can be searched."""
     return bool(manifest.tables.get("words"))
-
-
-def _find(request: PageRequest, query: WordQuery) -> SearchPage:
-    words = request.parts.words
-    if words is None:
-        raise PageError(request.text("search.none"), 404)
-    after = request.number("after") if request.arguments.get("after") else None
-    return words(request.manifest, query, after, _MANY)
 
 
 def _describe(request: PageRequest, hit: SearchHit, query: WordQuery) -> HitLine:

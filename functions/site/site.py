@@ -4,7 +4,7 @@ Pages need no script and load nothing from other hosts; the Content-Security-Pol
 that.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, unquote
@@ -24,7 +24,7 @@ from functions.site import (
     source_page,
 )
 from functions.site.captures import capture_list
-from functions.site.language import FALLBACK, Language, read_languages
+from functions.site.language import FALLBACK, read_languages
 from functions.site.page import PageError, PageParts, PageRequest, SiteAddress, SitePage
 from functions.site.record import record_page
 from functions.snapshot import instant
@@ -115,7 +115,9 @@ class WebSite:
         root = base.removesuffix(OAI_PATH) if base.endswith(OAI_PATH) else call.base
         default = self._parts.configuration["site.language"]
         wanted = arguments.get("lang", default)
-        language = self._find_language(wanted if wanted in self._languages else default)
+        language = self._languages.get(
+            wanted if wanted in self._languages else default, self._languages[FALLBACK]
+        )
         reading = self._parts.present.reading()
         return PageRequest(
             self._parts,
@@ -128,15 +130,16 @@ class WebSite:
             names,
         )
 
-    def _find_language(self, code: str) -> Language:
-        return self._languages.get(code, self._languages[FALLBACK])
-
     def _write(self, request: PageRequest, page: SitePage) -> Reply:
         """Return the page as HTML, in the frame that all pages share."""
         body = self._parts.write(page.template, {**self._frame(request, page), **page.values})
         headers = {**HEADERS, **page.headers}
         if page.links:
-            headers["Link"] = _join(page.links)
+            found = page.links[0]
+            for link in page.links[1:]:
+                if len(found) + len(link) <= _HEADER:
+                    found += f", {link}"
+            headers["Link"] = found
         told = {"snapshot": request.manifest.snapshot, "page": page.template}
         tag = http_message.document_digest(body) if page.status == 200 else ""
         return Reply(page.status, _HTML, body, headers, tag, told)
@@ -181,12 +184,3 @@ class WebSite:
             for code, language in sorted(self._languages.items())
             for other in ("" if code == default else code,)
         ]
-
-
-def _join(links: Sequence[str]) -> str:
-    """Return as many links as a header may hold: gateways accept 10 kB of headers."""
-    found = links[0]
-    for link in links[1:]:
-        if len(found) + len(link) <= _HEADER:
-            found += f", {link}"
-    return found

@@ -5,7 +5,7 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore, MissingObject
@@ -28,31 +28,48 @@ _REMEDY = "restore a copy of it, or let current.json name a complete snapshot"
 
 
 class Cache:
-    """LRU cache of the `size` most recently used values, which must be immutable."""
+    """Keeps the most recently used values, which must be immutable. Thread-safe.
 
-    def __init__(self, size: int = 256) -> None:
-        self._size = size
-        self._values: OrderedDict[Any, Any] = OrderedDict()
+    The sizes of all kept values are at most `limit`: bytes, or values of the size one each.
+    """
+
+    def __init__(self, limit: int = 256) -> None:
+        self._limit = limit
+        self._size = 0
+        self._values: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, key: Any, make: Callable[[], T]) -> T:
-        """Return the value of `key`; on a miss, `make` computes it."""
+    def find(self, key: Hashable) -> Any:
+        """Return the value of `key`, None if it is not cached."""
+        with self._lock:
+            if key not in self._values:
+                return None
+            self._values.move_to_end(key)
+            return self._values[key][0]
+
+    def get(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return the value of `key`; on a miss, `make` computes it, as one of the size one."""
         with self._lock:
             if key in self._values:
                 self._values.move_to_end(key)
-                found: T = self._values[key]
-                return found
+                cached: T = self._values[key][0]
+                return cached
         value = make()
-        with self._lock:
-            self._values[key] = value
-            if len(self._values) > self._size:
-                self._values.popitem(last=False)
+        self.add(key, value)
         return value
 
-    def forget(self, key: Any) -> None:
+    def add(self, key: Hashable, value: Any, size: int = 1) -> None:
+        """Cache a value; the least recently used ones make room."""
+        with self._lock:
+            self._size += size - self._values.pop(key, (None, 0))[1]
+            self._values[key] = value, size
+            while self._size > self._limit:
+                self._size -= self._values.popitem(last=False)[1][1]
+
+    def forget(self, key: Hashable) -> None:
         """Drop the value of `key`."""
         with self._lock:
-            self._values.pop(key, None)
+            self._size -= self._values.pop(key, (None, 0))[1]
 
 
 class Catalogue:
@@ -135,34 +152,6 @@ class Catalogue:
             raise MissingObject(f"{error}, which is part of a snapshot; {_REMEDY}") from error
         except DamagedStore as error:
             raise DamagedStore(f"{key}: {error}; {_REMEDY}") from error
-
-
-class LruCache(Generic[T]):
-    """Keeps the most recently used values, up to `limit` bytes. Thread-safe."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._size = 0
-        self._values: OrderedDict[Hashable, tuple[T, int]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def find(self, key: Hashable) -> T | None:
-        """Return the value of `key`, None if it is not cached."""
-        with self._lock:
-            if key not in self._values:
-                return None
-            self._values.move_to_end(key)
-            return self._values[key][0]
-
-    def add(self, key: Hashable, value: T, size: int) -> None:
-        """Cache a value of about `size` bytes; the least recently used values make room."""
-        with self._lock:
-            if key in self._values:
-                self._size -= self._values.pop(key)[1]
-            self._values[key] = value, size
-            self._size += size
-            while self._size > self._limit:
-                self._size -= self._values.popitem(last=False)[1][1]
 
 
 def collect_less_often() -> None:

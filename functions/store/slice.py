@@ -1,13 +1,12 @@
 """Opens a folder or a bucket by its address, to read objects or byte ranges."""
 
 import errno
-import io
 import os
 import stat
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, cast
+from typing import BinaryIO, Protocol, cast
 
 from functions.config.configuration import Configuration
 from functions.snapshot.errors import MissingObject, StoreError
@@ -17,6 +16,7 @@ from functions.store.client import Client, WebClient
 from functions.store.connection import BucketConnection, ObjectClient
 from functions.store.mirror import KEPT
 from functions.store.store_reader import BucketReader, FolderReader, open_object, remote_of
+from functions.store.window_stream import PieceStream
 
 _AT_ONCE = 1 << 16  # bytes
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
@@ -70,7 +70,8 @@ class FolderSlices:
             raise MissingObject(f"{path} is not a file")
         file = self._folder.open(key)
         file.seek(min(offset, found.st_size))
-        return cast(BinaryIO, Bounded(file, sys.maxsize if length is None else length))
+        pieces = _read_part(file, sys.maxsize if length is None else length)
+        return cast(BinaryIO, PieceStream(pieces, file))
 
     def size(self, key: str) -> int:
         """Return the size of the file in bytes."""
@@ -126,31 +127,17 @@ class BucketSlices:
         return self._address.bucket, self._address.key(key)
 
 
-class Bounded(io.RawIOBase):
-    """The next `length` bytes of a stream; closing it closes the stream."""
-
-    def __init__(self, stream: BinaryIO, length: int) -> None:
-        self._stream = stream
-        self._left = length
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill the buffer with at most one read of the stream. Raises StoreError."""
+def _read_part(file: BinaryIO, length: int) -> Iterator[bytes]:
+    """Yield the next `length` bytes of a file. Raises StoreError."""
+    while length > 0:
         try:
-            data = self._stream.read(min(len(buffer), self._left, _AT_ONCE))
+            data = file.read(min(length, _AT_ONCE))
         except OSError as error:
             raise StoreError(f"it cannot be read: {error.strerror or error}") from error
-        buffer[: len(data)] = data
-        self._left -= len(data)
-        return len(data)
-
-    def close(self) -> None:
-        """Close the stream."""
-        self._stream.close()
-        super().close()
+        if not data:
+            return
+        length -= len(data)
+        yield data
 
 
 def open_slices(

@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
-from typing import Any
+from typing import Any, BinaryIO
 
 PART = 8 << 20
 """Bytes of the largest range; two are in memory."""
@@ -15,10 +15,11 @@ _GROWTH = 4
 
 
 class PieceStream(io.RawIOBase):
-    """Pieces as a stream; closing it closes a generator of them."""
+    """Pieces as a stream; closing it closes a generator of them, and their `source`."""
 
-    def __init__(self, pieces: Iterator[bytes]) -> None:
+    def __init__(self, pieces: Iterator[bytes], source: BinaryIO | None = None) -> None:
         self._pieces = pieces
+        self._source = source
         self._rest = memoryview(b"")
 
     def readable(self) -> bool:
@@ -41,6 +42,8 @@ class PieceStream(io.RawIOBase):
         """Close the generator, which closes what it reads."""
         if isinstance(self._pieces, Generator):
             self._pieces.close()
+        if self._source is not None:
+            self._source.close()
         super().close()
 
 

@@ -102,7 +102,13 @@ def _path(path: str, *, plain: bool) -> str:
     if "//" in path:
         path = _RUN.sub("/", path)
     if "/." in path and _DOT_SEGMENT.search(path):
-        path = _without_dots(path)
+        kept: list[str] = []
+        for segment in path.split("/")[1:]:
+            if segment == "..":
+                del kept[-1:]
+            elif segment != ".":
+                kept.append(segment)
+        path = "/" + "/".join(kept)
     if path.endswith("/"):
         path = path[:-1]
     return path or "/"
@@ -131,13 +137,3 @@ def _normal(part: str) -> str:
             break
         raw = unquote_to_bytes(raw)
     return _ESCAPED.sub(lambda match: b"%%%02x" % match[0][0], raw).decode("ascii").lower()
-
-
-def _without_dots(path: str) -> str:
-    kept: list[str] = []
-    for segment in path.split("/")[1:]:
-        if segment == "..":
-            del kept[-1:]
-        elif segment != ".":
-            kept.append(segment)
-    return "/" + "/".join(kept)

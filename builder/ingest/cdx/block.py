@@ -93,7 +93,14 @@ class _Reading:
         self._database.register("text", lines_of(block.data))
         self._database.execute(lines_sql.lines(block.legend, extra))
         self._database.unregister("text")
-        self._maps()
+        # Create the tables of repeated values: hosts, media types, file names, sets by rules.
+        self._hosts()
+        self._media()
+        files = self._different("filename")
+        names = [index_entry.filename(_raw(value)) for value in files]
+        self._hold("files", {"filename": files, "name": names}, index_columns.FILES)
+        if self._rules.set_rules:
+            self._own_sets()
         self._write()
         self._place_faults()
         return result
@@ -151,16 +158,6 @@ class _Reading:
                     yield item
                 else:
                     self._result.skips[item.reason] += 1
-
-    def _maps(self) -> None:
-        """Create the tables of repeated values: hosts, media types, file names, sets by rules."""
-        self._hosts()
-        self._media()
-        files = self._different("filename")
-        names = [index_entry.filename(_raw(value)) for value in files]
-        self._hold("files", {"filename": files, "name": names}, index_columns.FILES)
-        if self._rules.set_rules:
-            self._own_sets()
 
     def _hosts(self) -> None:
         """Add all hosts of this block to the table of hosts."""

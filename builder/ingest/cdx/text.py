@@ -132,22 +132,19 @@ class _Legends:
         line, _, rest = lines.partition(b"\n")
         found = cdx.parse_header(line)
         if found is not None:
-            self._use(found, place, line)
+            lacking, unknown = cdx.missing_fields(found), cdx.unknown_letters(found)
+            self.current = None if lacking else found
+            if lacking:
+                detail = f"no field {lacking}: {show(line)}"
+                self._fault("index-header-invalid", place, detail, "the lines below are skipped")
+            elif unknown:
+                self._fault("index-header-invalid", place, f"letters {unknown}", "passed over")
             place, lines = place + len(line) + 1, rest
         elif self._is_first:
             self.current = cdx.guess_legend(line)
             self._fault("index-no-header", place, "", f"read as {self.current}")
         self._is_first = False
         return place, lines
-
-    def _use(self, legend: Legend, place: int, line: bytes) -> None:
-        lacking, unknown = cdx.missing_fields(legend), cdx.unknown_letters(legend)
-        self.current = None if lacking else legend
-        if lacking:
-            detail = f"no field {lacking}: {show(line)}"
-            self._fault("index-header-invalid", place, detail, "the lines below are skipped")
-        elif unknown:
-            self._fault("index-header-invalid", place, f"letters {unknown}", "passed over")
 
     def _fault(self, code: str, place: int, detail: str, done: str) -> None:
         self.faults.append(Fault(self._name, place, code, None, detail, done))

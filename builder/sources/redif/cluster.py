@@ -187,7 +187,12 @@ class Arrangement:
         else:
             text = values.collapse_space(text)
         if len(text) > place.longest or (len(text) == 1 and place.longest < UNBOUNDED):
-            self._report_length(attribute, place, len(text))
+            length = len(text)
+            if length == 1:
+                self._report(attribute, "too-short", WARNING, f"{attribute.name} has one character")
+            else:
+                message = f"{attribute.name} has {length:,} characters, more than {place.longest:,}"
+                self._report(attribute, "too-long", WARNING, message)
         node = self._open[-1][1]
         listed = node.get(place.member)
         if listed is None:
@@ -247,13 +252,6 @@ class Arrangement:
         called = f"{attribute.name} is not {values.KINDS[kind]}: {cleaned[:80]}"
         self._report(attribute, "invalid-value", severity, called)
         return cleaned
-
-    def _report_length(self, attribute: Attribute, place: AttributePlace, length: int) -> None:
-        if length == 1:
-            self._report(attribute, "too-short", WARNING, f"{attribute.name} has one character")
-        else:
-            message = f"{attribute.name} has {length:,} characters, more than {place.longest:,}"
-            self._report(attribute, "too-long", WARNING, message)
 
     def _check_space(self, attribute: Attribute) -> None:
         parts = attribute.value.split()

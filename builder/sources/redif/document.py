@@ -32,10 +32,11 @@ class Inheritable:
         """Return the inheritable fields of an archive or series, legal in XML."""
         fields = remove_illegal(fields)
         names = _texts(fields, "name")
+        nodes = [node for node in fields.get("provider", ()) if isinstance(node, dict)]
         return Inheritable(
             names[0] if names else None,
             tuple(dict.fromkeys(_texts(fields, "restriction"))),
-            tuple(dict.fromkeys(_nested_texts(fields, "provider", "name"))),
+            tuple(dict.fromkeys([text for node in nodes for text in _texts(node, "name")])),
         )
 
 
@@ -149,8 +150,3 @@ def remove_illegal(value: Any) -> Any:
 
 def _texts(fields: Mapping[str, Any], name: str) -> Sequence[str]:
     return [text for text in fields.get(name, ()) if isinstance(text, str)]
-
-
-def _nested_texts(fields: Mapping[str, Any], cluster: str, name: str) -> Sequence[str]:
-    nodes = [node for node in fields.get(cluster, ()) if isinstance(node, dict)]
-    return [text for node in nodes for text in _texts(node, name)]

@@ -140,7 +140,13 @@ def _build_template(
     if other is None and encoding in (WINDOWS, MIXED):
         diagnostics += _check_encoding(data, part, file)
     if specification is None:
-        diagnostics.append(_unknown_type(written, part.line, file))
+        likely = guess_type(written)
+        name = OBSOLETE.get(written.lower().partition(" ")[0])
+        message = f"{name} is obsolete" if name else f"{written[:80]!r} is not a known type"
+        suggestion = likely.type if likely else ""
+        diagnostics.append(
+            Diagnostic(file, part.line, "unknown-template-type", ERROR, message, suggestion)
+        )
     arranged = Arrangement(specification or guess_type(written), attributes, file)
     diagnostics += arranged.diagnostics
     if len(diagnostics) > 1:
@@ -197,14 +203,6 @@ def _check_encoding(data: bytes, part: TemplateText, file: str) -> list[Diagnost
     line = part.line + data.count(b"\n", 0, word.start())
     message = f"the text looks like {likely}, but is read as {WINDOWS}: see redif.encodings"
     return [Diagnostic(file, line, "other-encoding", WARNING, message, likely)]
-
-
-def _unknown_type(written: str, line: int, file: str) -> Diagnostic:
-    likely = guess_type(written)
-    name = OBSOLETE.get(written.lower().partition(" ")[0])
-    message = f"{name} is obsolete" if name else f"{written[:80]!r} is not a known type"
-    suggestion = likely.type if likely else ""
-    return Diagnostic(file, line, "unknown-template-type", ERROR, message, suggestion)
 
 
 _URL = "file-url"

@@ -106,7 +106,10 @@ class Sheet:
             count, left = len(some), self._largest - self._size
             if len(body) <= left or (count == 1 and not self._count):
                 taken += count
-                self._keep(body, count, missed)
+                self._made.append(body)
+                self._size += len(body)
+                self._count += count
+                self._missed.add(missed.first, missed.count)
             elif count == 1:
                 break
             else:
@@ -138,20 +141,11 @@ class Sheet:
             return len(rest)
         likely = self.likely()
         if likely is None:
-            likely = int(self._largest) // _estimate(rest)
+            some = rest[:: max(1, len(rest) // _SAMPLES)]
+            likely = int(self._largest) // (
+                _HEADER + _MARKUP * sum(len(str(one.fields)) for one in some) // len(some)
+            )
         return max(1, int(likely * _SAFE))
-
-    def _keep(self, body: bytes, count: int, missed: UnrenderedRecords) -> None:
-        self._made.append(body)
-        self._size += len(body)
-        self._count += count
-        self._missed.add(missed.first, missed.count)
-
-
-def _estimate(records: Sequence[PublishedRecord]) -> int:
-    """Return the estimated bytes of XML per record."""
-    some = records[:: max(1, len(records) // _SAMPLES)]
-    return _HEADER + _MARKUP * sum(len(str(one.fields)) for one in some) // len(some)
 
 
 @dataclass(frozen=True, slots=True)

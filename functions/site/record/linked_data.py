@@ -75,7 +75,8 @@ def describe(
     `items` are the addresses of its stored bytes, with media types or "", and `files` are those of
     a dataset with their copies.
     """
-    whole = TypedLink(_linkset(request, record), "linkset", LINKSET_TYPE)
+    plain = replace(request.address, language="").page("/linkset", id=record.identifier)
+    whole = TypedLink(_escape(_absolute(request, plain)), "linkset", LINKSET_TYPE)
     links = (whole, *list_links(request, record, items[:_LINKED]))
     found = tuple(link.to_header() for link in links)
     return replace(page, links=found, data=_data(request, record, page.title, copy, files))
@@ -136,11 +137,6 @@ def list_links(
 
 def _escape(target: str) -> str:
     return quote(target, safe=f":/?#[]@!$&()*+,;=%{IN_PATH}")
-
-
-def _linkset(request: PageRequest, record: PublishedRecord) -> str:
-    plain = replace(request.address, language="").page("/linkset", id=record.identifier)
-    return _escape(_absolute(request, plain))
 
 
 def find_page(request: PageRequest, record: PublishedRecord) -> str:

@@ -12,7 +12,7 @@ from functions.oai import named_item
 from functions.oai.format import Format
 from functions.oai.repository import PublishedRecord
 from functions.oai.request import GET_RECORD
-from functions.site.fields import FieldRow, list_fields, read_title, shorten, weigh
+from functions.site.fields import list_fields, read_title, shorten, weigh
 from functions.site.page import PageError, PageRequest, SitePage
 from functions.site.record import citation, commands, linked_data, record_files
 from functions.site.set_name import name_set
@@ -49,13 +49,17 @@ def show(request: PageRequest) -> SitePage:
     formats = list(_render_formats(request, record))
     page_url = linked_data.find_page(request, record)
     raw = address.request(GET_RECORD, metadataPrefix="oai_dc", identifier=record.identifier)
+    column = {"capture": "warc_filename", "template": "source"}.get(record.kind, "")
+    name = record.fields.get(column)
     values = {
         "record": record,
-        "rows": _rows(request, record),
+        "rows": []
+        if record.deleted
+        else list_fields(record, request.text, _link_fields(request, record)),
         "sets": [(spec, _name(request, record, spec)) for spec in record.sets],
         "copy": copy,
         "captures": _captures_link(request, record),
-        "sources": _source_links(request, record),
+        "sources": [(name, request.address.page("/source", name=name))] if name else [],
         "files": shown,
         "more_files": len(files) - len(shown),
         "lives": [one for one in lives if not one.url],
@@ -107,12 +111,6 @@ def _list_history(request: PageRequest, record: PublishedRecord) -> list[tuple[i
     ]
 
 
-def _rows(request: PageRequest, record: PublishedRecord) -> list[FieldRow]:
-    return (
-        [] if record.deleted else list_fields(record, request.text, _link_fields(request, record))
-    )
-
-
 def _link_fields(request: PageRequest, record: PublishedRecord) -> Mapping[str, str]:
     """Return links of a record's columns: to its DOI, its hosts, its sets and its original."""
     fields, page, found = record.fields, request.address.page, {}
@@ -158,7 +156,9 @@ def _render_formats(request: PageRequest, record: PublishedRecord) -> Iterator[F
 
 def _render(request: PageRequest, record: PublishedRecord, row: Format) -> str | None:
     parts = request.parts
-    if record.kind == "harvested" and row.prefix not in _prefixes(record):
+    if record.kind == "harvested" and row.prefix not in {
+        one["prefix"] for one in record.fields.get("records") or ()
+    }:
         return None
     try:
         name = parts.configuration["repository.name"]
@@ -167,19 +167,8 @@ def _render(request: PageRequest, record: PublishedRecord, row: Format) -> str |
         return None
 
 
-def _prefixes(record: PublishedRecord) -> set[str]:
-    return {one["prefix"] for one in record.fields.get("records") or ()}
-
-
 def _captures_link(request: PageRequest, record: PublishedRecord) -> str | None:
     url = record.fields.get("url")
     if record.kind != "capture" or not url or request.parts.search is None:
         return None
     return request.address.page("/captures", url=url, match="exact")
-
-
-def _source_links(request: PageRequest, record: PublishedRecord) -> list[tuple[str, str]]:
-    """Return the file that a capture or a template came from, with the link to its page."""
-    column = {"capture": "warc_filename", "template": "source"}.get(record.kind, "")
-    name = record.fields.get(column)
-    return [(name, request.address.page("/source", name=name))] if name else []

@@ -16,8 +16,7 @@ import pytest
 from builder.http.limits import Limits, RetryPolicy
 from builder.restore import captures, endpoint
 from builder.restore.captures import CaptureFilter, MissingError, RebuildError
-from builder.restore.endpoint import EndpointSource
-from builder.restore.endpoint_client import EndpointClient, EndpointError
+from builder.restore.endpoint import EndpointClient, EndpointError, EndpointSource
 from builder.restore.sources import http_client
 
 BODY = bytes(range(256)) * 400

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from builder.store import multipart
-from builder.store.conditional import DeadUploadError
+from builder.store.client import DeadUploadError
 from builder.store.folder import FolderStore
 from builder.store.s3 import PROOF
 from functions.snapshot.errors import Conflict, MissingObject, StoreError

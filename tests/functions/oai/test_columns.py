@@ -11,7 +11,7 @@ from functions.oai.repository import PublishedRecord
 from functions.oai.repository_duckdb import record_rows as page
 from functions.oai.repository_duckdb.record_rows import Page
 from functions.snapshot import schema
-from functions.store.catalog import LruCache
+from functions.store.catalog import Cache
 
 NAMES = ("position", "url", "sets", "title", "fetch_time", "url_bytes", "fetch_status", "deleted")
 ROWS: list[tuple[Any, ...]] = [
@@ -57,7 +57,7 @@ def test_a_value_with_what_ends_values_is_noticed(title: str) -> None:
 
 
 def test_what_is_kept_stays_within_its_limit() -> None:
-    kept: LruCache[str] = LruCache(100)
+    kept: Cache[str] = Cache(100)
     for number in range(10):
         kept.add(number, str(number), 30)
     assert [kept.find(number) for number in range(10)] == [None] * 7 + ["7", "8", "9"]
