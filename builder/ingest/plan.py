@@ -11,7 +11,7 @@ Chunks are numbered from 0. The reader of one chunk reads `plan.json` and one pa
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from io import BytesIO
@@ -209,13 +209,6 @@ def read_chunk(store: Reader, plan: IngestPlan, index: int) -> tuple[Split, ...]
         raise UsageError(f"--index {index}: expected a number from 0 to {plan.chunks - 1}")
     page = index // PAGE * PAGE
     return _parse(store.read(plan.key(_page(page))).splitlines()[index - page])
-
-
-def read_chunks(store: Reader, plan: IngestPlan) -> Iterator[tuple[Split, ...]]:
-    """Yield the splits of all chunks, in order."""
-    for first in range(0, plan.chunks, PAGE):
-        for line in store.read(plan.key(_page(first))).splitlines():
-            yield _parse(line)
 
 
 def find_part(store: Reader, plan: IngestPlan, index: int) -> IngestPart | None:

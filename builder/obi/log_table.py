@@ -5,12 +5,11 @@ object that the row is about, in small row groups, so that one object is found w
 """
 
 import hashlib
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import get_type_hints
 
 from builder.obi import content
 from builder.obi.content import ROWS, Row, row_line
@@ -25,7 +24,6 @@ from functions.snapshot.store import Reader
 LONGEST = 1 << 25
 """Most bytes of a line of JSON; DuckDB holds two of that size for each thread."""
 _GROUP = 30_720  # rows of a row group of a log
-_DOCUMENT_GROUP = 8192  # the same of documents, which are read in ranges
 _MEMORY = 512  # megabytes
 _SORTED = 60_000  # rows of a log that are sorted at a time, about
 _SAMPLE = 20  # rows by which the border of such a part is chosen
@@ -95,29 +93,6 @@ def write_log(path: Path, rows: Iterable[Row]) -> WrittenLog:
         copy_log(connection, _lines_sql(MEMBERS, lines), path)
     lines.unlink()
     return WrittenLog.of(path, counts)
-
-
-def write_documents(
-    path: Path, documents: Iterable[tuple[str, Sequence[str], Mapping[str, Any]]]
-) -> WrittenLog:
-    """Write documents (handle, sets, document) in any order. Raises OSError, StoreError."""
-    lines, many = path.with_suffix(".lines"), 0
-    with lines.open("wb") as out:
-        for identifier, sets, document in documents:
-            text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
-            told = {"id": identifier, "sets": list(sets), "document": text}
-            out.write(json.dumps(told, ensure_ascii=False).encode() + b"\n")
-            many += 1
-    with (
-        closing(_connect(path.parent)) as connection,
-        engine.reading("the documents of the run"),
-    ):
-        connection.execute(
-            f"COPY ({_lines_sql(DOCUMENT, lines)} ORDER BY id) TO {engine.quote(str(path))} "
-            f"(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {_DOCUMENT_GROUP})"
-        )
-    lines.unlink()
-    return WrittenLog.of(path, {"document": many})
 
 
 def copy_log(connection: engine.Connection, query: str, path: Path) -> None:

@@ -7,11 +7,10 @@ see nothing of the run. An object that exists with the same bytes counts as writ
 import hashlib
 import tempfile
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 from builder.intake.intake import writing
 from builder.obi import content, key, log_table
@@ -101,10 +100,6 @@ class ObiRun:
             self._before = tuple(run for run in runs if run.tist < self.tist)
         return self._before
 
-    def put(self, identifier: str, data: bytes) -> str:
-        """Write the bytes of an object, and return their key."""
-        return self._create(key.key(self.tist, identifier), data)
-
     def put_file(self, identifier: str, path: Path) -> str:
         """Write an object of any size from a file of this machine, and return its key."""
         where = key.key(self.tist, identifier)
@@ -137,25 +132,17 @@ class ObiRun:
         told = Redirect(origin=origin, target=target, status=status, target_key=target_key)
         return self._create(key.redirect(self.tist, origin), told.document(self.tist))
 
-    def commit(
-        self,
-        rows: Iterable[Row],
-        documents: Iterable[tuple[str, Sequence[str], Mapping[str, Any]]] | None = None,
-    ) -> Committed:
-        """Write log and documents in the given order, and make the run count.
+    def commit(self, rows: Iterable[Row]) -> Committed:
+        """Write a log of rows in any order, and make the run count.
 
-        `documents` are (handle, sets, document). Raises StoreError if the run was abandoned
-        meanwhile.
+        Raises StoreError if the run was abandoned meanwhile.
         """
         self.turn()
         with tempfile.TemporaryDirectory(prefix="sheaf-run-") as name:
             folder = Path(name)
-            told: log_table.WrittenLog | None = None
             with writing(folder):
-                said = log_table.write_log(folder / LOG, rows)
-                if documents is not None:
-                    told = log_table.write_documents(folder / DOCUMENTS, documents)
-            return self.commit_files(folder, said, told)
+                written = log_table.write_log(folder / LOG, rows)
+            return self.commit_files(folder, written, None)
 
     def commit_files(
         self, folder: Path, said: log_table.WrittenLog, told: log_table.WrittenLog | None

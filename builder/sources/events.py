@@ -199,11 +199,6 @@ class Ordinals:
                 self._grow()
         return before
 
-    def overlaps(self, other: "Ordinals") -> bool:
-        """Tell whether any identity is in both."""
-        fewer, more = sorted((self, other), key=len)
-        return any(key and more._keys[more._place(key)] for key in fewer._keys)
-
     def add(self, other: "Ordinals") -> None:
         """Add the counts of `other`."""
         for key, count in zip(other._keys, other._counts, strict=True):

@@ -21,6 +21,7 @@ from builder.store.folder import FolderStore
 from builder.store.s3 import S3Store
 from tests.builder.conftest import Clock
 from tests.builder.obi.conftest import Time
+from tests.builder.obi.logs import commit, put
 
 Store = FolderStore | S3Store
 INGEST = Purpose("ingest", "RePEc", "RePEc of today")
@@ -45,11 +46,11 @@ def ingested(store: Store, time: Time, texts: dict[str, str]) -> Committed:
     data = {handle: text.encode() for handle, text in sorted(texts.items())}
     rows: list[Row] = []
     for handle, body in data.items():
-        where = run.put(handle, body)
+        where = put(run, handle, body)
         rows.append(version(where, body, handle))
         rows.append(Incidence(id=handle, kind=TEMPLATE, what="appearance", key=where))
     rows += packed(run)
-    return run.commit(rows, ((h, ["RePEc:aaa"], {"handle": h}) for h in data))
+    return commit(run, rows, ((h, ["RePEc:aaa"], {"handle": h}) for h in data))
 
 
 RAW = "Template-Type: ReDIF-Paper 1.0\r\nTitle: Caf\xe9\r\n".encode("cp1252")
@@ -80,8 +81,8 @@ def gathered(store: Store, time: Time, folder: Path) -> Committed:
     large = folder / "large"
     large.write_bytes(bytes(range(256)) * (5 << 10))  # copies are not made of it in memory
     rows: list[Row] = [
-        version(run.put(LONG, b"%PDF long"), b"%PDF long", LONG, FILE),
-        version(run.put(OTHER, b"%PDF other"), b"%PDF other", OTHER, FILE),
+        version(put(run, LONG, b"%PDF long"), b"%PDF long", LONG, FILE),
+        version(put(run, OTHER, b"%PDF other"), b"%PDF other", OTHER, FILE),
         version(where := run.put_file(URL, large), large.read_bytes(), URL, FILE),
     ]
     for origin in ("http://x.org/old", LONG + "?old"):
@@ -95,7 +96,7 @@ def filled(store: Store, time: Time, folder: Path) -> list[Committed]:
     first = ingested(store, time, {f"{HANDLE}-{n}": f"Template {n}\n" for n in range(20)})
     time.clock.sleep(60)
     given_up: ObiRun = claim(store, Purpose("gather", "x", "x"), time.runtime)
-    given_up.put(URL, b"half")
+    put(given_up, URL, b"half")
     given_up.abandon("of no use")
     time.clock.sleep(60)
     return [first, gathered(store, time, folder)]
@@ -153,7 +154,7 @@ def one(keys: Iterable[str]) -> str:
 
 def redirected(run: ObiRun, urls: Sequence[str], data: bytes) -> list[Row]:
     """Store a file at the last of the URLs, each of which leads to the next; return the rows."""
-    where = run.put(urls[-1], data)
+    where = put(run, urls[-1], data)
     rows: list[Row] = [
         version(where, data, urls[-1], FILE),
         Incidence(id=urls[-1], kind=FILE, what="appearance", key=where),

@@ -15,6 +15,7 @@ from builder.obi.content import Incidence, Redirect, Row, SeenRow, Version
 from builder.obi.run import claim
 from builder.store.folder import FolderStore
 from functions.snapshot.store import Writer
+from tests.builder.obi.logs import commit, put
 
 FIRST = 1_352_481_230
 """2012-11-09T17:13:50Z, the paper's own example."""
@@ -49,12 +50,15 @@ class Kept:
         runtime = ObiRuntime(lambda: now, lambda seconds: None, lambda text: None)
         run = claim(self.store, Purpose(kind, f"of {tist}", str(tist)), runtime, tist=tist)
         run.turn()
-        rows = list(self._rows(run.tist, stored, [run.put(*each) for each in stored.items()]))
+        rows = list(self._rows(run.tist, stored, [put(run, *each) for each in stored.items()]))
         for origin, target in (redirects or {}).items():
             where = run.redirect(origin, target, 302, None)
             rows.append(Redirect(origin=origin, target=target, status=302, key=where))
-        documents = [(PAPER, ["RePEc:aaa:ssssss"], {"handle": PAPER})]
-        run.commit([*rows, *more], documents if kind == "ingest" else None)
+        if kind == "ingest":
+            documents = [(PAPER, ["RePEc:aaa:ssssss"], {"handle": PAPER})]
+            commit(run, [*rows, *more], documents)
+        else:
+            run.commit([*rows, *more])
         self.tists.append(tist)
 
     def _rows(self, tist: int, stored: dict[str, bytes], keys: list[str]) -> Iterator[Row]:

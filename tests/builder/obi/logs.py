@@ -3,17 +3,19 @@
 import hashlib
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from builder.obi import key, log_table
 from builder.obi.content import Incidence, Row, Version
-from builder.obi.history import LOG, Committed
+from builder.obi.history import DOCUMENTS, LOG, Committed
+from builder.obi.run import ObiRun
 from functions.snapshot.store import Reader, Writer
 
 
@@ -26,6 +28,30 @@ def logged(store: Writer, tist: int, rows: Sequence[Row], kind: str = "ingest") 
     moment = datetime.fromtimestamp(tist, UTC)
     given = (said.digest, said.bytes, None, None, "d", said.counts)
     return Committed(tist, kind, "by hand", moment, moment, *given)
+
+
+def put(run: ObiRun, identifier: str, data: bytes) -> str:
+    """Write the bytes of an object, and return their key."""
+    with TemporaryDirectory() as folder:
+        (path := Path(folder) / "object").write_bytes(data)
+        return run.put_file(identifier, path)
+
+
+def commit(
+    run: ObiRun, rows: Iterable[Row], documents: Iterable[tuple[str, list[str], dict[str, Any]]]
+) -> Committed:
+    """Commit a run that has documents: (handle, sets, document)."""
+    run.turn()
+    columns = [("id", pa.string()), ("sets", pa.list_(pa.string())), ("document", pa.string())]
+    listed = [
+        {"id": identifier, "sets": sets, "document": json.dumps(document, ensure_ascii=False)}
+        for identifier, sets, document in sorted(documents)
+    ]
+    with TemporaryDirectory() as name:
+        path = Path(name) / DOCUMENTS
+        pq.write_table(pa.Table.from_pylist(listed, pa.schema(columns)), path)
+        written = log_table.WrittenLog.of(path, {"document": len(listed)})
+        return run.commit_files(Path(name), log_table.write_log(Path(name) / LOG, rows), written)
 
 
 def documents(store: Reader, run: Committed) -> list[dict[str, Any]]:

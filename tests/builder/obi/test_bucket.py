@@ -14,6 +14,7 @@ from functions.snapshot.errors import Conflict, StoreError
 from tests.bucket import Bucket, administrator, fresh
 from tests.builder.obi.conftest import Time
 from tests.builder.obi.holding import GATHER, HANDLE, URL
+from tests.builder.obi.logs import put
 from tests.proxy import Altered, Answer, Fault, Lost, Proxy, Seen, Unconditional, proxied
 
 pytestmark = pytest.mark.shared(2)
@@ -97,7 +98,7 @@ def test_a_small_object_whose_answer_was_lost_is_written(
 ) -> None:
     run = claim(bucket, GATHER, time.runtime)
     proxy.fault = first(Lost())
-    where = run.put(URL, b"small")
+    where = put(run, URL, b"small")
     assert bucket.read(where) == b"small"
 
 

@@ -16,6 +16,7 @@ from builder.store.folder import FolderStore
 from functions.snapshot.errors import Conflict, StoreError
 from tests.builder.obi.conftest import Time
 from tests.builder.obi.holding import GATHER, HANDLE, INGEST, Store, ingested, version
+from tests.builder.obi.logs import put
 from tests.builder.obi.writing import PURPOSE, written
 
 pytestmark = pytest.mark.shared(2)
@@ -100,7 +101,7 @@ def test_two_writers_in_the_same_second(store: Store) -> None:
         together.wait(30)
         run = claim(store, Purpose("ingest", name, name), runtime)
         data = name.encode()
-        where = run.put(HANDLE, data)
+        where = put(run, HANDLE, data)
         while True:
             try:
                 run.turn()

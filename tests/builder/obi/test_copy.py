@@ -28,6 +28,7 @@ from tests.builder.obi.holding import (
     ingested,
     objects,
 )
+from tests.builder.obi.logs import put
 from tests.builder.obi.test_verify import MEANS
 
 pytestmark = pytest.mark.shared(2)
@@ -90,7 +91,7 @@ def test_a_copy_is_brought_up_to_date(archive: Archive, tmp_path: Path) -> None:
     time = archive.time
     ingested(archive.store, time, {HANDLE: "new"})
     unfinished = claim(archive.store, GATHER, time.runtime)
-    unfinished.put(LONG, b"x")
+    put(unfinished, LONG, b"x")
     done = archive.export(archive.store, target)
     assert done.objects == 5  # the object, and what belongs to the run itself
     expected = {
@@ -123,7 +124,7 @@ def test_another_store_is_not_written_over(archive: Archive, tmp_path: Path) -> 
 def test_expiry_leaves_the_obi_store_alone(archive: Archive) -> None:
     """Runs of which no snapshot shows anything, an open one, and what belongs to none."""
     run = claim(archive.store, INGEST, archive.time.runtime)
-    run.put(HANDLE, b"x")
+    put(run, HANDLE, b"x")
     archive.store.create("obi/123/456/7891/stray", b"x")
     archive.store.create("records/captures/" + "0" * 32 + ".parquet", b"of no snapshot")
     before = objects(archive.store)

@@ -15,6 +15,7 @@ from builder.obi.content import FailureRow, Incidence, Redirect, Version
 from builder.obi.run import claim
 from builder.store.folder import FolderStore
 from tests.builder.obi.archive import Repec
+from tests.builder.obi.logs import put
 from tests.builder.redif.trees import archive, paper, tarball
 from tests.e2e.conftest import Home, Result, make_home
 
@@ -180,7 +181,7 @@ def test_the_life_of_a_file(repec: Repec) -> None:
     repec.clock.sleep(10)
     run = claim(repec.store, Purpose("gather", "web", "z"), repec.run_outside)
     run.turn()
-    place = run.put(URL, b"%PDF")
+    place = put(run, URL, b"%PDF")
     digest = hashlib.sha256(b"%PDF").hexdigest()
     soft = Version(
         id=URL, kind="fobi", key=place, bytes=4, md5="0", sha256=digest, flags=("soft-404",)

@@ -17,7 +17,7 @@ from builder.store.s3 import S3Store
 from functions.database import engine
 from functions.snapshot.errors import Conflict, DamagedStore, StoreError
 from tests.builder.obi.conftest import Time
-from tests.builder.obi.logs import documents
+from tests.builder.obi.logs import commit, documents, put
 
 pytestmark = pytest.mark.shared(2)
 
@@ -39,7 +39,7 @@ def test_a_run_counts_once_it_is_committed(store: Store, time: Time, tmp_path: P
     assert run.turn() == ()
     template, body = b"Template-Type: x\n", b"%PDF" * 100_000
     (tmp_path / "body").write_bytes(body)
-    where = run.put(HANDLE, template)
+    where = put(run, HANDLE, template)
     assert where == key.key(run.tist, HANDLE)
     rows: list[Row] = [
         version(where, template, HANDLE),
@@ -47,7 +47,7 @@ def test_a_run_counts_once_it_is_committed(store: Store, time: Time, tmp_path: P
         version(run.put_file(URL, tmp_path / "body"), body, URL, FILE),
     ]
     assert history(store) == ()
-    done = run.commit(rows, [(HANDLE, ["RePEc:aaa"], {"title": "é"})])
+    done = commit(run, rows, [(HANDLE, ["RePEc:aaa"], {"title": "é"})])
     assert history(store) == (done,)
     assert (done.kind, done.source, done.previous) == ("ingest", "RePEc", None)
     assert done.counts == {"version": 2, "incidence": 1}
@@ -101,9 +101,9 @@ def test_nothing_is_overwritten(store: Store, time: Time, tmp_path: Path) -> Non
     assert run.put_file(URL, large) == where
     with pytest.raises(Conflict, match="--abandon 1795255200"):
         run.put_file(URL, other)
-    run.put(HANDLE, b"x")
+    put(run, HANDLE, b"x")
     with pytest.raises(Conflict):
-        run.put(HANDLE, b"y")
+        put(run, HANDLE, b"y")
     assert store.read(where) == large.read_bytes()
     at = run.redirect("http://x.org/a", "http://x.org/b", 302, None)
     assert run.redirect("http://x.org/a", "http://x.org/b", 302, None) == at
@@ -150,11 +150,11 @@ def test_a_log_is_cut_into_parts_of_about_one_size() -> None:
 @pytest.mark.sampled(3)
 def test_a_run_goes_on_where_the_same_is_asked(store: Store, time: Time) -> None:
     run = claim(store, INGEST, time.runtime)
-    run.put(HANDLE, b"x")
+    put(run, HANDLE, b"x")
     time.clock.sleep(86_400)
     again = claim(store, INGEST, time.runtime)
     assert again.tist == run.tist
-    again.put(HANDLE, b"x")
+    put(again, HANDLE, b"x")
     done = again.commit([])
     assert run.commit([]) == done  # whoever comes second finds it done
     assert claim(store, INGEST, time.runtime).tist == run.tist + 86_400
@@ -162,7 +162,7 @@ def test_a_run_goes_on_where_the_same_is_asked(store: Store, time: Time) -> None
 
 def test_an_abandoned_run_counts_no_more(store: Store, time: Time) -> None:
     run = claim(store, INGEST, time.runtime)
-    run.put(HANDLE, b"x")
+    put(run, HANDLE, b"x")
     abandon(store, run.tist, "not wanted", time.runtime)
     abandon(store, run.tist, "not wanted", time.runtime)  # as it is
     with pytest.raises(StoreError, match="another process abandoned"):
@@ -239,7 +239,7 @@ def test_a_run_that_lacks_its_commit_alone_is_completed_by_the_next(
 
     store.create = cut  # type: ignore[method-assign]
     with pytest.raises(Cut):
-        run.commit([version("k", b"", HANDLE)], [(HANDLE, [], {})])
+        commit(run, [version("k", b"", HANDLE)], [(HANDLE, [], {})])
     store.create = create  # type: ignore[method-assign]
     time.clock.sleep(5)
     later = claim(store, Purpose("gather", "x", "x"), time.runtime)

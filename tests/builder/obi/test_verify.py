@@ -35,6 +35,7 @@ from tests.builder.obi.holding import (
     one,
     replaced,
 )
+from tests.builder.obi.logs import put
 
 pytestmark = pytest.mark.shared(2)
 
@@ -352,7 +353,7 @@ def test_an_open_run_is_noted(tmp_path: Path, time: Time) -> None:
     store = FolderStore(tmp_path / "store")
     filled_in(store.root, time)
     run = claim(store, GATHER, time.runtime)
-    run.put(URL, b"x")
+    put(run, URL, b"x")
     assert found(store) == {("obi-run-unfinished", key.run(run.tist) + "open.json")}
     assert not verify(store, MEANS).damaged
 

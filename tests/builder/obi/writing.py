@@ -8,6 +8,7 @@ from builder.obi.run import Committed, ObiRuntime, Purpose, claim
 from builder.store.folder import FolderStore
 from tests.builder.conftest import Clock
 from tests.builder.obi.holding import HANDLE, LONG, URL, Store, version
+from tests.builder.obi.logs import commit, put
 from tests.interleaving.killer import Killer
 
 PURPOSE = Purpose("ingest", "RePEc", "RePEc, in the midst of which it ends")
@@ -20,14 +21,14 @@ def written(store: Store, runtime: ObiRuntime) -> Committed:
     templates = {f"{HANDLE}-{n}": f"Template {n}\n".encode() for n in range(2)}
     rows: list[Row] = []
     for handle, data in templates.items():
-        rows.append(version(run.put(handle, data), data, handle))
+        rows.append(version(put(run, handle, data), data, handle))
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "large").write_bytes(b"large" * 1000)
         rows.append(version(run.put_file(URL, Path(folder) / "large"), b"large" * 1000, URL, FILE))
-    rows.append(version(run.put(LONG, b"long"), b"long", LONG, FILE))
+    rows.append(version(put(run, LONG, b"long"), b"long", LONG, FILE))
     told = run.redirect(URL + "?", URL, 301, None)
     rows.append(Redirect(origin=URL + "?", target=URL, status=301, key=told))
-    return run.commit(rows, ((handle, [], {"handle": handle}) for handle in templates))
+    return commit(run, rows, ((handle, [], {"handle": handle}) for handle in templates))
 
 
 def work(root: Path, start: Clock, at: int, counted: Path, every: bool) -> None:

@@ -225,7 +225,6 @@ def test_captures_alike_in_two_ranges_are_seen_and_counted() -> None:
     )
     found = [*first, *second]
     assert found != events(data)
-    assert first.ordinals.overlaps(second.ordinals)
     again = read_archive(io.BytesIO(data), "a", ALL, cut, None, first.ordinals)
     assert [*found[:2], *again] == events(data)
 
@@ -237,13 +236,10 @@ def test_ordinals() -> None:
     assert {one.next(name) for name in names[:9]} == {1}
     assert {other.next(name) for name in names[3000:]} == {0}
     assert (len(one), len(other)) == (3000, 2000)
-    assert not one.overlaps(other)
     for some in (one, other):
         both.add(some)
     assert len(both) == 5000
     assert [both.next(name) for name in (names[0], names[9], names[4000])] == [2, 1, 1]
-    assert both.overlaps(one)
-    assert other.overlaps(both)
 
 
 @pytest.mark.thorough
