@@ -200,26 +200,6 @@ def test_what_a_redirect_or_a_refusal_says_is_not_read_to_its_end() -> None:
         assert read(source) == BODY
 
 
-@pytest.mark.parametrize(
-    "location",
-    [
-        "http://127.0.0.1:99999/",
-        "http://127.0.0.1:x/",
-        "http://127.0.0.1:0/",
-        "http://ž.cz/",
-        "http://[::1/",
-        "http://a b/",
-        "ftp://a.cz/",
-        "http://u@a.cz/",
-    ],
-)
-def test_a_redirect_to_no_address_is_told(location: str) -> None:
-    moved = say(302, b"", Location=location.encode().decode("latin-1"))
-    answers = served(moved, moved, moved)
-    with answers as (source, _), pytest.raises(EndpointError, match=ASTRAY):
-        read(source)
-
-
 def test_a_signed_address_is_followed_and_told_nothing() -> None:
     with served(say(200, BODY)) as (elsewhere, other):
         moved = say(302, b"there", Location=f"{elsewhere.address}/signed?x=1", **told(HELD))
