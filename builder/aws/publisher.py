@@ -86,10 +86,7 @@ def _carry_out(context: Context, event: Mapping[str, Any]) -> dict[str, object]:
         return {"task": task, "message": str(error)}
     if task != "publish":
         raise UsageError(f"the event's task is none of publish, expire, verify: {task!r}")
-    return _publish(context, settings, redate=event.get("redate") is True)
-
-
-def _publish(context: Context, settings: Configuration, *, redate: bool) -> dict[str, object]:
+    redate = event.get("redate") is True
     try:
         digests = check.digests(settings)
         rebuild(context.store, settings, context.runtime(), digests)

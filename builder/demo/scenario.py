@@ -82,7 +82,12 @@ class Scenario:
             shell.write_settings(self._config, places)
             self._ingest(*sources)
         else:
-            self._serve_samples()
+            self._web.mkdir()
+            self._base = self._stack.enter_context(samples.serve_web(self._web))
+            samples.write_web(self._web, self._base)
+            samples.write_papers(self._papers, self._base)
+            crawl = str(samples.CRAWL.parent.resolve())
+            shell.write_settings(self._config, [crawl], urlsplit(self._base).port)
             self._ingest(str(samples.CRAWL))
             self._ingest_templates()
             self._archive_dataset()
@@ -104,15 +109,6 @@ class Scenario:
         if reply.code and not reply.documents:
             raise ScenarioError("; ".join(reply.remarks) or f"`sheaf {line[0]}` failed")
         return reply
-
-    def _serve_samples(self) -> None:
-        """Write the sample files, serve full texts and a dataset, and allow fetching them."""
-        self._web.mkdir()
-        self._base = self._stack.enter_context(samples.serve_web(self._web))
-        samples.write_web(self._web, self._base)
-        samples.write_papers(self._papers, self._base)
-        crawl = str(samples.CRAWL.parent.resolve())
-        shell.write_settings(self._config, [crawl], urlsplit(self._base).port)
 
     def _ingest(self, *sources: str) -> None:
         self._context.say("ingesting ...")

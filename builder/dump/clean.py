@@ -27,7 +27,12 @@ def list_strays(store: Writer, state: DumpState, now: datetime | None) -> list[s
     named = {*state.keys(store)}
     if now is not None:
         for name in read_superseded(store, now):
-            named |= _list_keys(store, name)
+            keys = {dumps.FOLDER + name}
+            with suppress(MissingObject, DamagedStore):
+                keys.update(
+                    format_keys(store, FormatDumps.from_json(store.read(dumps.FOLDER + name)))
+                )
+            named |= keys
     return [
         entry.key
         for entry in store.entries(dumps.FOLDER)
@@ -56,14 +61,6 @@ def note_superseded(store: Writer, lists: Collection[str], now: datetime) -> Non
     found = {**read_superseded(store, now), **dict.fromkeys(lists, now)}
     told = {name: instant.to_text(at) for name, at in sorted(found.items())}
     store.replace(SUPERSEDED, json.dumps(told).encode(), tag)
-
-
-def _list_keys(store: Writer, name: str) -> set[str]:
-    """Return the keys of a superseded list and of its dumps, as far as they exist."""
-    keys = {dumps.FOLDER + name}
-    with suppress(MissingObject, DamagedStore):
-        keys.update(format_keys(store, FormatDumps.from_json(store.read(dumps.FOLDER + name))))
-    return keys
 
 
 def remove_strays(store: Writer) -> None:

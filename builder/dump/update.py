@@ -99,7 +99,9 @@ def _renew(
     formats = DumpFormats.of(configuration)
     with closing(DuckRepository(store)) as repository:
         manifest = repository.manifest(newest.snapshot)
-        if state is not None and not _is_of(state.index, manifest):
+        if state is not None and not (
+            state.index.store == manifest.store and state.index.snapshot <= manifest.snapshot
+        ):
             state = None
         if state and state.index.snapshot == manifest.snapshot and {*state.formats} == {*names}:
             return
@@ -126,11 +128,6 @@ def _renew(
                 )
     after = DumpState(index, formats_)
     _commit(store, runtime, after, state, tag, anew=state is None or bool(update.affected))
-
-
-def _is_of(index: DumpIndex, manifest: Manifest) -> bool:
-    """Return whether the index is of this store and not of one that it was copied from."""
-    return index.store == manifest.store and index.snapshot <= manifest.snapshot
 
 
 def _commit(

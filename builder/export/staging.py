@@ -89,7 +89,11 @@ def beside(target: Path) -> Iterator[Path]:
             raise UsageError(f"another export is writing to {target}: wait until it ends")
         with lock:
             try:
-                _empty(folder)
+                for path in folder.iterdir():
+                    if path.is_dir():
+                        shutil.rmtree(path)
+                    elif path.name != LOCK:
+                        path.unlink()
                 yield folder
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
@@ -131,11 +135,3 @@ def sync() -> None:
     For many small files this one call takes a hundredth of the time of one call for each file.
     """
     os.sync()
-
-
-def _empty(folder: Path) -> None:
-    for path in folder.iterdir():
-        if path.is_dir():
-            shutil.rmtree(path)
-        elif path.name != LOCK:
-            path.unlink()

@@ -227,12 +227,13 @@ class _Records:
             "WARC-Payload-Digest": digest,
         }
         with content.open_version(self._store, version) as payload:
+            said = " ".join((version.media_type or "").split())
             record = self._writer.create_warc_record(
                 version.id,
                 "resource",
                 payload=payload,
                 length=version.bytes,
-                warc_content_type=_media_type(version),
+                warc_content_type=said if said and not said.lower().startswith(_HTTP) else _UNKNOWN,
                 warc_headers_dict=headers,
             )
             self._writer.write_record(record)
@@ -281,8 +282,3 @@ def _date(tist: int) -> str:
 
 def _digest(version: Version) -> str:
     return f"sha256:{version.sha256}"
-
-
-def _media_type(version: Version) -> str:
-    said = " ".join((version.media_type or "").split())
-    return said if said and not said.lower().startswith(_HTTP) else _UNKNOWN

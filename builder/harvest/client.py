@@ -107,19 +107,18 @@ class OaiClient:
                 if found.salvage is not None and (page := found.salvage()) is not None:
                     return page
                 raise Unanswered(f"{_describe(arguments)}: {found.text}", found.status, found.later)
-            self._rest(tried, found)
+            seconds = self._settings.retry.wait(tried, found.rest)
+            if found.rest is not None and seconds >= 5:
+                self._settings.say(
+                    f"{self._base}: asked to wait for {seconds:,.0f} s: {found.text}"
+                )
+            if self._client.stop.wait(seconds):
+                raise Deferred("ended")
 
     def close(self) -> None:
         """Close the connections."""
         self._pool.shutdown()
         self._client.close()
-
-    def _rest(self, tried: int, trouble: _Trouble) -> None:
-        seconds = self._settings.retry.wait(tried, trouble.rest)
-        if trouble.rest is not None and seconds >= 5:
-            self._settings.say(f"{self._base}: asked to wait for {seconds:,.0f} s: {trouble.text}")
-        if self._client.stop.wait(seconds):
-            raise Deferred("ended")
 
     def _attempt(self, arguments: Mapping[str, str]) -> ListPage | _Trouble:
         retries = self._settings.retry.retries
@@ -139,7 +138,9 @@ class OaiClient:
             )
         if status == 200 and arguments["verb"] == "ListRecords":
             self._look_ahead(data)
-        charset = _charset(headers)
+        message = Message()
+        message["Content-Type"] = headers.get("content-type", "")
+        charset = message.get_content_charset()
         try:
             page = answer.page(data, charset)
         except Broken as error:
@@ -182,7 +183,12 @@ class OaiClient:
         )
         with self._client.fetch(request) as response:
             if urlsplit(response.url).query == urlsplit(url).query and response.hops:
-                self._move(url, _with_query(self._base, response.url))
+                self._move(
+                    url,
+                    urlsplit(response.url)
+                    ._replace(query=urlsplit(self._base).query, fragment="")
+                    .geturl(),
+                )
             return response.status, response.headers, self._body(response)
 
     def _body(self, response: Response) -> bytes:
@@ -217,10 +223,6 @@ class OaiClient:
         self._base = base
 
 
-def _with_query(base: str, target: str) -> str:
-    return urlsplit(target)._replace(query=urlsplit(base).query, fragment="").geturl()
-
-
 def _refusal(status: int, retries: int) -> _Trouble:
     often = 0
     if status in PASSING_STATUSES:
@@ -237,9 +239,3 @@ def _unsure(page: ListPage) -> bool:
 def _describe(arguments: Mapping[str, str]) -> str:
     told = {k: v if len(v) < 60 else f"{v[:57]}..." for k, v in arguments.items()}
     return " ".join([told.pop("verb"), *(f"{name}={value}" for name, value in told.items())])
-
-
-def _charset(headers: Mapping[str, str]) -> str | None:
-    message = Message()
-    message["Content-Type"] = headers.get("content-type", "")
-    return message.get_content_charset()

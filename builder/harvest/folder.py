@@ -153,18 +153,15 @@ class HarvestFolder:
 
     def commit(self) -> None:
         """Flush the stored rows and the state to disk. Raises HarvestError."""
-        self._end_part()
-        self.state.commit += 1
-        self.seen.commit(self.state.commit)
-        self.write(STATE, self.state.document())
-
-    def _end_part(self) -> None:
         if self._writer is not None:
             self._writer.close()
             self._writer = None
             size = (self.path / self._name).stat().st_size
             begun = self.state.going.started if self.state.going else ""
             self.state.parts.append(PartFile(self._name, self._rows, size, begun))
+        self.state.commit += 1
+        self.seen.commit(self.state.commit)
+        self.write(STATE, self.state.document())
 
     def keep_sets(self, sets: Sequence[tuple[str, str]]) -> None:
         """Write the repository's sets: setSpec and setName of each."""
@@ -197,45 +194,30 @@ def open_folder(
             raise UsageError(
                 f"{path} has the format {found.form}: --format {form} needs another DIR"
             )
-        _sweep(path, found)
+        named = {one.name for one in found.parts}
+        with _wrap_errors(path):
+            for file in path.iterdir():
+                left = is_part(file.name) and file.name not in named
+                if left or file.name.endswith(DRAFT):
+                    file.unlink()
         seen = Seen.open(path / SEEN, found.commit)
         remade = seen is None
         if seen is None:
-            seen = _rebuild_seen(path, found)
+            seen, run = Seen.create(path / SEEN), 0
+            for row in rows(path, found):
+                if row.run != run:
+                    run = row.run
+                    seen.begin()
+                seen.add(row.run, row.identifier, row.datestamp, row.record, row.deleted)
         with contextlib.closing(seen):
             yield HarvestFolder(path, found, seen, remade and bool(found.parts))
         if not (found.runs or found.going or found.parts):
-            _remove(path)
-
-
-def _rebuild_seen(path: Path, found: HarvestState) -> Seen:
-    """Rebuild the index of seen items from the parts."""
-    seen, run = Seen.create(path / SEEN), 0
-    for row in rows(path, found):
-        if row.run != run:
-            run = row.run
-            seen.begin()
-        seen.add(row.run, row.identifier, row.datestamp, row.record, row.deleted)
-    return seen
-
-
-def _sweep(path: Path, found: HarvestState) -> None:
-    """Remove files that an interrupted process left. Files of others stay."""
-    named = {one.name for one in found.parts}
-    with _wrap_errors(path):
-        for file in path.iterdir():
-            left = is_part(file.name) and file.name not in named
-            if left or file.name.endswith(DRAFT):
-                file.unlink()
-
-
-def _remove(path: Path) -> None:
-    """Remove the folder of a harvest that never began, unless it has files of others."""
-    with _wrap_errors(path):
-        for name in (STATE, SETS, SEEN):
-            (path / name).unlink(missing_ok=True)
-    with contextlib.suppress(OSError):
-        path.rmdir()
+            # Remove the folder of a harvest that never began, unless it has files of others.
+            with _wrap_errors(path):
+                for name in (STATE, SETS, SEEN):
+                    (path / name).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                path.rmdir()
 
 
 @contextmanager

@@ -29,7 +29,7 @@ from builder.harvest.fragment import (
     origins,
 )
 from builder.harvest.repository import HarvestedRepository, find_repository
-from builder.harvest.state import HarvestState, PartFile
+from builder.harvest.state import HarvestState
 from builder.harvest.version import HarvestedRow
 from builder.intake import intake
 from builder.intake.intake import IntakeSource
@@ -208,7 +208,10 @@ class HarvestIngest:
                 path = folder.check_part(harvest.folder, part)
                 with path.open("rb") as file:
                     digest = hashlib.file_digest(file, "sha256").hexdigest()
-                reading = _reading(harvest, part, digest)
+                state, repository = harvest.state, harvest.repository
+                list_ = (repository.place, state.prefix, state.set or "", str(part.run))
+                text = "\n".join((_METHOD, digest, *list_))
+                reading = READING + hashlib.sha256(text.encode()).hexdigest()
                 if reading in self.known:
                     gathered.known += 1
                     continue
@@ -320,14 +323,6 @@ class HarvestFaults:
             self.writer.fault(Fault(source, None, "faults-cut", None, detail, "counted"))
 
 
-def _reading(harvest: Harvest, part: PartFile, digest: str) -> str:
-    """Return what a part was read as: another list, repository or method reads it again."""
-    state, repository = harvest.state, harvest.repository
-    list_ = (repository.place, state.prefix, state.set or "", str(part.run))
-    text = "\n".join((_METHOD, digest, *list_))
-    return READING + hashlib.sha256(text.encode()).hexdigest()
-
-
 def is_kept(identifier_: str, namespace: str) -> bool:
     """Return whether an item keeps its identifier: of the oai scheme, and of another namespace.
 
@@ -374,7 +369,9 @@ def make_entry(harvest: Harvest, row: HarvestedRow, pieces: Fragments) -> dict[s
         harvested=_harvest_time(harvest, row),
         altered=row.fault is not None,
         base_url=harvest.state.base_url,
-        identifier=_uri(row.identifier),
+        identifier=row.identifier
+        if is_uri(row.identifier)
+        else quote(row.identifier, safe=_SAFE) or "none",
         datestamp=_datestamp(harvest, row),
         namespace=namespace if is_uri(namespace) else f"urn:{quote(namespace, safe='') or 'none'}",
     )
@@ -401,11 +398,6 @@ def _split_about(about: Sequence[Fragment]) -> tuple[list[Fragment], tuple[Harve
     others = [piece for piece in about if not is_provenance(piece)]
     chains = [origins(piece) for piece in about if is_provenance(piece)]
     return others, next(filter(None, chains), ())
-
-
-def _uri(text: str) -> str:
-    """Return an identifier as a URI, which the schema of the container requires."""
-    return text if is_uri(text) else quote(text, safe=_SAFE) or "none"
 
 
 def _harvest_time(harvest: Harvest, row: HarvestedRow) -> str:

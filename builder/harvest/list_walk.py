@@ -197,7 +197,11 @@ class ListWalk:
         if gained:
             run.idle, run.mark = 0, ""
             return
-        mark = _mark(page)
+        named = (
+            page.token or "",
+            *(f"{entry.identifier} {entry.datestamp}" for entry in page.entries),
+        )
+        mark = hashlib.sha256("\n".join(named).encode()).hexdigest()
         if mark == run.mark:
             raise ListLoopError("a page was repeated")
         run.idle += 1
@@ -230,7 +234,9 @@ class ListWalk:
         if isinstance(trouble, Unanswered):
             if trouble.later:
                 raise trouble
-            if self._is_none():
+            state = self.sink.state
+            pages = self.run.counts.pages or any(past.counts.pages for past in state.runs)
+            if not (state.identify or state.format or pages or self._identifies()):
                 text = f"there is no OAI-PMH repository at this URL: {trouble}"
                 raise Unanswered(text, trouble.status, later=True) from trouble
         if run.token is None and run.verb == "ListRecords" and self._ease_window(trouble):
@@ -238,7 +244,7 @@ class ListWalk:
         if isinstance(trouble, RefusedError):
             if trouble.code in _FINAL or not run.counts.distinct:
                 raise trouble
-        elif self._is_away():
+        elif bool(self.sink.state.identify) and not self._identifies():
             raise Unanswered(str(trouble), trouble.status, later=True) from trouble
         falls = run.is_in_order
         if self._resumed:  # the old token may have expired: the next refusal decides
@@ -262,16 +268,6 @@ class ListWalk:
             run.note(f"the list could not be completed: {trouble}")
             return False
         return True
-
-    def _is_none(self) -> bool:
-        """Return whether no response was ever OAI-PMH, and Identify fails now too."""
-        state = self.sink.state
-        pages = self.run.counts.pages or any(past.counts.pages for past in state.runs)
-        return not (state.identify or state.format or pages or self._identifies())
-
-    def _is_away(self) -> bool:
-        """Return whether a repository that once answered Identify does not answer it now."""
-        return bool(self.sink.state.identify) and not self._identifies()
 
     def _identifies(self) -> bool:
         try:
@@ -345,9 +341,3 @@ class ListWalk:
         run.size = None
         self._begin(run.since)
         return True
-
-
-def _mark(page: ListPage) -> str:
-    """Return the fingerprint of a page: of its token, and its identifiers and datestamps."""
-    named = (page.token or "", *(f"{entry.identifier} {entry.datestamp}" for entry in page.entries))
-    return hashlib.sha256("\n".join(named).encode()).hexdigest()

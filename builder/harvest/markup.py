@@ -69,7 +69,14 @@ class _MarkupMender:
             case "declaration":
                 return ""
             case "end":
-                return self._end(_COLONS.sub(":", token["end"]))
+                name = _COLONS.sub(":", token["end"])
+                levels = range(len(self._open) - 1, max(0, len(self._open) - _DEEPEST), -1)
+                depth = next((level for level in levels if self._open[level][0] == name), 0)
+                if not depth:
+                    return ""
+                ended = "".join(f"</{inner}>" for inner, _ in reversed(self._open[depth:]))
+                del self._open[depth:]
+                return ended
             case "attributes":
                 return self._start(token)
             case "text":
@@ -80,16 +87,6 @@ class _MarkupMender:
     def end_all(self) -> str:
         """Return the end tags of all open elements."""
         return "".join(f"</{name}>" for name, _ in reversed(self._open[1:]))
-
-    def _end(self, name: str) -> str:
-        """Return the end tags up to an element's; "" if no such element is open."""
-        levels = range(len(self._open) - 1, max(0, len(self._open) - _DEEPEST), -1)
-        depth = next((level for level in levels if self._open[level][0] == name), 0)
-        if not depth:
-            return ""
-        ended = "".join(f"</{inner}>" for inner, _ in reversed(self._open[depth:]))
-        del self._open[depth:]
-        return ended
 
     def _start(self, token: re.Match[str]) -> str:
         name, inside = _COLONS.sub(":", token["start"]), token["attributes"].rstrip()

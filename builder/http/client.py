@@ -191,7 +191,8 @@ class HttpClient:
                 elif self._keeps(request):
                     response.drain()
             if request.keep_query:
-                location = _with_query(location, way.last)
+                query = urlsplit(way.last).query
+                location = location if "?" in location else f"{location.partition('#')[0]}?{query}"
             way.follow(location, response.status, again=has_cookie)
 
     @contextmanager
@@ -241,8 +242,3 @@ def origin_of(url: str) -> str:
     """Return scheme, host and port of a URL."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}"
-
-
-def _with_query(location: str, url: str) -> str:
-    query = urlsplit(url).query
-    return location if "?" in location else f"{location.partition('#')[0]}?{query}"

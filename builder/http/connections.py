@@ -160,7 +160,13 @@ class Connections:
             )
         finally:
             if keep and original.isclosed() and connection.sock is not None:
-                self._give_back(target, connection)
+                with self._lock:
+                    now = time.monotonic()
+                    self._idle.append((now + _IDLE, target, connection))
+                    while self._idle and (
+                        self._closed or len(self._idle) > _MOST_IDLE or self._idle[0][0] < now
+                    ):
+                        self._idle.pop(0)[2].close()
             else:
                 answer.close()
                 connection.close()
@@ -265,15 +271,6 @@ class Connections:
                         return entry[2]
                     entry[2].close()
         return None
-
-    def _give_back(self, target: Target, connection: _Connection) -> None:
-        with self._lock:
-            now = time.monotonic()
-            self._idle.append((now + _IDLE, target, connection))
-            while self._idle and (
-                self._closed or len(self._idle) > _MOST_IDLE or self._idle[0][0] < now
-            ):
-                self._idle.pop(0)[2].close()
 
 
 def _host_field(scheme: str, host: str, port: int) -> str:

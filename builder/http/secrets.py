@@ -236,7 +236,7 @@ def mark_file(url: str, sha256: str) -> str:
 
 def _clean_query(query: str, *, marked: bool) -> str:
     parts = query.split("&")
-    names = [_name(part) for part in parts]
+    names = [unquote_plus(part.partition("=")[0]).strip().lower() for part in parts]
     secrets = {name for name in names if name in SECRETS or name.startswith(PREFIXES)}
     secrets |= {other for name in secrets for other in COMPANIONS.get(name, ())}
     left = [_clean(part, n) for part, n in zip(parts, names, strict=True) if n not in secrets]
@@ -273,7 +273,3 @@ def _clean_address(text: str) -> str:
 def _replace(value: str) -> str:
     data = value.encode("utf-8", "surrogatepass")
     return f"~{hashlib.pbkdf2_hmac('sha256', data, _MARK.encode(), _ROUNDS, 8).hex()}"
-
-
-def _name(part: str) -> str:
-    return unquote_plus(part.partition("=")[0]).strip().lower()

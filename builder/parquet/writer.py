@@ -112,12 +112,14 @@ class RowWriter:
     def _flush(self) -> None:
         if self._rows:
             columns = zip(zip(*self._rows, strict=True), self._schema, strict=True)
-            self._write([pa.array(values, field.type) for values, field in columns])
+            with _writing(self._path):
+                self._writer.write_batch(
+                    pa.record_batch(
+                        [pa.array(values, field.type) for values, field in columns],
+                        schema=self._schema,
+                    )
+                )
             self._rows.clear()
-
-    def _write(self, arrays: Sequence[pa.Array]) -> None:
-        with _writing(self._path):
-            self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
 
 
 def _array(values: Any, type_: pa.DataType) -> pa.Array:

@@ -191,7 +191,12 @@ class _RedifIngest:
                     lacking = connection.execute(UNREAD).fetchall()
                 if not lacking:
                     report = self._write(run, connection, texts, place)
-                    self._keep(connection, report)
+                    if self._known is not None:
+                        trees = [
+                            n for n, origin in enumerate(self._order.origins) if origin.is_tree
+                        ]
+                        parsed = bool(self._segments)
+                        self._known.keep(connection, report.commit, self._following, trees, parsed)
                     return report
             self._read_again(lacking)
 
@@ -214,12 +219,6 @@ class _RedifIngest:
             read_state(connection, self._store, before, place, within)
             compare(connection, self._order.accepted, scope)
             bar(len(before))
-
-    def _keep(self, connection: engine.Connection, report: RedifReport) -> None:
-        if self._known is not None:
-            trees = [n for n, origin in enumerate(self._order.origins) if origin.is_tree]
-            parsed = bool(self._segments)
-            self._known.keep(connection, report.commit, self._following, trees, parsed)
 
     def _write(
         self, run: ObiRun, connection: engine.Connection, texts: Stretches, place: Path

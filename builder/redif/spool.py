@@ -198,7 +198,13 @@ class Spool:
             return self._too_large(member.path)
         with writing(self._folder):
             if self._open is None or (member.bytes >= ALONE and self._at):
-                self._begin()
+                self.close()
+                segment = Segment(self._folder, self._number, 0)
+                with ExitStack() as stack:
+                    self._out = stack.enter_context(segment.path.open("wb"))
+                    self._index = stack.enter_context(segment.index.open("wb"))
+                    self._open = stack.pop_all()
+                self._at = 0
         start = self._at
         md5, sha256 = hashlib.md5(usedforsecurity=False), hashlib.sha256()
         flaw: Flaw | None = None
@@ -207,7 +213,9 @@ class Spool:
                 while chunk := file.read(_CHUNK):
                     md5.update(chunk)
                     sha256.update(chunk)
-                    self._write(chunk)
+                    with writing(self._folder):
+                        self._out.write(chunk)
+                    self._at += len(chunk)
                     if self._at - start > self._largest:
                         flaw = self._too_large(member.path)
                         break
@@ -216,8 +224,12 @@ class Spool:
         if flaw is None and self._at - start != member.bytes:
             flaw = Flaw(member.path, "unreadable", "it changed while it was read", True)
         if flaw is not None:
-            self._take_back(start)
+            with writing(self._folder):
+                self._out.seek(start)
+                self._out.truncate()
+            self._at = start
             return flaw
+        folders = member.path.lower().split("/")[:-1] if self._encodings else []
         self._note(
             Spooled(
                 self.ordinal if ordinal is None else ordinal,
@@ -228,7 +240,7 @@ class Spool:
                 self._at - start,
                 md5.hexdigest(),
                 sha256.hexdigest(),
-                self._encoding(member.path),
+                next((self._encodings[name] for name in folders if name in self._encodings), None),
             )
         )
         return None
@@ -252,25 +264,6 @@ class Spool:
     def _hash(self, *said: str | int) -> None:
         self._digest.update(write_compact(said))
 
-    def _encoding(self, path: str) -> str | None:
-        """Return the encoding that the operator named for a folder on the path."""
-        folders = path.lower().split("/")[:-1] if self._encodings else []
-        return next((self._encodings[name] for name in folders if name in self._encodings), None)
-
-    def _begin(self) -> None:
-        self.close()
-        segment = Segment(self._folder, self._number, 0)
-        with ExitStack() as stack:
-            self._out = stack.enter_context(segment.path.open("wb"))
-            self._index = stack.enter_context(segment.index.open("wb"))
-            self._open = stack.pop_all()
-        self._at = 0
-
-    def _write(self, chunk: bytes) -> None:
-        with writing(self._folder):
-            self._out.write(chunk)
-        self._at += len(chunk)
-
     def _note(self, file: Spooled) -> None:
         with writing(self._folder):
             self._index.write(write_compact(_members(file)) + b"\n")
@@ -279,12 +272,6 @@ class Spool:
         self.bytes += file.bytes
         if file.bytes >= ALONE or self._at >= SEGMENT:
             self.close()
-
-    def _take_back(self, start: int) -> None:
-        with writing(self._folder):
-            self._out.seek(start)
-            self._out.truncate()
-        self._at = start
 
     def _too_large(self, path: str) -> Flaw:
         return Flaw(path, "file-too-large", f"more than {self._largest:,} bytes", True)

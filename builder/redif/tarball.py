@@ -226,7 +226,12 @@ def _member(tar: tarfile.TarFile, info: tarfile.TarInfo) -> Iterator[RedifFile |
     elif not info.isfile() or info.issparse():
         yield Flaw(path_text(path), "not-a-file", "", True)
     else:
-        yield RedifFile(path_text(path), info.size, _seconds(info.mtime), partial(_open, tar, info))
+        yield RedifFile(
+            path_text(path),
+            info.size,
+            int(info.mtime) if 0 <= info.mtime < _LATEST else 0,
+            partial(_open, tar, info),
+        )
 
 
 class _MemberContent(io.RawIOBase):
@@ -247,7 +252,3 @@ def _open(tar: tarfile.TarFile, info: tarfile.TarInfo) -> AbstractContextManager
         return cast("AbstractContextManager[BinaryIO]", _MemberContent(tar, info))
     except _DAMAGE as error:
         raise OSError(str(error)) from error
-
-
-def _seconds(time: float) -> int:
-    return int(time) if 0 <= time < _LATEST else 0

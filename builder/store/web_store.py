@@ -4,19 +4,18 @@ A web server has no listing. Snapshots and data files are listed from the kept m
 objects (the intake, the obi store, files of datasets) cannot be listed.
 """
 
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Collection, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib import import_module
-from pathlib import Path
-from typing import BinaryIO, NoReturn
+from typing import Any, NoReturn
 
 from builder.errors import UsageError
 from builder.threads import map_in_order
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore, MissingObject, StoreError
 from functions.snapshot.layout import WebAddress
-from functions.snapshot.store import ListedObject, Sink
+from functions.snapshot.store import ListedObject
 from functions.store.catalog import Catalogue
 from functions.store.connection import BucketConnection, ObjectClient
 from functions.store.store_reader import BucketReader
@@ -103,37 +102,11 @@ class WebStore(BucketReader):
         every = range(1, newest.snapshot + 1)
         return [n for n in every if n not in skipped and not pointer.is_retired(n)]
 
-    def put(self, key: str, source: BinaryIO) -> None:
-        """Raise UsageError."""
-        self.refuse_write()
-
-    def create(self, key: str, data: bytes) -> None:
-        """Raise UsageError."""
-        self.refuse_write()
-
-    def create_file(self, key: str, path: Path) -> None:
-        """Raise UsageError."""
-        self.refuse_write()
-
-    def creating(self, key: str, most: int | None = None) -> AbstractContextManager[Sink]:
-        """Raise UsageError."""
-        self.refuse_write()
-
-    def create_all(self, objects: Iterable[tuple[str, bytes]]) -> Iterator[bool]:
-        """Raise UsageError."""
-        self.refuse_write()
-
-    def replace(self, key: str, data: bytes, tag: str | None) -> str:
-        """Raise UsageError."""
-        self.refuse_write()
-
-    def remove(self, *keys: str) -> None:
-        """Raise UsageError."""
-        self.refuse_write()
-
-    def refuse_write(self) -> NoReturn:
-        """Raise UsageError."""
+    def refuse_write(self, *arguments: Any, **named: Any) -> NoReturn:
+        """Raise UsageError: every method that writes is this one."""
         raise UsageError(f"{self.address}: a store at a web address can only be read")
+
+    put = create = create_file = creating = create_all = replace = remove = refuse_write
 
     def refuse_list(self, prefix: str) -> NoReturn:
         """Raise UnlistedError."""

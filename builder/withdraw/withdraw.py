@@ -159,7 +159,11 @@ class Withdrawal:
             if self.purge:
                 announce_purge(base.store, self.identifiers)
             if not count:
-                self.standing = _reason(connection)
+                with engine.reading("the last snapshot"):
+                    reasons = connection.execute(
+                        "SELECT DISTINCT reason FROM selected_items LIMIT 2"
+                    ).fetchall()
+                self.standing = str(reasons[0][0]) if len(reasons) == 1 else None
                 return ChangeResult(None, records)
             moved = revisits.resolve(connection, draft)
             collections.restate(connection, draft, base)
@@ -178,12 +182,3 @@ class Withdrawal:
 
     def clean_up(self) -> None:
         """Do nothing: there is nothing to remove."""
-
-
-def _reason(connection: engine.Connection) -> str | None:
-    """Return the reason of the chosen items, or None if they have several."""
-    with engine.reading("the last snapshot"):
-        reasons = connection.execute(
-            "SELECT DISTINCT reason FROM selected_items LIMIT 2"
-        ).fetchall()
-    return str(reasons[0][0]) if len(reasons) == 1 else None

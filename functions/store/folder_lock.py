@@ -1,6 +1,8 @@
 """Locks of work folders: a process locks a file in its folder for as long as it lives.
 
-An unlocked folder was left by a process that has ended, so another process may remove it.
+An unlocked folder was left by a process that has ended, so another process may remove it. The
+library filelock was read: on a file system without flock it falls back to marker files, which
+outlive a killed process. Here such a file system is an error that says so.
 """
 
 import contextlib

@@ -241,7 +241,13 @@ class SortedLines:
             self._keep(iter(sorted(self._lines)))
             self._lines, self._size = [], 0
             if len(self._files) == _OPEN:
-                self._join()
+                before, self._files = self._files, []
+                with ExitStack() as stack:
+                    self._keep(
+                        heapq.merge(*(stack.enter_context(path.open("rb")) for path in before))
+                    )
+                for path in before:
+                    path.unlink()
 
     def __iter__(self) -> Iterator[bytes]:
         """Yield the lines. Raises OSError."""
@@ -255,11 +261,3 @@ class SortedLines:
         with path.open("wb") as out:
             out.writelines(lines)
         self._files.append(path)
-
-    def _join(self) -> None:
-        """Merge the files into one."""
-        before, self._files = self._files, []
-        with ExitStack() as stack:
-            self._keep(heapq.merge(*(stack.enter_context(path.open("rb")) for path in before)))
-        for path in before:
-            path.unlink()
