@@ -27,8 +27,9 @@ from builder.store.s3 import Store, open_store
 from builder.store.web_store import WebStore
 from functions.config import configuration
 from functions.config.configuration import Configuration
-from functions.snapshot import layout
+from functions.snapshot import instant, layout
 from functions.snapshot.errors import DamagedStore, NothingPublished
+from functions.snapshot.seal import to_values
 from functions.store.catalog import Catalogue
 
 
@@ -156,9 +157,13 @@ class Context:
         print(text, file=sys.stderr, flush=True)
 
     def result(self, text: str, document: Any) -> None:
-        """Print the result: `text`, or with --json only `document`."""
+        """Print the result: `text`, or with --json only `document`.
+
+        A document is of JSON values, dataclasses and instants; these are told to the second.
+        """
         if self.arguments.json:
-            print(json.dumps(document, indent=1, ensure_ascii=False), flush=True)
+            values, form = to_values(document), instant.to_text
+            print(json.dumps(values, indent=1, ensure_ascii=False, default=form), flush=True)
         else:
             print(text, flush=True)
 

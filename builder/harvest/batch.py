@@ -6,7 +6,7 @@ A report is text or JSON.
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from urllib.parse import urlsplit
 
 from builder.harvest.run import HarvestJob, HarvestResult
@@ -124,30 +124,20 @@ def report_text(outcome: HarvestResult) -> str:
 
 def report_json(outcome: HarvestResult) -> dict[str, object]:
     """Return the report that --json prints."""
-    counts = outcome.counts
-    return {
+    counts = asdict(outcome.counts)
+    counts["changed"] += counts.pop("another")
+    return counts | {
         "base_url": strip_secrets(outcome.order.base_url),
         "prefix": outcome.order.prefix,
         "set": outcome.order.set,
         "folder": str(outcome.folder),
         "run": outcome.number,
         "status": outcome.status,
-        "records": counts.distinct,
-        "new": counts.new,
-        "changed": counts.changed + counts.another,
-        "same": counts.same,
-        "again": counts.again,
-        "deleted": counts.deleted,
-        "mended": counts.mended,
-        "pages": counts.pages,
+        "records": outcome.counts.distinct,
         "rows": outcome.rows,
-        "lost": counts.lost,
-        "outside": counts.outside,
-        "later": counts.later,
         "bare": list(outcome.bare),
-        "removed": counts.removed,
         "unlisted": list(outcome.unlisted),
-        "missing": [{"identifier": one, "why": why} for one, why in outcome.lost],
+        "missing": [{"identifier": name, "why": why} for name, why in outcome.lost],
         "notes": list(outcome.notes),
         "error": outcome.error,
     }

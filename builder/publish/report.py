@@ -31,17 +31,11 @@ def report_text(built: ChangeResult) -> str:
 def report_document(built: ChangeResult) -> dict[str, object]:
     """Return the report as --json prints it; `snapshot` is None if there is no new one."""
     manifest = built.manifest
+    names = ("records", "new", "changed", "deleted", "unchanged", "copies", "faults", "moved")
     return {
-        "snapshot": manifest.snapshot if manifest else None,
-        "effective": instant.to_text(manifest.effective) if manifest else None,
-        "records": built.records,
-        "new": built.new,
-        "changed": built.changed,
-        "deleted": built.deleted,
-        "unchanged": built.unchanged,
-        "copies": built.copies,
-        "faults": built.faults,
-        "revisits": manifest.revisits if manifest else None,
-        "unresolved": manifest.unresolved if manifest else None,
-        "moved": built.moved,
+        "snapshot": manifest and manifest.snapshot,
+        "effective": manifest and instant.to_text(manifest.effective),
+        **{name: getattr(built, name) for name in names},
+        "revisits": manifest and manifest.revisits,
+        "unresolved": manifest and manifest.unresolved,
     }

@@ -221,17 +221,10 @@ class RestoreReport:
 
     def document(self) -> dict[str, Any]:
         """Return the report as a JSON document."""
-        return {
-            "restored": self.restored,
-            "kept": self.kept,
-            "linked": self.linked,
-            "converted": self.converted,
-            "removed": self.removed,
-            "redirects": self.redirects,
-            "bytes": self.bytes,
-            "renamed": dict(sorted(self.renamed.items())),
-            "missing": dict(sorted(self.missing.items())),
-        }
+        document = asdict(self)
+        del document["told"]
+        document["renamed"] = dict(sorted(self.renamed.items()))
+        return document | {"missing": dict(sorted(self.missing.items()))}
 
 
 def _short(text: str) -> str:

@@ -51,9 +51,8 @@ def comparison_text(done: Comparison) -> str:
 
 def comparison_document(address: str, copy: str, done: Comparison) -> dict[str, object]:
     """Return the report of a comparison as --json prints it."""
-    found = {**asdict(done), "findings": _describe_findings(done.findings)}
-    found["log"] = {"entries": done.log.entries, "copied": done.log.copied}
-    return {"store": address, "against": copy, **found}
+    log = {"entries": done.log.entries, "copied": done.log.copied}
+    return {"store": address, "against": copy, **asdict(done), **_tell(done.findings), "log": log}
 
 
 def report_document(
@@ -72,7 +71,7 @@ def report_document(
         "part": part and f"{part.number}/{part.count}",
         "damage": damage,
         "notes": notes,
-        "findings": _describe_findings(done.findings),
+        **_tell(done.findings),
     }
 
 
@@ -84,17 +83,9 @@ def _list_findings(findings: Sequence[Finding]) -> list[str]:
     return lines
 
 
-def _describe_findings(findings: Sequence[Finding]) -> list[dict[str, str]]:
-    return [
-        {
-            "kind": finding.kind,
-            "code": finding.code,
-            "object": finding.object,
-            "problem": finding.problem,
-            "remedy": finding.remedy,
-        }
-        for finding in findings
-    ]
+def _tell(findings: Sequence[Finding]) -> dict[str, list[dict[str, str]]]:
+    names = ("kind", "code", "object", "problem", "remedy")
+    return {"findings": [{name: getattr(f, name) for name in names} for f in findings]}
 
 
 def _counts(findings: tuple[Finding, ...]) -> tuple[int, int]:

@@ -84,8 +84,8 @@ def document(done: Withdrawn) -> dict[str, Any]:
     """Return the report as --json prints it."""
     manifest = done.built.manifest
     return {
-        "snapshot": manifest.snapshot if manifest else None,
-        "effective": instant.to_text(manifest.effective) if manifest else None,
+        "snapshot": manifest and manifest.snapshot,
+        "effective": manifest and instant.to_text(manifest.effective),
         "withdrawn": done.built.withdrawn,
         "reinstated": done.built.reinstated,
         "awaited": done.built.unchanged,

@@ -38,6 +38,7 @@ POLICIES = ("content", "metadata_policy", "data_policy", "submission_policy", "c
 _ICON = ("icon", "icon_link", "icon_title", "icon_width", "icon_height")
 _RENDERING = frozenset({"url", "namespace", "type"})
 _EMAIL = re.compile(r"[^\s@<>:]+@([^\s@.]+\.)+[^\s@.]+")
+_PREFIX = re.compile(r"[A-Za-z0-9\-_.!~*'()]+")
 _ENDPOINT = re.compile(r"https?://[^/?#]*")
 
 
@@ -65,11 +66,14 @@ def is_notice(value: Any) -> bool:
     return is_statement(value) and len(value) <= LONGEST_NOTICE
 
 
-def are_notices(value: Any) -> bool:
-    """Return whether `value` is a table from set specifications to notices."""
-    return isinstance(value, dict) and all(
-        oai_name.is_set(spec) and is_notice(said) for spec, said in value.items()
-    )
+def expect_list(test: Callable[[Any], Any], least: int = 0) -> Callable[[Any], bool]:
+    """Return a test for lists of values that pass `test`, of at least `least` of them."""
+    return lambda v: isinstance(v, list) and len(v) >= least and all(map(test, v))
+
+
+def expect_table(name: Callable[[str], Any], test: Callable[[Any], Any]) -> Callable[[Any], bool]:
+    """Return a test for tables whose keys pass `name`, and whose values pass `test`."""
+    return lambda v: isinstance(v, dict) and all(name(k) and test(v[k]) for k in v)
 
 
 def are_repositories(value: Any) -> bool:
@@ -84,11 +88,9 @@ def are_repositories(value: Any) -> bool:
     return len({*every}) == len(every)
 
 
-def are_friends(value: Any) -> bool:
-    """Return whether `value` is a list of base URLs."""
-    return isinstance(value, list) and all(
-        is_url(url) and "?" not in url and "#" not in url for url in value
-    )
+def is_friend(value: Any) -> bool:
+    """Return whether `value` is a base URL."""
+    return is_url(value) and "?" not in value and "#" not in value
 
 
 def is_branding(value: Any) -> bool:
@@ -106,20 +108,9 @@ def is_branding(value: Any) -> bool:
     )
 
 
-def are_policies(value: Any) -> bool:
-    """Return whether `value` is a table, perhaps empty, of the policies of eprints descriptions."""
-    return (
-        isinstance(value, dict)
-        and value.keys() <= set(POLICIES)
-        and all(is_statement(said) for said in value.values())
-    )
-
-
-def are_elements(value: Any) -> bool:
-    """Return whether `value` is a list of XML texts that are valid descriptions."""
-    return isinstance(value, list) and all(
-        isinstance(text, str) and _is_element(text) and _has_schema(text) for text in value
-    )
+def is_description(value: Any) -> bool:
+    """Return whether `value` is an XML text that is a valid description."""
+    return isinstance(value, str) and _is_element(value) and _has_schema(value)
 
 
 def description_problem(value: Any) -> tuple[str, Any, str] | None:
@@ -228,7 +219,7 @@ def is_store(value: Any) -> bool:
 
 def are_some_of(*names: str) -> Callable[[Any], bool]:
     """Return a test for lists of some of these names."""
-    return lambda v: isinstance(v, list) and all(isinstance(n, str) and n in names for n in v)
+    return expect_list(names.__contains__)
 
 
 def is_second(value: Any) -> bool:
@@ -239,39 +230,19 @@ def is_second(value: Any) -> bool:
         return False
 
 
-def is_emails(value: Any) -> bool:
-    """Return whether the value is a list of one or more e-mail addresses."""
-    return (
-        isinstance(value, list)
-        and value != []
-        and all(isinstance(e, str) and _EMAIL.fullmatch(e) for e in value)
-    )
+def is_email(value: Any) -> bool:
+    """Return whether the value is an e-mail address."""
+    return isinstance(value, str) and _EMAIL.fullmatch(value) is not None
 
 
-def is_prefixes(value: Any) -> bool:
-    """Return whether the value is a list of metadata prefixes."""
-    return isinstance(value, list) and all(
-        isinstance(v, str) and re.fullmatch(r"[A-Za-z0-9\-_.!~*'()]+", v) for v in value
-    )
-
-
-def is_names(value: Any) -> bool:
-    """Return whether the value is a table from set specifications to names."""
-    return isinstance(value, dict) and all(
-        oai_name.is_set(spec) and is_text(name) for spec, name in value.items()
-    )
+def is_prefix(value: Any) -> bool:
+    """Return whether the value is a metadata prefix."""
+    return isinstance(value, str) and _PREFIX.fullmatch(value) is not None
 
 
 def is_prose(value: Any) -> bool:
     """Return whether the value is a text of one or more lines."""
     return isinstance(value, str) and is_text(" ".join(value.split()))
-
-
-def is_descriptions(value: Any) -> bool:
-    """Return whether the value is a table from set specifications to texts."""
-    return isinstance(value, dict) and all(
-        oai_name.is_set(spec) and is_prose(text) for spec, text in value.items()
-    )
 
 
 def is_base_url(value: Any) -> bool:

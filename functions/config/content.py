@@ -12,19 +12,9 @@ _FIELD = re.compile(r"\{(.*?)\}")
 _ROOT = re.compile(r"(https?://[^/{}]+)?/(?!/)")
 
 
-def are_places(given: object) -> bool:
-    """Return whether the value is a list of folders and s3:// addresses."""
-    return isinstance(given, list) and all(check.is_store(text) for text in given)
-
-
-def are_addresses(value: Any) -> bool:
-    """Return whether `value` is a list of templates of addresses, or of paths from `/`."""
-    return isinstance(value, list) and all(
-        isinstance(one, str) and _is_address(one) for one in value
-    )
-
-
-def _is_address(template: str) -> bool:
+def _is_address(template: Any) -> bool:
+    if not isinstance(template, str):
+        return False
     fields, filled = set(_FIELD.findall(template)), _FIELD.sub("x", template)
     root = _ROOT.match(template)
     return (
@@ -44,7 +34,7 @@ CONTENT_KEYS: tuple[ConfigKey, ...] = (
     ConfigKey(
         "content.archives",
         [],
-        are_places,
+        check.expect_list(check.is_store),
         "a list of folders and s3://bucket/prefix",
         "places to look for archive files by name, in this order; empty: where they were "
         "ingested. Folders are relative to sheaf.toml",
@@ -52,7 +42,7 @@ CONTENT_KEYS: tuple[ConfigKey, ...] = (
     ConfigKey(
         "content.address",
         [],
-        are_addresses,
+        check.expect_list(_is_address),
         "a list of http or https URLs, or of paths from /, with {identifier} or {url}, and "
         "optionally {timestamp} or {file}",
         "addresses of archived copies, stated in each record: the first whose fields the record "

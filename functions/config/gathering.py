@@ -92,19 +92,11 @@ GATHER_KEYS: tuple[ConfigKey, ...] = (
 )
 
 
-def are_encodings(value: Any) -> bool:
-    """Return whether the value is a table from archives to encodings that contain ASCII."""
-    return isinstance(value, dict) and all(
-        re.fullmatch("[a-z0-9]{3}", archive) and isinstance(name, str) and contains_ascii(name)
-        for archive, name in value.items()
-    )
-
-
-def contains_ascii(encoding: str) -> bool:
-    """Return whether an encoding is known and has the bytes of ASCII."""
+def contains_ascii(encoding: Any) -> bool:
+    """Return whether a value is a known encoding that has the bytes of ASCII."""
     try:
         return b"Handle: RePEc:".decode(encoding) == "Handle: RePEc:"
-    except (LookupError, UnicodeDecodeError, ValueError):
+    except (LookupError, TypeError, ValueError):
         return False
 
 
@@ -122,7 +114,7 @@ REPEC_KEYS: tuple[ConfigKey, ...] = (
     ConfigKey(
         "redif.encodings",
         {},
-        are_encodings,
+        check.expect_table(re.compile("[a-z0-9]{3}").fullmatch, contains_ascii),
         "a table from archives such as aaa to encodings of their bytes such as windows-1251",
         "encoding of templates that declare none and are not UTF-8, by archive; otherwise "
         "windows-1252",
@@ -142,21 +134,6 @@ REPEC_KEYS: tuple[ConfigKey, ...] = (
     ),
 )
 BACKENDS = ("web", "s3", "archiveorg")
-
-
-def is_url_list(given: object) -> bool:
-    """Return whether the value is a list of URL prefixes."""
-    return isinstance(given, list) and all(
-        isinstance(text, str) and text.startswith(("http://", "https://")) for text in given
-    )
-
-
-def are_tokens(given: object) -> bool:
-    """Return whether the value is a table from hosts to tokens."""
-    return isinstance(given, dict) and all(
-        check.is_text(host) and check.is_text(text) and text.isascii()
-        for host, text in given.items()
-    )
 
 
 _ITEM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -248,11 +225,17 @@ FILESET_KEYS: tuple[ConfigKey, ...] = (
         number(86_400, 1, 604_800, "seconds"),
         "time limit for one dataset",
     ),
-    ConfigKey("fileset.block", [], is_url_list, "a list of URL prefixes", "datasets to refuse"),
+    ConfigKey(
+        "fileset.block",
+        [],
+        check.expect_list(lambda v: isinstance(v, str) and v.startswith(("http://", "https://"))),
+        "a list of URL prefixes",
+        "datasets to refuse",
+    ),
     ConfigKey(
         "fileset.tokens",
         {},
-        are_tokens,
+        check.expect_table(check.is_text, lambda v: check.is_text(v) and v.isascii()),
         "a table from host names to tokens",
         "tokens by host, each sent to its host only, such as for datadryad.org",
     ),

@@ -124,11 +124,6 @@ SERVE_KEYS: tuple[ConfigKey, ...] = (
 )
 
 
-def are_ports(given: Any) -> bool:
-    """Return whether the value is a list of one or more ports."""
-    return isinstance(given, list) and given != [] and all(map(between(1, 65_535), given))
-
-
 def are_networks(given: Any) -> bool:
     """Return whether the value is a list of networks, such as 10.1.0.0/16."""
     if not isinstance(given, list):
@@ -160,7 +155,10 @@ _ROWS: Mapping[str, tuple[Field, str]] = {
     ),
     "wait_seconds": (seconds(AUTO, 0, 86_400), "longest pause that a Retry-After may request"),
     "tries": (number(AUTO, 1, 1000), "attempts before a request fails"),
-    "ports": (Field(PORTS, are_ports, "a list of ports from 1 to 65535"), "allowed ports"),
+    "ports": (
+        Field(PORTS, check.expect_list(between(1, 65_535), 1), "a list of ports from 1 to 65535"),
+        "allowed ports",
+    ),
     "allow_networks": (
         Field([], are_networks, "a list of networks such as 10.1.0.0/16 or fd00::/8"),
         "allowed networks that are not part of the public internet",

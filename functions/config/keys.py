@@ -5,6 +5,7 @@ import re
 from functions.config import check, content, gathering, http, key, signing, site
 from functions.config.key import ConfigKey as ConfigKey
 from functions.config.key import choice, flag, number, optional, row
+from functions.snapshot import oai_name
 from functions.url import authority
 
 KEYS: tuple[ConfigKey, ...] = (
@@ -18,7 +19,7 @@ KEYS: tuple[ConfigKey, ...] = (
     ConfigKey(
         "repository.admin_emails",
         ["admin@example.org"],
-        check.is_emails,
+        check.expect_list(check.is_email, 1),
         "a list of one or more e-mail addresses",
         "adminEmail of Identify",
     ),
@@ -48,7 +49,7 @@ KEYS: tuple[ConfigKey, ...] = (
     ConfigKey(
         "identify.friends",
         [],
-        check.are_friends,
+        check.expect_list(check.is_friend),
         "a list of http or https URLs without ? and #",
         "base URLs of other repositories, announced to harvesters",
     ),
@@ -63,14 +64,14 @@ KEYS: tuple[ConfigKey, ...] = (
     ConfigKey(
         "identify.eprints",
         {},
-        check.are_policies,
+        check.expect_table(check.POLICIES.__contains__, check.is_statement),
         f"a table with {', '.join(check.POLICIES)}, each a text or an http or https URL",
         "content and policies in the eprints description of Identify",
     ),
     ConfigKey(
         "identify.descriptions",
         [],
-        check.are_elements,
+        check.expect_list(check.is_description),
         "a list of texts. Each is one well-formed XML element with its namespace declarations and "
         "xsi:schemaLocation, without XML declaration and DOCTYPE, and not in the namespace of the "
         "protocol or of oai-identifier",
@@ -92,7 +93,7 @@ KEYS: tuple[ConfigKey, ...] = (
     ConfigKey(
         "rights.sets",
         {},
-        check.are_notices,
+        check.expect_table(oai_name.is_set, check.is_notice),
         "a table from set specifications to such texts or URLs",
         "rights of the records of a set, instead of rights.statement",
     ),
@@ -150,7 +151,7 @@ KEYS: tuple[ConfigKey, ...] = (
     ConfigKey(
         "formats.offered",
         [],
-        check.is_prefixes,
+        check.expect_list(check.is_prefix),
         "a list of metadata prefixes",
         "metadata formats to offer, in this order; oai_dc is always offered; empty: all",
     ),
@@ -182,14 +183,14 @@ KEYS: tuple[ConfigKey, ...] = (
     ConfigKey(
         "sets.names",
         {},
-        check.is_names,
+        check.expect_table(oai_name.is_set, check.is_text),
         "a table from set specifications to names",
         "setName of a set, instead of the generated one",
     ),
     ConfigKey(
         "sets.descriptions",
         {},
-        check.is_descriptions,
+        check.expect_table(oai_name.is_set, check.is_prose),
         "a table from set specifications to texts",
         "setDescription of a set",
     ),
@@ -209,7 +210,7 @@ KEYS: tuple[ConfigKey, ...] = (
     ConfigKey(
         "publish.dumps",
         [],
-        check.is_prefixes,
+        check.expect_list(check.is_prefix),
         "a list of jsonl and metadata prefixes, without repetition",
         "formats that each publish writes dumps in, below `dumps/` in the store",
     ),

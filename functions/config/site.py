@@ -1,7 +1,6 @@
 """The configuration keys for the pages for people."""
 
 import re
-from typing import Any
 
 from functions.config import check
 from functions.config.key import ConfigKey
@@ -10,15 +9,6 @@ ROBOTS = ("pages", "none")
 KINDS = ("capture", "collection", "file", "fileset", "harvested", "template")
 _COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
-_PARTS = frozenset({"light", "dark"})
-
-
-def are_colours(value: Any) -> bool:
-    """Return whether `value` is a table of colours by scheme."""
-    return isinstance(value, dict) and all(
-        name in _PARTS and isinstance(colour, str) and _COLOUR.fullmatch(colour) is not None
-        for name, colour in value.items()
-    )
 
 
 SITE_KEYS: tuple[ConfigKey, ...] = (
@@ -32,7 +22,10 @@ SITE_KEYS: tuple[ConfigKey, ...] = (
     ConfigKey(
         "site.colours",
         {},
-        are_colours,
+        check.expect_table(
+            ("light", "dark").__contains__,
+            lambda v: isinstance(v, str) and _COLOUR.fullmatch(v) is not None,
+        ),
         'a table with light and dark, colours such as "#0b57d0"',
         "colour of links and charts, for light and for dark screens",
     ),

@@ -197,16 +197,10 @@ def plan_text(account: GatherReport) -> str:
 
 def plan_json(account: GatherReport) -> dict[str, object]:
     """Return what is due as a JSON document."""
+    names = ("host", "files", "due", "put_off", "excluded")
     hosts = [
-        {
-            "host": one.work.host,
-            "files": one.work.files,
-            "due": one.work.due,
-            "put_off": one.work.put_off,
-            "excluded": one.work.excluded,
-            "seconds": round(one.seconds),
-        }
-        for one in account.hosts
+        {**{name: getattr(host.work, name) for name in names}, "seconds": round(host.seconds)}
+        for host in account.hosts
     ]
     return {"due": account.planned, "seconds": _seconds(account), "hosts": hosts}
 

@@ -229,7 +229,7 @@ def rewritten(world: World, key: str, rows: pa.Table) -> str:
         leaf_key = layout.leaf_key(hashlib.sha256(text).hexdigest()[:32])
         path(world, leaf_key).write_bytes(text)
         references.append(
-            replace(
+            structs.replace(
                 reference,
                 key=leaf_key,
                 first=changed.files[0].groups[0].first,
@@ -479,10 +479,10 @@ def grouped(**changes: int) -> Callable[[DataFile], DataFile]:
         grouped(length=5),
         grouped(first=0),
         grouped(last=1),
-        lambda file: replace(file, footer=file.footer - 1),
+        lambda file: structs.replace(file, footer=file.footer - 1),
         lambda file: tailed(file, -1),
         lambda file: tailed(file, 8),
-        lambda file: replace(file, bytes=file.bytes - 1),
+        lambda file: structs.replace(file, bytes=file.bytes - 1),
     ],
     ids=["rows", "offset", "length", "first", "last", "footer", "shorter", "longer", "bytes"],
 )
@@ -499,7 +499,7 @@ def test_a_file_that_is_not_what_its_leaf_says(
     ("change", "code"),
     [
         (grouped(rows=3), "file-wrong"),
-        (lambda file: replace(file, bytes=file.bytes - 1), "file-size"),
+        (lambda file: structs.replace(file, bytes=file.bytes - 1), "file-size"),
     ],
     ids=["rows", "bytes"],
 )
@@ -723,7 +723,7 @@ def test_a_pointer_to_nowhere_to_the_past_and_to_another_instant(varied: World) 
     entry = pointer.entries[-1]
 
     def pointed(number: int) -> None:
-        entries = (replace(entry, snapshot=number),)
+        entries = (structs.replace(entry, snapshot=number),)
         path(varied, layout.POINTER).write_bytes(Pointer(entries).to_json())
 
     pointed(entry.snapshot - 2)
