@@ -194,25 +194,6 @@ def test_a_second_publish_and_nothing_new(home: Home, tmp_path: Path) -> None:
     assert "nothing new" in again.out
 
 
-def test_jobs_side_by_side_give_the_same(home: Home, tmp_path: Path) -> None:
-    for number in range(3):
-        warc(tmp_path / f"{number}.warc.gz", {f"http://a{number}.cz/{p}": b"x" for p in range(9)})
-    sources = home("ingest", "--json", "--jobs", "2", *tmp_path.glob("*.gz")).json["sources"]
-    assert [s["captures"] for s in sources] == [9, 9, 9]
-    assert home("publish", "--json").json["new"] == 27
-
-
-def test_standard_input(home: Home, tmp_path: Path) -> None:
-    path = warc(tmp_path / "one.warc.gz", PAGES)
-    command = [sys.executable, "-m", "builder.cli", "ingest", "-", "--config", str(home.config)]
-    with path.open("rb") as stdin:
-        done = subprocess.run(
-            command, stdin=stdin, capture_output=True, text=True, check=False, cwd=Path.cwd()
-        )
-    assert done.returncode == 0, done.stderr
-    assert "3 captures" in done.stdout
-
-
 def test_faults_are_counted_and_strict_minds_them(home: Home, tmp_path: Path) -> None:
     whole = warc(tmp_path / "one.warc.gz", PAGES)
     cut = tmp_path / "cut.warc.gz"
@@ -513,28 +494,6 @@ def test_the_documented_way_to_read_a_store_passes_superseded_versions(
             assert dict(found) == {"capture": 3, "collection": 1}
     assert connection.execute("SELECT count(*) FROM 'captures.parquet'").fetchone() == (3,)
     connection.close()
-
-
-def test_an_unreadable_file_is_a_fault_and_the_others_are_read(
-    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    crawls = tmp_path / "crawls"
-    crawls.mkdir()
-    warc(crawls / "a.warc.gz", PAGES)
-    warc(crawls / "b.warc.gz", {"http://b.cz/": b"x"})
-    real = Path.open
-
-    def denied(self: Path, *arguments: object, **named: object) -> object:
-        if self.name == "a.warc.gz":
-            raise PermissionError(13, "Permission denied", str(self))
-        return real(self, *arguments, **named)  # type: ignore[call-overload]
-
-    monkeypatch.setattr(Path, "open", denied)
-    result = home("ingest", "--json", "--jobs", "1", crawls)
-    assert (result.code, result.json["failed"]) == (1, 1)
-    first, second = result.json["sources"]
-    assert first["codes"] == {"unreadable": 1}
-    assert second["captures"] == 1
 
 
 def test_an_interrupt_is_one_line_or_none(home: Home, large: tuple[Path, Path]) -> None:

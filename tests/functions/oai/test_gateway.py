@@ -189,7 +189,9 @@ def test_the_page_for_people_lies_at_the_root(client, kind, how):
         ("a.cz:0", "https://localhost"),
         ("a.cz:70000", "https://localhost"),
         ("192.0.2.700", "https://localhost"),
-        ("[::1", "https://localhost"),
+        *((host, "https://localhost") for host in ("[::1", "[::::]", "[1.2.3.4]", "[.]", "[:]:80")),
+        *((host, "https://localhost") for host in ("[]", "[::1%1]", "[::1]a", "[v1.a]", "a:65536")),
+        *((host, "https://localhost") for host in ("a:b", "a@b", "a, b", "-", "č", " ")),
     ],
 )
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)

@@ -48,37 +48,6 @@ def test_the_host_is_believed_only_where_it_is_one(client, headers, base):
     assert page(client.raw("verb=Identify", headers=headers)).text("baseURL") == [base]
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
-        "[::::]",
-        "[1.2.3.4]",
-        "[.]",
-        "[:]:80",
-        "[]",
-        "[::1",
-        "[::1%1]",
-        "[::1]a",
-        "[v1.a]",
-        "a:65536",
-        "a:99999",
-        "a:b",
-        "a@b",
-        "a, b",
-        "a/b",
-        "-",
-        "č",
-        " ",
-    ],
-)
-@pytest.mark.parametrize("query", ["verb=Identify", "verb=ListMetadataFormats"])
-def test_what_is_no_host_is_not_believed(client, host, query):
-    reply = client.raw(query, headers={"host": host})
-    assert page(reply).codes == []
-    assert b">https://localhost/oai</request>" in content(reply)
-    assert client.raw(path="/", headers={"host": host})["statusCode"] == 200
-
-
 def test_a_stage_leads_the_path(client):
     answer = page(client.raw("verb=Identify", path="/prod/oai", stage="prod"))
     assert answer.text("baseURL") == ["https://oai.example.org/prod/oai"]

@@ -81,26 +81,6 @@ def test_a_token_gives_the_rest_however_late(later: float):
         assert set(found) == names
 
 
-def test_a_token_gives_the_rest_where_its_snapshot_is_gone():
-    """What changed meanwhile comes, too; what did not comes once."""
-    repository, clock = world.published(world.RICH), Clock(START)
-    client = world.client(repository, clock, 2)
-    first = client.get("ListIdentifiers", metadataPrefix="oai_dc")
-    whole = {r for r in world.RICH.records if "oai_dc" in r.formats}
-    left = {r.identifier for r in whole} - set(first.identifiers)
-    gone, new = sorted(left)[0], "oai:example.org:new"
-    repository.publish({gone: None, new: capture("http://n/")}, clock.move(3600))
-    clock.move(WEEK)
-    repository.retire(*range(1, max(repository.snapshots)))
-    found = []
-    for page in client.pages("ListIdentifiers", resumptionToken=first.next):
-        assert page.codes == []
-        found += page.headers
-    assert (gone, True) in found
-    assert (new, False) in found
-    assert sorted(name for name, _ in found) == sorted({*left, new})
-
-
 def test_the_same_request_gives_the_same_bytes():
     place: World = rich()
     for pairs in pairs_of(place):
@@ -108,19 +88,6 @@ def test_the_same_request_gives_the_same_bytes():
         first = raw(place.client, query)
         place.client.clock.move(1)
         assert undated(first) == undated(raw(place.client, query)), query
-
-
-def test_a_token_with_everything_in_it_is_short():
-    deep = "domain:" + ":".join(
-        ["cz", "a-rather-long-name", "www", "and", "more", "of", "them", "x"]
-    )
-    records = [world.record(str(n), DATESTAMPS[1], deep) for n in range(9)]
-    description = world.described(records, DATESTAMPS[0])
-    client = world.client(world.published(description), Clock(START), 2)
-    chosen = {"from": DATESTAMPS[0], "until": "9999-12-31T23:59:59Z", "set": deep}
-    rests = world.walked(description, client, "ListRecords", {"metadataPrefix": "oai_dc", **chosen})
-    assert len(rests) == 4
-    assert max(map(len, rests)) < 200
 
 
 def other() -> MemoryRepository:
