@@ -34,7 +34,7 @@ from builder.obi.content import digest_object
 from builder.obi.publishes import PUBLISHES
 from builder.proofs.errors import ProofError
 from builder.proofs.index import NEWEST
-from builder.proofs.signed_log import SignedLog, check_continuation, open_log
+from builder.proofs.signed_log import SignedLog, open_log
 from builder.proofs.tiles import CHECKPOINT
 from builder.runtime import Advance, Progress, Runtime
 from builder.snapshot import consistency, recovery
@@ -232,16 +232,18 @@ class _Copy:
         """
         try:
             ours, theirs = (open_log(store, None) for store in (self._source, self._target))
+            if theirs is None or (ours and ours.continues(theirs.checkpoint)):
+                return ours
         except ProofError as error:
             raise DamagedStore(f"a {CHECKPOINT} is damaged: {error}") from error
-        try:
-            check_continuation(ours, theirs, self._target.address)
-        except ProofError as error:
-            raise StoreError(
-                f"{error}. Keep this copy, compare them by `sheaf verify --against`, and choose an "
-                "empty place"
-            ) from error
-        return ours
+        count = theirs.checkpoint.size
+        problem = f"has more entries ({count:,})"
+        if ours and ours.checkpoint.size >= count:
+            problem = f"has another history: its {count:,} entries differ"
+        raise StoreError(
+            f"the log of {self._target.address} {problem}. Keep this copy, compare them by "
+            "`sheaf verify --against`, and choose an empty place"
+        )
 
     def _copy_log(self, copier: "ObjectCopier", snapshots: Sequence[int]) -> None:
         """Copy the log. It comes after the pointer: it must not name snapshots that are missing."""

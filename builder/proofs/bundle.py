@@ -9,37 +9,36 @@ entry.
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from builder.proofs import note
 from builder.proofs.checkpoint import Checkpoint, open_checkpoint
 from builder.proofs.entry import LogEntry, RunHead, sequence_line
 from builder.proofs.errors import ProofError
 from builder.proofs.merkle import hash_leaf, trace_root
 from builder.proofs.note import VerifierKey
 from builder.proofs.rows import BLOCK_ROWS, LOOKUP, LOOKUP_ROW, RECORDS, WIDTHS, hash_group
-from builder.store import documents
 from functions.snapshot import oai_name
+from functions.snapshot.seal import Struct, build, to_values
 
 FORM = "sheaf-proof/1"
+HashPath = tuple[bytes, ...]
+"""Hashes from a leaf to a root (Base64 in JSON)."""
 
 
-@dataclass(frozen=True, slots=True)
-class BlockProof:
+class BlockProof(Struct, frozen=True):
     """A block of rows: its row group and that group's rows, its number there, rows and paths."""
 
     group: int
     rows: int
     block: int
-    data: str
-    block_path: tuple[str, ...]
-    group_path: tuple[str, ...]
+    data: bytes
+    block_path: HashPath
+    group_path: HashPath
 
 
-@dataclass(frozen=True, slots=True)
-class RecordProof:
+class RecordProof(Struct, frozen=True):
     """A record: number of its run, its row in the block, its JSON, and the block's proof."""
 
     run: int
@@ -48,27 +47,24 @@ class RecordProof:
     proof: BlockProof
 
 
-@dataclass(frozen=True, slots=True)
-class EntryProof:
+class EntryProof(Struct, frozen=True):
     """An entry of the log: its text, its number, and the path to the root."""
 
     text: str
     index: int
-    path: tuple[str, ...]
+    path: HashPath
 
 
-@dataclass(frozen=True, slots=True)
-class SequenceProof:
+class SequenceProof(Struct, frozen=True):
     """A publish: its place in the entry's tree, number, instant and path."""
 
     index: int
     number: int
     effective: str
-    path: tuple[str, ...]
+    path: HashPath
 
 
-@dataclass(frozen=True, slots=True)
-class ProofBundle:
+class ProofBundle(Struct, frozen=True):
     """A proof for one identifier.
 
     `next` is the entry after `entry`; None if the checkpoint has no later one. `lookup` has blocks
@@ -87,19 +83,19 @@ class ProofBundle:
 
     def to_json(self) -> bytes:
         """Return the bundle as a JSON document."""
-        return json.dumps(asdict(self), ensure_ascii=False, indent=1).encode()
+        return json.dumps(to_values(self), ensure_ascii=False, indent=1).encode()
 
     @staticmethod
     def parse(data: bytes) -> "ProofBundle":
         """Parse the output of `to_json`. Raises ProofError."""
         try:
-            found = documents.build(ProofBundle, json.loads(data))
-            found.to_json()  # a lone surrogate cannot be hashed
+            bundle = build(ProofBundle, json.loads(data))
+            bundle.to_json()  # a lone surrogate cannot be hashed
         except (ValueError, RecursionError) as error:
             raise ProofError(f"it is not a bundle of `sheaf prove`: {error}") from error
-        if found.form != FORM:
-            raise ProofError(f"its form is {found.form!r}, and this Sheaf reads {FORM}")
-        return found
+        if bundle.form != FORM:
+            raise ProofError(f"its form is {bundle.form!r}, and this Sheaf reads {FORM}")
+        return bundle
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,21 +152,21 @@ def hash_text(text: str) -> bytes:
 
 def check_block(run: RunHead, proof: BlockProof, width: int) -> bytes:
     """Return the rows of a block, once its paths lead to the root of its run. Raises ProofError."""
-    data = note.decode(proof.data)
+    data = proof.data
     blocks = -(-proof.rows // BLOCK_ROWS)
     expected = min(BLOCK_ROWS, proof.rows - proof.block * BLOCK_ROWS) * width
     if not 0 <= proof.block < blocks or proof.rows >> 63 or len(data) != expected:
         raise ProofError("a block does not have the rows of its place")
-    root = trace_root(hash_leaf(data), proof.block, blocks, _decode(proof.block_path))
+    root = trace_root(hash_leaf(data), proof.block, blocks, proof.block_path)
     leaf = hash_group(proof.rows, root)
-    if trace_root(leaf, proof.group, run.size, _decode(proof.group_path)) != note.decode(run.root):
+    if trace_root(leaf, proof.group, run.size, proof.group_path) != run.root:
         raise ProofError("a block is not in its run")
     return data
 
 
 def _open_entry(checkpoint: Checkpoint, proof: EntryProof) -> LogEntry:
     leaf = hash_leaf(proof.text.encode())
-    root = trace_root(leaf, proof.index, checkpoint.size, _decode(proof.path))
+    root = trace_root(leaf, proof.index, checkpoint.size, proof.path)
     if root != checkpoint.root:
         raise ProofError("an entry is not in the log of the checkpoint")
     return LogEntry.parse(proof.text)
@@ -253,11 +249,7 @@ def _find_datestamp(bundle: ProofBundle, entry: LogEntry, row: dict[str, Any]) -
     if proof is None or proof.number != row["sequence"]:
         raise ProofError("the publish of the record is missing")
     leaf = hash_leaf(sequence_line(proof.number, proof.effective))
-    root = trace_root(leaf, proof.index, entry.sequences.size, _decode(proof.path))
-    if root != note.decode(entry.sequences.root):
+    root = trace_root(leaf, proof.index, entry.sequences.size, proof.path)
+    if root != entry.sequences.root:
         raise ProofError("the publish of the record is not in the entry")
     return proof.effective
-
-
-def _decode(path: Sequence[str]) -> list[bytes]:
-    return [note.decode(text) for text in path]

@@ -1,26 +1,25 @@
 """Ed25519 (RFC 8032). The only file that imports cryptography, which is an extra."""
 
+from typing import Any
+
 from builder.errors import UsageError
 from builder.proofs.errors import ProofError
 from builder.proofs.note import SecretKey, VerifierKey
 
-_ABSENT = "cryptography is missing: install sheaf-archive[sign]"
 
-
-def check_installed() -> None:
-    """Raise UsageError if the library is not installed."""
+def load_library() -> Any:
+    """Return the module of the library. Raises UsageError if it is not installed."""
     try:
-        import cryptography  # noqa: F401
+        from cryptography.hazmat.primitives.asymmetric import ed25519
     except ImportError as error:
-        raise UsageError(_ABSENT) from error
+        raise UsageError("cryptography is missing: install sheaf-archive[sign]") from error
+    return ed25519
 
 
 def find_public(seed: bytes) -> bytes:
     """Return the public key of a seed of 32 bytes."""
-    check_installed()
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-    return Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw()
+    key = load_library().Ed25519PrivateKey.from_private_bytes(seed)
+    return bytes(key.public_key().public_bytes_raw())
 
 
 def open_secret(secret: SecretKey) -> VerifierKey:
@@ -33,20 +32,16 @@ def open_secret(secret: SecretKey) -> VerifierKey:
 
 def sign(seed: bytes, message: bytes) -> bytes:
     """Return the signature of a message, 64 bytes."""
-    check_installed()
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-    return Ed25519PrivateKey.from_private_bytes(seed).sign(message)
+    return bytes(load_library().Ed25519PrivateKey.from_private_bytes(seed).sign(message))
 
 
 def is_signed(public: bytes, signature: bytes, message: bytes) -> bool:
     """Return whether the key signed the message."""
-    check_installed()
+    library = load_library()
     from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
     try:
-        Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
+        library.Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
     except (InvalidSignature, ValueError):
         return False
     return True

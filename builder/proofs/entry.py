@@ -4,32 +4,34 @@ An entry is one JSON document. It holds digests alone, so it says nothing of a w
 """
 
 import json
-from dataclasses import asdict, dataclass
 
 from builder.proofs.errors import ProofError
-from builder.store import documents
+from builder.proofs.merkle import hash_leaf
+from functions.snapshot import instant
+from functions.snapshot.manifest import Manifest
+from functions.snapshot.seal import Struct, build, encode
+
+Sequences = tuple[tuple[int, str], ...]
+"""Number and instant of each publish, ascending."""
 
 
-@dataclass(frozen=True, slots=True)
-class TreeHead:
-    """A tree: its number of leaves, and its root as Base64."""
+class TreeHead(Struct, frozen=True):
+    """A tree: its number of leaves, and its root (Base64 in JSON)."""
 
     size: int
-    root: str
+    root: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class RunHead:
+class RunHead(Struct, frozen=True):
     """A run of a table: first and last position of its span, and the tree of its row groups."""
 
     first: int
     last: int
     size: int
-    root: str
+    root: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class LogEntry:
+class LogEntry(Struct, frozen=True):
     """A snapshot: the store's id, number, instant, and the SHA-256 of its manifest.
 
     `sequences` is the tree of the publishes with their instants. `lookup` and `records` are the
@@ -47,13 +49,13 @@ class LogEntry:
 
     def to_text(self) -> str:
         """Return the entry as it is in the log."""
-        return json.dumps(asdict(self), separators=(",", ":"), ensure_ascii=False)
+        return encode(self, ascii=False).decode()
 
     @staticmethod
     def parse(text: str | bytes) -> "LogEntry":
         """Parse the output of `to_text`. Raises ProofError."""
         try:
-            return documents.build(LogEntry, json.loads(text))
+            return build(LogEntry, json.loads(text))
         except (ValueError, RecursionError) as error:
             raise ProofError(f"an entry of the log is malformed: {error}") from error
 
@@ -61,3 +63,13 @@ class LogEntry:
 def sequence_line(number: int, effective: str) -> bytes:
     """Return the leaf of a publish in the tree of `sequences`."""
     return f"{number} {effective}\n".encode()
+
+
+def list_sequences(manifest: Manifest) -> Sequences:
+    """Return number and instant of each publish."""
+    return tuple((s.number, instant.to_text(s.effective)) for s in manifest.sequences)
+
+
+def hash_sequences(sequences: Sequences) -> list[bytes]:
+    """Return the hashes of the leaves of the tree of `sequences`."""
+    return [hash_leaf(sequence_line(*publish)) for publish in sequences]

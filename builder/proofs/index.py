@@ -6,17 +6,15 @@ A command that proves reads it first. Large runs are objects of their own, which
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
-from builder.proofs import note
 from builder.proofs.entry import RunHead
 from builder.proofs.merkle import Nodes, find_root, nodes_of
 from builder.proofs.rows import LOOKUP, RECORDS, WIDTHS, hash_group
 from builder.proofs.tiles import LOG
 from functions.snapshot.errors import VERSION
-from functions.snapshot.seal import parse, refuse_damage
+from functions.snapshot.seal import Natural, Struct, build, encode, parse, refuse_damage
 
 NEWEST = f"{LOG}newest.json"
 """The index of the newest snapshot in the log; it is replaced after the checkpoint."""
@@ -26,36 +24,36 @@ _INLINED = 3 << 16
 """Bytes of runs that an index itself holds."""
 
 
-@dataclass(frozen=True, slots=True)
-class GroupTree:
+class GroupTree(Struct, frozen=True, array_like=True):
     """A row group: first key or position, bytes with its footer, rows, and root of its blocks.
 
     `data` has the rows of a small row group of `lookup`: so small publishes cost no more requests.
     """
 
-    first: int
-    offset: int
-    length: int
-    rows: int
+    first: Natural
+    offset: Natural
+    length: Natural
+    rows: Natural
     root: bytes
     data: bytes = b""
 
+    def __post_init__(self) -> None:
+        if self.data and len(self.data) != self.rows * WIDTHS[LOOKUP]:
+            raise ValueError(f"a row group does not have {self.rows} rows")
 
-@dataclass(frozen=True, slots=True)
-class FileTrees:
+
+class FileTrees(Struct, frozen=True, array_like=True):
     """A data file: key, size in bytes, and its row groups."""
 
     key: str
-    bytes: int
+    bytes: Natural
     groups: tuple[GroupTree, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RunTree:
+class RunTree(Struct, frozen=True):
     """A run of a table: first and last position of its span, and its data files."""
 
-    first: int
-    last: int
+    span: tuple[Natural, Natural]
     files: tuple[FileTrees, ...]
 
     def places(self) -> list[tuple[FileTrees, GroupTree]]:
@@ -70,37 +68,10 @@ class RunTree:
     def head(self) -> RunHead:
         """Return what an entry says of the run."""
         size, nodes = self.nodes()
-        return RunHead(self.first, self.last, size, note.encode(find_root(size, nodes)))
-
-    def to_json(self) -> bytes:
-        """Return the run as JSON for the store."""
-        files = [
-            [
-                file.key,
-                file.bytes,
-                [_group_json(group) for group in file.groups],
-            ]
-            for file in self.files
-        ]
-        return _dump({"span": [self.first, self.last], "files": files})
-
-    @staticmethod
-    def of(found: Any) -> "RunTree":
-        """Build a run from the values of `to_json`. Raises one of MALFORMED, ProofError."""
-        first, last = found["span"]
-        files = tuple(
-            FileTrees(
-                str(key),
-                _number(size),
-                tuple(map(_parse_group, groups)),
-            )
-            for key, size, groups in found["files"]
-        )
-        return RunTree(_number(first), _number(last), files)
+        return RunHead(*self.span, size, find_root(size, nodes))
 
 
-@dataclass(frozen=True, slots=True)
-class ProofIndex:
+class ProofIndex(Struct, frozen=True):
     """What `sheaf prove` needs of a snapshot.
 
     `entry` is the last one in a log with the signed `checkpoint`, and `path` leads to its root.
@@ -111,7 +82,7 @@ class ProofIndex:
     effective: str
     entry: str
     checkpoint: str
-    path: tuple[str, ...]
+    path: tuple[bytes, ...]
     columns: tuple[str, ...]
     sequences: tuple[tuple[int, str], ...]
     lookup: tuple[RunTree, ...]
@@ -120,33 +91,20 @@ class ProofIndex:
     def to_objects(self) -> dict[str, bytes]:
         """Return the index and the runs that it does not hold itself, by key."""
         objects: dict[str, bytes] = {}
-        tables = {LOOKUP: self.lookup, RECORDS: self.records}
-        data = {run: run.to_json() for runs in tables.values() for run in runs}
-        left, held = _INLINED, set()
-        for run in sorted(data, key=lambda run: len(data[run])):
-            left -= len(data[run])
+        runs = {run: encode(run) for run in (*self.lookup, *self.records)}
+        written: dict[RunTree, Any] = {}
+        left = _INLINED
+        for run, data in sorted(runs.items(), key=lambda item: len(item[1])):
+            left -= len(data)
             if left >= 0:
-                held.add(run)
-
-        def write(run: RunTree) -> Any:
-            if run in held:
-                return json.loads(data[run])
-            key = f"{RUNS}{hashlib.sha256(data[run]).hexdigest()[:32]}.json"
-            objects[key] = data[run]
-            return {"object": key}
-
-        whole = {
-            "schema": VERSION,
-            "snapshot": self.snapshot,
-            "effective": self.effective,
-            "entry": self.entry,
-            "checkpoint": self.checkpoint,
-            "path": self.path,
-            "columns": self.columns,
-            "sequences": self.sequences,
-            **{table: [write(run) for run in runs] for table, runs in tables.items()},
-        }
-        objects[index_key(self.snapshot)] = _dump(whole)
+                written[run] = run
+                continue
+            key = f"{RUNS}{hashlib.sha256(data).hexdigest()[:32]}.json"
+            objects[key] = data
+            written[run] = {"object": key}
+        members = {name: getattr(self, name) for name in self.__struct_fields__}
+        members |= {table: [written[run] for run in members[table]] for table in (LOOKUP, RECORDS)}
+        objects[index_key(self.snapshot)] = encode({"schema": VERSION, **members}, ascii=False)
         return objects
 
 
@@ -167,46 +125,12 @@ def run_keys(data: bytes) -> set[str]:
 
 
 def parse_index(data: bytes, runs: Mapping[str, bytes]) -> ProofIndex:
-    """Parse an index; `runs` are the objects of `run_keys`. Raises DamagedStore, ProofError."""
-    found = parse(dict[str, Any], data, "an index of proofs")
-
-    def read(listed: Sequence[Any]) -> tuple[RunTree, ...]:
-        values = (json.loads(runs[r["object"]]) if "object" in r else r for r in listed)
-        return tuple(RunTree.of(value) for value in values)
-
+    """Parse an index; `runs` are the objects of `run_keys`. Raises DamagedStore."""
+    members = parse(dict[str, Any], data, "an index of proofs")
     with refuse_damage("an index of proofs"):
-        return ProofIndex(
-            int(found["snapshot"]),
-            str(found["effective"]),
-            str(found["entry"]),
-            str(found["checkpoint"]),
-            tuple(map(str, found["path"])),
-            tuple(map(str, found["columns"])),
-            tuple((int(number), str(when)) for number, when in found["sequences"]),
-            read(found[LOOKUP]),
-            read(found[RECORDS]),
-        )
-
-
-def _group_json(group: GroupTree) -> list[Any]:
-    values = [group.first, group.offset, group.length, group.rows, note.encode(group.root)]
-    return [*values, note.encode(group.data)] if group.data else values
-
-
-def _parse_group(values: Any) -> GroupTree:
-    first, offset, length, rows = map(_number, values[:4])
-    found = GroupTree(first, offset, length, rows, *map(note.decode, values[4:]))
-    if found.data and len(found.data) != rows * WIDTHS[LOOKUP]:
-        raise ValueError(f"a row group does not have {rows} rows")
-    return found
-
-
-def _number(value: Any) -> int:
-    """Return a number from an index: 63 bits. Raises ValueError."""
-    if type(value) is not int or value < 0 or value >> 63:
-        raise ValueError(f"{value!r} is not a number of an index")
-    return value
-
-
-def _dump(value: Any) -> bytes:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+        for table in (LOOKUP, RECORDS):
+            members[table] = [
+                json.loads(runs[run["object"]]) if "object" in run else run
+                for run in members[table]
+            ]
+        return build(ProofIndex, members)

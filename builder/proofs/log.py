@@ -6,13 +6,12 @@ the checkpoint before it: so processes that append the same entry write the same
 crash the log lags, and the next change completes it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from itertools import groupby
 
-from builder.proofs import note
 from builder.proofs.checkpoint import Checkpoint
-from builder.proofs.entry import LogEntry, TreeHead, sequence_line
+from builder.proofs.entry import LogEntry, TreeHead, hash_sequences, list_sequences
 from builder.proofs.errors import ProofError
 from builder.proofs.index import (
     NEWEST,
@@ -24,7 +23,7 @@ from builder.proofs.index import (
     parse_index,
     run_keys,
 )
-from builder.proofs.merkle import hash_leaf, prove_inclusion, root_of
+from builder.proofs.merkle import root_of
 from builder.proofs.rows import (
     COLUMNS,
     LOOKUP,
@@ -41,7 +40,7 @@ from builder.snapshot import consistency, recovery
 from functions.database import engine
 from functions.snapshot import instant
 from functions.snapshot.errors import Conflict, DamagedStore, MissingObject
-from functions.snapshot.manifest import DataFile, LeafReference, Manifest
+from functions.snapshot.manifest import DataFile, Manifest
 from functions.snapshot.store import Reader, Writer
 from functions.store.catalog import Catalogue
 from functions.store.checked_files import CheckedFiles
@@ -87,11 +86,7 @@ def read_log(reader: Reader, signer: LogSigner) -> tuple[str, TileTree]:
 def read_index(reader: Reader, key: str) -> ProofIndex:
     """Return an index of proofs. Raises MissingObject, DamagedStore, StoreError."""
     data = reader.read(key)
-    runs = {name: reader.read(name) for name in run_keys(data)}
-    try:
-        return parse_index(data, runs)
-    except ProofError as error:
-        raise DamagedStore(f"{key}: {error}") from error
+    return parse_index(data, {name: reader.read(name) for name in run_keys(data)})
 
 
 def _append_next(store: Writer, signer: LogSigner, runtime: Runtime) -> bool:
@@ -138,15 +133,14 @@ def _build(
     text, tree = log
     catalogue = Catalogue(store)
     runs = find_runs(catalogue, manifest, runtime.threads, _known_files(catalogue, last))
-    sequences = tuple((s.number, instant.to_text(s.effective)) for s in manifest.sequences)
-    leaves = [hash_leaf(sequence_line(*one)) for one in sequences]
+    sequences = list_sequences(manifest)
     effective = instant.to_text(manifest.effective)
     entry = LogEntry(
         manifest.store,
         manifest.snapshot,
         effective,
         manifest.digest,
-        TreeHead(len(sequences), note.encode(root_of(leaves))),
+        TreeHead(len(sequences), root_of(hash_sequences(sequences))),
         tuple(run.head() for run in runs[LOOKUP]),
         tuple(run.head() for run in runs[RECORDS]),
         text,
@@ -162,7 +156,7 @@ def _build(
         effective,
         entry,
         checkpoint,
-        tuple(map(note.encode, prove_inclusion(size - 1, size, grown.node))),
+        tuple(grown.prove(size - 1)),
         COLUMNS,
         sequences,
         tuple(runs[LOOKUP]),
@@ -187,10 +181,10 @@ def find_runs(
             for span, leaves in groupby(manifest.tables.get(table, ()), key=lambda leaf: leaf.span):
                 files = [
                     known.get(file.key) or _digest_file(connection, catalogue.reader, table, file)
-                    for file in _files(catalogue, leaves)
+                    for leaf in leaves
+                    for file in catalogue.leaf(leaf).files
                 ]
-                first, end = span or (0, 0)
-                runs.append(RunTree(first, end, tuple(files)))
+                runs.append(RunTree(span or (0, 0), tuple(files)))
             found[table] = runs
     return found
 
@@ -235,11 +229,6 @@ def _has_data(file: FileTrees) -> bool:
     """Return whether the rows that an index itself has of a file are those of its trees."""
     width = WIDTHS[LOOKUP]
     return all(GroupRows(g.data, width).find_root() == g.root for g in file.groups if g.data)
-
-
-def _files(catalogue: Catalogue, leaves: Iterable[LeafReference]) -> Iterable[DataFile]:
-    for reference in leaves:
-        yield from catalogue.leaf(reference).files
 
 
 def _digest_file(

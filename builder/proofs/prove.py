@@ -1,11 +1,10 @@
 """Prove: makes a bundle from the log, the index of a snapshot, and two or more row groups."""
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 
-from builder.proofs import note
 from builder.proofs.bundle import (
     FORM,
     BlockProof,
@@ -16,7 +15,7 @@ from builder.proofs.bundle import (
     verify_bundle,
 )
 from builder.proofs.checkpoint import open_checkpoint
-from builder.proofs.entry import LogEntry, sequence_line
+from builder.proofs.entry import LogEntry, hash_sequences
 from builder.proofs.errors import ProofError
 from builder.proofs.index import NEWEST, ProofIndex, RunTree, index_key
 from builder.proofs.log import read_index
@@ -91,23 +90,24 @@ class Prover:
             found, some = self._search(index, run, key)
             blocks.append(found)
             positions += some
-        bundle = ProofBundle(
+        records: list[RecordProof] = []
+        publish: SequenceProof | None = None
+        for position in sorted(positions, reverse=True):
+            record, sequence, owner = self._read_record(index, position)
+            records.append(record)
+            if owner == identifier:
+                publish = _prove_sequence(index, sequence)
+                break
+        return ProofBundle(
             FORM,
             identifier,
             place.checkpoint,
             place.entry,
             place.next,
             tuple(blocks),
-            (),
-            None,
+            tuple(records),
+            publish,
         )
-        for position in sorted(positions, reverse=True):
-            record, sequence, owner = self._read_record(index, position)
-            bundle = replace(bundle, records=(*bundle.records, record))
-            if owner == identifier:
-                bundle = replace(bundle, sequence=_prove_sequence(index, sequence))
-                break
-        return bundle
 
     def _find_place(self, as_of: datetime | None) -> _Place:
         if self._newest is None:
@@ -156,24 +156,24 @@ class Prover:
         """Return the adjacent blocks of a run that enclose a key, and the key's positions."""
         firsts = [group.first for _, group in run.places()]
         at = max(0, bisect_left(firsts, key) - 1)
-        blocks: list[tuple[int, int, bytes]] = []
+        blocks: list[tuple[int, int, list[tuple[int, ...]]]] = []
         groups: dict[int, GroupRows] = {}
-        while at < len(firsts) and (not blocks or _last_key(blocks[-1]) <= key):
+        while at < len(firsts) and (not blocks or blocks[-1][2][-1][0] <= key):
             groups[at] = self._read(index, run, LOOKUP, at)
-            blocks += [(at, number, data) for number, data in enumerate(groups[at].blocks())]
+            for number, data in enumerate(groups[at].blocks()):
+                blocks.append((at, number, list(LOOKUP_ROW.iter_unpack(data))))
             at += 1
-        while len(blocks) > 1 and _first_key(blocks[1]) < key:
+        while len(blocks) > 1 and blocks[1][2][0][0] < key:
             del blocks[0]
-        while len(blocks) > 1 and _last_key(blocks[-2]) > key:
+        while len(blocks) > 1 and blocks[-2][2][-1][0] > key:
             del blocks[-1]
-        rows = [row for _, _, data in blocks for row in LOOKUP_ROW.iter_unpack(data)]
         proofs = tuple(_prove_block(run, place, groups[place], n) for place, n, _ in blocks)
-        return proofs, [position for found, position in rows if found == key]
+        return proofs, [row[1] for *_, rows in blocks for row in rows if row[0] == key]
 
     def _read_record(self, index: ProofIndex, position: int) -> tuple[RecordProof, int, str]:
         """Return the proof of the record at a position, its sequence and its identifier."""
         for number, run in enumerate(index.records):
-            if not run.first <= position <= run.last:
+            if not run.span[0] <= position <= run.span[1]:
                 continue
             places = run.places()
             at = bisect_right([group.first for _, group in places], position) - 1
@@ -203,7 +203,7 @@ def _prove_entry(tree: TileTree, number: int) -> EntryProof:
     if tree.size <= WIDTH:  # all entries are in the bundle that was read
         nodes = nodes_of([hash_leaf(entry) for entry in tree.entries()])
     path = prove_inclusion(number, tree.size, nodes)
-    return EntryProof(tree.find_entry(number).decode(), number, tuple(map(note.encode, path)))
+    return EntryProof(tree.find_entry(number).decode(), number, tuple(path))
 
 
 def _prove_block(run: RunTree, at: int, rows: GroupRows, block: int) -> BlockProof:
@@ -212,22 +212,14 @@ def _prove_block(run: RunTree, at: int, rows: GroupRows, block: int) -> BlockPro
         at,
         rows.rows,
         block,
-        note.encode(rows.blocks()[block]),
-        tuple(map(note.encode, rows.prove(block))),
-        tuple(map(note.encode, prove_inclusion(at, size, nodes))),
+        rows.blocks()[block],
+        tuple(rows.prove(block)),
+        tuple(prove_inclusion(at, size, nodes)),
     )
 
 
 def _prove_sequence(index: ProofIndex, number: int) -> SequenceProof:
-    leaves = [hash_leaf(sequence_line(*one)) for one in index.sequences]
+    leaves = hash_sequences(index.sequences)
     at = next(n for n, (found, _) in enumerate(index.sequences) if found == number)
     path = prove_inclusion(at, len(leaves), nodes_of(leaves))
-    return SequenceProof(at, number, index.sequences[at][1], tuple(map(note.encode, path)))
-
-
-def _first_key(block: tuple[int, int, bytes]) -> int:
-    return int(LOOKUP_ROW.unpack_from(block[2])[0])
-
-
-def _last_key(block: tuple[int, int, bytes]) -> int:
-    return int(LOOKUP_ROW.unpack_from(block[2], len(block[2]) - LOOKUP_ROW.size)[0])
+    return SequenceProof(at, number, index.sequences[at][1], tuple(path))

@@ -1,11 +1,10 @@
 """What a bundle proves, as text for people and as JSON."""
 
-from dataclasses import asdict
 from typing import Any
 
-from builder.proofs import note
 from builder.proofs.bundle import Verdict
 from builder.text import visible
+from functions.snapshot.seal import to_values
 
 
 def describe_verdict(verdict: Verdict) -> str:
@@ -26,5 +25,4 @@ def describe_verdict(verdict: Verdict) -> str:
 
 def verdict_document(verdict: Verdict) -> dict[str, Any]:
     """Return the claim as JSON values."""
-    checkpoint = {**asdict(verdict.checkpoint), "root": note.encode(verdict.checkpoint.root)}
-    return {"proved": True, **asdict(verdict), "checkpoint": checkpoint}
+    return {"proved": True, **to_values(verdict)}

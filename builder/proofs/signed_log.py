@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from builder.proofs.checkpoint import Checkpoint, open_checkpoint
-from builder.proofs.errors import ProofError
 from builder.proofs.merkle import find_root
 from builder.proofs.note import VerifierKey
 from builder.proofs.tiles import CHECKPOINT, TileTree
@@ -49,14 +48,3 @@ def open_log(reader: Reader, keys: Sequence[VerifierKey] | None) -> SignedLog | 
         return None
     checkpoint = open_checkpoint(note, keys)
     return SignedLog(note, checkpoint, TileTree(lru_cache(_KEPT)(reader.read), checkpoint.size))
-
-
-def check_continuation(log: SignedLog | None, earlier: SignedLog | None, place: str) -> None:
-    """Check that a log continues another one, which is that of `place`. Raises ProofError."""
-    if earlier is None:
-        return
-    count = earlier.checkpoint.size
-    if log is None or log.checkpoint.size < count:
-        raise ProofError(f"the log of {place} has more entries ({count:,})")
-    if not log.continues(earlier.checkpoint):
-        raise ProofError(f"the log of {place} has another history: its {count:,} entries differ")

@@ -48,7 +48,7 @@ def open_signer(
     value = str(settings[signing.NAME])
     if not value:
         return None
-    ed25519.check_installed()
+    ed25519.load_library()
     try:
         return _open(value, name_log(settings), connect)
     except (ProofError, OSError, UnicodeDecodeError) as error:

@@ -75,15 +75,29 @@ class TileTree:
         hashes = self.leaves(tile, number)
         return nodes_of(hashes[place : place + (1 << height)])(height, 0)
 
-    def leaves(self, level: int | str, number: int) -> list[bytes]:
+    def leaves(self, level: int | str, number: int, width: int | None = None) -> list[bytes]:
         """Return the hashes of a tile, or the entries of a bundle (level "entries").
 
-        Raises ProofError, StoreError.
+        `width` is their number, by default that of a log of this size. Raises ProofError,
+        StoreError.
         """
+        if width is None:
+            below = 0 if isinstance(level, str) else _HEIGHT * level
+            width = min(WIDTH, (self.size >> below) - number * WIDTH)
+        try:
+            data = self.read(tile_key(level, number, width))
+        except MissingObject:
+            if width == WIDTH:
+                raise
+            data = self.read(tile_key(level, number))  # a later entry completed it
         if isinstance(level, str):
-            return _split_bundle(self._bundle(number))
-        data = self._tile(level, number)
-        return [data[at : at + _HASH] for at in range(0, len(data), _HASH)]
+            leaves = _split_bundle(data)
+        else:
+            leaves = [data[at : at + _HASH] for at in range(0, len(data), _HASH)]
+        is_cut = not isinstance(level, str) and len(data) % _HASH
+        if is_cut or len(leaves) not in (width, WIDTH):
+            raise ProofError(f"{tile_key(level, number, width)} is cut off")
+        return leaves[:width]
 
     def find_root(self) -> bytes:
         """Return the root of the tree."""
@@ -115,48 +129,21 @@ class TileTree:
         if len(entry) > _LONGEST:
             raise ProofError(f"an entry of {len(entry):,} bytes is too long for the log")
         number, width = divmod(self.size, WIDTH)
-        bundle = self._bundle(number) if width else b""
-        objects = {
-            tile_key(_ENTRIES, number, width + 1): bundle + len(entry).to_bytes(2, "big") + entry
-        }
+        bundle = pack_entries(self.leaves(_ENTRIES, number)) if width else b""
+        objects = {tile_key(_ENTRIES, number, width + 1): bundle + pack_entries([entry])}
         level, place, added = 0, self.size, hash_leaf(entry)
         while True:
             number, width = divmod(place, WIDTH)
-            data = (self._tile(level, number) if width else b"") + added
-            objects[tile_key(level, number, width + 1)] = data
+            hashes = [*(self.leaves(level, number) if width else ()), added]
+            objects[tile_key(level, number, width + 1)] = b"".join(hashes)
             if width + 1 < WIDTH:
                 break
-            hashes = [data[at : at + _HASH] for at in range(0, len(data), _HASH)]
             level, place, added = level + 1, number, find_root(WIDTH, nodes_of(hashes))
 
         def read(key: str) -> bytes:
             return objects[key] if key in objects else self.read(key)
 
         return replace(self, read=read, size=self.size + 1), objects
-
-    def _tile(self, level: int, number: int) -> bytes:
-        width = min(WIDTH, (self.size >> (_HEIGHT * level)) - number * WIDTH)
-        data = self._read(level, number, width)[: width * _HASH]
-        if len(data) != width * _HASH:
-            raise ProofError(f"{tile_key(level, number, width)} is cut off")
-        return data
-
-    def _bundle(self, number: int) -> bytes:
-        width = min(WIDTH, self.size - number * WIDTH)
-        data = self._read(_ENTRIES, number, width)
-        entries = _split_bundle(data)
-        if len(entries) < width:
-            raise ProofError(f"{tile_key(_ENTRIES, number, width)} is cut off")
-        return pack_entries(entries[:width])
-
-    def _read(self, level: int | str, number: int, width: int) -> bytes:
-        """Return a tile; a partial one may have been removed once it was complete."""
-        try:
-            return self.read(tile_key(level, number, width))
-        except MissingObject:
-            if width == WIDTH:
-                raise
-            return self.read(tile_key(level, number))
 
 
 def pack_entries(entries: Iterable[bytes]) -> bytes:

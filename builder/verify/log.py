@@ -1,32 +1,27 @@
 """Checks of the signed log: its signatures and tiles, and the snapshots that it names."""
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 
-from builder.proofs import note
 from builder.proofs.checkpoint import Checkpoint, open_checkpoint
-from builder.proofs.entry import LogEntry, TreeHead, sequence_line
+from builder.proofs.entry import LogEntry, TreeHead, hash_sequences, list_sequences
 from builder.proofs.errors import ProofError
-from builder.proofs.index import NEWEST, RunTree, index_key
+from builder.proofs.index import NEWEST, index_key
 from builder.proofs.log import describes, find_runs, read_index
 from builder.proofs.merkle import Nodes, find_root, hash_leaf, nodes_of, root_of
 from builder.proofs.note import VerifierKey
 from builder.proofs.rows import LOOKUP, RECORDS
-from builder.proofs.tiles import CHECKPOINT, LOG, WIDTH, TileTree, list_tiles, pack_entries
+from builder.proofs.tiles import CHECKPOINT, LOG, WIDTH, TileTree, list_tiles, tile_key
 from builder.snapshot import consistency
 from builder.store.findings import Finding
 from builder.store.identity import read_identity
 from builder.store.web_store import WebStore
-from functions.snapshot import instant, layout
+from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.store import Reader, Writer
 from functions.store.catalog import Catalogue
 
-_PARTIAL = re.compile(
-    rf"{LOG}tile/(?P<level>entries|[0-9]+)/(?P<path>(?:x[0-9]{{3}}/)*[0-9]{{3}})\.p/([0-9]+)"
-)
 _Entries = Sequence[tuple[bytes, LogEntry]]
 
 
@@ -69,9 +64,8 @@ def log_findings(
         return
     if not found:
         yield Finding("log-truncated", CHECKPOINT, "it has no entry")
-    yield from _check_tiles(store, checkpoint, nodes)
-    if not isinstance(store, WebStore):
-        yield from _check_partials(store, checkpoint.size, [data for data, _ in found], nodes)
+    tree = TileTree(store.read, checkpoint.size)
+    yield from _check_tiles(store, tree, [data for data, _ in found], nodes)
     yield from _check_chain(found, keys, nodes, checkpoint)
     if earlier is not None:
         yield from _check_earlier(checkpoint, earlier, nodes)
@@ -87,52 +81,32 @@ def _read_entries(store: Reader, checkpoint: Checkpoint) -> tuple[_Entries, Node
     return [(one, LogEntry.parse(one)) for one in data], nodes
 
 
-def _check_tiles(store: Reader, checkpoint: Checkpoint, nodes: Nodes) -> Iterator[Finding]:
-    """Compare the tiles of hashes with the entries."""
-    tree = TileTree(store.read, checkpoint.size)
-    for level, number, width in list_tiles(checkpoint.size):
-        if isinstance(level, str):
-            continue
-        first = number * WIDTH
-        try:
-            same = tree.leaves(level, number) == [
-                nodes(8 * level, at) for at in range(first, first + width)
-            ]
-        except (ProofError, MissingObject, DamagedStore) as error:
-            yield Finding("log-altered", f"log/tile/{level}", str(error))
-            continue
-        if not same:
-            problem = f"tile {number} does not match the entries"
-            yield Finding("log-altered", f"log/tile/{level}", problem)
-
-
-def _check_partials(
-    store: Writer, size: int, entries: Sequence[bytes], nodes: Nodes
+def _check_tiles(
+    store: Writer, tree: TileTree, entries: Sequence[bytes], nodes: Nodes
 ) -> Iterator[Finding]:
-    """Compare the partial tiles of earlier checkpoints with the entries.
+    """Compare the tiles with the entries, also the partial tiles of earlier checkpoints.
 
-    A copy of the store has none of them, and a tile beyond the log is of an append in progress.
+    A copy of the store has none of those, and a tile beyond the log is of an append in progress.
     """
-    for key in store.keys(f"{LOG}tile/"):
-        match = _PARTIAL.fullmatch(key)
-        if not match:
-            continue
-        first, width = int(match["path"].replace("/", "").replace("x", "")) * WIDTH, int(match[3])
-        level = 0 if match["level"] == "entries" else int(match["level"])
-        if first + width > size >> (8 * level):
-            continue
-        places = range(first, first + width)
-        if match["level"] == "entries":
-            expected = pack_entries(entries[first : first + width])
-        else:
-            expected = b"".join(nodes(8 * level, place) for place in places)
+    there = set() if isinstance(store, WebStore) else set(store.keys(f"{LOG}tile/"))
+    tiles = [
+        (level, number, width)
+        for level, number, whole in list_tiles(tree.size)
+        for width in range(1, whole + 1)
+        if width == whole or tile_key(level, number, width) in there
+    ]
+    for level, number, width in tiles:
+        first, below = number * WIDTH, 0 if isinstance(level, str) else 8 * level
+        expected = entries[first : first + width]
+        if not isinstance(level, str):
+            expected = [nodes(below, place) for place in range(first, first + width)]
         try:
-            if store.read(key) != expected:
-                yield Finding("log-altered", key, "it does not match the entries")
-        except MissingObject:
-            continue  # its tile was completed meanwhile
-        except DamagedStore as error:
-            yield Finding("log-altered", key, str(error))
+            if tree.leaves(level, number, width) == expected:
+                continue
+            problem = "it does not match the entries"
+        except (ProofError, MissingObject, DamagedStore) as error:
+            problem = str(error)
+        yield Finding("log-altered", tile_key(level, number, width), problem)
 
 
 def _read_signers(store: Reader) -> Sequence[VerifierKey] | None:
@@ -229,13 +203,16 @@ def _compare(catalogue: Catalogue, entry: LogEntry, *, rows: bool) -> Iterator[F
     key = layout.manifest_key(number)
     try:
         manifest = catalogue.manifest(number)
-        if manifest.digest != entry.manifest or _sequences_of(manifest) != entry.sequences:
+        leaves = hash_sequences(list_sequences(manifest))
+        publishes = TreeHead(len(leaves), root_of(leaves))
+        if (manifest.digest, publishes) != (entry.manifest, entry.sequences):
             yield Finding("log-mismatch", key, "it is not the manifest that was signed")
             return
         yield from _check_index(catalogue, entry, manifest)
         if rows:
             runs = find_runs(catalogue, manifest, 1, {})
-            if not _is_of(entry, runs):
+            heads = [tuple(run.head() for run in runs[table]) for table in (LOOKUP, RECORDS)]
+            if heads != [entry.lookup, entry.records]:
                 yield Finding("log-mismatch", key, "its records are not those that were signed")
     except (DamagedStore, MissingObject):
         return  # reported with the snapshots
@@ -248,19 +225,8 @@ def _check_index(catalogue: Catalogue, entry: LogEntry, manifest: Manifest) -> I
     except (DamagedStore, MissingObject) as error:
         yield Finding("log-index", key, str(error))
         return
-    lines = tuple((s.number, instant.to_text(s.effective)) for s in manifest.sequences)
-    ours = (entry.to_text(), entry.effective, lines)
+    ours = (entry.to_text(), entry.effective, list_sequences(manifest))
     if (index.entry, index.effective, index.sequences) != ours or not describes(
         index, entry, manifest, catalogue
     ):
         yield Finding("log-index", key, "it does not match its entry in the log")
-
-
-def _is_of(entry: LogEntry, runs: Mapping[str, Sequence[RunTree]]) -> bool:
-    heads = {table: tuple(run.head() for run in some) for table, some in runs.items()}
-    return heads[LOOKUP] == entry.lookup and heads[RECORDS] == entry.records
-
-
-def _sequences_of(manifest: Manifest) -> TreeHead:
-    lines = [sequence_line(s.number, instant.to_text(s.effective)) for s in manifest.sequences]
-    return TreeHead(len(lines), note.encode(root_of([hash_leaf(line) for line in lines])))

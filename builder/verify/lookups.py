@@ -15,7 +15,7 @@ from functions.snapshot import layout
 _VIEWS = "".join(
     f"CREATE OR REPLACE TEMP VIEW {table} AS SELECT * FROM held_{table} SEMI JOIN chosen "
     "USING (file);"
-    for table in ("owed", "referring")
+    for table in ("owed", "referring", "findable")
 )
 # The original of each listed revisit, found by the hash of its identifier.
 _FOUND = (
@@ -56,6 +56,14 @@ _BY_FILE = (
         "SELECT file, count(*), min(position) FROM found "
         "WHERE original_name IS NOT NULL AND original IS NULL GROUP BY file",
     ),
+    (
+        "url-wrong",
+        "{count:,} rows do not match the capture at their position, the first {example}",
+        "SELECT u.file, count(*), min(u.position) FROM urls u "
+        "LEFT JOIN records r USING (position) LEFT JOIN findable f USING (position) "
+        "WHERE (r.position IS NOT NULL AND f.mark IS DISTINCT FROM u.mark) "
+        "OR u.position NOT BETWEEN 1 AND $last GROUP BY u.file",
+    ),
 )
 _NO_TIE = (
     """
@@ -84,24 +92,21 @@ _COUNTS = (
     "SELECT count(*), count(*) FILTER (WHERE original_name IS NULL) "
     "FROM referring SEMI JOIN live USING (position)"
 )
-_FINDABLE = (
-    "CREATE OR REPLACE TEMP VIEW findable AS SELECT * FROM held_findable SEMI JOIN chosen "
-    "USING (file)"
-)
-_WRONG_URLS = (
-    "SELECT u.file, count(*), min(u.position) FROM urls u "
-    "LEFT JOIN records r USING (position) LEFT JOIN findable f USING (position) "
-    "WHERE (r.position IS NOT NULL AND f.mark IS DISTINCT FROM u.mark) "
-    "OR u.position NOT BETWEEN 1 AND $last GROUP BY u.file"
-)
-_MISSING_URLS = (
+_NO_URL = (
     "SELECT count(*), min(position) FROM (FROM findable SEMI JOIN live USING (position)) "
     "ANTI JOIN urls USING (mark, position)"
 )
 
 
-def key_findings(evidence: DataFileIndex, held: SnapshotContents) -> Iterator[Finding]:
-    """Yield findings on the keys of the snapshot that TableChecks checked last.
+_MISSING = (
+    ("tie-missing", "captures cannot be found by their keys", _NO_TIE),
+    ("tie-missing", "revisits cannot be found by their keys", _NO_KEY),
+    ("url-missing", "captures cannot be found by their URLs", _NO_URL),
+)
+
+
+def lookup_findings(evidence: DataFileIndex, held: SnapshotContents) -> Iterator[Finding]:
+    """Yield findings on keys and URLs of the snapshot that TableChecks checked last.
 
     Raises StoreError if scratch space or memory is insufficient.
     """
@@ -116,11 +121,10 @@ def key_findings(evidence: DataFileIndex, held: SnapshotContents) -> Iterator[Fi
             for number, count, example in connection.execute(sql, used).fetchall():
                 problem = text.format(count=count, example=example)
                 yield Finding(code, evidence.keys[number], problem)
-        for what, sql in (("captures", _NO_TIE), ("revisits", _NO_KEY)):
+        for code, text, sql in _MISSING:
             ((count, first),) = connection.execute(sql).fetchall()
             if count:
-                problem = f"{count:,} {what} cannot be found by their keys, the first at {first}"
-                yield Finding("tie-missing", key, problem)
+                yield Finding(code, key, f"{count:,} {text}, the first at {first}")
         (counts,) = connection.execute(_COUNTS).fetchall()
         if counts != (manifest.revisits, manifest.unresolved):
             problem = (
@@ -128,24 +132,3 @@ def key_findings(evidence: DataFileIndex, held: SnapshotContents) -> Iterator[Fi
                 f"not {manifest.revisits:,} and {manifest.unresolved:,}"
             )
             yield Finding("records-count", key, problem)
-
-
-def url_findings(evidence: DataFileIndex, held: SnapshotContents) -> Iterator[Finding]:
-    """Yield findings on the table of URLs of the snapshot that TableChecks checked last.
-
-    Raises StoreError if scratch space or memory is insufficient.
-    """
-    manifest, connection = held.manifest, evidence.connection
-    key = layout.manifest_key(manifest.snapshot)
-    with engine.reading(key):
-        connection.execute(_FINDABLE)
-        wrong = connection.execute(_WRONG_URLS, {"last": manifest.last_position}).fetchall()
-        for number, count, example in wrong:
-            problem = (
-                f"{count:,} rows do not match the capture at their position, the first {example}"
-            )
-            yield Finding("url-wrong", evidence.keys[number], problem)
-        ((count, first),) = connection.execute(_MISSING_URLS).fetchall()
-        if count:
-            problem = f"{count:,} captures cannot be found by their URLs, the first at {first}"
-            yield Finding("url-missing", key, problem)

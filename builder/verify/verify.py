@@ -20,7 +20,7 @@ from builder.snapshot import recovery
 from builder.snapshot.commit import instant_line
 from builder.store.findings import DAMAGE, Finding
 from builder.store.web_store import WebStore
-from builder.verify import lookups, obi_history
+from builder.verify import obi_history
 from builder.verify.choice import Sample, StorePart, choose_keys, make_rule
 from builder.verify.data_files import DataFileIndex
 from builder.verify.dumps import dump_findings
@@ -29,6 +29,7 @@ from builder.verify.filesets import FilesetAudit as Datasets
 from builder.verify.iceberg import table_findings
 from builder.verify.identity import identity_findings
 from builder.verify.inventory import Inventory, leftovers
+from builder.verify.lookups import lookup_findings
 from builder.verify.obi import ObiAudit
 from builder.verify.obi_publishes import publish_findings
 from builder.verify.tables import PROVED, TableChecks
@@ -295,8 +296,7 @@ def _check_tables(evidence: DataFileIndex, inventory: Inventory) -> Iterator[Fin
             )
             continue
         yield from TableChecks(evidence, held).findings()
-        yield from lookups.key_findings(evidence, held)
-        yield from lookups.url_findings(evidence, held)
+        yield from lookup_findings(evidence, held)
         yield from figure_findings(evidence, held)
         yield from word_findings(evidence.connection, evidence.keys, held)
 

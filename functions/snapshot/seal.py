@@ -23,6 +23,8 @@ from functions.snapshot.errors import DamagedStore, check_version
 T = TypeVar("T")
 Instant = Annotated[datetime, msgspec.Meta(tz=True)]
 """An instant with its zone; it is written in UTC, to the second."""
+Natural = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+"""A number that a column of 64 bits with a sign can have, 0 or more."""
 MALFORMED = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
 """Exceptions that JSON of an unexpected shape raises."""
 
