@@ -14,7 +14,7 @@ from builder.filesets.strategies import record as records
 from builder.filesets.strategies.keys import FILESETS, RECORD, WARCS, prefix_of
 from builder.obi import key, log
 from builder.obi.content import Redirect, Version
-from builder.obi.history import COMMIT, MEMBERS, OPEN, history, is_open, standing
+from builder.obi.history import ALIVE, COMMIT, MEMBERS, OPEN, history, is_open, standing
 from builder.obi.key import KeySet
 from builder.proofs.index import index_key, run_keys
 from builder.proofs.tiles import LOG, WIDTH, list_tiles, tile_key
@@ -156,7 +156,7 @@ class RunList:
         Raises ForeignTarget if the target has other runs, and DamagedStore if the source's runs do
         not form a chain.
         """
-        self._source, self._listing = source, there
+        self._source = source
         self._runs = {run.tist: run for run in history(source)}
         ended = {t: 0 for t, members in standing(source).items() if not is_open(members)}
         if ended and target.folds_case():
@@ -169,7 +169,7 @@ class RunList:
         self.bytes = self.there = 0
         for entry in source.entries(key.ROOT):
             tist = key.run_of(entry.key) or key.tist_of(entry.key)
-            if tist not in ended:
+            if tist not in ended or entry.key == key.run(tist) + ALIVE:
                 continue
             if there.has(entry.key, entry.bytes):
                 ended[tist] += 1
@@ -213,8 +213,8 @@ class RunList:
                 # Without a key, only a slash differs; with another, an earlier run recorded it.
                 elif isinstance(row, Redirect) and row.key and row.key.startswith(place):
                     digests[row.key] = ""
-        for where in sorted((digests.keys() - sizes.keys()) | (packs - self._packs.keys())):
-            raise DamagedStore(f"{self._source.address} has no {where}: {DAMAGED}")
+        if lost := sorted((digests.keys() - sizes.keys()) | (packs - self._packs.keys())):
+            raise DamagedStore(f"{self._source.address} has no {lost[0]}: {DAMAGED}")
         stages = [[prefix + OPEN], content, *([prefix + name] for name in MEMBERS if name != OPEN)]
         for stage in stages:
             yield [CopiedObject(k, sizes[k], digests.get(k, "")) for k in stage if k in sizes]

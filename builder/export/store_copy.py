@@ -7,7 +7,7 @@ any time. Numbers, positions and instants stay the same: harvests can continue a
 import hashlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, nullcontext
+from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -201,15 +201,15 @@ class _Copy:
         copier.copy([[read_document(self._source, key)] for key in marks])
         if self._source.tag(INDEX):
             refresh_tables(self._target, self._runtime)  # their paths name the target
+        # An interrupted export may have left unnamed objects that the source has purged.
+        retired = retire(self._target, self._runtime, kept - self._expected).retired
+        numbers = sorted(kept.union(self._numbers) - set(retired))
+        self._copy_log(copier, numbers)
         if identity:
             objects = identity.parts - {layout.SNAPSHOTS}
             parts = [key for key in objects if self._target.size(key) is not None]
             parts.append(layout.SNAPSHOTS)
             revise_identity(self._target, final.store, parts=parts, signers=identity.signers)
-        # An interrupted export may have left unnamed objects that the source has purged.
-        retired = retire(self._target, self._runtime, kept - self._expected).retired
-        numbers = sorted(kept.union(self._numbers) - set(retired))
-        self._copy_log(copier, numbers)
         return CopyResult(tuple(numbers), copier.objects, copier.bytes, copier.there, retired)
 
     def _list_runs(self, there: TargetListing) -> RunList | None:
@@ -230,16 +230,22 @@ class _Copy:
 
         A copy is evidence against a log that was cut off, or signed anew: so it is not overwritten.
         """
-        try:
-            ours, theirs = (open_log(store, None) for store in (self._source, self._target))
-            if theirs is None or (ours and ours.continues(theirs.checkpoint)):
-                return ours
-        except ProofError as error:
-            raise DamagedStore(f"a {CHECKPOINT} is damaged: {error}") from error
+        logs = []
+        for store in (self._source, self._target):
+            try:
+                logs.append(open_log(store, None))
+            except ProofError as error:
+                raise DamagedStore(f"{CHECKPOINT} of {store.address}: {error}") from error
+        ours, theirs = logs
+        if theirs is None:
+            return ours
         count = theirs.checkpoint.size
         problem = f"has more entries ({count:,})"
         if ours and ours.checkpoint.size >= count:
             problem = f"has another history: its {count:,} entries differ"
+            with suppress(ProofError):  # the tiles are cut off
+                if ours.continues(theirs.checkpoint):
+                    return ours
         raise StoreError(
             f"the log of {self._target.address} {problem}. Keep this copy, compare them by "
             "`sheaf verify --against`, and choose an empty place"

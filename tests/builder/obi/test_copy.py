@@ -1,7 +1,6 @@
 """Copies: an export carries the obi store as it is, and nothing that expires ever touches it."""
 
 import os
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -13,8 +12,6 @@ from builder.export.store_copy import CopyResult, export
 from builder.obi import key
 from builder.obi.run import Committed, claim, history
 from builder.store.folder import FolderStore
-from builder.verify.verify import verify
-from tests.bucket import fresh
 from tests.builder.beginning import begin
 from tests.builder.conftest import World, capture, world
 from tests.builder.obi.conftest import Time
@@ -29,7 +26,6 @@ from tests.builder.obi.holding import (
     objects,
 )
 from tests.builder.obi.logs import put
-from tests.builder.obi.test_verify import MEANS
 
 pytestmark = pytest.mark.shared(2)
 
@@ -63,26 +59,6 @@ def archive(world: World, time: Time) -> Archive:
 
     begin(world, "runs of the obi store and two captures", fill)
     return Archive(world, time, list(history(world.store)))
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("server", ["moto_server", "weed_server"])
-def test_a_copy_of_a_copy_is_the_store(
-    archive: Archive, tmp_path: Path, server: str, request: pytest.FixtureRequest
-) -> None:
-    """Folder to bucket to folder: every byte at every key, of long names and large objects too."""
-    with closing(fresh(request.getfixturevalue(server))) as bucket:
-        done = archive.export(archive.store, bucket)
-        back = FolderStore(tmp_path / "back")
-        archive.export(bucket, back)
-        assert objects(back) == objects(bucket) == objects(archive.store)
-        for store in (bucket, back):
-            assert history(store) == tuple(archive.runs)
-            assert verify(store, MEANS).findings == ()
-        assert verify(back, MEANS).objects_read == 26
-        again = archive.export(archive.store, bucket)
-        assert (again.objects, again.bytes) == (0, 0)
-        assert again.there == done.objects
 
 
 def test_a_copy_is_brought_up_to_date(archive: Archive, tmp_path: Path) -> None:

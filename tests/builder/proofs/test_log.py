@@ -16,7 +16,7 @@ from builder.export.store_copy import CopyResult, export
 from builder.proofs import log as proofs_log
 from builder.proofs.bundle import verify_bundle
 from builder.proofs.checkpoint import Checkpoint, open_checkpoint
-from builder.proofs.index import RUNS, index_key
+from builder.proofs.index import NEWEST, RUNS, index_key
 from builder.proofs.log import sign_snapshots
 from builder.proofs.note import SecretKey
 from builder.proofs.prove import Prover
@@ -222,6 +222,20 @@ def test_an_index_that_was_changed_is_not_signed(signed: Signed) -> None:
     signed.publish(60)
     assert codes(signed) == ["log-index"]
     assert signed.verify(identify(1)).present
+
+
+def test_an_index_of_sheaf_0_2_is_read(signed: Signed) -> None:
+    """It has no value for the rows of a group that it does not hold itself."""
+    publish_some(signed, 1)
+    for key in (index_key(1), NEWEST):
+        index = json.loads(signed.world.store.read(key))
+        for file in (file for run in index["records"] for file in run["files"]):
+            assert {group.pop() for group in file[2]} == {""}
+        (signed.world.root / key).write_text(json.dumps(index, separators=(",", ":")))
+    assert codes(signed) == []
+    assert signed.verify(identify(1)).present
+    signed.publish(60)
+    assert codes(signed) == []
 
 
 def test_an_expiry_keeps_the_log_and_removes_indexes(signed: Signed) -> None:

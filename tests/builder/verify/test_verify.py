@@ -254,6 +254,20 @@ def table_of(world: World, key: str) -> pa.Table:
     return pq.read_table(path(world, key), partitioning=None)
 
 
+def positions_of(world: World, table: str) -> set[int]:
+    keys = [file.key for file in files(world, table)]
+    return {p for key in keys for p in table_of(world, key).column("position").to_pylist()}
+
+
+def change_first(world: World, table: str, change: Callable[[pa.Table], pa.Table | None]) -> str:
+    """Change the first file whose rows allow it; return its new key."""
+    for file in files(world, table):
+        rows = change(table_of(world, file.key))
+        if rows is not None:
+            return rewritten(world, file.key, rows)
+    raise AssertionError(f"no file of {table} can be changed")
+
+
 def with_column(rows: pa.Table, name: str, values: list[Any]) -> pa.Table:
     index = rows.schema.get_field_index(name)
     return rows.set_column(
@@ -912,56 +926,42 @@ def test_ranges_that_are_empty_and_twice(sound: World) -> None:
 
 def test_a_copy_that_differs_and_one_of_another_set(sound: World) -> None:
     first, *_, last = (file.key for file in files(sound, "copies"))
-    rows = table_of(sound, last)
-    titles = rows.column("title").to_pylist()
-    assert titles[0] is not None
-    titles[0] = "Another"
-    differing = rewritten(sound, last, with_column(rows, "title", titles))
-    rows = table_of(sound, first)
-    listings = rows.column("listing").to_pylist()
-    listings[0] = "collection!"
-    strange = rewritten(sound, first, with_column(rows, "listing", listings))
-    assert {("copy-wrong", differing), ("copy-wrong", strange)} <= found(sound)
+    expected = set()
+    for key, column, value in ((last, "title", "Another"), (first, "listing", "collection!")):
+        rows = table_of(sound, key)
+        values = rows.column(column).to_pylist()
+        assert values[0] is not None
+        new = rewritten(sound, key, with_column(rows, column, [value, *values[1:]]))
+        expected.add(("copy-wrong", new))
+    assert expected <= found(sound)
 
 
 def test_a_missing_copy(sound: World) -> None:
-    manifest = newest(sound)
-    for file in files(sound, "copies"):
-        rows = table_of(sound, file.key)
-        dead = {p for f in files(sound, "dead") for p in table_of(sound, f.key)[0].to_pylist()}
+    dead = positions_of(sound, "dead")
+
+    def lose(rows: pa.Table) -> pa.Table | None:
         places = rows.column("position").to_pylist()
         live = [n for n, place in enumerate(places) if place not in dead]
-        if live and len(places) > 1:
-            gone = live[0]
-            new = rewritten(
-                sound, file.key, pa.concat_tables([rows.slice(0, gone), rows.slice(gone + 1)])
-            )
-            findings = found(sound)
-            assert {code for code, _ in findings} == {"copy-missing"}
-            assert {key for _, key in findings} <= {
-                new,
-                *(f.key for f in files(sound, "copies")),
-                keys_of(manifest),
-            }
-            return
-    raise AssertionError("no copy is of a listed record")
+        if not live or len(places) < 2:
+            return None
+        return pa.concat_tables([rows.slice(0, live[0]), rows.slice(live[0] + 1)])
+
+    new, findings = change_first(sound, "copies", lose), found(sound)
+    assert {code for code, _ in findings} == {"copy-missing"}
+    there = {new, *(f.key for f in files(sound, "copies")), keys_of(newest(sound))}
+    assert {key for _, key in findings} <= there
 
 
-def test_a_missing_row_of_the_look_up(sound: World) -> None:
-    key = files(sound, "lookup")[0].key
-    new = rewritten(sound, key, table_of(sound, key).slice(0, 3))
-    assert ("lookup-missing", new) in found(sound)
-
-
-def test_a_row_of_the_look_up_that_leads_elsewhere(sound: World) -> None:
-    records = {p for f in files(sound, "records") for p in table_of(sound, f.key)[0].to_pylist()}
-    key = files(sound, "lookup")[0].key
+def test_rows_of_the_look_up_that_are_missing_or_lead_elsewhere(sound: World) -> None:
+    key, records = files(sound, "lookup")[0].key, positions_of(sound, "records")
     rows = table_of(sound, key)
     keys, positions = (rows.column(name).to_pylist() for name in ("key", "position"))
     row = next(n for n, p in enumerate(positions) if p in records and keys.count(keys[n]) == 1)
     positions[row] = next(p for n, p in enumerate(positions) if p in records and n != row)
     new = rewritten(sound, key, with_column(rows, "position", positions))
     assert {("lookup-wrong", new), ("lookup-missing", new)} <= found(sound)
+    new = rewritten(sound, new, rows.slice(0, 3))
+    assert ("lookup-missing", new) in found(sound)
 
 
 def test_a_missing_row_of_a_url(sound: World) -> None:
@@ -1007,33 +1007,25 @@ def test_missing_ties(revisited: World) -> None:
 
 
 def test_ties_that_lead_elsewhere(revisited: World) -> None:
-    records = {
-        p for f in files(revisited, "records") for p in table_of(revisited, f.key)[0].to_pylist()
-    }
-    expected = set()
-    for table in ("originals", "revisits"):
-        key, rows = next(
-            (file.key, rows)
-            for file in files(revisited, table)
-            for rows in [table_of(revisited, file.key)]
-            if records.intersection(rows.column("position").to_pylist())
-        )
-        keys = [key + 1 for key in rows.column("key").to_pylist()]
-        new = rewritten(revisited, key, with_column(rows, "key", keys))
-        expected.add(("tie-wrong", new))
+    records = positions_of(revisited, "records")
+
+    def lead(rows: pa.Table) -> pa.Table | None:
+        if not records.intersection(rows.column("position").to_pylist()):
+            return None
+        return with_column(rows, "key", [key + 1 for key in rows.column("key").to_pylist()])
+
+    tables = ("originals", "revisits")
+    expected = {("tie-wrong", change_first(revisited, table, lead)) for table in tables}
     assert expected <= found(revisited)
 
 
 def test_a_revisit_of_what_is_not_there(revisited: World) -> None:
-    for file in files(revisited, "records"):
-        rows = table_of(revisited, file.key)
-        referring = rows.column("refers_to").to_pylist()
-        if any(referring):
-            others = [value and value[:-1] + "-" for value in referring]
-            new = rewritten(revisited, file.key, with_column(rows, "refers_to", others))
-            assert ("revisit-wrong", new) in found(revisited)
-            return
-    raise AssertionError("there is no revisit")
+    def refer(rows: pa.Table) -> pa.Table | None:
+        names = rows.column("refers_to").to_pylist()
+        others = [name and name[:-1] + "-" for name in names]
+        return with_column(rows, "refers_to", others) if any(names) else None
+
+    assert ("revisit-wrong", change_first(revisited, "records", refer)) in found(revisited)
 
 
 @pytest.mark.sampled(2)
@@ -1045,33 +1037,27 @@ def test_a_wrong_count_of_revisits(revisited: World, name: str) -> None:
 
 
 def test_a_missing_row_of_the_dead(sound: World) -> None:
-    records = {p for f in files(sound, "records") for p in table_of(sound, f.key)[0].to_pylist()}
-    for file in files(sound, "dead"):
-        rows = table_of(sound, file.key)
+    records = positions_of(sound, "records")
+
+    def lose(rows: pa.Table) -> pa.Table | None:
         alive = [place not in records for place in rows.column("position").to_pylist()]
-        if not all(alive) and rows.num_rows > 1:
-            kept = rows.filter(pa.array(alive)) if any(alive) else rows.slice(1)
-            new = rewritten(sound, file.key, kept)
-            findings = found(sound)
-            assert "dead-missing" in {code for code, _ in findings}
-            assert {key for code, key in findings if code == "dead-missing"} <= {
-                new,
-                *(f.key for f in files(sound, "dead")),
-            }
-            return
-    raise AssertionError("nothing is superseded")
+        if all(alive) or rows.num_rows < 2:
+            return None
+        return rows.filter(pa.array(alive)) if any(alive) else rows.slice(1)
+
+    new = change_first(sound, "dead", lose)
+    keys = {key for code, key in found(sound) if code == "dead-missing"}
+    assert keys
+    assert keys <= {new, *(f.key for f in files(sound, "dead"))}
 
 
 def test_positions_out_of_order_and_twice(sound: World, evidence: DataFileIndex) -> None:
     key = files(sound, "records")[0].key
     rows = table_of(sound, key)
-    positions = rows.column("position").to_pylist()
-    swapped = [positions[0], positions[2], positions[1], *positions[3:]]
-    new = rewritten(sound, key, with_column(rows, "position", swapped))
-    assert ("rows-unsorted", new) in examined(evidence, sound, "records", file_of(sound, new))
-    twice = [positions[0], positions[1], positions[1], *positions[3:]]
-    new = rewritten(sound, new, with_column(rows, "position", twice))
-    assert ("rows-unsorted", new) in examined(evidence, sound, "records", file_of(sound, new))
+    first, second, third, *rest = rows.column("position").to_pylist()
+    for positions in ([first, third, second], [first, second, second]):
+        key = rewritten(sound, key, with_column(rows, "position", [*positions, *rest]))
+        assert ("rows-unsorted", key) in examined(evidence, sound, "records", file_of(sound, key))
 
 
 def test_a_position_of_another_sequence_and_a_listed_one_among_the_dead(sound: World) -> None:
@@ -1087,16 +1073,14 @@ def test_a_position_of_another_sequence_and_a_listed_one_among_the_dead(sound: W
 
 
 def test_a_tombstone_with_metadata(sound: World, evidence: DataFileIndex) -> None:
-    for file in files(sound, "records"):
-        rows = table_of(sound, file.key)
+    def fill_in(rows: pa.Table) -> pa.Table | None:
         deleted = rows.column("deleted").to_pylist()
-        if any(deleted):
-            titles = ["left" if gone else None for gone in deleted]
-            new = rewritten(sound, file.key, with_column(rows, "title", titles))
-            file = file_of(sound, new)
-            assert ("tombstone-full", new) in examined(evidence, sound, "records", file)
-            return
-    raise AssertionError("there is no tombstone")
+        titles = ["left" if gone else None for gone in deleted]
+        return with_column(rows, "title", titles) if any(deleted) else None
+
+    new = change_first(sound, "records", fill_in)
+    file = file_of(sound, new)
+    assert ("tombstone-full", new) in examined(evidence, sound, "records", file)
 
 
 def test_an_item_that_is_listed_under_another_name(sound: World) -> None:
