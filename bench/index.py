@@ -18,7 +18,7 @@ from pathlib import Path
 
 from builder.ingest.cdx import reader
 from builder.ingest.cdx.block import IndexFile
-from builder.ingest.cdx.form import find_form
+from builder.ingest.cdx.text import find_form
 from builder.intake.rows import IntakeWriter
 from builder.sources import cdx, index_entry
 from builder.sources.events import Capture

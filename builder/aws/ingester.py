@@ -31,7 +31,7 @@ from builder.errors import UsageError
 from builder.ingest import bucket_files, ingest, parts
 from builder.ingest.commit import check_parts, commit
 from builder.ingest.plan import LARGEST, IngestJob, IngestPlan, read_plan, write_plan
-from builder.ingest.remote.access import SourceAccess
+from builder.ingest.remote.files import SourceAccess
 from builder.intake import intake
 from builder.redif.read_files import NOTHING_NEW, leave_known
 from builder.redif.source import sort_sources

@@ -12,7 +12,7 @@ from builder.ingest import workdir
 from builder.ingest.join import FileJoin
 from builder.ingest.parts import list_missing, write_part
 from builder.ingest.plan import IngestPart, IngestPlan, SplitResult, find_part, part_name
-from builder.ingest.remote.access import SourceAccess
+from builder.ingest.remote.files import SourceAccess
 from builder.ingest.result import IngestResult
 from builder.ingest.splits import ArchiveFile, Split
 from builder.intake import intake

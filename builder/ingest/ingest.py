@@ -17,7 +17,7 @@ from builder.errors import UsageError
 from builder.ingest import parts, pool, splits, workdir
 from builder.ingest.join import FileJoin
 from builder.ingest.plan import IngestJob, IngestPart, SplitResult, find_part, make_plan
-from builder.ingest.remote.access import SourceAccess
+from builder.ingest.remote.files import SourceAccess
 from builder.ingest.result import IngestResult
 from builder.ingest.splits import ArchiveFile, Split
 from builder.ingest.workdir import Work

@@ -19,7 +19,7 @@ from pathlib import Path
 from builder.errors import UsageError
 from builder.ingest.plan import IngestPart, IngestPlan, find_part, part_name, read_chunk, read_plan
 from builder.ingest.pool import Advance
-from builder.ingest.remote.access import SourceAccess
+from builder.ingest.remote.files import SourceAccess
 from builder.ingest.split_reader import Task, carry_out
 from builder.ingest.splits import Split, reader_version
 from builder.intake import intake

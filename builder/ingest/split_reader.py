@@ -10,13 +10,13 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from builder.ingest.cdx.form import find_form, is_secondary
-from builder.ingest.measured import Measured
+from builder.ingest.cdx.text import find_form, is_secondary
 from builder.ingest.plan import PART, SplitResult
 from builder.ingest.pool import Advance
 from builder.ingest.remote import files
-from builder.ingest.remote.access import SourceAccess
+from builder.ingest.remote.files import SourceAccess
 from builder.ingest.splits import Split, reading_of
+from builder.ingest.workdir import Measured
 from builder.intake import intake
 from builder.intake.rows import IntakeWriter
 from builder.sources import recognise

@@ -12,6 +12,7 @@ over the whole file.
 
 import contextlib
 import hashlib
+import io
 import json
 import secrets
 import shutil
@@ -22,11 +23,10 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from builder.errors import UsageError
 from builder.ingest.cdx import columns as index_columns
-from builder.ingest.measured import Measured
 from builder.ingest.plan import SplitResult
 from builder.ingest.splits import ArchiveFile
 from builder.intake import intake
@@ -35,6 +35,38 @@ from builder.sources.side_records import Crawl
 from builder.store.durable import replace_durably, sync
 from functions.database import engine
 from functions.store.folder_lock import lock_folder, lock_holder, remove_abandoned
+
+
+class Measured(io.RawIOBase):
+    """A forward-only file, hashed while it is read."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._digest = hashlib.sha256()
+        self._position = 0
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read into a buffer; return the number of bytes."""
+        data = self._file.read(len(buffer))
+        buffer[: len(data)] = data
+        self._digest.update(data)
+        self._position += len(data)
+        return len(data)
+
+    def tell(self) -> int:
+        """Return the number of bytes read."""
+        return self._position
+
+    def finish(self) -> str:
+        """Read the rest, and return the SHA-256 of the whole."""
+        while self.read(1 << 20):
+            pass
+        return self._digest.hexdigest()
+
 
 KEPT = 14 * 86400.0
 """Seconds for which an abandoned work folder is kept."""

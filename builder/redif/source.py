@@ -17,9 +17,9 @@ from typing import BinaryIO
 
 from builder.errors import UsageError
 from builder.ingest import splits
-from builder.ingest.cdx.form import find_form, is_secondary
+from builder.ingest.cdx.text import find_form, is_secondary
 from builder.ingest.remote import files as remote_files
-from builder.ingest.remote.access import SourceAccess
+from builder.ingest.remote.files import SourceAccess
 from builder.ingest.splits import ArchiveFile
 from builder.redif import tarball
 from builder.redif.listing import FoundFile

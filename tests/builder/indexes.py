@@ -5,8 +5,8 @@ import io
 import json
 
 from builder.ingest.cdx import reader
-from builder.ingest.cdx.form import find_form
 from builder.ingest.cdx.reader import IndexFile
+from builder.ingest.cdx.text import find_form
 from builder.sources.rules import DocumentRules
 from functions.database import engine
 

@@ -18,7 +18,7 @@ from builder.ingest.engines import ENGINES, EngineOptions
 from builder.ingest.ingest import IngestOptions
 from builder.ingest.parts import PartTask, carry_out_part, list_missing, read_part
 from builder.ingest.plan import LARGEST, IngestJob, IngestPlan, read_plan, write_plan
-from builder.ingest.remote.access import SourceAccess
+from builder.ingest.remote.files import SourceAccess
 from builder.ingest.result import IngestResult
 from builder.intake import intake
 from builder.obi.run import ObiRuntime

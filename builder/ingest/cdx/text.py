@@ -3,16 +3,36 @@
 A ZipNum index is a series of gzip members, each with whole lines; it is read as one text.
 """
 
+import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from builder.sources import cdx
+from builder.sources import cdx, recognise
 from builder.sources.cdx import Legend
 from builder.sources.events import Fault
 from builder.sources.recognise import is_gzip
 from functions.archive.record import show
+
+_SECONDARY = re.compile(
+    rb"(?:![^\n]*\n)*[^\t\n]+ \d{14}[^\t\n]*\t[^\t\n]+\t\d+\t\d+(?:\t\d+)?\r?(?:\n|$)"
+)
+"""A line of it: sort key, name of a part, offset, length, and number."""
+
+
+def find_form(head: bytes) -> str | None:
+    """Return "cdx" or "cdxj" by a file's first bytes, with ".gz" for gzip; None for other files."""
+    is_gzip = recognise.is_gzip(head)
+    text = recognise.inflate_head(head) if is_gzip else head
+    form = "cdxj" if cdx.is_cdxj(text) else "cdx" if cdx.is_cdx(text) else None
+    return form and form + (".gz" if is_gzip else "")
+
+
+def is_secondary(head: bytes) -> bool:
+    """Return whether these first bytes are of a ZipNum's secondary index, which is not needed."""
+    return _SECONDARY.match(head) is not None
+
 
 BLOCK = 1 << 24
 """Bytes of text in a block; each thread needs a few times as much memory."""

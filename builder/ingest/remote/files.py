@@ -5,11 +5,29 @@ The clients are imported when they are needed: each takes 0.1 s or more.
 
 import io
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from builder.ingest.remote.access import SourceAccess
 from builder.ingest.splits import ArchiveFile, Split
+from functions.config import configuration
+from functions.config.configuration import Configuration
 from functions.snapshot.layout import S3_SCHEME
+from functions.store.connection import BucketConnection
+
+
+@dataclass(frozen=True, slots=True)
+class SourceAccess:
+    """Settings for sources in buckets and on servers; credentials are in the environment."""
+
+    bucket: BucketConnection = field(default_factory=BucketConnection)
+    settings: Configuration = field(default_factory=lambda: configuration.parse("", {}))
+    """It has the keys `http.*`."""
+
+    @classmethod
+    def of(cls, settings: Configuration) -> "SourceAccess":
+        """Return the access that the configuration describes."""
+        return cls(BucketConnection.of(settings), settings)
+
 
 _WEB = ("http://", "https://")
 

@@ -26,7 +26,7 @@ from builder.http.secrets import strip_secrets
 from builder.http.settings import HttpSettings, http_settings, proxies
 from builder.http.url import is_address
 from builder.ingest import splits
-from builder.ingest.remote.access import SourceAccess
+from builder.ingest.remote.files import SourceAccess
 from builder.ingest.splits import ArchiveFile
 from builder.intake.intake import writing
 from functions.config.configuration import default

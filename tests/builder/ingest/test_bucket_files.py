@@ -12,7 +12,7 @@ from builder.ingest import bucket_files
 from builder.ingest.commit import commit
 from builder.ingest.parts import read_part
 from builder.ingest.plan import IngestJob, IngestPlan, write_plan
-from builder.ingest.remote.access import SourceAccess
+from builder.ingest.remote.files import SourceAccess
 from builder.ingest.splits import ArchiveFile
 from builder.store.folder import FolderStore
 from functions.store import window_stream

@@ -13,7 +13,7 @@ import pytest
 from builder.errors import UsageError
 from builder.http.connections import tls_context
 from builder.ingest.remote import web_files
-from builder.ingest.remote.access import SourceAccess
+from builder.ingest.remote.files import SourceAccess
 from builder.ingest.splits import ArchiveFile
 from builder.redif.source import sort_sources
 from functions.config.configuration import parse

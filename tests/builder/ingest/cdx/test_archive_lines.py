@@ -9,7 +9,7 @@ import pytest
 
 from builder.ingest.cdx import reader
 from builder.ingest.cdx.block import IndexFile
-from builder.ingest.cdx.form import find_form
+from builder.ingest.cdx.text import find_form
 from builder.intake import intake
 from builder.intake.rows import IntakeWriter
 from builder.sources.events import Capture

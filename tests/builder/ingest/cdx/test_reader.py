@@ -13,8 +13,8 @@ import pytest
 
 from builder.ingest.cdx import block as index_block
 from builder.ingest.cdx import reader
-from builder.ingest.cdx.form import find_form, is_secondary
 from builder.ingest.cdx.lines_sql import LONGEST
+from builder.ingest.cdx.text import find_form, is_secondary
 from builder.sources import cdx
 from builder.sources.events import FAULT_CODES
 from builder.sources.rules import DocumentRules
