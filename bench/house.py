@@ -68,7 +68,7 @@ _IRREGULAR = frozenset(
 _VERBS = frozenset(
     {"embed", "exceed", "feed", "need", "proceed", "seed", "shed", "speed", "succeed"}
 )
-FUNCTION = 70
+FUNCTION = 60
 """The most lines of a function."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -7,7 +7,7 @@ each other and from the snapshots, unless one of them names a missing snapshot.
 """
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -150,11 +150,7 @@ def verify(
 
     Raises NewerSchema, and StoreError if the store cannot be read or scratch space runs out.
     """
-    notes = repair_pointer(store) if repair else []
-    inventory = Inventory.take(store, means.clock(), newest_only=newest_only)
-    if repair:
-        repair_views(store, inventory)
-        inventory.findings[:0] = notes
+    inventory = _take_inventory(store, means, newest_only=newest_only, repair=repair)
     rule = make_rule(choice)
     listed = not isinstance(store, WebStore)
     less = newest_only or not listed
@@ -180,18 +176,11 @@ def verify(
     findings = _lasting(store, inventory, findings)
     if not less:
         findings += _check_datasets(store, inventory, means, datasets)
-    whole = inventory.complete and not newest_only
     findings += [*obi.findings, *datasets.findings]
     if not less:
-        findings += publish_findings(store, means.clock())
-        findings += purge_findings(store)
-        findings += dump_findings(store, inventory.pointer, rule, means.clock())
         rows = choice is None and not any(finding.kind == DAMAGE for finding in findings)
-        findings += _check_iceberg(store, inventory, means, rows=rows)
-    if listed:
-        findings += leftovers(store, inventory.names() if whole else None, means.clock())
-    else:
-        findings.append(Finding("unlisted", store.address, "a web address has no listing"))
+        findings += _check_derived(store, inventory, means, rule, rows=rows)
+    findings += _list_rest(store, inventory, means, newest_only=newest_only)
     return Verified(
         tuple(inventory.numbers),
         len(files),
@@ -205,6 +194,43 @@ def verify(
         datasets.objects,
         datasets.read,
     )
+
+
+def _take_inventory(
+    store: Writer, means: VerifyRuntime, *, newest_only: bool, repair: bool
+) -> Inventory:
+    """Return what the store lists, after the repairs, which are among its findings."""
+    notes = repair_pointer(store) if repair else []
+    inventory = Inventory.take(store, means.clock(), newest_only=newest_only)
+    if repair:
+        repair_views(store, inventory)
+        inventory.findings[:0] = notes
+    return inventory
+
+
+def _check_derived(
+    store: Writer,
+    inventory: Inventory,
+    means: VerifyRuntime,
+    rule: Callable[[str], bool],
+    *,
+    rows: bool,
+) -> Iterator[Finding]:
+    """Check what follows from snapshots; the rows of tables only if `rows`."""
+    yield from publish_findings(store, means.clock())
+    yield from purge_findings(store)
+    yield from dump_findings(store, inventory.pointer, rule, means.clock())
+    yield from _check_iceberg(store, inventory, means, rows=rows)
+
+
+def _list_rest(
+    store: Writer, inventory: Inventory, means: VerifyRuntime, *, newest_only: bool
+) -> Iterable[Finding]:
+    """Return what no snapshot needs; a web address cannot be listed."""
+    if isinstance(store, WebStore):
+        return [Finding("unlisted", store.address, "a web address has no listing")]
+    whole = inventory.complete and not newest_only
+    return leftovers(store, inventory.names() if whole else None, means.clock())
 
 
 @contextmanager

@@ -89,15 +89,19 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="folder for intermediate results (default: .tmp/ of a store in a folder; sheaf/ "
         "in $XDG_CACHE_HOME or ~/.cache for a bucket)",
     )
-    parser.add_argument("--run", dest="plan", metavar="RUN", help="with part and commit: the run")
-    parser.add_argument("--index", type=int, metavar="N", help="with part: the chunk, from 0")
-    parser.add_argument("--chunk", type=int, default=256, metavar="MB", help="chunk size (256)")
     parser.add_argument("--files-from", metavar="FILE", help="a list of SOURCEs, one a line")
     parser.add_argument("--retry", action="store_true", help="read again what could not be read")
     parser.add_argument("--again", action="store_true", help="read known files, too")
+    parser.add_argument("--strict", action="store_true", help="exit with 1 if there are faults")
+    _add_machines(parser)
+
+
+def _add_machines(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--run", dest="plan", metavar="RUN", help="with part and commit: the run")
+    parser.add_argument("--index", type=int, metavar="N", help="with part: the chunk, from 0")
+    parser.add_argument("--chunk", type=int, default=256, metavar="MB", help="chunk size (256)")
     parser.add_argument("--engine", choices=ENGINES, help="where parts are read")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="of dask, spark, or lambda (ARN)")
-    parser.add_argument("--strict", action="store_true", help="exit with 1 if there are faults")
     parser.epilog = (
         "A file fails if it cannot be read. It also fails if it should be an archive, by its name, "
         "its content or because you named it, and has faults but no captures.\n\n"
