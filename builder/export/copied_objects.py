@@ -81,7 +81,7 @@ def read_document(source: Reader, key: str, *, replaced: bool = False) -> Copied
 
 def list_files(source: Writer, manifests: Sequence[Manifest]) -> tuple[Stage, Stage]:
     """Return the data files and the leaves that the manifests name, each once."""
-    catalogue, sizes = Catalogue(source), {e.key: e.bytes for e in source.entries(layout.SNAPSHOTS)}
+    catalogue = Catalogue(source)
     files: dict[str, int] = {}
     leaves: set[str] = set()
     for manifest in manifests:
@@ -92,8 +92,9 @@ def list_files(source: Writer, manifests: Sequence[Manifest]) -> tuple[Stage, St
     def order(named: Iterable[tuple[str, int]]) -> list[CopiedObject]:
         return [CopiedObject(k, size, layout.digest_of(k) or "") for k, size in sorted(named)]
 
-    # Reading a leaf that is missing here says so.
-    return order(files.items()), order((leaf, sizes.get(leaf, 0)) for leaf in leaves)
+    # A leaf that is missing has no size: reading it says so.
+    sizes = zip(sorted(leaves), map_requests(source.size, sorted(leaves)), strict=True)
+    return order(files.items()), order((leaf, size or 0) for leaf, size in sizes)
 
 
 def list_manifests(source: Writer, manifests: Sequence[Manifest]) -> Iterator[Stage]:

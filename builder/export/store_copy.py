@@ -186,7 +186,10 @@ class _Copy:
                 copier.copy(list_datasets(self._source))
             copier.copy(files)
             copier.copy(list_manifests(self._source, manifests))
-        final = self._move_pointer(kept)
+        # Snapshots that the target does not hold count as retired.
+        holds = kept.union(self._numbers, self._newest.skipped)
+        absent = [n for n in range(1, self._newest.snapshot) if n not in holds]
+        final = replace(self._pointer, settled=True, expiry=None, retired=spans(absent))
         if final.store:
             recovery.prepare_identity(self._target, final.store, earlier)
         identity = read_identity(self._source)
@@ -286,23 +289,15 @@ class _Copy:
                 f"{address} has snapshot {newest.snapshot}, but the store only "
                 f"{self._newest.snapshot}: the newer snapshots would be lost"
             )
-        if not self._follows(manifest):
+        if newest.snapshot == self._newest.snapshot:
+            is_earlier = manifest == self._newest
+        else:
+            is_skipped = newest.snapshot in self._newest.skipped
+            is_earlier = not is_skipped and not [*consistency.succession(manifest, self._newest)]
+        if not is_earlier:
             raise ForeignTarget(f"{address} has another store: choose an empty place")
         there = set(snapshots(self._target)) - set(manifest.skipped)
         return {n for n in there if n <= newest.snapshot and not pointer.is_retired(n)}
-
-    def _follows(self, earlier: Manifest) -> bool:
-        """Return whether the source is the same store, in the same state or a later one."""
-        if earlier.snapshot == self._newest.snapshot:
-            return earlier == self._newest
-        skipped = earlier.snapshot in self._newest.skipped
-        return not skipped and not list(consistency.succession(earlier, self._newest))
-
-    def _move_pointer(self, kept: set[int]) -> Pointer:
-        """Return the target's pointer; snapshots that it does not hold count as retired."""
-        holds = kept.union(self._numbers, self._newest.skipped)
-        absent = [n for n in range(1, self._newest.snapshot) if n not in holds]
-        return replace(self._pointer, settled=True, expiry=None, retired=spans(absent))
 
 
 class ObjectCopier:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from builder.proofs.entry import RunHead
-from builder.proofs.merkle import Nodes, find_root, nodes_of
+from builder.proofs.merkle import root_of
 from builder.proofs.rows import LOOKUP, RECORDS, WIDTHS, hash_group
 from builder.proofs.tiles import LOG
 from functions.snapshot.errors import VERSION
@@ -60,15 +60,14 @@ class RunTree(Struct, frozen=True):
         """Return each row group with its file."""
         return [(file, group) for file in self.files for group in file.groups]
 
-    def nodes(self) -> tuple[int, Nodes]:
-        """Return the size and the nodes of the tree of its row groups."""
-        leaves = [hash_group(g.rows, g.root) for file in self.files for g in file.groups]
-        return len(leaves), nodes_of(leaves)
+    def leaves(self) -> list[bytes]:
+        """Return the hashes of its row groups, which are the leaves of its tree."""
+        return [hash_group(g.rows, g.root) for file in self.files for g in file.groups]
 
     def head(self) -> RunHead:
         """Return what an entry says of the run."""
-        size, nodes = self.nodes()
-        return RunHead(*self.span, size, find_root(size, nodes))
+        leaves = self.leaves()
+        return RunHead(*self.span, len(leaves), root_of(leaves))
 
 
 class ProofIndex(Struct, frozen=True):

@@ -156,7 +156,7 @@ def _build(
         effective,
         entry,
         checkpoint,
-        tuple(grown.prove(size - 1)),
+        grown.prove(size - 1),
         COLUMNS,
         sequences,
         tuple(runs[LOOKUP]),
@@ -214,7 +214,11 @@ def describes(index: ProofIndex, entry: LogEntry, manifest: Manifest, catalogue:
         (RECORDS, index.records, entry.records),
     ):
         files = [file for run in runs for file in run.files]
-        if tuple(run.head() for run in runs) != heads or not all(map(_has_data, files)):
+        if tuple(run.head() for run in runs) != heads:
+            return False
+        # The rows that an index itself has of a file must be those of its trees.
+        held = (group for file in files for group in file.groups if group.data)
+        if any(GroupRows(g.data, WIDTHS[LOOKUP]).find_root() != g.root for g in held):
             return False
         there = [(f.key, f.bytes, [(g.first, g.offset, g.length) for g in f.groups]) for f in files]
         if there != [
@@ -223,12 +227,6 @@ def describes(index: ProofIndex, entry: LogEntry, manifest: Manifest, catalogue:
         ]:
             return False
     return True
-
-
-def _has_data(file: FileTrees) -> bool:
-    """Return whether the rows that an index itself has of a file are those of its trees."""
-    width = WIDTHS[LOOKUP]
-    return all(GroupRows(g.data, width).find_root() == g.root for g in file.groups if g.data)
 
 
 def _digest_file(

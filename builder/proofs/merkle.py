@@ -45,7 +45,7 @@ def root_of(leaves: Sequence[bytes]) -> bytes:
     return find_root(len(leaves), nodes_of(leaves))
 
 
-def prove_inclusion(index: int, size: int, nodes: Nodes) -> list[bytes]:
+def prove_inclusion(index: int, size: int, nodes: Nodes) -> tuple[bytes, ...]:
     """Return the path from leaf `index` to the root, from below."""
     path = []
     start = 0
@@ -57,7 +57,12 @@ def prove_inclusion(index: int, size: int, nodes: Nodes) -> list[bytes]:
         else:
             path.append(_hash_range(start, split, nodes))
             start, size = start + split, size - split
-    return path[::-1]
+    return tuple(path[::-1])
+
+
+def prove_leaf(index: int, leaves: Sequence[bytes]) -> tuple[bytes, ...]:
+    """Return the path from a leaf to the root of a tree whose leaves have these hashes."""
+    return prove_inclusion(index, len(leaves), nodes_of(leaves))
 
 
 def trace_root(leaf: bytes, index: int, size: int, path: Sequence[bytes]) -> bytes:

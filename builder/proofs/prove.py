@@ -19,7 +19,7 @@ from builder.proofs.entry import LogEntry, hash_sequences
 from builder.proofs.errors import ProofError
 from builder.proofs.index import NEWEST, ProofIndex, RunTree, index_key
 from builder.proofs.log import read_index
-from builder.proofs.merkle import Nodes, hash_leaf, nodes_of, prove_inclusion
+from builder.proofs.merkle import Nodes, hash_leaf, nodes_of, prove_inclusion, prove_leaf
 from builder.proofs.rows import (
     BLOCK_ROWS,
     LOOKUP,
@@ -96,7 +96,9 @@ class Prover:
             record, sequence, owner = self._read_record(index, position)
             records.append(record)
             if owner == identifier:
-                publish = _prove_sequence(index, sequence)
+                leaves = hash_sequences(index.sequences)
+                at = next(n for n, pair in enumerate(index.sequences) if pair[0] == sequence)
+                publish = SequenceProof(at, *index.sequences[at], prove_leaf(at, leaves))
                 break
         return ProofBundle(
             FORM,
@@ -203,23 +205,9 @@ def _prove_entry(tree: TileTree, number: int) -> EntryProof:
     if tree.size <= WIDTH:  # all entries are in the bundle that was read
         nodes = nodes_of([hash_leaf(entry) for entry in tree.entries()])
     path = prove_inclusion(number, tree.size, nodes)
-    return EntryProof(tree.find_entry(number).decode(), number, tuple(path))
+    return EntryProof(tree.find_entry(number).decode(), number, path)
 
 
 def _prove_block(run: RunTree, at: int, rows: GroupRows, block: int) -> BlockProof:
-    size, nodes = run.nodes()
-    return BlockProof(
-        at,
-        rows.rows,
-        block,
-        rows.blocks()[block],
-        tuple(rows.prove(block)),
-        tuple(prove_inclusion(at, size, nodes)),
-    )
-
-
-def _prove_sequence(index: ProofIndex, number: int) -> SequenceProof:
-    leaves = hash_sequences(index.sequences)
-    at = next(n for n, (found, _) in enumerate(index.sequences) if found == number)
-    path = prove_inclusion(at, len(leaves), nodes_of(leaves))
-    return SequenceProof(at, number, index.sequences[at][1], tuple(path))
+    data, path = rows.blocks()[block], rows.prove(block)
+    return BlockProof(at, rows.rows, block, data, path, prove_leaf(at, run.leaves()))

@@ -12,9 +12,8 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
 
-from builder.proofs.merkle import hash_leaf, nodes_of, prove_inclusion, root_of
+from builder.proofs.merkle import hash_leaf, prove_leaf, root_of
 from functions.database import engine
 from functions.snapshot import schema
 from functions.snapshot.errors import DamagedStore
@@ -53,10 +52,9 @@ class GroupRows:
         """Return the root of the tree of the blocks."""
         return root_of([hash_leaf(block) for block in self.blocks()])
 
-    def prove(self, block: int) -> list[bytes]:
+    def prove(self, block: int) -> tuple[bytes, ...]:
         """Return the path from a block to the root."""
-        hashes = [hash_leaf(one) for one in self.blocks()]
-        return prove_inclusion(block, len(hashes), nodes_of(hashes))
+        return prove_leaf(block, [hash_leaf(data) for data in self.blocks()])
 
 
 def hash_group(rows: int, root: bytes) -> bytes:
@@ -90,11 +88,16 @@ def read_groups(
     `names` are the columns of records. Raises DamagedStore, StoreError.
     """
     values = {"files": [str(path)]}
-    sql = f"SELECT {_select(table, names)} FROM {engine.table('$files')}"
+    columns = "key, position" if table == LOOKUP else _json(names)
+    sql = f"SELECT {columns} FROM {engine.table('$files')}"
     with engine.reading(str(path)), closing(engine.batches(connection, sql, values)) as batches:
         rows = chain.from_iterable(batches)
         for count in counts:
-            yield _sign(table, list(islice(rows, count)))
+            if table == LOOKUP:
+                signed = (LOOKUP_ROW.pack(*row) for row in islice(rows, count))
+            else:  # DuckDB takes ten times as long for SHA-256
+                signed = (hashlib.sha256(t.encode()).digest() for t in islice(rows, count))
+            yield GroupRows(b"".join(signed), WIDTHS[table])
 
 
 def read_record(
@@ -114,18 +117,6 @@ def read_record(
         raise DamagedStore(f"{path.name} has no record at position {position}")
     number, sequence, identifier, text = found[0]
     return int(number), int(sequence), str(identifier), str(text)
-
-
-def _select(table: str, names: Sequence[str]) -> str:
-    return "key, position" if table == LOOKUP else _json(names)
-
-
-def _sign(table: str, rows: Sequence[Any]) -> GroupRows:
-    if table == LOOKUP:
-        return GroupRows(b"".join(LOOKUP_ROW.pack(*row) for row in rows), WIDTHS[table])
-    # DuckDB takes ten times as long for SHA-256.
-    digests = (hashlib.sha256(text.encode()).digest() for text in rows)
-    return GroupRows(b"".join(digests), WIDTHS[table])
 
 
 def _json(names: Sequence[str]) -> str:

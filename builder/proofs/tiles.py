@@ -120,7 +120,7 @@ class TileTree:
         """Return one entry, whose place is not checked."""
         return self.leaves(_ENTRIES, index // WIDTH)[index % WIDTH]
 
-    def prove(self, index: int) -> list[bytes]:
+    def prove(self, index: int) -> tuple[bytes, ...]:
         """Return the path from an entry to the root."""
         return prove_inclusion(index, self.size, self.node)
 

@@ -2,13 +2,12 @@
 
 import hashlib
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from datetime import datetime
 
 from builder.dump.clean import list_strays, read_superseded
 from builder.dump.keys import is_intact
 from builder.dump.listing import DumpState, list_parts
-from builder.store.durable import read_chunks
+from builder.obi.content import digest_object
 from builder.store.findings import Finding
 from functions.snapshot import dumps
 from functions.snapshot.dumps import DumpIndex, DumpPart, FormatDumps, StoredDump
@@ -115,16 +114,8 @@ def _check_part(
     if key in sizes and sizes[key] != part.bytes:
         problem = f"it has {sizes[key]:,} bytes, but {part.bytes:,} in the index"
         yield Finding("dump-altered", key, problem)
-    elif key in sizes and is_read(key) and _read_digest(store, key) != part.sha256:
+    elif key in sizes and is_read(key) and digest_object(store, key)[0] != part.sha256:
         yield Finding("dump-altered", key, "its content differs from its SHA-256 in the index")
     key += dumps.KEYS
     if key in sizes and is_read(key) and not is_intact(store.read(key)):
         yield Finding("dump-altered", key, "its content differs from the SHA-256 at its end")
-
-
-def _read_digest(store: Reader, key: str) -> str:
-    digest = hashlib.sha256()
-    with closing(store.open(key)) as stream:
-        for chunk in read_chunks(stream, key):
-            digest.update(chunk)
-    return digest.hexdigest()

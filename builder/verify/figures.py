@@ -1,6 +1,6 @@
 """Checks of the figures of one snapshot, which are computed again from its listed records."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from builder.store.findings import Finding
@@ -54,7 +54,8 @@ class _FigureChecks:
         self._connection = connection
         self._sequences = held.manifest.sequences
         rows = self._rows(f"SELECT {', '.join(COLUMNS)} FROM {TABLE}")
-        self._figures = FigureRows.of(sorted(rows, key=_order))
+        # The order of the publishes of the figures is checked.
+        self._figures = FigureRows.of(sorted(rows, key=lambda row: (row[1] or 0, row[2] or "")))
 
     def counts(self) -> Iterator[str]:
         """Check the tables with the counts of all values."""
@@ -130,8 +131,3 @@ class _FigureChecks:
     def _rows(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
         rows: list[tuple[Any, ...]] = self._connection.execute(sql, values).fetchall()
         return rows
-
-
-def _order(row: Sequence[Any]) -> tuple[int, str]:
-    """Return the order of the publishes of the figures, which is checked."""
-    return row[1] or 0, row[2] or ""

@@ -1,7 +1,7 @@
 """Checks of the tables: their objects exist, and show the rows of their snapshots."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime
 
 from builder.iceberg import avro, clean
@@ -12,7 +12,7 @@ from builder.iceberg.table import SNAPSHOTS, TABLES, IcebergTable, digest_schema
 from builder.store.findings import Finding
 from functions.database import engine
 from functions.snapshot.errors import DamagedStore, MissingObject
-from functions.snapshot.manifest import DataFile, Manifest
+from functions.snapshot.manifest import Manifest
 from functions.snapshot.pointer import Pointer
 from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
@@ -200,14 +200,12 @@ class _TableFiles:
         if not table.versioned:
             return "it has deletes" if self.deletes else ""
         dead = [str(self._store.local(f.key)) for f in catalogue.files(manifest, "dead")]
-        wanted = _count_expected(connection, self._local(files), dead, table)
+        local = [str(self._store.local(key)) for key in files]
+        wanted = _count_expected(connection, local, dead, table)
         shown = self._count_shown(connection)
         if wanted != shown:
             return f"it shows {shown[0]:,} rows, expected {wanted[0]:,} (or others)"
         return ""
-
-    def _local(self, files: Mapping[str, DataFile]) -> list[str]:
-        return [str(self._store.local(key)) for key in files]
 
     def _count_shown(self, connection: engine.Connection) -> tuple[int, int]:
         """Return number and digest of the rows that an engine sees."""

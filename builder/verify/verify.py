@@ -162,7 +162,8 @@ def verify(
     findings += identity_findings(store, inventory, lacking)
     chosen = choose_keys(sorted(files.keys() - lacking), choice)
     size = sum(files[key][1].bytes for key in chosen)
-    with _evidence(means) as evidence:
+    with _database(means) as database:
+        evidence = DataFileIndex(*database)
         evidence.broken |= lacking
         with means.progress(size + obi.bytes + datasets.bytes) as advance:
             for key in chosen:
@@ -231,12 +232,6 @@ def _list_rest(
         return [Finding("unlisted", store.address, "a web address has no listing")]
     whole = inventory.complete and not newest_only
     return leftovers(store, inventory.names() if whole else None, means.clock())
-
-
-@contextmanager
-def _evidence(means: VerifyRuntime) -> Iterator[DataFileIndex]:
-    with _database(means) as (connection, scratch):
-        yield DataFileIndex(connection, scratch)
 
 
 @contextmanager

@@ -91,7 +91,10 @@ def run(context: Context) -> int:
     status 1 means damage; leftovers are only reported.
     """
     arguments = context.arguments
-    keys = None if arguments.keys is None else [_parse_key(text) for text in arguments.keys]
+    try:
+        keys = None if arguments.keys is None else [*map(VerifierKey.parse, arguments.keys)]
+    except ProofError as error:
+        raise UsageError(f"--key: {error}") from error
     if arguments.bundle is not None:
         return _verify_bundle(context, keys)
     earlier = None if arguments.checkpoint is None else _read_checkpoint(arguments.checkpoint, keys)
@@ -143,13 +146,6 @@ def _compare(
     document = comparison_document(store.address, copy.address, done)
     context.result(comparison_text(done), document)
     return 1 if done.findings else 0
-
-
-def _parse_key(text: str) -> VerifierKey:
-    try:
-        return VerifierKey.parse(text)
-    except ProofError as error:
-        raise UsageError(f"--key: {error}") from error
 
 
 def _read_checkpoint(name: str, keys: Sequence[VerifierKey] | None) -> Checkpoint:

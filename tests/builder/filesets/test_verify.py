@@ -12,7 +12,6 @@ from builder.export.store_copy import export
 from builder.filesets.strategies import keys as place
 from builder.filesets.strategies import record as records
 from builder.publish.publish import publish as publish_intake
-from builder.store.findings import CODES
 from builder.store.folder import FolderStore
 from builder.verify import verify
 from functions.snapshot.store import ListedObject
@@ -214,11 +213,6 @@ def test_a_publish_takes_over_another_digest_only_of_what_was_fetched_again(
 def test_a_published_dataset_whose_folder_is_gone_is_named(world: World) -> None:
     (world.root / BASE / "fileset.json").unlink()
     assert ("fileset-missing", f"{BASE}fileset.json") in found(world)
-
-
-def test_each_finding_says_what_to_do(world: World) -> None:
-    for code in ("missing", "altered", "wrong", "stray", "unfinished"):
-        assert CODES[f"fileset-{code}"][1]
 
 
 def test_unfinished_places_are_not_copied(world: World, tmp_path: Path) -> None:
