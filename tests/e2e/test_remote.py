@@ -11,7 +11,6 @@ import pytest
 
 from builder.ingest import bucket_files
 from builder.ingest.splits import ArchiveFile
-from functions.store.connection import BucketConnection
 from tests.bucket import Bucket, administrator
 from tests.builder.indexes import line
 from tests.e2e.conftest import Home, warc
@@ -151,42 +150,6 @@ def test_the_process_ends_in_good_order(home: Home, bucket: Bucket, go: int) -> 
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 2, (done.returncode, done.stderr)
         assert "no such object" in one_line(done.stderr)
-
-
-def test_an_object_is_read_in_parts_from_anywhere(bucket: Bucket, tmp_path: Path) -> None:
-    data = (tmp_path / "a.warc.gz").read_bytes()
-    connection = BucketConnection(endpoint=bucket.endpoint, part=7000)
-    (file,) = bucket_files.find(f"s3://{bucket.bucket}/other.warc", connection, bucket.environment)
-    assert file == ArchiveFile(
-        Path("other.warc"),
-        file.address,
-        len(data),
-        file.modified,
-        f"s3://{bucket.bucket}/other.warc",
-    )
-    with bucket_files.open_object(file, connection, bucket.environment) as stream:
-        assert stream.read() == data
-        assert stream.read() == b""
-        for place in (0, len(data) - 10, 6999, 7001, len(data) + 5):
-            assert stream.seek(place) == place
-            assert stream.read(9000) == data[place : place + 9000]
-        assert stream.seek(-5, os.SEEK_END) == len(data) - 5
-
-
-def test_an_object_that_is_replaced_or_removed_meanwhile(bucket: Bucket) -> None:
-    client = administrator(bucket.endpoint)
-    connection = BucketConnection(endpoint=bucket.endpoint, part=1 << 16)
-    place = f"s3://{bucket.bucket}/other.warc"
-    (file,) = bucket_files.find(place, connection, bucket.environment)
-    with bucket_files.open_object(file, connection, bucket.environment) as stream:
-        client.put_object(Bucket=bucket.bucket, Key="other.warc", Body=os.urandom(file.bytes))
-        with pytest.raises(OSError, match="removed or replaced during the ingest"):
-            stream.read()
-    (other,) = bucket_files.find(place, connection, bucket.environment)
-    assert other != file
-    client.delete_object(Bucket=bucket.bucket, Key="other.warc")
-    with pytest.raises(OSError, match="removed or replaced during the ingest"):
-        bucket_files.open_object(file, connection, bucket.environment)
 
 
 def test_a_server_that_does_not_answer_ends_it_and_nothing_read_is_lost(

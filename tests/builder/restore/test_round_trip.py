@@ -8,7 +8,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -37,7 +36,6 @@ QUIET = (
     "--disable-sync",
     "--window-size=800,1000",
 )
-FIRST, LAST = 0, -1
 
 
 @pytest.fixture(scope="module")
@@ -93,22 +91,22 @@ def entries(folder: Path) -> dict[str, dict[str, Any]]:
     return {entry["url"]: entry for entry in told if entry["status"] == 200}
 
 
-def read_site(visit: int) -> dict[str, tuple[str, bytes]]:
-    """Return the media type and the decoded body of each URL as of a visit, as warcio reads it."""
-    bodies: dict[str, list[tuple[str, bytes]]] = {}
+def read_site() -> dict[str, tuple[str, bytes]]:
+    """Return the media type and the decoded body of each URL as it was last, as warcio reads it."""
+    bodies: dict[str, tuple[str, bytes]] = {}
     with samples.CRAWL.open("rb") as file:
         for record in ArchiveIterator(file):
             if record.rec_type == "response" and record.http_headers.get_statuscode() == "200":
                 url = record.rec_headers.get_header("WARC-Target-URI")
                 media = record.http_headers.get_header("Content-Type")
-                bodies.setdefault(url, []).append((media, record.content_stream().read()))
-    return {url: versions[visit] for url, versions in bodies.items()}
+                bodies[url] = media, record.content_stream().read()
+    return bodies
 
 
 @contextmanager
 def served_site() -> Iterator[tuple[str, int]]:
     """Serve the site as of its last visit, whatever the host; gives the address."""
-    site = read_site(LAST)
+    site = read_site()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -136,58 +134,11 @@ def test_every_file_is_what_the_site_served(archive: Home, restored: Path) -> No
         if row["fetch_status"] == 200
     }
     assert found.keys() == urls
-    site = read_site(LAST)
+    site = read_site()
     for url, entry in found.items():
         assert (restored / entry["path"]).read_bytes() == site[url][1], url
     kept = {p.relative_to(restored).as_posix() for p in restored.rglob("*") if p.is_file()}
     assert kept == {"manifest.jsonl", *(entry["path"] for entry in found.values())}
-
-
-def test_an_endpoint_and_a_store_give_the_same_folder(
-    archive: Home, restored: Path, tmp_path: Path
-) -> None:
-    folder = tmp_path / "site"
-    assert archive("restore", archive.folder / "store", folder).code == 0
-    assert tree(folder) == tree(restored)
-
-
-def tree(folder: Path) -> dict[str, tuple[bytes, float]]:
-    """Return each file's bytes and time; the manifest's lines may come in any order."""
-    found = {}
-    for path in folder.rglob("*"):
-        if path.is_file():
-            data = path.read_bytes()
-            manifest = path.name == "manifest.jsonl"
-            found[path.relative_to(folder).as_posix()] = (
-                b"\n".join(sorted(data.splitlines())) if manifest else data,
-                0.0 if manifest else path.stat().st_mtime,
-            )
-    return found
-
-
-def test_the_first_visit_is_restored_as_of_its_time(archive: Home, tmp_path: Path) -> None:
-    dates = archive(
-        "query",
-        "--json",
-        "SELECT max(fetch_date) AS d FROM captures WHERE "
-        "warc_record_type = 'response' AND url LIKE '%aktuality%'",
-    )
-    last = json.loads(dates.out)["d"]
-    before = datetime.fromisoformat(last) - timedelta(seconds=1)
-    url = "http://www.example.org/aktuality.html"
-    folder = tmp_path / "site"
-    given = archive(
-        "restore",
-        archive.folder / "store",
-        folder,
-        "--url",
-        url,
-        "--as-of",
-        before.strftime("%Y-%m-%dT%H:%M:%SZ"),
-    )
-    assert given.code == 0, given.err
-    assert (folder / entries(folder)[url]["path"]).read_bytes() == read_site(FIRST)[url][1]
-    assert read_site(FIRST)[url] != read_site(LAST)[url]
 
 
 def screen(url: str, folder: Path, *options: str) -> bytes:
