@@ -227,7 +227,13 @@ class _Update:
         count = policy.count_merged([dump.bytes for dump in differences])
         if count:
             start = len(differences) - 1 - count
-            merged = self._merge(name, differences[start:-1])
+            some = differences[start:-1]
+            spans = [dump.positions for dump in some if dump.name]
+            parts: tuple[DumpPart, ...] = ()
+            if spans:
+                parts = self.writer.write(name, Span(spans[0][0], spans[-1][1]), complete=False)
+            last, since = some[-1], some[0].since
+            merged = self.writer.describe(name, parts, last.snapshot, last.datestamp, since)
             differences = (*differences[:start], merged, differences[-1])
         return FormatDumps(complete, differences)
 
@@ -235,15 +241,6 @@ class _Update:
         manifest = self.writer.manifest
         parts = self.writer.write(name, Span(1, manifest.last_position), complete=True)
         return self.writer.describe(name, parts, manifest.snapshot, manifest.effective, None)
-
-    def _merge(self, name: str, some: Sequence[StoredDump]) -> StoredDump:
-        """Return neighbouring differences as one, without what changed again later."""
-        spans = [dump.positions for dump in some if dump.name]
-        parts: tuple[DumpPart, ...] = ()
-        if spans:
-            parts = self.writer.write(name, Span(spans[0][0], spans[-1][1]), complete=False)
-        last, since = some[-1], some[0].since
-        return self.writer.describe(name, parts, last.snapshot, last.datestamp, since)
 
     def _scrub(self, name: str, dump: StoredDump) -> StoredDump:
         """Return a dump with the parts read again that may hold a withdrawn item."""

@@ -102,7 +102,8 @@ def pack(
         for file in own
     )
     metadata = tuple(_pack_metadata(store, kept)) if kept else ()
-    archived = _find_date(record, files)
+    dates = [file["terminal_dt"] for file in files if file.get("terminal_dt")]
+    archived = from_digits(max(dates)) if dates else record.datestamp
     crate = rocrate.describe(
         record.fields,
         record.identifier,
@@ -114,12 +115,16 @@ def pack(
         f"{archived:%Y-%m-%d}",
         by,
     )
+    rows = [f"{file['path']} {file.get('sha256') or file.get('md5')}" for file in files]
+    digest = hashlib.sha256("\n".join([record.identifier, *rows]).encode()).hexdigest()
+    parts = (record.fields.get(name) for name in ("host", "id", "version"))
+    head = _NAME.sub("-", "-".join(part for part in parts if part))[:_LONGEST].strip("-.")
     return DatasetPackage(
         identifier=record.identifier,
         title=record.fields.get("title") or "A dataset",
         version=record.fields.get("version"),
         doi=record.fields.get("doi"),
-        name=_name(record, files),
+        name=f"{head}-{digest[:_DIGITS]}",
         archived=archived,
         data=data,
         metadata=metadata,
@@ -193,18 +198,3 @@ def _list_elsewhere(
     for file in files:
         if item and not file.get("key"):
             yield _crate_file(file, _ARCHIVEORG + quote(f"{folder}/{file['path']}"))
-
-
-def _find_date(record: PublishedRecord, files: Iterable[Mapping[str, Any]]) -> datetime:
-    """Return when the last file was downloaded, else when the record changed last."""
-    dates = [file["terminal_dt"] for file in files if file.get("terminal_dt")]
-    return from_digits(max(dates)) if dates else record.datestamp
-
-
-def _name(record: PublishedRecord, files: Iterable[Mapping[str, Any]]) -> str:
-    """Return a name for a folder, which no other version has."""
-    rows = [f"{file['path']} {file.get('sha256') or file.get('md5')}" for file in files]
-    digest = hashlib.sha256("\n".join([record.identifier, *rows]).encode()).hexdigest()
-    parts = (record.fields.get(name) for name in ("host", "id", "version"))
-    head = _NAME.sub("-", "-".join(part for part in parts if part))[:_LONGEST].strip("-.")
-    return f"{head}-{digest[:_DIGITS]}"

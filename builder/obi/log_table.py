@@ -90,7 +90,12 @@ def write_log(path: Path, rows: Iterable[Row]) -> WrittenLog:
             out.write(row_line(row))
             counts[row.row] = counts.get(row.row, 0) + 1
     with closing(_connect(path.parent)) as connection:
-        copy_log(connection, _lines_sql(MEMBERS, lines), path)
+        copy_log(
+            connection,
+            f"FROM read_json({engine.quote(str(lines))}, columns = {dict(MEMBERS)}, "
+            f"format = 'newline_delimited', maximum_object_size = {LONGEST})",
+            path,
+        )
     lines.unlink()
     return WrittenLog.of(path, counts)
 
@@ -145,14 +150,6 @@ def _select(there: Iterable[str]) -> str:
 def _connect(folder: Path) -> engine.Connection:
     with engine.reading(str(folder)):
         return engine.connect(memory_megabytes=_MEMORY, scratch=folder)
-
-
-def _lines_sql(columns: Mapping[str, str], file: Path) -> str:
-    """Return the query of the columns in a file of JSON lines."""
-    return (
-        f"FROM read_json({engine.quote(str(file))}, columns = {dict(columns)}, "
-        f"format = 'newline_delimited', maximum_object_size = {LONGEST})"
-    )
 
 
 def logs_sql(connection: engine.Connection, files: Sequence[str]) -> str:

@@ -130,7 +130,13 @@ class ObiRun:
     def redirect(self, origin: str, target: str, status: int, target_key: str | None) -> str:
         """Record that a URL led to another, and return the key of the record."""
         told = Redirect(origin=origin, target=target, status=status, target_key=target_key)
-        return self._create(key.redirect(self.tist, origin), told.document(self.tist))
+        where = key.redirect(self.tist, origin)
+        data = told.document(self.tist)
+        try:
+            self._store.create(where, data)
+        except Conflict:
+            self._check(where, self._store.read(where) == data)
+        return where
 
     def commit(self, rows: Iterable[Row]) -> Committed:
         """Write a log of rows in any order, and make the run count.
@@ -198,13 +204,6 @@ class ObiRun:
                     complete_run(self._store, tist, self._runtime.clock())
                 else:
                     yield tist
-
-    def _create(self, where: str, data: bytes) -> str:
-        try:
-            self._store.create(where, data)
-        except Conflict:
-            self._check(where, self._store.read(where) == data)
-        return where
 
     def _create_file(self, where: str, path: Path) -> None:
         try:

@@ -151,10 +151,22 @@ def _items(
         if spec not in counts:
             yield name, spec, True, None
             continue
+        crawl = crawls.get(spec)
+        description = descriptions.get(spec)
+        number, size, *lists = crawl or (0, 0, *([] for _ in _CRAWL_FIELDS))
+        said = {
+            name: [value for value in values or () if value is not None]
+            for name, values in zip(_CRAWL_FIELDS, lists, strict=True)
+        }
+        if description:
+            said["description"] = [
+                description,
+                *(d for d in said["description"] if d != description),
+            ]
         document = {
             "name": oai_name.set_name(spec, names),
             "set_spec": spec,
-            **_describe_crawl(crawls.get(spec), descriptions.get(spec)),
+            **{"files": number, "file_bytes": int(size or 0), **said},
             **_count_facets(counts[spec]),
         }
         assert document.keys() == {column.name for column in schema.COLLECTION}
@@ -172,17 +184,6 @@ def _crawls(
     sql = _CRAWLS.format(fields=fields)
     rows = connection.execute(sql, {"files": files, "some": some}).fetchall()
     return {row[0]: row[1:] for row in rows}
-
-
-def _describe_crawl(crawl: tuple[Any, ...] | None, description: str | None) -> dict[str, Any]:
-    number, size, *lists = crawl or (0, 0, *([] for _ in _CRAWL_FIELDS))
-    said = {
-        name: [value for value in values or () if value is not None]
-        for name, values in zip(_CRAWL_FIELDS, lists, strict=True)
-    }
-    if description:
-        said["description"] = [description, *(d for d in said["description"] if d != description)]
-    return {"files": number, "file_bytes": int(size or 0), **said}
 
 
 def _count_facets(facets: Mapping[str, list[tuple[Any, ...]]]) -> dict[str, Any]:

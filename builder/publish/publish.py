@@ -261,7 +261,11 @@ class IntakeChange:
             changes.fileset_changes = filesets.revise(
                 connection, draft, fileset_files, before, follow=follow
             )
-            self._report_altered(changes.fileset_changes.altered)
+            for key in changes.fileset_changes.altered:
+                self._runtime.say(
+                    f"{key} was altered together with its record since it was published: its "
+                    "dataset stays as published; restore both from a copy (`sheaf verify`)"
+                )
         if harvested_files:
             changes.harvest_changes = harvested.revise(
                 connection, draft, harvested_files, self._files("set_names")
@@ -281,14 +285,6 @@ class IntakeChange:
             f"free, and {store:.0f} GB in the store"
             + ("; set TMPDIR to a larger disk" if free < scratch else "")
         )
-
-    def _report_altered(self, keys: Sequence[str]) -> None:
-        """Say which archived files were altered since they were published."""
-        for key in keys:
-            self._runtime.say(
-                f"{key} was altered together with its record since it was published: its dataset "
-                "stays as published; restore both from a copy (`sheaf verify`)"
-            )
 
     def _provenance(
         self,

@@ -302,9 +302,13 @@ class EndpointSource:
         except ContentCodingError as error:
             raise ContentError("undecodable", str(error)) from error
         size = None if bears else _size(answer)
-        return CaptureBytes(
-            archived_payload.read_verified(plain, source), size, _archived_headers(answer.headers)
-        )
+        found = {
+            name.removeprefix(_ORIGINAL): value
+            for name, value in answer.headers.items()
+            if name.startswith(_ORIGINAL)
+        }
+        found.setdefault("content-type", answer.headers.get("content-type", ""))
+        return CaptureBytes(archived_payload.read_verified(plain, source), size, found)
 
     def _pieces(self, url: str, answer: Response) -> Iterator[bytes]:
         """Yield the payload as stored, and continue by range if a response ends too early."""
@@ -387,17 +391,6 @@ def base(url: str) -> str:
     if not is_address(url) or {"?", "#"} & set(url):
         raise RebuildError(f"{url}: expected the URL of an endpoint, such as https://host/oai")
     return url.rstrip("/").removesuffix("/oai").rstrip("/")
-
-
-def _archived_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers of the archived response from those of a response."""
-    found = {
-        name.removeprefix(_ORIGINAL): value
-        for name, value in headers.items()
-        if name.startswith(_ORIGINAL)
-    }
-    found.setdefault("content-type", headers.get("content-type", ""))
-    return found
 
 
 def _size(answer: Response) -> int | None:

@@ -160,7 +160,10 @@ class Plan:
         self._database.executemany(
             "INSERT OR IGNORE INTO folder VALUES (?)", ((fold,) for fold in self._folders())
         )
-        self._move_out_of_folders()
+        rows = self._database.execute(
+            "SELECT key, path FROM file WHERE fold IN (SELECT fold FROM folder)"
+        )
+        self._move((key, names.within(path), "folder") for key, path in rows)
         self._move(self._mark_conflicts())
         if sought:
             self._database.execute("CREATE INDEX surts ON chosen (surt)")
@@ -172,12 +175,6 @@ class Plan:
             if inner != before:  # files of one folder are consecutive
                 yield from map(names.fold, names.above(path))
             before = inner
-
-    def _move_out_of_folders(self) -> None:
-        rows = self._database.execute(
-            "SELECT key, path FROM file WHERE fold IN (SELECT fold FROM folder)"
-        )
-        self._move((key, names.within(path), "folder") for key, path in rows)
 
     def _mark_conflicts(self) -> Iterator[tuple[str, str, str]]:
         """Yield marked paths of files whose path is a folder's or an earlier file's."""

@@ -7,7 +7,7 @@ two requests may move their bounds. A resume key stays valid.
 """
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from functions.content import capture_row, terms
@@ -199,7 +199,10 @@ def _walk(
                 end=block.end,
             )
             lines.left -= len(found.captures)
-            for capture in _filter(asked, found.captures, search):
+            captures = found.captures
+            if asked.resolves:
+                captures = [capture.resolve() for capture in captures]
+            for capture in terms.apply_filters(captures, asked.filters, search.matching):
                 lines.add(capture)
                 if lines.is_full:
                     last = found.captures[-1].position
@@ -218,14 +221,6 @@ def _walk(
             if lines.left <= 0 or (len(found.captures) < batch and asked.page is None):
                 lines.end = place
                 return
-
-
-def _filter(
-    asked: Query, captures: Sequence[CaptureRow], search: Searching
-) -> Iterable[CaptureRow]:
-    if asked.resolves:
-        captures = [capture.resolve() for capture in captures]
-    return terms.apply_filters(captures, asked.filters, search.matching)
 
 
 def _near(

@@ -67,7 +67,11 @@ class WordSearch:
         """
         if TABLE not in manifest.tables:
             raise NoWordsError("this store has no words yet: set search.words and publish")
-        runs = _runs(manifest)
+        found: dict[tuple[int, int], list[LeafReference]] = {}
+        for leaf in manifest.tables[TABLE]:
+            assert leaf.span is not None
+            found.setdefault(leaf.span, []).append(leaf)
+        runs = [(Span(*span), leaves) for span, leaves in sorted(found.items())]
         budget = ReadAllowance(READS + RUN_READS * min(len(runs) - 1, MOST_RUNS))
         page, until = (
             HitCollector(limit, GROUPS),
@@ -243,12 +247,3 @@ class WordSearch:
                     for group in reversed(file.groups):
                         if meet(found, group.first, group.last):  # type: ignore[arg-type]
                             yield file, group
-
-
-def _runs(manifest: Manifest) -> list[tuple[Span, list[LeafReference]]]:
-    """Return the runs of the table in the order of the log."""
-    found: dict[tuple[int, int], list[LeafReference]] = {}
-    for leaf in manifest.tables[TABLE]:
-        assert leaf.span is not None
-        found.setdefault(leaf.span, []).append(leaf)
-    return [(Span(*span), leaves) for span, leaves in sorted(found.items())]

@@ -134,7 +134,13 @@ class Arrangement:
                 node[place.member] = [text]
         for group in specification.required:
             if not any(map(self._has, group)):
-                self._report_absent(group, attributes)
+                names = " or ".join(sorted(place.name for place in group))
+                line = attributes[0].line if attributes else 0
+                self.diagnostics.append(
+                    Diagnostic(
+                        self._file, line, "required-absent", ERROR, f"{names} is missing", names
+                    )
+                )
 
     def _has(self, place: AttributePlace) -> bool:
         """Tell whether an attribute of the template, or of one of its clusters, has a value."""
@@ -263,12 +269,3 @@ class Arrangement:
             )
         else:
             self._report(attribute, "url-space", WARNING, f"{attribute.name} contains white space")
-
-    def _report_absent(
-        self, group: tuple[AttributePlace, ...], attributes: Sequence[Attribute]
-    ) -> None:
-        names = " or ".join(sorted(place.name for place in group))
-        line = attributes[0].line if attributes else 0
-        self.diagnostics.append(
-            Diagnostic(self._file, line, "required-absent", ERROR, f"{names} is missing", names)
-        )
