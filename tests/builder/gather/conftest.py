@@ -32,6 +32,7 @@ from tests.bucket import fresh
 from tests.builder.conftest import Clock
 from tests.builder.http import site as web
 from tests.builder.http.site import Site
+from tests.builder.obi.logs import put
 
 Store = FolderStore | S3Store
 HANDLE = "RePEc:aaa:wpaper:1"
@@ -77,7 +78,7 @@ class World:
     ) -> list[Row]:
         """Store a template that refers to these URLs, and return the rows that tell of it."""
         data = f"Template-Type: ReDIF-Paper 1.0\n{urls}\nHandle: {handle}\n".encode()
-        where = run.put(handle, data)
+        where = put(run, handle, data)
         digest = hashlib.sha256(data).hexdigest()
         rows: list[Row] = [
             Version(

@@ -14,6 +14,7 @@ from builder.withdraw.selection import Selection
 from builder.withdraw.withdraw import withdraw
 from tests.builder.obi.archive import PREFIX, Repec
 from tests.builder.obi.holding import version
+from tests.builder.obi.logs import put
 from tests.functions.content.test_holding import WRITTEN, gather, handle, named, read, record_of
 from tests.functions.oai.client import Client
 
@@ -38,7 +39,7 @@ def redirected(repec: Repec, target: str, data: bytes) -> None:
     repec.clock.sleep(100)
     run = claim(repec.store, Purpose("gather", "web", str(repec.clock.now)), repec.run_outside)
     run.turn()
-    where = run.put(target, data)
+    where = put(run, target, data)
     told = run.redirect(ORIGIN, target, 302, where)
     run.commit(
         [

@@ -31,6 +31,7 @@ from tests.builder.filesets.platform import fetch, platform
 from tests.builder.filesets.published import publish, rows
 from tests.builder.filesets.test_whole import STRATEGIES
 from tests.builder.obi.archive import PREFIX, Repec
+from tests.builder.obi.logs import put
 from tests.builder.redif.trees import paper
 
 pytestmark = pytest.mark.shared(2)
@@ -203,7 +204,7 @@ def gather(repec: Repec, data: bytes, url: str = URL) -> datetime:
     repec.clock.sleep(100)
     run = claim(repec.store, Purpose("gather", "web", str(repec.clock.now)), repec.run_outside)
     run.turn()
-    where = run.put(url, data)
+    where = put(run, url, data)
     rows: list[Row] = [
         Version(
             id=url,
