@@ -6,14 +6,14 @@ the article shows whether all files are there.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from builder.filesets.item import DatasetResource, FilesetPlatformItem, IngestRequest
 from builder.filesets.platforms import json_document
 from builder.filesets.platforms.facts import PlatformFacts
 from builder.filesets.platforms.figshare_article import TYPES, describe, manifest
-from builder.filesets.platforms.json_document import edition, part_document
+from builder.filesets.platforms.json_document import VersionRequest, edition, part_document
 from builder.filesets.platforms.metadata import plain_text
 from builder.filesets.protocols import Api, FilesetError
 
@@ -67,14 +67,6 @@ _DOI = re.compile(rf"10\.\d{{4,9}}/(?:.*[./:])?(?P<id>\d{{1,12}}|{_UUID})(?:\.v(
 _GROUP_DOI = re.compile(r"10\.\d{4,9}/.*\.c\.\d+(?:\.v\d+)?")
 _PAGE, _PAGES = 1_000, 100
 """Files in a page, and the most pages that are requested."""
-
-
-@dataclass(frozen=True, slots=True)
-class _FigshareRequest:
-    """The requested article: its id, and its version if one is requested."""
-
-    id: str
-    version: str | None
 
 
 class Figshare:
@@ -138,7 +130,7 @@ def _root(resource: DatasetResource) -> str:
     return _SITES.get(json_document.host(resource.url)) or _PREFIXES.get(prefix, _API)
 
 
-def _parse_resource(resource: DatasetResource) -> _FigshareRequest:
+def _parse_resource(resource: DatasetResource) -> VersionRequest:
     """Return the requested article. Raises FilesetError (platform-scope) for other pages."""
     path = json_document.path(resource.url)
     if _GROUP.match(path) or _GROUP_DOI.fullmatch(resource.doi or ""):
@@ -152,23 +144,17 @@ def _parse_resource(resource: DatasetResource) -> _FigshareRequest:
     version = found["version"]
     if by_doi and version is None and by_doi["id"] == found["id"].lower():
         version = by_doi["version"]
-    return _FigshareRequest(found["id"].lower(), version)
+    return VersionRequest(found["id"].lower(), version)
 
 
-def _check(article: Mapping[str, Any], asked: _FigshareRequest) -> None:
+def _check(article: Mapping[str, Any], asked: VersionRequest) -> None:
     """Raise FilesetError unless it is the requested article and version."""
     ids = {json_document.text(article.get("id")), json_document.text(article.get("uuid"))} - {None}
     if not ids:
         raise FilesetError("platform-bad-response", "the article has no id")
     if asked.id not in ids:
         raise FilesetError("platform-error", f"requested article {asked.id}, received {ids}")
-    version = json_document.text(article.get("version"))
-    if asked.version and version and version != asked.version:
-        raise FilesetError(
-            "platform-scope",
-            f"requested version {asked.version}, received version {version}",
-            code="wrong-version",
-        )
+    asked.check(json_document.text(article.get("version")))
     if article.get("status") == "draft":
         raise FilesetError("platform-scope", "it is a draft", code="draft")
 
@@ -195,7 +181,7 @@ def _access_status(article: Mapping[str, Any]) -> tuple[str, str | None, str]:
 
 
 def _item(
-    article: Mapping[str, Any], asked: _FigshareRequest, resource: DatasetResource
+    article: Mapping[str, Any], asked: VersionRequest, resource: DatasetResource
 ) -> FilesetPlatformItem:
     status, until, detail = _access_status(article)
     version = json_document.text(article.get("version"))

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, TypeVar
 from urllib.parse import urljoin, urlsplit
@@ -247,6 +247,20 @@ def part_document(api: Api, url: str, hosts: Sequence[str] = ()) -> Any:
     """Return the document of a part. Raises FilesetError as the API and `parts` do."""
     with wrap_part_errors():
         return api.document(url, hosts=hosts)
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRequest:
+    """A requested dataset, by its id, and its version if one is requested."""
+
+    id: str
+    version: str | None
+
+    def check(self, received: str | None) -> None:
+        """Raise FilesetError (platform-scope) if another version was received."""
+        if self.version and received and received != self.version:
+            detail = f"requested version {self.version}, received version {received}"
+            raise FilesetError("platform-scope", detail, code="wrong-version")
 
 
 def edition(api: Api, whole: str, url: str, version: str | None) -> Any:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -17,7 +17,12 @@ from builder.filesets.item import (
 from builder.filesets.platforms import json_document
 from builder.filesets.platforms.facts import PlatformFacts
 from builder.filesets.platforms.hosted import HostedPlatform
-from builder.filesets.platforms.json_document import edition, part_document, values_at
+from builder.filesets.platforms.json_document import (
+    VersionRequest,
+    edition,
+    part_document,
+    values_at,
+)
 from builder.filesets.platforms.metadata import (
     licences,
     people_of,
@@ -39,14 +44,6 @@ _DATASET = re.compile(r"/datasets/(?P<id>[a-z0-9]{6,20})(?:/(?P<version>\d{1,4})
 _DOI = re.compile(r"10\.17632/(?P<id>[a-z0-9]{6,20})(?:\.(?P<version>\d{1,4}))?")
 _FOLDERS = 1_000
 """Most folders in a dataset; each needs a request."""
-
-
-@dataclass(frozen=True, slots=True)
-class _MendeleyRequest:
-    """The requested dataset, and its version if one is requested."""
-
-    id: str
-    version: str | None
 
 
 class Mendeley(HostedPlatform):
@@ -71,7 +68,7 @@ class Mendeley(HostedPlatform):
         return replace(item, manifest=tuple(_files(api, where, version, dataset)))
 
 
-def _parse_resource(resource: DatasetResource) -> _MendeleyRequest:
+def _parse_resource(resource: DatasetResource) -> VersionRequest:
     """Return the requested dataset. Raises FilesetError (platform-scope) for other pages."""
     by_doi = _DOI.fullmatch(resource.doi or "")
     by_url = None
@@ -83,10 +80,10 @@ def _parse_resource(resource: DatasetResource) -> _MendeleyRequest:
     version = found["version"]
     if version is None and by_doi and by_doi["id"] == found["id"]:
         version = by_doi["version"]
-    return _MendeleyRequest(found["id"], version)
+    return VersionRequest(found["id"], version)
 
 
-def _check(dataset: Mapping[str, Any], asked: _MendeleyRequest) -> str:
+def _check(dataset: Mapping[str, Any], asked: VersionRequest) -> str:
     """Return the dataset's version. Raises FilesetError unless it is the requested one."""
     told = json_document.text(dataset.get("id"))
     if told != asked.id:
@@ -94,16 +91,11 @@ def _check(dataset: Mapping[str, Any], asked: _MendeleyRequest) -> str:
     version = json_document.text(dataset.get("version"))
     if version is None:
         raise FilesetError("platform-bad-response", "the dataset does not declare its version")
-    if asked.version and version != asked.version:
-        raise FilesetError(
-            "platform-scope",
-            f"requested version {asked.version}, received version {version}",
-            code="wrong-version",
-        )
+    asked.check(version)
     return version
 
 
-def _item(dataset: Mapping[str, Any], asked: _MendeleyRequest, version: str) -> FilesetPlatformItem:
+def _item(dataset: Mapping[str, Any], asked: VersionRequest, version: str) -> FilesetPlatformItem:
     closed = dataset.get("available") is False
     page = f"https://{DOMAIN}/datasets/{asked.id}/{version}"
     return FilesetPlatformItem(

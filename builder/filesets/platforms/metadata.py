@@ -2,9 +2,9 @@
 
 Licences get SPDX ids, persons get ORCID iDs, and HTML descriptions become plain text.
 
-DataCite's own record of a DOI was tried first and left: only four platforms have one for each of
-their datasets, so the others' metadata is read here all the same. A description would also change
-with whether DataCite answers, and then be published again.
+DataCite's own record of a DOI was compared and left. That of an article of Figshare has neither
+abstract nor subjects, and half of the platforms have datasets without a DOI. A description would
+also change with whether DataCite answers, and then be published again.
 """
 
 import re

@@ -15,6 +15,12 @@ from builder.runtime import Clock
 from builder.store.folder import FolderStore
 from functions.config.configuration import Configuration
 
+STRATEGIES = {
+    "web-fileset": '"web"',
+    "s3-fileset": '"s3"',
+    "s3-fileset-bundled": '{ backend = "s3", bundle = "always" }',
+}
+
 
 @contextmanager
 def platform() -> Iterator[str]:

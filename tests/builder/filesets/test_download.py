@@ -146,15 +146,6 @@ def test_a_later_version_is_not_continued_with_though_a_digest_would_tell(there:
     assert not [asked for asked in there.server.asked(URL)[2:] if "range" in asked.headers]
 
 
-def test_nothing_is_joined_that_no_tag_and_no_digest_tells_for_the_same(there: World) -> None:
-    plain = served(BODY, etag=None, modified=None)
-    there.server.add(URL, then(served(BODY, etag=None, modified=None, cut=2_000_000), plain))
-    got(there, digests="")
-    assert there.kept == [BODY.all]
-    assert "range" not in there.server.asked(URL)[1].headers
-    assert len(there.thrown) == 1
-
-
 def test_what_ends_with_its_connection_and_too_early_is_gone_on_with(there: World) -> None:
     there.server.add(URL, then(served(BODY, cut=1_800_000, sized=False), served(BODY)))
     got(there)
@@ -175,14 +166,6 @@ def test_a_tag_that_cannot_be_sent_back_is_no_condition(there: World, tag: str) 
     assert "if-range" not in there.server.asked(URL)[1].headers
 
 
-def test_a_range_of_endless_digits_is_not_joined(there: World) -> None:
-    many = "9" * 5000
-    odd = served(BODY, code=206, headers={"Content-Range": f"bytes {many}-{many}/{many}"})
-    there.server.add(URL, then(served(BODY, cut=1_000_000), odd, served(BODY)))
-    got(there)
-    assert there.kept == [BODY.all]
-
-
 @pytest.mark.parametrize("total", ["3000000", "*"])
 def test_a_range_that_ends_early_is_gone_on_with(there: World, total: str) -> None:
     """No digest and no size tells that some lacks: the length that was told first does."""
@@ -199,45 +182,73 @@ def test_a_range_that_ends_early_is_gone_on_with(there: World, total: str) -> No
     assert there.kept == [BODY.all]
 
 
-@pytest.mark.parametrize("tagged", [True, False])
-def test_a_server_that_ignores_ranges_begins_anew(there: World, tagged: bool) -> None:
-    plain = served(BODY, ranges=False, etag="strong" if tagged else None)
-    there.server.add(URL, then(served(BODY, cut=1_800_000), plain))
-    got(there)
-    assert there.kept == [BODY.all]
-    assert len(there.thrown) == 1
-    assert "range" not in there.server.asked(URL)[-1].headers
-
-
-def test_a_file_that_is_another_meanwhile_is_begun_anew(there: World) -> None:
-    other = Generated(BODY.size, seed=6)
-    there.server.add(URL, then(served(other, cut=1_000_000), served(BODY)))
-    got(there, digests="")
-    assert there.kept == [BODY.all]
-
-
-def test_a_wrong_range_is_not_joined(there: World) -> None:
-    odd = served(BODY.all[:2_000_000], code=206, headers={"Content-Range": "bytes 7-9/3000000"})
-    there.server.add(URL, then(served(BODY, cut=1_000_000), odd, served(BODY)))
-    got(there)
-    assert there.kept == [BODY.all]
-
-
-def test_a_range_of_another_place_is_not_joined(there: World) -> None:
-    """As long as what lacks, of the very file by its tag, and no digest would tell."""
-    half = BODY.size // 2
-    said = {"Content-Range": f"bytes 0-{half - 1}/{BODY.size}"}
-    odd = served(BODY.all[:half], code=206, etag='"one"', headers=said)
-    there.server.add(URL, then(served(BODY, etag='"one"', cut=half), odd, served(BODY)))
-    got(there, digests="")
-    assert there.kept == [BODY.all]
-
-
 def test_all_bytes_of_a_length_that_lies_are_all_bytes(there: World) -> None:
     there.server.add(URL, served(BODY, length=BODY.size + 10))
     got(there, size=None)
     assert there.kept == [BODY.all]
     assert len(there.server.asked()) == 1
+
+
+HALF = BODY.size // 2
+BROKEN: dict[str, tuple[list[Answer], dict[str, str]]] = {
+    "nothing tells that both are one": (
+        [
+            served(BODY, etag=None, modified=None, cut=2_000_000),
+            served(BODY, etag=None, modified=None),
+        ],
+        {"digests": ""},
+    ),
+    "a range of endless digits": (
+        [
+            served(BODY, cut=1_000_000),
+            served(BODY, code=206, headers={"Content-Range": f"bytes {'9' * 5000}-9/{'9' * 5000}"}),
+            served(BODY),
+        ],
+        {},
+    ),
+    "ranges are ignored": ([served(BODY, cut=1_800_000), served(BODY, ranges=False)], {}),
+    "ranges are ignored, without a tag": (
+        [served(BODY, cut=1_800_000), served(BODY, ranges=False, etag=None)],
+        {},
+    ),
+    "it is another meanwhile": (
+        [served(Generated(BODY.size, seed=6), cut=1_000_000), served(BODY)],
+        {"digests": ""},
+    ),
+    "a wrong range": (
+        [
+            served(BODY, cut=1_000_000),
+            served(BODY.all[:2_000_000], code=206, headers={"Content-Range": "bytes 7-9/3000000"}),
+            served(BODY),
+        ],
+        {},
+    ),
+    # As long as what lacks, of the very file by its tag, and no digest would tell.
+    "a range of another place": (
+        [
+            served(BODY, etag='"one"', cut=HALF),
+            served(
+                BODY.all[:HALF],
+                code=206,
+                etag='"one"',
+                headers={"Content-Range": f"bytes 0-{HALF - 1}/{BODY.size}"},
+            ),
+            served(BODY),
+        ],
+        {"digests": ""},
+    ),
+    "a byte was wrong once": ([served(BODY, wrong=1_234_567), served(BODY)], {}),
+}
+
+
+@pytest.mark.parametrize("why", BROKEN)
+def test_what_cannot_be_joined_is_begun_anew(there: World, why: str) -> None:
+    answers, manifest = BROKEN[why]
+    there.server.add(URL, then(*answers))
+    got(there, **manifest)
+    assert there.kept == [BODY.all]
+    assert len(there.thrown) == 1
+    assert "range" not in there.server.asked(URL)[-1].headers
 
 
 def test_a_line_that_always_breaks_is_given_up(there: World) -> None:
@@ -266,12 +277,6 @@ def test_a_wrong_byte_is_a_mismatch(there: World, name: str) -> None:
     there.server.add(URL, served(BODY, wrong=1_234_567))
     assert failed(there, digests=name) == f"mismatch-{name}"
     assert len(there.server.asked(URL)) == 2
-
-
-def test_a_byte_that_was_wrong_once_is_no_matter(there: World) -> None:
-    there.server.add(URL, then(served(BODY, wrong=1_234_567), served(BODY)))
-    got(there)
-    assert there.kept == [BODY.all]
 
 
 @pytest.mark.parametrize("told", [-1, 1])

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -11,12 +12,13 @@ from hypothesis import strategies as st
 from builder.filesets.item import DatasetResource, FilesetPlatformItem, IngestRequest
 from builder.filesets.platforms.archiveorg import ArchiveOrg
 from builder.filesets.platforms.ckan import Ckan
+from builder.filesets.platforms.detect import detect
 from builder.filesets.platforms.dryad import Dryad
 from builder.filesets.platforms.figshare import Figshare
 from builder.filesets.platforms.hubs.github import GitHub
 from builder.filesets.platforms.hubs.gitlab import GitLab
 from builder.filesets.platforms.hubs.huggingface import HuggingFace
-from builder.filesets.platforms.invenio import Zenodo
+from builder.filesets.platforms.invenio import InvenioRDM, Zenodo
 from builder.filesets.platforms.mendeley import Mendeley
 from builder.filesets.platforms.osf import Osf
 from builder.filesets.platforms.pangaea import Pangaea
@@ -31,6 +33,7 @@ from tests.builder.filesets import (
     test_github,
     test_gitlab,
     test_huggingface,
+    test_inveniordm,
     test_mendeley,
     test_osf,
     test_sciencebase,
@@ -90,6 +93,46 @@ PLATFORMS: dict[str, tuple[FilesetPlatformHelper, str, dict[str, Any]]] = {
         },
     ),
 }
+SHAPES: dict[str, tuple[FilesetPlatformHelper, str, dict[str, Any]]] = {
+    **{
+        f"zenodo-{name}": (
+            Zenodo(),
+            "https://zenodo.org/records/21",
+            {f"{test_zenodo.API}21": shape},
+        )
+        for name, shape in zip(
+            ("legacy", "autumn", "today", "native"), test_zenodo.SHAPES, strict=True
+        )
+    },
+    "inveniordm": (
+        InvenioRDM(),
+        test_inveniordm.URL,
+        {test_inveniordm.API: test_inveniordm.record()},
+    ),
+    "inveniordm-listed": (
+        InvenioRDM(),
+        test_inveniordm.URL,
+        {
+            test_inveniordm.API: test_inveniordm.record(files={"enabled": True}),
+            f"{test_inveniordm.API}/files": test_inveniordm.listing(
+                test_inveniordm.entry("a", links={"content": "/api/x"})
+            ),
+        },
+    ),
+    "dataverse-version": (
+        test_dataverse.PLATFORM,
+        f"{test_dataverse.URL}&version=1.0",
+        {
+            test_dataverse.API: test_dataverse.dataset(
+                test_dataverse.version(test_dataverse.TABLE)
+            ),
+            test_dataverse.OLD: {
+                "data": test_dataverse.version(test_dataverse.TABLE, number=(1, 0))
+            },
+        },
+    ),
+}
+"""Other forms of the answers of some platforms."""
 JUNK: list[Any] = [
     None,
     True,
@@ -132,14 +175,8 @@ def put(value: Any, way: tuple[Any, ...], junk: Any) -> None:
     value[way[-1]] = junk
 
 
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("name", PLATFORMS)
-@settings(max_examples=examples(150), deadline=None)
-@given(data=st.data())
-def test_a_document_with_junk_in_it_comes_to_an_item_or_to_a_status(
-    name: str, data: st.DataObject
-) -> None:
-    helper, url, whole = PLATFORMS[name]
+def spoil(whole: dict[str, Any], data: st.DataObject) -> dict[str, Any]:
+    """Return documents with junk in one to three places."""
     documents = copy.deepcopy(whole)
     ways = [way for way in places(documents) if way]
     for _ in range(data.draw(st.integers(1, 3))):
@@ -148,15 +185,26 @@ def test_a_document_with_junk_in_it_comes_to_an_item_or_to_a_status(
             put(documents, data.draw(st.sampled_from(ways)), junk)
         except (LookupError, TypeError):
             continue  # the one before took the place away
-    api = Pages(documents, frozenset(("datadryad.org",)))
+    return documents
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("name", [*PLATFORMS, *SHAPES])
+@settings(max_examples=examples(150), deadline=None)
+@given(data=st.data())
+def test_a_document_with_junk_in_it_comes_to_an_item_or_to_a_status(
+    name: str, data: st.DataObject
+) -> None:
+    helper, url, whole = (PLATFORMS | SHAPES)[name]
+    api = Pages(spoil(whole, data), frozenset(("datadryad.org",)))
     try:
-        found = helper.process_request(IngestRequest(url), DatasetResource(url=url), api)
+        item = helper.process_request(IngestRequest(url), DatasetResource(url=url), api)
     except FilesetError as error:
-        refused = error
+        refusal = error
     else:
-        holds(found)
+        holds(item)
         return
-    assert refused.status in STATUSES
+    assert refusal.status in STATUSES
 
 
 def holds(found: FilesetPlatformItem) -> None:
@@ -176,12 +224,44 @@ def holds(found: FilesetPlatformItem) -> None:
         person.name.encode("utf-8")
 
 
-@pytest.mark.parametrize("name", PLATFORMS)
+@pytest.mark.parametrize("name", [*PLATFORMS, *SHAPES])
 def test_the_samples_are_whole(name: str) -> None:
-    helper, url, whole = PLATFORMS[name]
+    helper, url, whole = (PLATFORMS | SHAPES)[name]
     api = Pages(whole, frozenset(("datadryad.org",)))
-    found = helper.process_request(IngestRequest(url), DatasetResource(url=url), api)
-    assert found.platform_status == "success"
-    assert found.files
-    assert found.platform_name == helper.name
-    holds(found)
+    item = helper.process_request(IngestRequest(url), DatasetResource(url=url), api)
+    assert (item.platform_status, item.platform_name) == ("success", helper.name)
+    assert item.files
+    holds(item)
+
+
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+REGISTRIES: dict[str, Any] = {
+    "https://doi.org/api/handles/10.5072/FK2/ABC": {
+        "values": [
+            {"index": 2, "type": "URL", "data": {"value": "https://new.example.org/records/ab"}},
+            {"index": 1, "type": "EMAIL", "data": {"value": "https://no.example.org/"}},
+        ]
+    },
+    "https://api.datacite.org/dois/10.5072/FK2/ABC": {
+        "data": {"attributes": {"url": "https://new.example.org/records/ab"}}
+    },
+    "https://new.example.org/api/records/ab": {"id": "ab", "metadata": {}, "links": {"self": "x"}},
+    "https://new.example.org/api/info/version": {"status": "OK", "data": {"version": "6.2"}},
+}
+
+
+@settings(max_examples=examples(150), deadline=None)
+@given(data=st.data())
+def test_registries_and_probes_with_junk_in_them_come_to_a_platform_or_to_a_status(
+    data: st.DataObject,
+) -> None:
+    status, name = "success", ""
+    try:
+        _, helper = detect(
+            IngestRequest("10.5072/FK2/ABC"), Pages(spoil(REGISTRIES, data)), lambda: NOW
+        )
+        name = helper.name
+    except FilesetError as error:
+        status = error.status
+    assert status in STATUSES
+    assert name in ("", "inveniordm", "dataverse")

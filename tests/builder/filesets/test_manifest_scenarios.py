@@ -1,39 +1,26 @@
-"""Scenarios 1, 4, 6 and 7 as far as manifests go: from a DOI to bytes that have their digests.
+"""Scenarios 4, 6 and 7 as far as manifests go: from a DOI to bytes that have their digests.
 
 Each is played with made answers, and with the platforms' real ones where these are at hand.
 """
 
 import hashlib
 import json
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from builder.filesets.item import FilesetPlatformItem, IngestRequest
-from builder.filesets.platforms.detect import detect
+from builder.filesets.item import FilesetPlatformItem
 from builder.filesets.protocols import FilesetError
 from tests.builder.filesets.pages import REAL, real
 from tests.builder.filesets.server import Server, html, json_of, redirect, served, status, text
+from tests.builder.filesets.test_platform_scenarios import item_of, registered
 from tests.builder.filesets.world import World
 
 ZENODO = "https://zenodo.org"
 HARVARD = "https://dataverse.harvard.edu"
 STORE = "https://store.example.org"
 SPREADSHEET = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-
-
-def registered(server: Server, doi: str, url: str) -> None:
-    value = {"index": 1, "type": "URL", "data": {"format": "string", "value": url}}
-    server.add(f"https://doi.org/api/handles/{doi}", json_of({"values": [value]}))
-
-
-def item_of(there: World, text: str) -> FilesetPlatformItem:
-    api = there.api()
-    request = IngestRequest(text)
-    resource, helper = detect(request, api, lambda: datetime(2026, 11, 22, tzinfo=UTC))
-    return helper.process_request(request, resource, api)
 
 
 def fetched(there: World, item: FilesetPlatformItem) -> dict[str, str]:
@@ -83,22 +70,6 @@ def true_record() -> tuple[dict[str, Any], dict[str, bytes]]:
     record = real("zenodo/legacy_record_7078725.json")
     folder = REAL / "zenodo" / "bodies" / "7078725"
     return record, {file.name: file.read_bytes() for file in folder.iterdir()}
-
-
-@pytest.mark.parametrize("true", [False, True], ids=["made", "real"])
-def test_scenario_1_a_legacy_record_is_had_whole(server: Server, there: World, true: bool) -> None:
-    bodies = {"a.csv": b"hive,kg\n1,20\n", "b.jsonl": b"", "c.xls": bytes(range(256)) * 30}
-    record, bodies = true_record() if true else (made(bodies), bodies)
-    doi = zenodo(server, record, bodies)
-    item = item_of(there, f"https://doi.org/{doi}")
-    assert (item.platform_name, item.platform_status) == ("zenodo", "success")
-    assert fetched(there, item) == {name: sha256(body) for name, body in bodies.items()}
-    asked = [asked.url for asked in server.asked()]
-    assert asked[:2] == [
-        f"https://doi.org/api/handles/{doi}",
-        f"{ZENODO}/api/records/{record['id']}",
-    ]
-    assert len(asked) == 2 + len(bodies)
 
 
 def reshaped(record: dict[str, Any], shape: str) -> dict[str, Any]:
@@ -243,23 +214,6 @@ def test_scenario_7_files_without_ids_are_fetched_by_their_numbers(
     assert sorted(fetched(there, item).values()) == sorted(map(sha256, bodies.values()))
     start = f"{HARVARD}/api/access/datafile/"
     assert {f.platform_url for f in item.files} == {f"{start}{number}" for number in bodies}
-
-
-def test_scenario_7_an_older_version_is_that_version_or_none(server: Server, there: World) -> None:
-    document = dataset({"id": 8, "filename": "a.csv", "filesize": 1, "checksum": {}})
-    id = dataverse(server, document, with_bodies(document))
-    newest = document["data"]["latestVersion"]
-    older = newest | {"versionNumber": 3, "versionMinorNumber": 0, "files": []}
-    versions = f"{HARVARD}/api/datasets/:persistentId/versions"
-    server.add(f"{versions}/3.0?persistentId={id}", json_of({"status": "OK", "data": older}))
-    server.add(f"{versions}/2.0?persistentId={id}", json_of({"status": "OK", "data": newest}))
-    page = f"{HARVARD}/dataset.xhtml?persistentId={id}&version="
-    assert item_of(there, f"{page}3.0").version == "3.0"
-    assert item_of(there, f"{page}4.1").version == "4.1"
-    for version in ("2.0", "1.0"):
-        with pytest.raises(FilesetError) as raised:
-            item_of(there, f"{page}{version}")
-        assert (raised.value.status, raised.value.code) == ("platform-scope", "wrong-version")
 
 
 def test_a_tombstone_is_read_over_the_wire(server: Server, there: World) -> None:

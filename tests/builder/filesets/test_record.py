@@ -153,13 +153,6 @@ def test_an_unfinished_place_is_none(store: FolderStore) -> None:
     assert record.existing(store, BASE, ITEM) is None
 
 
-@pytest.mark.parametrize("check", ["digest", "size"])
-def test_what_is_as_it_was_is_told_as_the_first_time(store: FolderStore, check: str) -> None:
-    assert record.write(store, BASE, RECORD, ITEM) == RECORD
-    found = record.existing(store, BASE, ITEM, check=check)
-    assert found == replace(ARCHIVED, status="success-existing")
-
-
 def test_an_altered_object_is_found_by_its_digest(store: FolderStore) -> None:
     record.write(store, BASE, RECORD, ITEM)
     change(store, "a.csv", b"a,b\n1,3\n")
@@ -232,16 +225,6 @@ def test_what_another_strategy_recorded_meanwhile_stays(store: FolderStore) -> N
     assert record.read(store, BASE) is None
     record.forget(store, BASE, OBJECTS[1].key)
     assert OBJECTS[1].key not in set(store.keys(BASE))
-
-
-def test_reading_stops_where_it_is_told_to(store: FolderStore) -> None:
-    record.write(store, BASE, RECORD, ITEM)
-
-    def stop() -> None:
-        raise FilesetError("cancelled")
-
-    with pytest.raises(FilesetError, match="cancelled"):
-        record.existing(store, BASE, ITEM, go_on=stop)
 
 
 def test_an_object_whose_key_begins_another_s_is_not_taken_for_it(store: FolderStore) -> None:

@@ -1,6 +1,5 @@
 """Files as objects of the store: what is kept, kept again, missing, altered, and never half."""
 
-import hashlib
 import json
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -12,7 +11,6 @@ import pytest
 
 from builder.filesets.item import (
     ArchiveStrategyResult,
-    FilesetManifestFile,
     FilesetPlatformItem,
 )
 from builder.filesets.protocols import FilesetError
@@ -25,7 +23,7 @@ from functions.snapshot.store import Sink, Writer
 from tests.bucket import Bucket, administrator, fresh
 from tests.builder.filesets.body import Body, Generated, digest
 from tests.builder.filesets.server import Server, served, then
-from tests.builder.filesets.world import World, fileset_settings, manifest_file, world
+from tests.builder.filesets.world import World, fileset_settings, manifest_file
 
 ROOT = Path(__file__).parents[3]
 ZENODO = ROOT.parent / "shared" / "data" / "filesets" / "zenodo"
@@ -215,35 +213,3 @@ def test_a_broken_connection_is_gone_on_with_into_the_same_object(
     assert found.status == "success-file"
     assert sum(a.sent for a in server.asked()) < 1.1 * len(body)
     assert store.read(found.location or "") == body.all
-
-
-@pytest.mark.thorough
-@pytest.mark.skipif(not ZENODO.exists(), reason="the answers of real platforms are not here")
-def test_the_true_bodies_of_a_real_record(server: Server, there: World, store: Writer) -> None:
-    listed = json.loads((ZENODO / "legacy_record_7078725.json").read_text("utf-8"))["files"]
-    manifest = []
-    for file in listed:
-        body = (ZENODO / "bodies" / "7078725" / file["key"]).read_bytes()
-        url = server.add(file["links"]["self"], served(body))
-        md5 = file["checksum"].removeprefix("md5:")
-        manifest.append(
-            FilesetManifestFile(path=file["key"], size=file["size"], md5=md5, platform_url=url)
-        )
-    item = FilesetPlatformItem(
-        platform_name="zenodo",
-        platform_domain="zenodo.org",
-        platform_id="7078725",
-        version="1",
-        manifest=tuple(manifest),
-    )
-    found = strategy(store, there).process(item)
-    assert len(found.manifest) == 7
-    for row in found.manifest:
-        body = (ZENODO / "bodies" / "7078725" / row.path).read_bytes()
-        assert row.status == "verified"
-        assert hashlib.sha256(store.read(row.key or "")).digest() == hashlib.sha256(body).digest()
-    server.forget()
-    again = strategy(store, world(server, Path("unused"))).check_existing(item)
-    assert again is not None
-    assert again.status == "success-existing"
-    assert not server.asked()

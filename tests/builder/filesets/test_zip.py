@@ -233,20 +233,3 @@ def test_a_directory_is_read_by_few_ranges_of_a_large_bundle(store: Writer) -> N
     assert spent.bytes < 4_000_000
     with closing(store.open("filesets/x/bundle.zip")) as stream:
         assert [m.offset for m in read(entries, stream)] == [row.offset for row in rows]
-
-
-@pytest.mark.skipif(not OPENICPSR.exists(), reason="the real bundle of openICPSR is not here")
-def test_a_real_bundle_of_a_platform() -> None:
-    data = OPENICPSR.read_bytes()
-    found = members_of(data)
-    with zipfile.ZipFile(OPENICPSR) as archive:
-        real = {i.filename: archive.read(i) for i in archive.infolist() if not i.is_dir()}
-    assert len(found) == 15
-    assert sum(m.digests.size for m in found) == 6_743_999
-    assert {m.entry.path: m.digests.every() for m in found} == {
-        path: sums(body) for path, body in real.items()
-    }
-    for member in found:
-        stream = io.BytesIO(data)
-        stream.seek(member.offset)
-        assert b"".join(inflate(member.entry, stream)) == real[member.entry.path]

@@ -27,9 +27,8 @@ from tests.builder.beginning import begin
 from tests.builder.conftest import World
 from tests.builder.filesets.kept import body, keep
 from tests.builder.filesets.outcomes import item
-from tests.builder.filesets.platform import fetch, platform
+from tests.builder.filesets.platform import STRATEGIES, fetch, platform
 from tests.builder.filesets.published import publish, rows
-from tests.builder.filesets.test_whole import STRATEGIES
 from tests.builder.obi.archive import PREFIX, Repec
 from tests.builder.obi.logs import put
 from tests.builder.redif.trees import paper

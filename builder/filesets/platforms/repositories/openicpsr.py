@@ -19,6 +19,7 @@ from builder.filesets.item import (
 from builder.filesets.platforms import json_document
 from builder.filesets.platforms.facts import PlatformFacts
 from builder.filesets.platforms.hosted import HostedPlatform
+from builder.filesets.platforms.json_document import VersionRequest
 from builder.filesets.platforms.metadata import people_from_texts
 from builder.filesets.platforms.pages import schema_org
 from builder.filesets.platforms.pages.head import read_biblio
@@ -78,9 +79,7 @@ class OpenIcpsr(HostedPlatform):
         version = (shown["version"] if shown else None) or asked.version
         if version is None:
             raise FilesetError("platform-bad-response", f"{page.url} names no version")
-        if asked.version not in (None, version):
-            detail = f"requested version {asked.version}, received version {version}"
-            raise FilesetError("platform-scope", detail, code="wrong-version")
+        VersionRequest(asked.id, asked.version).check(version)
         found = replace(asked, version=version)
         return FilesetPlatformItem(
             platform_name=NAME,
