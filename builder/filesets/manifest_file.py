@@ -17,7 +17,7 @@ from builder.filesets.item import (
     FilesetPlatformItem,
     Terminal,
 )
-from builder.filesets.protocols import FilesetError, Received
+from builder.filesets.protocols import FilesetError, Received, ZipSink
 from functions.snapshot.errors import StoreError
 
 ORDER = ("sha512", "sha256", "sha1", "md5")
@@ -112,6 +112,35 @@ def add_received(file: FilesetManifestFile, received: Received) -> FilesetManife
 def like(file: FilesetManifestFile, known: FilesetManifestFile) -> FilesetManifestFile:
     """Return the file with the size and digests archived before, so that only those bytes match."""
     return replace(file, size=known.size, **{name: getattr(known, name) for name in ORDER})
+
+
+class MeasuredSink:
+    """Sink that passes its bytes on to another, and measures them."""
+
+    def __init__(self, sink: ZipSink, media_type: str) -> None:
+        self.size = 0
+        self._sink, self._media_type = sink, media_type
+        self._digests = [
+            hashlib.new(name, usedforsecurity=False) for name in ("md5", "sha1", "sha256")
+        ]
+
+    def write(self, data: bytes) -> None:
+        """Append bytes."""
+        self._sink.write(data)
+        self.size += len(data)
+        for digest in self._digests:
+            digest.update(data)
+
+    def meta(self) -> FileMeta:
+        """Return the size and digests of all bytes so far."""
+        md5, sha1, sha256 = (digest.hexdigest() for digest in self._digests)
+        return FileMeta(
+            size_bytes=self.size,
+            md5hex=md5,
+            sha1hex=sha1,
+            sha256hex=sha256,
+            mimetype=self._media_type,
+        )
 
 
 def meta(file: FilesetManifestFile) -> FileMeta:

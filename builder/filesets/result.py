@@ -25,6 +25,7 @@ from builder.filesets.item import (
     IngestRequest,
     Terminal,
 )
+from builder.filesets.manifest_file import compute_digests, meta, with_digests
 from builder.http.secrets import clean_document, clean_text
 from builder.text import tally, visible
 
@@ -172,16 +173,8 @@ def _landing(resource: DatasetResource | None) -> Mapping[str, Any] | None:
 def _page(resource: DatasetResource | None) -> Mapping[str, Any] | None:
     if resource is None or resource.body is None:
         return None
-    body = resource.body
-    return asdict(
-        FileMeta(
-            size_bytes=len(body),
-            md5hex=hashlib.md5(body, usedforsecurity=False).hexdigest(),
-            sha1hex=hashlib.sha1(body, usedforsecurity=False).hexdigest(),
-            sha256hex=hashlib.sha256(body).hexdigest(),
-            mimetype=resource.media_type,
-        )
-    )
+    page = FilesetManifestFile(path="", mimetype=resource.media_type)
+    return asdict(meta(with_digests(page, compute_digests([resource.body]))))
 
 
 def _short(text: str) -> str | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from builder.filesets.download.answers import pack_answer
+from builder.filesets.download.exchanges import pack_answer
 from builder.filesets.item import PlatformAnswer
 from builder.filesets.platforms.json_document import host
 from builder.filesets.protocols import ApiAnswer, FilesetError
@@ -191,17 +191,8 @@ class PlatformApi:
                 if not left or not passes(failure):
                     raise error_of(failure) from failure
             except Deferred as error:
-                raise self._deferral(said) from error
+                raise deferral(self.client, self.until, error_of(said) if said else None) from error
         raise AssertionError("unreachable")
-
-    def _deferral(self, said: FetchError | None) -> FilesetError:
-        if self.client.stop.is_set():
-            return FilesetError("cancelled")
-        if self.client.clock() >= self.until:
-            return FilesetError("deadline-exceeded", said.detail if said else "")
-        if said is not None:
-            return error_of(said)
-        return FilesetError("platform-http-error", "its host failed before and is not asked again")
 
     def _once(
         self,
@@ -301,6 +292,20 @@ def error_of(failure: FetchError) -> FilesetError:
     """Return the request's error for a failure."""
     status = STATUSES.get(failure.code, "platform-http-error")
     return FilesetError(status, failure.detail, code=failure.code)
+
+
+def deferral(
+    client: HttpClient,
+    until: float,
+    failure: FilesetError | None,
+    status: str = "platform-http-error",
+) -> FilesetError:
+    """Return the error for a request that is not sent any more; `failure` is that of the last."""
+    if client.stop.is_set():
+        return FilesetError("cancelled")
+    if client.clock() >= until:
+        return FilesetError("deadline-exceeded", failure.detail if failure else "")
+    return failure or FilesetError(status, "its host failed before and is not asked again")
 
 
 def parse_document(answer: ApiAnswer) -> Any:

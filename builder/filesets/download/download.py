@@ -228,14 +228,10 @@ class _Work:
         return True
 
     def _deferral(self) -> FilesetError:
-        if self.by.client.stop.is_set() or (self.stop is not None and self.stop.is_set()):
+        if self.stop is not None and self.stop.is_set():
             return FilesetError("cancelled")
-        if self.by.client.clock() >= self.until:
-            return FilesetError("deadline-exceeded", self.failure.detail if self.failure else "")
-        if self.failure is not None:
-            return error_of(self.failure)
-        detail = "its host failed before and is not asked again"
-        return FilesetError("error-platform-download", detail)
+        failure = error_of(self.failure) if self.failure else None
+        return api.deferral(self.by.client, self.until, failure, "error-platform-download")
 
 
 def error_of(failure: FetchError) -> FilesetError:

@@ -1,14 +1,19 @@
-"""Exchanges as they are kept: requests and heads of responses, without secrets."""
+"""Exchanges and answers of platforms as they are kept: without secrets, and bounded in all."""
 
-from collections.abc import Iterable
+import hashlib
+import zlib
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from builder.filesets.item import HttpExchange
+from builder.filesets.item import HttpExchange, PlatformAnswer
 from builder.http import responses
 from builder.http.responses import FollowedRedirect, Response
 from builder.http.secrets import clean_fields, mark_file, strip_secrets
 from functions.snapshot.instant import to_digits
+
+_ROOM = 32 << 20
+"""Packed bytes of all answers for a request."""
 
 
 def digits(at: float) -> str:
@@ -49,4 +54,33 @@ def _describe(one: FollowedRedirect) -> HttpExchange:
         headers=clean_fields(headers),
         address=one.address,
         body=None if body is None else body.decode("latin-1"),
+    )
+
+
+def pack_answer(
+    answer: Response, body: bytes, now: float, earlier: Sequence[PlatformAnswer]
+) -> PlatformAnswer:
+    """Return a response as it is kept; its body is left out if `earlier` ones take the room.
+
+    `now` is in seconds since 1970.
+    """
+    room = _ROOM - sum(len(one.packed or b"") for one in earlier)
+    packed = zlib.compress(body, 1)
+    last = HttpExchange(
+        url=strip_secrets(answer.url, marked=True),
+        at=digits(now),
+        status=answer.status,
+        reason=answer.reason,
+        sent=clean_fields(answer.sent),
+        headers=clean_fields(answer.raw),
+        address=answer.address,
+    )
+    *redirects, last = mark_exchanges(
+        [*describe_redirects(answer), last], hashlib.sha256(body).hexdigest()
+    )
+    return PlatformAnswer(
+        last=last,
+        redirects=tuple(redirects),
+        packed=packed if len(packed) <= room else None,
+        unpacked=responses.content_coding(answer.headers) is not None,
     )

@@ -210,16 +210,8 @@ def _file(resource: Mapping[str, Any]) -> FilesetManifestFile:
     if not _is_hosted(resource):
         return made
     told = (json_document.text(resource.get("hash")) or "").rpartition(":")[2]
-    kind = _BY_LENGTH.get(len(told))
-    digest = json_document.digest(told, kind) if kind else None
-    return replace(
-        made,
-        size=json_document.size(resource.get("size")),
-        md5=digest if kind == "md5" else None,
-        sha1=digest if kind == "sha1" else None,
-        sha256=digest if kind == "sha256" else None,
-        sha512=digest if kind == "sha512" else None,
-    )
+    digests = json_document.digests(_BY_LENGTH.get(len(told)), told)
+    return replace(made, size=json_document.size(resource.get("size")), **digests)
 
 
 def _path(resource: Mapping[str, Any], url: str | None) -> str:

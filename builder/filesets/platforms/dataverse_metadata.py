@@ -12,7 +12,7 @@ from typing import Any
 from builder.filesets.item import Description, FilesetManifestFile, Licence, Person, Related
 from builder.filesets.platforms.json_document import (
     day,
-    digest,
+    digests,
     doi,
     entries,
     inner,
@@ -38,7 +38,6 @@ from builder.filesets.protocols import FilesetError
 
 _ORGANISATIONS = frozenset({"ROR", "GRID"})
 _TYPES = {"dataset": "Dataset", "software": "Software", "workflow": "Workflow"}
-_DIGESTS = {"MD5": "md5", "SHA-1": "sha1", "SHA-256": "sha256", "SHA-512": "sha512"}
 _EXTENSIONS = {
     "application/x-spss-por": "por",
     "application/x-spss-sav": "sav",
@@ -87,16 +86,10 @@ def describe(
             )
         ),
         licences=_licences(version),
-        version=_version(version),
         doi=doi(persistent),
         url=web(dataset.get("persistentUrl")),
         related=tuple(_relations(fields.get("publication"))),
     )
-
-
-def _version(version: Mapping[str, Any]) -> str | None:
-    major, minor = (text(version.get(n)) for n in ("versionNumber", "versionMinorNumber"))
-    return major and f"{major}.{minor or 0}"
 
 
 def _value(compound: Mapping[str, Any], name: str) -> str | None:
@@ -183,18 +176,14 @@ def _file(file: Mapping[str, Any], api: str, today: str) -> FilesetManifestFile:
         kind = data.get("originalFileFormat")
     folder = (text(file.get("directoryLabel")) or "").strip("/")
     why = _withheld(file, data, today)
-    digests = _digests(data)
     return FilesetManifestFile(
         path=f"{folder}/{path}" if folder else path,
         size=size(length),
-        md5=digests.get("md5"),
-        sha1=digests.get("sha1"),
-        sha256=digests.get("sha256"),
-        sha512=digests.get("sha512"),
         mimetype=text(kind),
         extra=extra | why,
         status="withheld" if why else None,
         platform_url=url,
+        **_digests(data),
     )
 
 
@@ -216,7 +205,6 @@ def _original_name(table: str, original: str) -> str:
     return f"{table.removesuffix('.tab')}.{extension}" if extension else table
 
 
-def _digests(data: Mapping[str, Any]) -> dict[str, str | None]:
-    told = inner(data, "checksum")
-    given = {"MD5": data.get("md5"), text(told.get("type")): told.get("value")}
-    return {called: digest(given.get(kind), called) for kind, called in _DIGESTS.items()}
+def _digests(data: Mapping[str, Any]) -> dict[str, Any]:
+    checksum = inner(data, "checksum")
+    return digests("MD5", data.get("md5")) | digests(checksum.get("type"), checksum.get("value"))

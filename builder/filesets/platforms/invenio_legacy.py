@@ -38,18 +38,6 @@ _ACCESS = {
     "restricted": invenio_record.RESTRICTED,
     "closed": invenio_record.RESTRICTED,
 }
-_TYPES = {
-    "dataset": "Dataset",
-    "image": "Image",
-    "lesson": "InteractiveResource",
-    "physicalobject": "PhysicalObject",
-    "poster": "Text",
-    "presentation": "Text",
-    "publication": "Text",
-    "software": "Software",
-    "video": "Audiovisual",
-    "workflow": "Workflow",
-}
 
 
 def read(document: Mapping[str, Any], record: str) -> invenio_record.Deposit:
@@ -88,7 +76,7 @@ def _describe(document: Mapping[str, Any], metadata: Mapping[str, Any]) -> Descr
         contributors=tuple(_people(metadata.get("contributors"), contributors=True)),
         publisher=plain_text(inner(metadata, "imprint").get("publisher")),
         published=day(metadata.get("publication_date")),
-        type=general_type(inner(metadata, "resource_type").get("type"), _TYPES),
+        type=general_type(inner(metadata, "resource_type").get("type"), invenio_record.TYPES),
         abstract=plain_text(metadata.get("description")),
         subjects=texts(metadata.get("keywords")),
         language=text(metadata.get("language")),

@@ -35,7 +35,7 @@ from builder.filesets.platforms.metadata import (
 )
 
 OPEN, EMBARGOED, RESTRICTED = "open", "embargoed", "restricted"
-_TYPES = {
+TYPES = {
     "dataset": "Dataset",
     "event": "Event",
     "image": "Image",
@@ -163,7 +163,7 @@ def _describe(document: Mapping[str, Any], metadata: Mapping[str, Any]) -> Descr
         contributors=tuple(_people(metadata.get("contributors"), contributors=True)),
         publisher=plain_text(metadata.get("publisher")),
         published=day(metadata.get("publication_date")),
-        type=general_type(kind and kind.partition("-")[0], _TYPES),
+        type=general_type(kind and kind.partition("-")[0], TYPES),
         abstract=plain_text(metadata.get("description")),
         subjects=texts(
             [one.get("subject") or one.get("title") for one in entries(metadata.get("subjects"))]

@@ -71,7 +71,6 @@ _REFUSED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]
 _BY_LOWER = {relation.lower(): relation for relation in RELATIONS}
 _ARXIV = re.compile(r"arxiv:\s*(\d{4}\.\d{4,5}(?:v\d+)?|[a-z-]+(?:\.[A-Z]{2})?/\d{7})", re.I)
 _HANDLE = re.compile(r"(?:https?://hdl\.handle\.net/|hdl:)(\S+/\S+)", re.I)
-_RELATED = {name.lower(): name for name in RELATIONS}
 _ROLES = """
 ContactPerson DataCollector DataCurator DataManager Distributor Editor HostingInstitution Producer
 ProjectLeader ProjectManager ProjectMember RegistrationAgency RegistrationAuthority RelatedPerson
@@ -279,7 +278,7 @@ def relate_by_scheme(identifier: object, scheme: object, relation: object) -> tu
     """Return the related identifier; empty if DataCite has no term for the scheme or relation."""
     named = text(identifier)
     kind = _SCHEMES.get((text(scheme) or "").lower())
-    how = _RELATED.get((text(relation) or "").lower())
+    how = _BY_LOWER.get((text(relation) or "").lower())
     return (Related(named, kind, how),) if named and kind and how else ()
 
 

@@ -3,7 +3,6 @@
 A platform's own bundle is compared with the platform's list of files.
 """
 
-import hashlib
 import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ from builder.filesets.item import (
     FilesetManifestFile,
     FilesetPlatformItem,
 )
-from builder.filesets.manifest_file import with_digests
+from builder.filesets.manifest_file import MeasuredSink, with_digests
 from builder.filesets.protocols import Downloader, FilesetError, OpenSink, Received, ZipSink
 from builder.filesets.strategies import record
 from builder.filesets.strategies.record import KeepingRecord
@@ -59,7 +58,7 @@ class Packing:
         is_last: bool = False,
     ) -> None:
         self._downloader = downloader
-        self._whole = _Whole(sink)
+        self._whole = MeasuredSink(sink, ZIP)
         self._bundle = Bundle(self._whole)
         self._known = {file.path: file for file in known}
         self._failed = {} if failed is None else failed
@@ -211,29 +210,6 @@ def examine(
     except FilesetError as error:
         raise FilesetError(error.status, error.detail, item=item) from error
     return reconcile(item, members, key, partial=partial)
-
-
-class _Whole:
-    """Sink for a bundle's bytes that also computes their digests."""
-
-    def __init__(self, sink: ZipSink) -> None:
-        self._sink = sink
-        self._size = 0
-        self._made = [hashlib.new(n, usedforsecurity=False) for n in ("md5", "sha1", "sha256")]
-
-    def write(self, data: bytes) -> None:
-        """Append bytes."""
-        self._sink.write(data)
-        self._size += len(data)
-        for one in self._made:
-            one.update(data)
-
-    def meta(self) -> FileMeta:
-        """Return size and digests."""
-        md5, sha1, sha256 = (one.hexdigest() for one in self._made)
-        return FileMeta(
-            size_bytes=self._size, md5hex=md5, sha1hex=sha1, sha256hex=sha256, mimetype=ZIP
-        )
 
 
 class _Nowhere:

@@ -16,6 +16,7 @@ from itertools import chain
 from urllib.parse import urlsplit
 
 from builder.filesets.item import Cdx, FileMeta, HttpExchange, PlatformAnswer
+from builder.filesets.manifest_file import MeasuredSink
 from builder.filesets.protocols import Received, ZipSink
 from builder.sources import identity
 from functions import distribution
@@ -48,11 +49,9 @@ class WarcRecords:
     """Writes the WARC at `key` to a sink, beginning with a warcinfo record."""
 
     def __init__(self, sink: ZipSink, key: str, at: str, about: str) -> None:
-        self._sink = sink
+        self._sink = MeasuredSink(sink, _MEDIA_TYPE)
         self._key = key
-        self._at = 0
         self._count = 0
-        self._made = [hashlib.new(n, usedforsecurity=False) for n in ("md5", "sha1", "sha256")]
         fields = {
             "software": f"Sheaf {distribution.version()}",
             "format": "WARC File Format 1.1",
@@ -133,34 +132,24 @@ class WarcRecords:
 
     def meta(self) -> FileMeta:
         """Return size and digests of everything written."""
-        md5, sha1, sha256 = (one.hexdigest() for one in self._made)
-        return FileMeta(
-            size_bytes=self._at, md5hex=md5, sha1hex=sha1, sha256hex=sha256, mimetype=_MEDIA_TYPE
-        )
+        return self._sink.meta()
 
     def _record(
         self, head: dict[str, str], length: int, block: Iterable[bytes], level: int
     ) -> Placed:
         self._count += 1
         fields = {"WARC-Record-ID": self._id(), **head, "Content-Length": str(length)}
-        start = self._at
+        start = self._sink.size
         packer = zlib.compressobj(level, zlib.DEFLATED, _GZIP)
-        self._write(packer.compress(b"WARC/1.1\r\n" + _fields(fields.items()) + b"\r\n"))
+        self._sink.write(packer.compress(b"WARC/1.1\r\n" + _fields(fields.items()) + b"\r\n"))
         for data in block:
-            self._write(packer.compress(data))
-        self._write(packer.compress(b"\r\n\r\n") + packer.flush())
-        return Placed(start, self._at - start)
+            self._sink.write(packer.compress(data))
+        self._sink.write(packer.compress(b"\r\n\r\n") + packer.flush())
+        return Placed(start, self._sink.size - start)
 
     def _id(self) -> str:
         """Return the id of the record that was written last."""
         return f"<urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'{self._key} {self._count}')}>"
-
-    def _write(self, data: bytes) -> None:
-        if data:
-            self._sink.write(data)
-            self._at += len(data)
-            for one in self._made:
-                one.update(data)
 
 
 def _begin_fields(kind: str, one: HttpExchange) -> dict[str, str]:

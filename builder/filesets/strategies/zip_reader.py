@@ -1,7 +1,9 @@
 """Reader for foreign zips: lists members within limits, and hashes all of them in one pass.
 
 Nothing is unpacked to a disk. The zip's directory is checked before any member is inflated, and
-inflated bytes are counted against it.
+inflated bytes are counted against it. zipfile lists the directory and reads no member: it cuts one
+that inflates to more than its declared size, instead of refusing it. It also seeks, and an object
+of a bucket is read forwards.
 """
 
 import stat
