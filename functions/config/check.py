@@ -33,6 +33,7 @@ _PROSE = re.compile(r"[^\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]+")
 
 LONGEST_NOTICE = 2000
 """Maximum characters of a notice; it adds 2 MB to a page of a thousand records."""
+NOTICE = f"a text of up to {LONGEST_NOTICE} characters or an http or https URL"
 
 POLICIES = ("content", "metadata_policy", "data_policy", "submission_policy", "comment")
 _ICON = ("icon", "icon_link", "icon_title", "icon_width", "icon_height")
@@ -215,11 +216,6 @@ def is_store(value: Any) -> bool:
     return is_text(value) and (
         "://" not in value or layout.is_address(value) or layout.is_web(value)
     )
-
-
-def are_some_of(*names: str) -> Callable[[Any], bool]:
-    """Return a test for lists of some of these names."""
-    return expect_list(names.__contains__)
 
 
 def is_second(value: Any) -> bool:

@@ -20,6 +20,7 @@ from functions.config.key import (
 )
 from functions.snapshot import oai_name
 
+PLACE = optional(check.is_place, "an http or https URL without ? and #, s3://bucket/prefix")
 BATCH = Fields({"minutes": number(5, 1, 1440, "minutes"), "files": number(5000, 1, 100_000)})
 
 _RULE: dict[str, Field] = {
@@ -60,14 +61,9 @@ def gather_rules_problem(value: Any) -> tuple[str, Any, str] | None:
 
 
 GATHER_KEYS: tuple[ConfigKey, ...] = (
-    ConfigKey(
+    BATCH.row(
         "gather.batch",
-        BATCH.defaults(),
-        BATCH.is_valid,
-        BATCH.expectation,
         "a batch starts no request after this many minutes or files, and is then committed",
-        BATCH.problem,
-        BATCH.complete,
     ),
     row("gather.interval_days", number(30, 0, 3650, "days"), "when a file is fetched again"),
     row(
@@ -121,14 +117,15 @@ REPEC_KEYS: tuple[ConfigKey, ...] = (
     ),
     row(
         "redif.origin",
-        optional(check.is_place, "an http or https URL without ? and #, s3://bucket/prefix"),
+        PLACE,
         "address of the folders of RePEc's archives, stated in each template; empty: no statement",
     ),
-    ConfigKey(
+    row(
         "redif.identifier_prefix",
-        "",
-        lambda v: isinstance(v, str) and (v == "" or oai_name.is_prefix(v)),
-        "oai: or oai:, a domain name and a colon, or empty",
+        optional(
+            lambda v: isinstance(v, str) and oai_name.is_prefix(v),
+            "oai: or oai:, a domain name and a colon",
+        ),
         "prefix of the handle in a template's identifier; oai: keeps RePEc's own; empty: oai: and "
         "the namespace; do not change it after the first publish",
     ),
@@ -195,14 +192,9 @@ FILESET_KEYS: tuple[ConfigKey, ...] = (
         STRATEGY.problem,
         strategy,
     ),
-    ConfigKey(
+    LIMITS.row(
         "fileset.limits",
-        LIMITS.defaults(),
-        LIMITS.is_valid,
-        LIMITS.expectation,
         "limits of a dataset: number of files, bytes of all files, bytes of one file",
-        LIMITS.problem,
-        LIMITS.complete,
     ),
     row(
         "fileset.partial",

@@ -82,6 +82,13 @@ def choice(*names: str) -> Field:
     return Field(names[0], lambda v: v in names, f"{', '.join(names[:-1])} or {names[-1]}")
 
 
+def some_of(default: list[str], *names: str) -> Field:
+    """Return a field of a list of some of these names."""
+    test = names.__contains__
+    expected = f"a list of {', '.join(names)}"
+    return Field(default, lambda v: isinstance(v, list) and all(map(test, v)), expected)
+
+
 def optional(test: Callable[[Any], bool], expected: str) -> Field:
     """Return a field that is empty by default."""
     return Field("", lambda v: v == "" or test(v), f"{expected}, or empty")
@@ -124,6 +131,13 @@ class Fields:
     def complete(self, value: Mapping[str, Any]) -> dict[str, Any]:
         """Return the table with defaults for missing fields."""
         return {**self.defaults(), **value}
+
+    def row(self, name: str, meaning: str) -> ConfigKey:
+        """Return the key of this table."""
+        test, expected = self.is_valid, self.expectation
+        return ConfigKey(
+            name, self.defaults(), test, expected, meaning, self.problem, self.complete
+        )
 
 
 def _like(pattern: str) -> Callable[[str], bool]:

@@ -4,7 +4,7 @@ import re
 
 from functions.config import check, content, gathering, http, key, signing, site
 from functions.config.key import ConfigKey as ConfigKey
-from functions.config.key import choice, flag, number, optional, row
+from functions.config.key import choice, flag, number, optional, row, some_of
 from functions.snapshot import oai_name
 from functions.url import authority
 
@@ -80,14 +80,12 @@ KEYS: tuple[ConfigKey, ...] = (
     ),
     row(
         "identify.data_url",
-        optional(check.is_place, "an http or https URL without ? and #, s3://bucket/prefix"),
+        gathering.PLACE,
         "public address of the store's files; empty: Identify names no addresses",
     ),
-    ConfigKey(
+    row(
         "rights.statement",
-        "",
-        lambda v: v == "" or check.is_notice(v),
-        f"a text of up to {check.LONGEST_NOTICE} characters or an http or https URL, or empty",
+        optional(check.is_notice, check.NOTICE),
         "rights of the metadata, stated in each record; empty: no statement",
     ),
     ConfigKey(
@@ -99,7 +97,7 @@ KEYS: tuple[ConfigKey, ...] = (
     ),
     row(
         "provenance.origin",
-        optional(check.is_place, "an http or https URL without ? and #, s3://bucket/prefix"),
+        gathering.PLACE,
         "address of the archive files, stated in each record; empty: no statement",
     ),
     ConfigKey(
@@ -109,11 +107,11 @@ KEYS: tuple[ConfigKey, ...] = (
         "a folder or s3://bucket/prefix",
         "address of the store; a folder is relative to sheaf.toml",
     ),
-    ConfigKey(
+    row(
         "store.endpoint",
-        "",
-        lambda v: v == "" or (check.is_text(v) and authority.is_endpoint(v)),
-        f"{authority.ENDPOINT_EXPECTED}, or empty",
+        optional(
+            lambda v: check.is_text(v) and authority.is_endpoint(v), authority.ENDPOINT_EXPECTED
+        ),
         "S3-compatible server; empty: AWS_ENDPOINT_URL, else AWS",
     ),
     ConfigKey(
@@ -155,11 +153,9 @@ KEYS: tuple[ConfigKey, ...] = (
         "a list of metadata prefixes",
         "metadata formats to offer, in this order; oai_dc is always offered; empty: all",
     ),
-    ConfigKey(
+    row(
         "documents.include",
-        [],
-        check.are_some_of("redirects", "errors"),
-        "a list of redirects, errors",
+        some_of([], "redirects", "errors"),
         "captures to publish besides successful ones: redirects (status 3xx), errors (4xx and 5xx)",
     ),
     row(
@@ -172,11 +168,9 @@ KEYS: tuple[ConfigKey, ...] = (
         flag(True),
         "publish the words of titles, URLs and names, for the full-text search",
     ),
-    ConfigKey(
+    row(
         "sets.by",
-        ["collection", "domain", "mime"],
-        check.are_some_of("collection", "domain", "mime"),
-        "a list of collection, domain, mime",
+        some_of(["collection", "domain", "mime"], "collection", "domain", "mime"),
         "sets to make: by collection (`ingest --collection`), registered domain and host, media "
         "type",
     ),

@@ -3,7 +3,7 @@
 import re
 
 from functions.config import check
-from functions.config.key import ConfigKey
+from functions.config.key import ConfigKey, choice, optional, row, some_of
 
 ROBOTS = ("pages", "none")
 KINDS = ("capture", "collection", "file", "fileset", "harvested", "template")
@@ -29,25 +29,19 @@ SITE_KEYS: tuple[ConfigKey, ...] = (
         'a table with light and dark, colours such as "#0b57d0"',
         "colour of links and charts, for light and for dark screens",
     ),
-    ConfigKey(
+    row(
         "site.imprint",
-        "",
-        lambda v: v == "" or check.is_notice(v),
-        f"a text of up to {check.LONGEST_NOTICE} characters or an http or https URL, or empty",
+        optional(check.is_notice, check.NOTICE),
         "who is responsible for the pages, shown on each of them",
     ),
-    ConfigKey(
+    row(
         "site.sitemap",
-        ["collection", "file", "fileset", "template"],
-        check.are_some_of(*KINDS),
-        f"a list of {', '.join(KINDS)}",
+        some_of(["collection", "file", "fileset", "template"], *KINDS),
         "kinds of records that `sitemap.xml` lists; empty: no sitemap",
     ),
-    ConfigKey(
+    row(
         "site.robots",
-        "pages",
-        lambda v: v in ROBOTS,
-        " or ".join(ROBOTS),
+        choice(*ROBOTS),
         "what `robots.txt` allows crawlers: the pages, or nothing but harvesting",
     ),
 )

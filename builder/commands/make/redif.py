@@ -26,6 +26,11 @@ from functions.snapshot.markup import clean_fields
 
 _SUFFIXES = {".rdf", ".redif"}
 _STDIN = "-"
+_MEMBERS = (
+    *("file", "offset", "length", "line", "encoding", "type", "type_written", "handle"),
+    *("handle_written", "valid", "md5", "sha256"),
+)
+"""Members of a template's document that are as its fields."""
 _HEAD = 16  # bytes by which a compressed file is recognised
 
 
@@ -143,18 +148,7 @@ def _events(path: Path, limit: int, encoding: str | None) -> Iterator[Template |
 def document(found: Template, repeated: list[Diagnostic], plain: bool) -> dict[str, Any]:
     """Return the JSON document of a template, with its diagnostics and those of the run."""
     return {
-        "file": found.file,
-        "offset": found.offset,
-        "length": found.length,
-        "line": found.line,
-        "encoding": found.encoding,
-        "type": found.type,
-        "type_written": found.type_written,
-        "handle": found.handle,
-        "handle_written": found.handle_written,
-        "valid": found.valid,
-        "md5": found.md5,
-        "sha256": found.sha256,
+        **{name: getattr(found, name) for name in _MEMBERS},
         "reference_md5sum": to_base64(found.reference_md5),
         "structure": clean_fields(found.structure) if plain else found.structure,
         "attributes": [
