@@ -73,6 +73,7 @@ def install(wheel: Path, folder: Path) -> Path:
     return folder / "bin"
 
 
+@pytest.mark.thorough
 def test_the_demo_runs_from_the_wheel_alone(tmp_path: Path) -> None:
     """One test, so that the wheel is built once however the tests are shared out."""
     built, home = tmp_path / "wheel", tmp_path / "home"

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from builder.demo import samples
 from tests.e2e.conftest import Home, make_home, sheaf
+from tests.e2e.test_server import running
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 SCREENS = {
@@ -52,33 +52,11 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Home:
     return home
 
 
-@contextmanager
-def served(home: Home) -> Iterator[str]:
-    """Serve the archive with its content, by the real command; gives the address."""
-    command = [sys.executable, "-m", "builder", "serve", "--content", "--port", "0", "--json"]
-    with subprocess.Popen(
-        [*command, "--config", home.config],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        try:
-            told = ""
-            while not told.endswith("}\n"):
-                line = process.stdout.readline()
-                assert line, "it ended"
-                told += line
-            yield json.loads(told)["url"]
-        finally:
-            process.terminate()
-
-
 @pytest.fixture(scope="module")
 def restored(archive: Home, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site as a folder, through HTTP alone."""
+    """The site as a folder, through HTTP alone, served by the real command."""
     folder = tmp_path_factory.mktemp("site") / "site"
-    with served(archive) as address:
+    with running(archive, "--content") as (address, _, _):
         given = sheaf("restore", address, folder)
     assert given.code == 0, given.err
     return folder
