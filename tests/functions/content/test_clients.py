@@ -113,7 +113,8 @@ def test_waybackpy_gets_every_capture(paged: bool) -> None:
 
 def test_waybackpy_finds_the_nearest() -> None:
     api = WaybackMachineCDXServerAPI("b.org")
-    assert api.near(year=2009, month=2).timestamp == "20090101000000"
+    # waybackpy takes what is left out from today, and not every month has its day.
+    assert api.near(year=2009, month=2, day=1).timestamp == "20090101000000"
     assert (api.oldest().timestamp[:4], api.newest().timestamp[:4]) == ("2005", "2014")
 
 
