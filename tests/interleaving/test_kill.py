@@ -135,10 +135,10 @@ class Stage:
         return {key: self.store.read(key) for key in self.store.keys("")}
 
     def answer(self) -> bytes:
-        """Return what a harvester is answered an hour later, when all is in effect."""
+        """Return what a server that begins an hour later answers, when all is in effect."""
         settings = configuration.parse(f'[repository]\nnamespace = "{NAMESPACE}"\n', {})
         repository = DuckRepository(self.store)
-        application = Application(repository, settings, lambda: self.now + HOUR)
+        application = Application(repository, settings, lambda: self.now + HOUR, guarded=True)
         reply = respond(application, event("verb=ListRecords&metadataPrefix=oai_dc"))
         repository.close()
         return content(reply) if reply["statusCode"] == 200 else b"503"

@@ -29,7 +29,7 @@ from builder.withdraw.withdraw import withdraw
 from functions.database import engine
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import layout, oai_name, obi
-from functions.snapshot.errors import ConfigurationError, DamagedStore, StoreError
+from functions.snapshot.errors import ConfigurationError, DamagedStore
 from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
 from tests.bucket import fresh
@@ -485,19 +485,6 @@ def test_faults_and_files_of_redif_are_in_the_tables(repec: Repec) -> None:
         assert templates[0][1] == "Rugs"
         for table in obi.TABLES:
             assert database.execute(f"SELECT * FROM {table}")
-
-
-def test_a_dead_publish_is_completed_by_the_next(repec: Repec) -> None:
-    """A run is not used up by a publish that ended before its pointer."""
-    repec.take(a=paper(1))
-
-    class Full(type(repec.store)):  # type: ignore[misc]
-        def replace(self, key: str, data: bytes, tag: str | None) -> str:
-            raise StoreError("the disk is full")
-
-    with pytest.raises(StoreError):
-        publish(Full(repec.root), repec.configuration(), repec.runtime())
-    assert repec.publish().new == 3
 
 
 @pytest.mark.thorough

@@ -384,12 +384,3 @@ def test_a_store_that_lost_its_pointer_is_not_begun_anew(
     path.write_bytes(whole)
     built = world.publish()
     assert (built.new, built.records) == (1, 4)
-
-
-def test_a_pointer_is_lost_after_the_first_publish_too(world: World) -> None:
-    world.ingest([capture(1)])
-    world.publish()
-    (world.root / layout.POINTER).unlink()
-    world.ingest([capture(2)])
-    with pytest.raises(DamagedStore, match="snapshots up to 1, but no pointer"):
-        world.publish()

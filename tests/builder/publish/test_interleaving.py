@@ -470,15 +470,6 @@ def test_a_store_that_is_new_or_whole_has_lost_nothing(world: World) -> None:
         current(world.store)
 
 
-def test_what_a_first_publish_that_died_has_left_is_no_loss(world: World) -> None:
-    world.ingest([capture(1)])
-    with pytest.raises(Killed):
-        publish(interrupted(world, "replace", die, at=3), world.configuration(), world.runtime())
-    assert snapshots(world.store) == [1]
-    current(world.store)
-    assert world.publish().new == 1
-
-
 def test_two_expiries_of_one_second_do_not_take_each_other_s_lease_for_theirs(
     world: World, tmp_path: Path
 ) -> None:

@@ -4,15 +4,12 @@ import logging
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 
-from builder.publish.publish import publish
 from builder.snapshot import recovery
-from builder.store.folder import FolderStore
 from functions.oai.application import Application
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import layout
@@ -23,7 +20,6 @@ from functions.store.catalog import Catalogue
 from tests.builder.beginning import begin
 from tests.builder.conftest import World, capture
 from tests.builder.export.test_export import problems
-from tests.builder.publish.test_hazards import Killed
 from tests.functions.oai.client import Client, Page, configured, content, event, respond
 from tests.functions.oai.validity import valid
 
@@ -171,59 +167,6 @@ def test_a_witness_of_a_snapshot_that_is_gone_is_named(world: World) -> None:
         (world.root / key).unlink(missing_ok=True)
     found = [p for p in problems(world, world.store) if p.startswith("witness-ahead")]
     assert "snapshot 2, which does not exist" in found[0]
-
-
-class Ending(FolderStore):
-    """A folder whose writer ends before it replaces an object, or behind that."""
-
-    def __init__(self, root: Path, *, behind: bool, key: str = layout.WITNESS) -> None:
-        super().__init__(root)
-        self.behind, self.key = behind, key
-
-    def replace(self, key: str, data: bytes, tag: str | None) -> str:
-        ends = key == self.key
-        if ends and not self.behind:
-            raise Killed
-        found = super().replace(key, data, tag)
-        if ends:
-            raise Killed
-        return found
-
-
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("first", [True, False], ids=["first", "later"])
-@pytest.mark.parametrize("behind", [False, True], ids=["before", "behind"])
-def test_a_publish_that_dies_at_the_witness_leaves_a_store_that_is_read_and_published_to(
-    world: World, first: bool, behind: bool
-) -> None:
-    """Every other place where it can die is in tests/interleaving/test_kill.py."""
-    if not first:
-        filled(world)
-    world.ingest([capture(n) for n in range(50, 55)])
-    with pytest.raises(Killed):
-        publish(Ending(world.root, behind=behind), world.configuration(), world.runtime())
-    world.clock.sleep(100)
-    assert recovery.current(world.store)[0] == pointer(world)
-    page = asked(client(world, guarded=True), **LIST)
-    assert page is not None
-    assert len(page.identifiers) == (5 if first else 35)
-    world.publish()
-    assert witness(world).newest == pointer(world).newest()
-
-
-@pytest.mark.parametrize("key", [layout.POINTER, layout.IDENTITY])
-@pytest.mark.parametrize("behind", [False, True], ids=["before", "behind"])
-def test_a_first_publish_that_dies_leaves_a_store_that_is_published_to(
-    world: World, key: str, behind: bool
-) -> None:
-    """A store that no `sheaf init` began has neither pointer nor identity at first."""
-    world.ingest([capture(1)])
-    ending = Ending(world.root, behind=behind, key=key)
-    with pytest.raises(Killed):
-        publish(ending, world.configuration(), world.runtime())
-    world.clock.sleep(100)
-    world.publish()
-    assert problems(world, world.store) == []
 
 
 def test_a_server_that_starts_while_a_publish_moves_the_pointer_is_not_misled(world: World) -> None:
