@@ -4,8 +4,6 @@ import re
 from importlib import metadata
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[1]
 ALIKE = {
     "Apache Software License": "Apache-2.0",
@@ -56,9 +54,3 @@ def test_each_package_has_a_permissive_licence() -> None:
         seen += 1
         assert found <= PERMISSIVE, f"{name}: {found}"
     assert seen > 80
-
-
-def test_a_licence_that_is_not_permissive_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(READ, "h11", "GPL-3.0-only")
-    with pytest.raises(AssertionError, match="h11"):
-        test_each_package_has_a_permissive_licence()

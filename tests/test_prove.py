@@ -1,5 +1,6 @@
 """The proofs say what they skip; they themselves are in tests/aws and tests/pages."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -33,19 +34,19 @@ def bare(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_without_the_python_of_the_functions_it_is_skipped_loudly(bare: Path) -> None:
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        (SCRIPT, r"SKIPPED: the deployment to AWS is NOT proved here .*there is no Python 3\.13"),
+        (SCRIPT.with_name("prove-pages.sh"), "SKIPPED: the pages are NOT proved in Chromium here"),
+    ],
+)
+def test_what_cannot_be_had_is_skipped_loudly(bare: Path, script: Path, said: str) -> None:
     (bare / "python3.13").write_text("#!/bin/sh\nexit 127\n")  # as the shims of pyenv are
     (bare / "python3.13").chmod(0o755)
-    done = run(bare)
+    done = run(bare, script)
     assert done.returncode == 0, done.stderr
-    assert "SKIPPED: the deployment to AWS is NOT proved here" in done.stderr
-    assert "there is no Python 3.13" in done.stderr
-
-
-def test_without_chromium_the_pages_are_skipped_loudly(bare: Path) -> None:
-    done = run(bare, ROOT / "infra" / "prove-pages.sh")
-    assert done.returncode == 0, done.stderr
-    assert "SKIPPED: the pages are NOT proved in Chromium here" in done.stderr
+    assert re.search(said, done.stderr)
 
 
 def test_a_python_that_is_another_is_refused(bare: Path) -> None:

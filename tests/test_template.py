@@ -667,15 +667,6 @@ def test_a_function_is_imported_where_its_package_is_all_there_is(
     assert done.returncode == 0, done.stderr
 
 
-def test_an_import_of_what_is_not_packed_is_found(package: ModuleType) -> None:
-    """Else the test above would prove nothing."""
-    contents = package.FUNCTIONS["IngestFunction"]
-    few = set(contents.packages) - {"msgspec"}
-    assert "msgspec is not in" in import_packed("builder.aws.ingester.handler", few, ()).stderr
-    done = import_packed("builder.commands.make.ingest.run", contents.packages, contents.left_out)
-    assert "builder.commands is not in the package" in done.stderr
-
-
 def test_the_functions_of_the_template_are_those_that_are_packed(package: ModuleType) -> None:
     assert set(STACKS["all"].resources("AWS::Serverless::Function")) == set(package.FUNCTIONS)
     architectures = WHOLE["Parameters"]["Architecture"]["AllowedValues"]

@@ -118,15 +118,6 @@ def test_what_is_too_large_for_lambda_comes_in_parts(
     assert data == LARGE
 
 
-def test_an_index_and_a_timegate_lead_to_it(archive: Archive, content: Runtime) -> None:
-    answer = content.ask(Request("url=coded.example.cz&matchType=host", path="/cdx"))
-    assert (answer.status, answer.plain.count(b"\n")) == (200, len(CODED))
-    url = "http://coded.example.cz/br"
-    answer = content.ask(Request(path=f"/timegate/{url}"))
-    assert answer.status == 302
-    assert answer.headers["location"].endswith(f"/content/{identifier(archive, url)}")
-
-
 def test_nothing_is_lacking_in_what_was_packed(content: Runtime) -> None:
     assert content.ask(Request(path="/content/nobody")).status == 404
     said = content.said()
