@@ -166,6 +166,8 @@ def test_what_was_altered_is_told_and_not_written_over(bench: Bench, change: str
         "mismatch-existing" if bench.place(file) == place else "exists" for file in result.manifest
     ]
     assert place.rpartition("/")[2] in altered.detail
+    if change == "longer" and bench.name in APART:
+        assert bench.refuse(strategy, item).status == "mismatch-existing"
     with suppress(FilesetError):
         strategy.process(item)
     assert (bench.kept(), bench.server.asked(HOST)) == (before, [])
