@@ -35,7 +35,7 @@ def test_results_are_a_run(tmp_path: Path) -> None:
     run = results.commit()
     assert run is not None
     assert run.name.startswith("20261122T100000Z-")
-    assert [*intake.runs(store)] == [run]
+    assert [one.name for one in intake.runs(store)] == [run.name]
     assert run.results == 2
     assert rows(store) == [
         ("delete", "platform-gone", None),

@@ -296,7 +296,7 @@ _PIECES = st.sampled_from(
 @given(st.integers(0, len(_ELEMENT)), st.integers(0, 3), _PIECES | st.just(""))
 def test_every_element_that_is_accepted_stands_alone_in_its_description(place, length, piece):
     text = _ELEMENT[:place] + piece + _ELEMENT[place + length :]
-    if check.are_elements([text]):
+    if check.is_description(text):
         page = configured_so(identify_descriptions=[text])
         assert len(described(page)) == 3
 
