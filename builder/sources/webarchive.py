@@ -78,7 +78,10 @@ def open_archives(stream: BinaryIO, name: str) -> Iterator[tuple[str, BinaryIO] 
     def is_archive(entry: ZipEntry) -> bool:
         return entry.is_archive or (_is_wacz(entry) and not is_inner)
 
-    listing = read_entries(stream, size, lambda e: is_archive(e) or e.name == _MANIFEST)
+    def is_wanted(entry: ZipEntry) -> bool:
+        return is_archive(entry) or entry.name == _MANIFEST or bool(_ELSEWHERE.search(entry.name))
+
+    listing = read_entries(stream, size, is_wanted)
     entries = [entry for entry in listing.entries if is_archive(entry)]
     if listing.problem:
         done = "read by the headers of its files" if entries else "not read"

@@ -107,11 +107,13 @@ def read_entries(stream: BinaryIO, size: int, wanted: Callable[[ZipEntry], bool]
         located = [_locate(buffered, size, e) if wanted(e) else (e, True) for e in listed]
         sound = {entry.header: entry for entry, agrees in located if agrees}
         problem = ""
-        if not all(agrees for _, agrees in located):
+        if len(sound) < len(located):
             problem = "it disagrees with the headers of the files"
-            likely = {entry.header: entry for entry, _ in located if entry.start > entry.header}
+            doubtful = [entry for entry, agrees in located if not agrees]
+            likely = {entry.header: entry for entry in doubtful if entry.start > entry.header}
             likely |= {entry.header: entry for entry in scan_headers(buffered, size)}
-            sound = likely | sound
+            whole = filter(None, (_prove(buffered, size, entry) for entry in doubtful))
+            sound = likely | {entry.header: entry for entry in whole} | sound
         return ZipListing(tuple(sound[header] for header in sorted(sound)), problem)
     except DAMAGE as error:
         return ZipListing(scan_headers(buffered, size), str(error) or "no directory")
@@ -145,12 +147,42 @@ def _locate(stream: BinaryIO, size: int, entry: ZipEntry) -> tuple[ZipEntry, boo
     return entry, local == entry
 
 
-def _read_header(stream: BinaryIO, place: int) -> ZipEntry | None:
-    """Return the file of a local header at the stream's position; its CRC is None if deferred."""
+def _prove(stream: BinaryIO, size: int, entry: ZipEntry) -> ZipEntry | None:
+    """Return the entry of the directory if its bytes have its CRC: then its header is damaged.
+
+    Its start follows from its name. A file that only its header has in the archive folder is there.
+    """
+    if not 0 <= entry.header < size or not entry.is_readable:
+        return None
+    stream.seek(entry.header)
+    local = _read_header(stream, entry.header, len(entry.name.encode()))
+    if local is None:
+        return None
+
+    def read() -> Iterator[bytes]:
+        left = entry.packed
+        stream.seek(local.start)
+        while left > 0 and (piece := stream.read(min(left, _SCANNED))):
+            left -= len(piece)
+            yield piece
+
+    unpacked = UnpackedEntry(read(), entry.method, entry.packed, entry.crc)
+    for _ in unpacked.pieces():
+        pass
+    name = local.name if local.is_archive and not entry.is_archive else entry.name
+    return None if unpacked.damage else replace(entry, start=local.start, name=name)
+
+
+def _read_header(stream: BinaryIO, place: int, length: int | None = None) -> ZipEntry | None:
+    """Return the file of a local header at the stream's position; its CRC is None if deferred.
+
+    With `length`, that of its name in bytes, the header is known to be there.
+    """
     head = stream.read(_LOCAL.size)
-    if len(head) < _LOCAL.size or not head.startswith(_SIGNATURE):
+    if len(head) < _LOCAL.size or not (length or head.startswith(_SIGNATURE)):
         return None
     _, flags, method, crc, packed, _, names, extras = _LOCAL.unpack(head)
+    names = length or names
     name, extra = stream.read(names), stream.read(extras)
     text = name.decode("utf-8" if name.isascii() or flags & 0x800 else "cp437", "replace")
     at = 0

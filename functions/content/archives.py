@@ -45,8 +45,11 @@ def find_member(slices: Slices, key: str, name: str) -> ZipEntry | None:
 
     size = slices.size(key)
     view = cast(BinaryIO, RangeFile(read, size, least=_NEAR))
-    listing = read_entries(view, size, lambda entry: entry.name == name)
-    return next((file for file in listing.entries if file.name == name and file.is_readable), None)
+    for choice in (lambda entry: entry.name == name, lambda entry: True):  # of a damaged name
+        for file in read_entries(view, size, choice).entries:
+            if file.name == name and file.is_readable:
+                return file
+    return None
 
 
 @dataclass(frozen=True, slots=True)
