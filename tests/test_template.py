@@ -168,7 +168,7 @@ def test_no_role_may_do_whatever_it_likes(stack: Stack) -> None:
                 assert resource == "*"
                 continue
             assert resource.startswith("arn:aws:"), role
-            assert re.fullmatch(r"[^*]+(/\*|:\*)?", resource), (role, resource)
+            assert re.fullmatch(r"[^*]+(/\*(/[a-z.]+)?|:\*)?", resource), (role, resource)
 
 
 @every_stack
@@ -309,7 +309,7 @@ def test_what_publishes_removes_neither_the_pointer_nor_what_is_not_sheaf_s(stac
         *written,
         f"{at}/{SIGNED}*",
         f"{at}/{PUBLISHES}*",
-        f"{at}/{layout.INTAKE}*",
+        f"{at}/{layout.INTAKE}*/{layout.RUN_PUBLISHED}",
     ]
     assert may["s3:DeleteObject"] == [f"{at}/{layout.INTAKE}*", *written, *derived]
 
