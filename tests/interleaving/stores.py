@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -64,6 +64,12 @@ class Dated:
     def create(self, key: str, data: bytes) -> None:
         self._store.create(key, data)
         self._written[key] = self._hours.now
+
+    def create_all(self, objects: Iterable[tuple[str, bytes]]) -> Iterator[bool]:
+        every = list(objects)
+        for (key, _), is_new in zip(every, self._store.create_all(every), strict=True):
+            self._written.setdefault(key, self._hours.now)
+            yield is_new
 
     def remove(self, *keys: str) -> None:
         self._store.remove(*keys)
