@@ -97,7 +97,7 @@ def _find_resumable(
     Files that an earlier process moved into an uncommitted run are removed: sources may have
     changed.
     """
-    written = next((one for one in intake.runs(store) if one.name == run.name), None)
+    written = intake.read_run(store, run.name)
     if written is None:
         store.remove(*list(store.keys(layout.run_prefix(run.name))))
         return run, False

@@ -236,6 +236,13 @@ def runs(store: Writer) -> Iterator[IntakeRun]:
             yield _parse_run(key, data)
 
 
+def read_run(store: Writer, name: str) -> IntakeRun | None:
+    """Return the run of this name; None if it is not finished, or removed. Raises as `runs`."""
+    key = layout.run_prefix(name) + layout.RUN_SUMMARY
+    data = _read_summary(store, key)
+    return None if data is None else _parse_run(key, data)
+
+
 def _read_summary(store: Writer, key: str) -> bytes | None:
     try:
         return store.read(key)

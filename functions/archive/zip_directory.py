@@ -154,23 +154,27 @@ def _prove(stream: BinaryIO, size: int, entry: ZipEntry) -> ZipEntry | None:
     """
     if not 0 <= entry.header < size or not entry.is_readable:
         return None
-    stream.seek(entry.header)
-    local = _read_header(stream, entry.header, len(entry.name.encode()))
-    if local is None:
-        return None
+    for encoding in ("utf-8", "cp437"):
+        stream.seek(entry.header)
+        length = len(entry.name.encode(encoding, "replace"))
+        local = _read_header(stream, entry.header, length)
+        if local is None:
+            return None
+        stored = _read_range(stream, local.start, entry.packed)
+        unpacked = UnpackedEntry(stored, entry.method, entry.packed, entry.crc)
+        for _ in unpacked.pieces():
+            pass
+        if not unpacked.damage:
+            name = local.name if local.is_archive and not entry.is_archive else entry.name
+            return replace(entry, start=local.start, name=name)
+    return None
 
-    def read() -> Iterator[bytes]:
-        left = entry.packed
-        stream.seek(local.start)
-        while left > 0 and (piece := stream.read(min(left, _SCANNED))):
-            left -= len(piece)
-            yield piece
 
-    unpacked = UnpackedEntry(read(), entry.method, entry.packed, entry.crc)
-    for _ in unpacked.pieces():
-        pass
-    name = local.name if local.is_archive and not entry.is_archive else entry.name
-    return None if unpacked.damage else replace(entry, start=local.start, name=name)
+def _read_range(stream: BinaryIO, start: int, left: int) -> Iterator[bytes]:
+    stream.seek(start)
+    while left > 0 and (piece := stream.read(min(left, _SCANNED))):
+        left -= len(piece)
+        yield piece
 
 
 def _read_header(stream: BinaryIO, place: int, length: int | None = None) -> ZipEntry | None:
@@ -187,10 +191,10 @@ def _read_header(stream: BinaryIO, place: int, length: int | None = None) -> Zip
     text = name.decode("utf-8" if name.isascii() or flags & 0x800 else "cp437", "replace")
     at = 0
     while packed == 0xFFFFFFFF and at + 20 <= len(extra):
-        kind, length = struct.unpack_from("<HH", extra, at)
+        kind, field = struct.unpack_from("<HH", extra, at)
         if kind == 1:
             packed = int(struct.unpack_from("<Q", extra, at + 12)[0])
-        at += 4 + length
+        at += 4 + field
     start = place + _LOCAL.size + names + extras
     known = None if flags & _DEFERRED else crc
     return ZipEntry(

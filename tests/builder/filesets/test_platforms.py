@@ -1,5 +1,6 @@
 """Each platform knows what is its own, and no other takes it for its own."""
 
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -8,23 +9,6 @@ import pytest
 from builder.filesets.item import DatasetResource, IngestRequest
 from builder.filesets.platforms.detect import LAST, PLATFORMS
 from builder.filesets.platforms.probes import probe
-from tests.builder.filesets import (
-    test_archiveorg_items,
-    test_ckan,
-    test_dataverse,
-    test_dryad,
-    test_figshare,
-    test_github,
-    test_gitlab,
-    test_huggingface,
-    test_inveniordm,
-    test_mendeley,
-    test_openicpsr,
-    test_osf,
-    test_pangaea,
-    test_sciencebase,
-    test_zenodo,
-)
 from tests.builder.filesets.pages import Pages, Site
 from tests.builder.filesets.samples import ckan
 
@@ -63,23 +47,26 @@ OWN = [
 ]
 
 
-MODULES = (
-    test_archiveorg_items,
-    test_ckan,
-    test_dataverse,
-    test_dryad,
-    test_figshare,
-    test_github,
-    test_gitlab,
-    test_huggingface,
-    test_inveniordm,
-    test_mendeley,
-    test_openicpsr,
-    test_osf,
-    test_pangaea,
-    test_sciencebase,
-    test_zenodo,
-)
+MODULES = [
+    import_module(f"tests.builder.filesets.test_{name}")
+    for name in (
+        "archiveorg_items",
+        "ckan",
+        "dataverse",
+        "dryad",
+        "figshare",
+        "github",
+        "gitlab",
+        "huggingface",
+        "inveniordm",
+        "mendeley",
+        "openicpsr",
+        "osf",
+        "pangaea",
+        "sciencebase",
+        "zenodo",
+    )
+]
 
 
 def table(name: str) -> list[Any]:

@@ -60,7 +60,11 @@ def test_what_was_read_is_not_read_again(
     tmp_path: Path, files: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _begun(tmp_path / "s", files, monkeypatch, at=4)
+    other = tmp_path / "s" / "intake" / "other" / "run.json"
+    other.parent.mkdir(parents=True)
+    other.write_text("{")  # damage elsewhere stops no ingest
     _, seen = ingested(tmp_path / "s", files, split=700, name="later")  # the first one's is kept
+    other.unlink()
     assert seen.said[0].startswith("resuming: 1 of 3 files were read before, 0.0 of 0.0 MB")
     assert seen.before[2] == 1
     assert seen.files == 2

@@ -179,6 +179,15 @@ def test_a_flipped_bit_in_any_header_costs_no_capture_silently(form):
     assert lost <= {header + 28 + byte for header in headers for byte in (0, 1)}
 
 
+def test_a_name_of_another_alphabet_costs_no_capture():
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("archive/xxx.warc.gz", ARCHIVE)
+    data = bytearray(out.getvalue().replace(b"xxx", "d\u00e9t".encode("cp437")))
+    data[8] ^= 9  # the method, in the local header
+    assert (len(captures(bytes(data))), codes(bytes(data))) == (4, ["wacz-damaged"])
+
+
 @pytest.mark.parametrize("place", [1 << 32, (1 << 62) + 7, 1 << 63, (1 << 64) - 1])
 def test_a_place_beyond_the_zip_costs_no_capture(tmp_path, place):
     """An offset of ZIP64 may be one that no file can be sought to."""
