@@ -74,13 +74,12 @@ prove-tables: $(TOOLS)
 prove-protocol: $(TOOLS)
 	infra/prove-protocol.sh $(PROOF)
 
-# Writers, harvesters, an expiry and a server over one store, with kills, full disks, failing requests
-# and wrong clocks; then all promises are checked (tests/soak). STORE="folder moto" or all; SEED=N
-# repeats the plan of a run; KEEP=FOLDER keeps stores and logs. Servers are installed into .soak.
+# Writers, harvesters, an expiry and a server over one store, with kills, failing requests and wrong
+# clocks; then all promises are checked. STORE="folder or moto" or "own" takes some of the stores of
+# tests/e2e/test_soak.py, which says how to repeat a run and how to take a server of one's own.
 soak: $(TOOLS)
-	infra/soak.sh $(if $(STORE),$(STORE),folder)
-	$(BIN)/python -m tests.soak --minutes $(if $(MINUTES),$(MINUTES),3) \
-		--store $(if $(STORE),$(STORE),folder) $(if $(SEED),--seed $(SEED)) $(if $(KEEP),--keep $(KEEP))
+	TEST_ALL=1 RACE_SECONDS=$(if $(SECONDS),$(SECONDS),180) $(BIN)/python -m pytest -s \
+		tests/e2e/test_soak.py $(if $(STORE),-k "$(STORE)")
 
 # Harvests with other people's clients, and validates and replays what is exported with their tools.
 # Those in Perl are installed first where that can be done, py-wacz into .venv-wacz, ro-crate-py into
@@ -131,4 +130,4 @@ format: $(TOOLS)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .engines .pages .soak .tables .venv-aws .venv-wacz .venv-crate .venv-pywb .npm-wabac .npm-quint .release build dist *.egg-info demo-store
+	rm -rf $(VENV) .engines .pages .tables .venv-aws .venv-wacz .venv-crate .venv-pywb .npm-wabac .npm-quint .release build dist *.egg-info demo-store

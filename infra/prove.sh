@@ -91,7 +91,7 @@ export TEST_ALL=1 RACE_SECONDS="${RACE_SECONDS:-20}"
 given=("$@")
 [ ${#given[@]} -gt 0 ] || given=(
   tests/aws tests/builder/store/test_store.py tests/builder/verify/test_integrity.py
-  "tests/soak/test_soak.py::test_a_short_soak_breaks_no_promise[seaweedfs]"
+  "tests/e2e/test_soak.py::test_a_short_soak_breaks_no_promise[seaweedfs]"
 )
 # What was built is hundreds of megabytes, of which only what failed is worth to be looked at.
 exec "$TOOLS/bin/python" -m pytest --durations=5 -o tmp_path_retention_policy=failed "${given[@]}"

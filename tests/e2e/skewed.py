@@ -1,13 +1,12 @@
-"""`sheaf` as a process of its own whose clock is wrong and whose disk may be full.
+"""`sheaf` as a process of its own whose clock is wrong.
 
-python -m tests.soak.command CLOCK LIMIT ARGUMENT... - CLOCK is a file with the seconds by which the
-clock is ahead. It may change while the process runs. LIMIT is the size in bytes that no file may
-exceed, or 0. SOAK_REMEMBERED=SECONDS lets snapshots be retired sooner after they were superseded.
+python -m tests.e2e.skewed CLOCK ARGUMENT... - CLOCK is a file with the seconds by which the clock
+is ahead, which may change while the process runs. SOAK_REMEMBERED=SECONDS lets snapshots be retired
+sooner after they were superseded.
 """
 
 import argparse
 import os
-import resource
 import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -35,9 +34,5 @@ def make_context(clock: SkewedClock, arguments: argparse.Namespace) -> Context:
 
 
 if __name__ == "__main__":
-    path, limit, *given = sys.argv[1:]
-    if int(limit):
-        resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), int(limit)))
-    if seconds := os.environ.get("SOAK_REMEMBERED"):
-        pointer.REMEMBERED = timedelta(seconds=float(seconds))
-    raise SystemExit(main(given, partial(make_context, SkewedClock(path))))
+    pointer.REMEMBERED = timedelta(seconds=float(os.environ["SOAK_REMEMBERED"]))
+    raise SystemExit(main(sys.argv[2:], partial(make_context, SkewedClock(sys.argv[1]))))
