@@ -1,15 +1,15 @@
 """A proxy before a server of S3 that can do what networks and servers do: fail, in every way."""
 
 import http.client
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from http.server import BaseHTTPRequestHandler
 from urllib.parse import urlsplit
+
+from tests.listening import QuietHandler, listening
 
 
 @dataclass(frozen=True)
@@ -138,33 +138,15 @@ def for_seconds(seconds: float, fault: Fault) -> Callable[[Seen], Fault | None]:
 def proxied(target: str) -> Iterator[Proxy]:
     """Run a proxy before the server at `target`."""
     proxy = Proxy()
-    server = _Server(("127.0.0.1", 0), _handler(proxy, target))
-    proxy.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
+    with listening(_handler(proxy, target)) as port:
+        proxy.url = f"http://127.0.0.1:{port}"
         yield proxy
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Pass over clients that have seen enough of an answer."""
-        if not isinstance(sys.exception(), ConnectionError):
-            super().handle_error(request, client_address)
 
 
 def _handler(proxy: Proxy, target: str) -> type[BaseHTTPRequestHandler]:
     host = urlsplit(target).netloc
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Handler(QuietHandler):
         def handle_any(self) -> None:
             body = self._body()
             fault = proxy.fault(proxy.note(self))
@@ -185,10 +167,7 @@ def _handler(proxy: Proxy, target: str) -> type[BaseHTTPRequestHandler]:
                 return
             self._send(status, headers, data, trickle=fault if isinstance(fault, Trickle) else None)
 
-        do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = handle_any  # noqa: N815
-
-        def log_message(self, *arguments: Any) -> None:
-            pass
+        do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = handle_any
 
         def _body(self) -> bytes:
             if "chunked" in self.headers.get("Transfer-Encoding", ""):
@@ -198,7 +177,7 @@ def _handler(proxy: Proxy, target: str) -> type[BaseHTTPRequestHandler]:
                     self.rfile.readline()
                 self.rfile.readline()
                 return b"".join(chunks)
-            return self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            return self.read_body()
 
         def _forwarded(
             self, body: bytes, fault: Fault | None

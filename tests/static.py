@@ -1,16 +1,15 @@
 """A web server of a folder's files, as an archive puts them on the web: good, plain or bad."""
 
 import re
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from hashlib import sha256
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
+
+from tests.listening import QuietHandler, listening
 
 _RANGE = re.compile(r"bytes=(\d+)-(\d+)")
 
@@ -34,24 +33,13 @@ class Site:
 def on_the_web(folder: Path) -> Iterator[Site]:
     """Serve the files of a folder."""
     site = Site()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(site, folder))
-    server.daemon_threads = True
-    site.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
+    with listening(_handler(site, folder)) as port:
+        site.url = f"http://127.0.0.1:{port}"
         yield site
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
-def _handler(site: Site, folder: Path) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
-
+def _handler(site: Site, folder: Path) -> type[QuietHandler]:
+    class Handler(QuietHandler):
         def do_GET(self) -> None:
             path = unquote(self.path.partition("?")[0]).lstrip("/")
             wanted = self.headers.get("Range")
@@ -79,19 +67,11 @@ def _handler(site: Site, folder: Path) -> type[BaseHTTPRequestHandler]:
             headers["Content-Range"] = f"bytes {start}-{end - 1}/{len(data)}"
             self._send(206, data[start:end], headers)
 
-        do_HEAD = do_GET  # noqa: N815
+        do_HEAD = do_GET
 
         def _send(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
-            self.send_response(status)
-            for name, value in (headers or {}).items():
-                self.send_header(name, value)
-            self.send_header("Last-Modified", formatdate(0, usegmt=True))
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            if self.command == "GET":
-                self.wfile.write(body)
-
-        def log_message(self, *arguments: Any) -> None:
-            pass
+            self.reply(
+                status, body, {"Last-Modified": formatdate(0, usegmt=True), **(headers or {})}
+            )
 
     return Handler

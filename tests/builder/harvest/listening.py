@@ -1,45 +1,34 @@
 """The repository of this machine behind a socket, with connections that stay open."""
 
-import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from tests.builder.harvest.defects import defective
 from tests.builder.harvest.element import Item
 from tests.builder.harvest.provider import Answer, Provider
+from tests.listening import QuietHandler
+from tests.listening import listening as open_server
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 64
+class _Handler(QuietHandler):
     provider: Provider
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """A client that went away, or was killed, is what some tests are about."""
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: _Server
     timeout = 120
 
     def do_GET(self) -> None:
         self._answer(self.path.partition("?")[2])
 
     def do_POST(self) -> None:
-        length = int(self.headers.get("Content-Length", "0"))
-        self._answer(self.rfile.read(length).decode())
+        self._answer(self.read_body().decode())
 
     def _answer(self, query: str) -> None:
-        provider = self.server.provider
+        provider = self.provider
         provider.keys.append(self.headers.get("X-Key", ""))
         call = provider.call(query, self.headers.get("Accept-Encoding", ""))
         self._send(provider.answer(call))
 
     def _send(self, answer: Answer) -> None:
-        provider = self.server.provider
+        provider = self.provider
         if answer.pause:
             provider.over.wait(answer.pause)
         self.close_connection = answer.close or answer.silent or answer.cut is not None
@@ -60,24 +49,16 @@ class _Handler(BaseHTTPRequestHandler):
         head = "\r\n".join([*lines, "", ""]).encode("latin-1")
         self.wfile.write(head + body[: answer.cut])  # at once, so that nothing waits for an ACK
 
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
 
 @contextmanager
 def listening(provider: Provider, host: str = "127.0.0.1") -> Iterator[Provider]:
     """Serve the repository; its port is set."""
-    with _Server((host, 0), _Handler) as server:
-        server.provider = provider
-        provider.port = server.server_port
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-        thread.start()
+    handler = type("Handler", (_Handler,), {"provider": provider})
+    with open_server(handler, host) as provider.port:
         try:
             yield provider
         finally:
             provider.over.set()
-            server.shutdown()
-            thread.join()
 
 
 @contextmanager

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from email.utils import formatdate
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -18,6 +17,7 @@ from builder.http.errors import Deferred
 from builder.http.limits import Limits, RetryPolicy
 from builder.http.politeness import HostPolicy, HostQueue
 from tests.builder.harvest.test_page import HEADER, answer, listed
+from tests.listening import QuietHandler, listening
 
 IDENTIFY = {"verb": "Identify"}
 LIST = {"verb": "ListRecords", "metadataPrefix": "oai_dc"}
@@ -45,31 +45,17 @@ class Site:
 def serving(reply: Callable[[str, int], Reply], **more: bool) -> Iterator[Site]:
     site = Site(reply, **more)  # type: ignore[arg-type]
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Handler(QuietHandler):
         def do_GET(self) -> None:
             site.paths.append(self.path)
             site.headers.append({name.lower(): value for name, value in self.headers.items()})
             site.clients.add(self.client_address[1])
             status, headers, body = site.reply(self.path, len(site.paths))
-            self.send_response(status)
-            for name, value in {"Content-Length": str(len(body)), **headers}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(body)
+            self.reply(status, body, headers)
             self.close_connection = site.idle_closed  # without a word of it
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        site.port = server.server_port
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+    with listening(Handler) as site.port:
         yield site
-        server.shutdown()
-        thread.join()
 
 
 class Waits(threading.Event):

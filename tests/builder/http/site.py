@@ -6,7 +6,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
+
+from tests.listening import QuietHandler, listening
 
 Answer = Callable[[BaseHTTPRequestHandler], None]
 
@@ -41,21 +43,11 @@ class Site:
             return [r.path for r in self.requests]
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 64
+class _Handler(QuietHandler):
     site: Site
 
-    def handle_error(self, request: object, client_address: object) -> None:
-        """A client that went away is what some tests are about."""
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: _Server
-
     def do_GET(self) -> None:
-        site = self.server.site
+        site = self.site
         with site.lock:
             headers = {name.lower(): value for name, value in self.headers.items()}
             site.requests.append(Request(self.path, headers, time.monotonic()))
@@ -68,25 +60,14 @@ class _Handler(BaseHTTPRequestHandler):
                 site.active -= 1
             self.close_connection = True
 
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
 
 @contextmanager
 def serving(
     host: str = "127.0.0.1", port: int = 0, tls: ssl.SSLContext | None = None
 ) -> Iterator[Site]:
-    with _Server((host, port), _Handler) as server:
-        if tls is not None:
-            server.socket = tls.wrap_socket(server.socket, server_side=True)
-        server.site = Site(port=server.server_port)
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-        thread.start()
-        try:
-            yield server.site
-        finally:
-            server.shutdown()
-            thread.join()
+    site = Site()
+    with listening(type("Handler", (_Handler,), {"site": site}), host, port, tls) as site.port:
+        yield site
 
 
 def text(body: bytes | str, kind: str = "application/pdf", code: int = 200, **more: str) -> Answer:

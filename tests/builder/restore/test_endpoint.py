@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -18,6 +18,7 @@ from builder.restore import captures, endpoint
 from builder.restore.captures import CaptureFilter, MissingError, RebuildError
 from builder.restore.endpoint import EndpointClient, EndpointError, EndpointSource
 from builder.restore.sources import http_client
+from tests.listening import QuietHandler, listening
 
 BODY = bytes(range(256)) * 400
 DIGEST = "sha1:" + base64.b32encode(hashlib.sha1(BODY).digest()).decode()
@@ -32,29 +33,19 @@ def served(*answers: Answer) -> Iterator[tuple[EndpointSource, list[BaseHTTPRequ
     """Give a source over a server that answers so, one request after the other."""
     left, asked = iter(answers), []
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Handler(QuietHandler):
         def do_GET(self) -> None:
             asked.append(copy(self))
             next(left)(self)
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
     policy = RetryPolicy(retries=2, first=0.001, longest=0.01)
     client = EndpointClient(http_client("test", threading.Event()), LIMITS, policy)
-    source = EndpointSource(f"http://127.0.0.1:{server.server_port}", client)
-    try:
-        yield source, asked
-    finally:
-        source.close()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with listening(Handler) as port:
+        source = EndpointSource(f"http://127.0.0.1:{port}", client)
+        try:
+            yield source, asked
+        finally:
+            source.close()
 
 
 def say(status: int, body: bytes = b"", size: int | None = None, **headers: str) -> Answer:

@@ -4,10 +4,8 @@ import json
 import os
 import shutil
 import subprocess
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ from warcio.archiveiterator import ArchiveIterator
 from builder.demo import samples
 from tests.e2e.conftest import Home, make_home, sheaf
 from tests.e2e.test_server import running
+from tests.listening import QuietHandler, listening
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 SCREENS = {
@@ -86,21 +85,13 @@ def served_site() -> Iterator[tuple[str, int]]:
     """Serve the site as of its last visit, whatever the host; gives the address."""
     site = read_site()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def do_GET(self) -> None:
             media, body = site.get(f"http://{self.headers['Host']}{self.path}", ("", b""))
-            self.send_response(200 if media else 404)
-            self.send_header("Content-Type", media)
-            self.end_headers()
-            self.wfile.write(body)
+            self.reply(200 if media else 404, body, {"Content-Type": media})
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever).start()
-        yield "127.0.0.1", server.server_port
-        server.shutdown()
+    with listening(Handler) as port:
+        yield "127.0.0.1", port
 
 
 def test_every_file_is_what_the_site_served(archive: Home, restored: Path) -> None:

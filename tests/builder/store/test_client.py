@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from functions.snapshot.layout import StoreAddress
 from functions.store import s3_request
 from functions.store.connection import BucketConnection, options_of
 from tests.bucket import Bucket, fresh
+from tests.listening import QuietHandler, listening
 
 pytestmark = pytest.mark.shared(2)
 
@@ -250,31 +250,17 @@ def recorder() -> Iterator[tuple[str, list[tuple[str, dict[str, str], bytes]]]]:
     """Give a server that answers that all of it was removed, and what it was asked."""
     seen: list[tuple[str, dict[str, str], bytes]] = []
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Handler(QuietHandler):
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            body = self.read_body()
             seen.append((self.path, {k.lower(): v for k, v in self.headers.items()}, body))
             gone = b"<Deleted><Key>k</Key></Deleted>" * body.count(b"<Key>")
-            answer = b"<DeleteResult>" + gone + b"</DeleteResult>"
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(answer)))
-            self.end_headers()
-            self.wfile.write(answer)
+            self.reply(200, b"<DeleteResult>" + gone + b"</DeleteResult>")
 
-        do_GET = do_PUT = do_POST  # noqa: N815
+        do_GET = do_PUT = do_POST
 
-        def log_message(self, *arguments: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}", seen
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with listening(Handler) as port:
+        yield f"http://127.0.0.1:{port}", seen
 
 
 def test_a_removal_has_an_md5_and_a_thousand_keys_at_most(recorder: Any) -> None:

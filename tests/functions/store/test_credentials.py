@@ -1,13 +1,10 @@
 """What a server sees of the credentials, wherever they come from, and how a role's are renewed."""
 
 import json
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
 import pytest
 
@@ -16,6 +13,7 @@ from functions.snapshot.layout import StoreAddress
 from functions.store.client import Client
 from functions.store.connection import BucketConnection
 from tests.bucket import fresh
+from tests.listening import QuietHandler, listening
 
 ROLE = "/latest/meta-data/iam/security-credentials/"
 KEYS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"}
@@ -43,19 +41,14 @@ class Machine:
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
     machine = Machine()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(machine))
-    machine.url = f"http://127.0.0.1:{server.server_port}"
-    monkeypatch.setenv("AWS_METADATA_ENDPOINT", machine.url)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    yield machine
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with listening(_handler(machine)) as port:
+        machine.url = f"http://127.0.0.1:{port}"
+        monkeypatch.setenv("AWS_METADATA_ENDPOINT", machine.url)
+        yield machine
 
 
-def _handler(machine: Machine) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+def _handler(machine: Machine) -> type[QuietHandler]:
+    class Handler(QuietHandler):
         def do_GET(self) -> None:
             machine.seen.append((self.path, {k.lower(): v for k, v in self.headers.items()}))
             if self.path.startswith(ROLE):
@@ -71,15 +64,8 @@ def _handler(machine: Machine) -> type[BaseHTTPRequestHandler]:
             self._answer(b"token", 503 if machine.broken >= 0 else 200)
 
         def _answer(self, data: bytes, status: int = 200) -> None:
-            self.send_response(status)
-            self.send_header("ETag", '"t"')
-            self.send_header("Last-Modified", "Wed, 21 Oct 2015 07:28:00 GMT")
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, *arguments: Any) -> None:
-            pass
+            modified = "Wed, 21 Oct 2015 07:28:00 GMT"
+            self.reply(status, data, {"ETag": '"t"', "Last-Modified": modified})
 
     return Handler
 
