@@ -4,13 +4,10 @@ ministack runs the functions of a stack each in a process of its own, with the c
 function's role, and holds every request against the policies of who signed it.
 """
 
-import contextlib
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
@@ -23,7 +20,7 @@ import boto3
 from botocore.config import Config
 
 from tests.aws.build import ARCHITECTURE, sam
-from tests.aws.runtime import BARE, free_port
+from tests.aws.runtime import BARE, free_port, started
 
 PYTHON = Path(sys.prefix) / "ministack" / "bin" / "python"
 STACK = "sheaf-proof"
@@ -139,32 +136,12 @@ def running(folder: Path, concurrency: int | None = None) -> Iterator[Cloud]:
     starter = folder / "environment"
     starter.write_text(_ENVIRONMENT)
     starter.chmod(0o755)
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            [PYTHON, "-c", _PROGRAM, starter],
-            env=environment,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=out,
-            start_new_session=True,
-        )
-    try:
-        _await(url, process, log)
+    health = f"{url}/_ministack/health"
+    command = [PYTHON, "-c", _PROGRAM, starter]
+    with started(command, environment, folder, log, lambda: _read(health)):
         yield Cloud(url, folder)
-    finally:
-        # the session is this process's own: the emulator, and the functions that it started
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
 
 
-def _await(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    end = time.monotonic() + 60
-    while time.monotonic() < end and process.poll() is None:
-        with contextlib.suppress(OSError, urllib.error.URLError):
-            with urllib.request.urlopen(f"{url}/_ministack/health", timeout=2) as reply:
-                assert json.loads(reply.read())
-            return
-        time.sleep(0.2)
-    raise AssertionError(f"the emulator does not run: {log.read_text('utf-8', 'replace')[-500:]}")
+def _read(url: str) -> Any:
+    with urllib.request.urlopen(url, timeout=2) as reply:
+        return json.loads(reply.read())

@@ -10,11 +10,12 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import urlencode, urlsplit
+
+from tests.functions.oai import gateways
 
 HOST = "oai.archive.example.org"
 FORM = "application/x-www-form-urlencoded"
-_TIME = 1_795_000_000_000
 
 
 @dataclass(frozen=True)
@@ -61,97 +62,31 @@ class Answer:
         return gzip.decompress(self.body) if coded else self.body
 
 
-def _body(request: Request, encoded: bool) -> tuple[str | None, bool]:
-    if not request.body:
-        return None, False
-    if encoded:
-        return base64.b64encode(request.body).decode("ascii"), True
-    return request.body.decode("utf-8"), False
-
-
 def http_api(request: Request, encoded: bool = True, stage: str = "$default") -> dict[str, Any]:
-    """Return the event of an HTTP API: https://docs.aws.amazon.com/apigateway (format 2.0)."""
-    body, is_base64 = _body(request, encoded)
-    path = request.path if stage == "$default" else f"/{stage}{request.path}"
-    event = {
-        "version": "2.0",
-        "routeKey": "$default",
-        "rawPath": path,
-        "rawQueryString": request.query,
-        "headers": request.sent,
-        "requestContext": {
-            "accountId": "123456789012",
-            "apiId": "a1b2c3d4e5",
-            "domainName": HOST,
-            "domainPrefix": HOST.partition(".")[0],
-            "http": {
-                "method": request.method,
-                "path": path,
-                "protocol": "HTTP/1.1",
-                "sourceIp": "192.0.2.1",
-                "userAgent": "harvester/1",
-            },
-            "requestId": "JKJaXmPLvHcESHA=",
-            "routeKey": "$default",
-            "stage": stage,
-            "time": "18/Nov/2026:10:26:40 +0000",
-            "timeEpoch": _TIME,
-        },
-        "isBase64Encoded": is_base64,
-    }
-    if request.query:
-        # Repeated ones are joined by a comma, which is why nobody should read this.
-        joined: dict[str, str] = {}
-        for name, value in parse_qsl(request.query, keep_blank_values=True):
-            joined[name] = f"{joined[name]},{value}" if name in joined else value
-        event["queryStringParameters"] = joined
-    if body is not None:
-        event["body"] = body
-    return event
+    """Return the event of an HTTP API."""
+    before = "" if stage == "$default" else f"/{stage}"
+    return _coded(gateways.http(*_parts(request), stage=stage, before=before), encoded)
 
 
 def function_url(request: Request, encoded: bool = True) -> dict[str, Any]:
-    """Return the event of a function's own URL: format 2.0 as well, with a host of its own."""
-    event = http_api(request, encoded)
-    event["requestContext"] |= {"accountId": "anonymous", "apiId": "abcdef", "authorizer": None}
-    return event
+    """Return the event of a function's own URL."""
+    return _coded(gateways.url(*_parts(request)), encoded)
 
 
 def rest_api(request: Request, encoded: bool = True, stage: str = "prod") -> dict[str, Any]:
-    """Return the event of a REST API (format 1.0), under a domain of one's own."""
-    body, is_base64 = _body(request, encoded)
-    pairs = parse_qsl(request.query, keep_blank_values=True)
-    several: dict[str, list[str]] = {}
-    for name, value in pairs:
-        several.setdefault(name, []).append(value)
-    return {
-        "resource": "/{proxy+}",
-        "path": request.path,
-        "httpMethod": request.method,
-        "headers": {name.title(): value for name, value in request.sent.items()},
-        "multiValueHeaders": {name.title(): [value] for name, value in request.sent.items()},
-        "queryStringParameters": dict(pairs) or None,
-        "multiValueQueryStringParameters": several or None,
-        "pathParameters": {"proxy": request.path.lstrip("/")},
-        "stageVariables": None,
-        "requestContext": {
-            "accountId": "123456789012",
-            "apiId": "a1b2c3d4e5",
-            "domainName": HOST,
-            "domainPrefix": HOST.partition(".")[0],
-            "httpMethod": request.method,
-            "identity": {"sourceIp": "192.0.2.1", "userAgent": "harvester/1"},
-            "path": request.path,
-            "protocol": "HTTP/1.1",
-            "requestId": "c6af9ac6-7b61-11e6-9a41-93e8deadbeef",
-            "requestTimeEpoch": _TIME,
-            "resourceId": "123456",
-            "resourcePath": "/{proxy+}",
-            "stage": stage,
-        },
-        "body": body,
-        "isBase64Encoded": is_base64,
-    }
+    """Return the event of a REST API, under a domain of one's own."""
+    return _coded(gateways.rest(*_parts(request), stage=stage, public=""), encoded)
+
+
+def _parts(request: Request) -> tuple[str, str, str, dict[str, str], bytes | None]:
+    return request.query, request.method, request.path, request.sent, request.body or None
+
+
+def _coded(event: dict[str, Any], encoded: bool) -> dict[str, Any]:
+    """Return an event with its body in base64, or else as text."""
+    if event.get("body") is not None and not encoded:
+        event |= {"body": base64.b64decode(event["body"]).decode(), "isBase64Encoded": False}
+    return event
 
 
 Kind = Callable[..., dict[str, Any]]

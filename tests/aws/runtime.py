@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,31 +102,56 @@ def running(
         **environment,
     }
     log = folder / "log"
+    command = [
+        emulator(),
+        "--runtime-interface-emulator-address",
+        f"127.0.0.1:{outer}",
+        "--runtime-api-address",
+        f"127.0.0.1:{inner}",
+        BARE,
+        "-m",
+        "awslambdaric",
+        handler,
+    ]
+    with started(command, variables, artefact, log, lambda: _listens(outer)) as process:
+        yield Runtime(f"http://127.0.0.1:{outer}", log, process)
+
+
+def _listens(port: int) -> bool:
+    with socket.create_connection(("127.0.0.1", port), 1):
+        return True
+
+
+@contextmanager
+def started(
+    command: Sequence[object],
+    environment: Mapping[str, str],
+    folder: Path,
+    log: Path,
+    is_ready: Callable[[], object],
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run an emulator in a folder until it is ready, and end it with the functions it started."""
     with log.open("wb") as out:
         process = subprocess.Popen(
-            [
-                emulator(),
-                "--runtime-interface-emulator-address",
-                f"127.0.0.1:{outer}",
-                "--runtime-api-address",
-                f"127.0.0.1:{inner}",
-                BARE,
-                "-m",
-                "awslambdaric",
-                handler,
-            ],
-            cwd=artefact,
-            env=variables,
+            [*map(str, command)],
+            env=environment,
+            cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,
             start_new_session=True,
         )
     try:
-        _await(outer, process, log)
-        yield Runtime(f"http://127.0.0.1:{outer}", log, process)
+        end, ready = time.monotonic() + 60, None
+        while not ready:
+            said = log.read_text("utf-8", "replace")[-500:]
+            assert process.poll() is None, f"the emulator ended: {said}"
+            assert time.monotonic() < end, f"the emulator does not answer: {said}"
+            with contextlib.suppress(OSError):
+                ready = is_ready()
+            time.sleep(0.05)
+        yield process
     finally:
-        # the session is this process's own: the emulator, and the function that it started
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -137,12 +162,3 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
-
-
-def _await(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
-    end = time.monotonic() + 30
-    while time.monotonic() < end and process.poll() is None:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"the emulator does not run: {log.read_text('utf-8', 'replace')[-500:]}")

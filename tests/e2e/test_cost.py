@@ -21,7 +21,7 @@ from functions.store.connection import BucketConnection
 from functions.store.store_reader import BucketReader
 from tests.bucket import Bucket, fresh
 from tests.e2e.test_s3 import Bucketed
-from tests.functions.oai.client import respond
+from tests.functions.oai.client import event, respond
 from tests.proxy import Proxy, Slow, always, proxied
 
 FIRST = "verb=ListRecords&metadataPrefix=oai_dc"
@@ -81,16 +81,7 @@ concurrent = 64
         )
 
     def ask(self, query: str, path: str = "/oai") -> str:
-        answer = respond(
-            self.application,
-            {
-                "version": "2.0",
-                "rawPath": path,
-                "rawQueryString": query,
-                "headers": {"host": "b.cz"},
-                "requestContext": {"http": {"method": "GET"}},
-            },
-        )
+        answer = respond(self.application, event(query, path=path))
         assert answer["statusCode"] == 200, answer["body"]
         return str(answer["body"])
 

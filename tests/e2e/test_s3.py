@@ -31,7 +31,7 @@ from functions.store.connection import BucketConnection
 from functions.store.store_reader import BucketReader
 from tests.bucket import Bucket, fresh
 from tests.e2e.conftest import Home, Result, make_home, sheaf, warc
-from tests.functions.oai.client import respond
+from tests.functions.oai.client import event, respond
 from tests.proxy import Answer, Proxy, always, for_seconds, proxied
 
 pytestmark = pytest.mark.shared(2)
@@ -136,16 +136,7 @@ class Served:
         )
 
     def ask(self, query: str) -> tuple[int, str, dict[str, str]]:
-        answer = respond(
-            self.application,
-            {
-                "version": "2.0",
-                "rawPath": "/oai",
-                "rawQueryString": query,
-                "headers": {"host": "b.cz"},
-                "requestContext": {"http": {"method": "GET"}},
-            },
-        )
+        answer = respond(self.application, event(query))
         return answer["statusCode"], answer["body"], answer["headers"]
 
     def harvest(self) -> list[str]:

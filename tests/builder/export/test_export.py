@@ -1,6 +1,5 @@
 """Export: a copy is whole, true and up to date, whatever comes in between."""
 
-import base64
 import hashlib
 import re
 import shutil
@@ -39,7 +38,7 @@ from tests.builder.obi.conftest import Time
 from tests.builder.obi.holding import HANDLE, LONG, filled_in, ingested
 from tests.builder.proofs.conftest import sign_with
 from tests.extent import places
-from tests.functions.oai.client import respond
+from tests.functions.oai.client import content, event, respond
 
 pytestmark = pytest.mark.shared(3)
 
@@ -148,17 +147,7 @@ def answers(world: World, store: Writer, *requests: dict[str, str]) -> list[byte
     found = []
     for request in requests:
         while request:
-            event = {
-                "version": "2.0",
-                "rawPath": "/oai",
-                "rawQueryString": urlencode(request),
-                "headers": {"host": "a.example.org"},
-                "requestContext": {"http": {"method": "GET"}, "stage": "$default"},
-            }
-            reply = respond(application, event)
-            body = reply["body"].encode()
-            if reply.get("isBase64Encoded"):
-                body = base64.b64decode(body)
+            body = content(respond(application, event(urlencode(request))))
             found.append(re.sub(rb"<responseDate>[^<]*</responseDate>", b"", body))
             token = etree.fromstring(body).findtext(".//{*}resumptionToken")
             request = {"verb": request["verb"], "resumptionToken": token} if token else {}
@@ -290,14 +279,7 @@ def test_a_copy_is_true_as_of_its_pointer(source: World, onward: World, target: 
     source.clock.sleep(3600)
     repository = DuckRepository(target)
     application = Application(repository, source.configuration(), source.clock)
-    event = {
-        "version": "2.0",
-        "rawPath": "/oai",
-        "rawQueryString": "verb=Identify",
-        "headers": {},
-        "requestContext": {"http": {"method": "GET"}, "stage": "$default"},
-    }
-    body = respond(application, event)["body"].encode()
+    body = content(respond(application, event("verb=Identify")))
     repository.close()
     said = etree.fromstring(body).findtext("{*}responseDate")
     assert said is not None
