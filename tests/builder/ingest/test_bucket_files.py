@@ -20,7 +20,7 @@ from functions.store.connection import BucketConnection
 from tests.bucket import Bucket, administrator
 from tests.builder.ingest.test_ingest import _SHARED, RULES, SETS, as_read, crawl, ingested
 from tests.builder.ingest.test_parts import RUN, rows
-from tests.builder.ingest.test_web_files import ingest_in_parts, published
+from tests.builder.ingest.test_web_files import published
 from tests.e2e.conftest import Home, make_home, warc
 from tests.proxy import Proxy, proxied
 
@@ -85,16 +85,6 @@ def test_a_large_object_is_read_in_ranges(
     assert (done.code, done.json["read_in_one_piece"]) == (0, [])
     own = {name: done.json["sources"][0][name] for name in ("path", "reading")}
     assert done.json["sources"] == [here[0] | own]  # with the digest of the whole object
-    assert published(home) == published(local)
-
-
-def test_machines_share_a_large_object(
-    home: Home, bucket: Bucket, archive: Path, tmp_path: Path
-) -> None:
-    place = put(bucket, "large.warc.gz", archive.read_bytes())
-    ingest_in_parts(home, place)
-    local = make_home(tmp_path / "local")
-    assert local("ingest", archive, "--engine", "local").code == 0
     assert published(home) == published(local)
 
 

@@ -3,7 +3,7 @@
 import random
 import shutil
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from io import BytesIO
@@ -93,21 +93,6 @@ def test_any_chunks_in_any_order_give_the_run_of_one_process(
     assert not [p for n in range(3) for p in (tmp_path / f"machine-{n}").glob("*")]
     intake.discard(store, list(intake.runs(store)))
     assert list(store.keys("intake/")) == []
-
-
-@pytest.mark.thorough
-def test_a_bucket_gives_the_same(
-    make_bucket: Callable[[], Writer], crawl: list[Path], tmp_path: Path
-) -> None:
-    bucket = make_bucket()
-    job = IngestJob(tuple(ArchiveFile.of(path) for path in crawl), SETS, RULES)
-    made = write_plan(bucket, RUN, job, 2500)
-    for number in range(made.chunks):
-        read_part(bucket, read_plan(bucket, RUN), number, tmp_path / "work")
-        read_part(bucket, made, number, tmp_path / "again")
-    commit(bucket, made, tmp_path / "scratch", lambda text: None)
-    assert rows(bucket, "captures") == as_read(crawl)[0]
-    assert rows(bucket, "faults") == as_read(crawl)[1]
 
 
 def test_a_plan_is_read_as_it_was_written(store: FolderStore, crawl: list[Path]) -> None:

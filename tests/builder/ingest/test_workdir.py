@@ -121,29 +121,33 @@ def _folder(root: Path, files: list[Path]) -> Path:
     return workdir.folder_of(root / ".tmp", asked)
 
 
-def _cut(part: Path) -> None:
-    part.write_bytes(part.read_bytes()[:-5])
-
-
-def _emptied(part: Path) -> None:
-    part.unlink()
-
-
-def _other(part: Path) -> None:
-    part.write_text(json.dumps({"results": [{"split": {}}]}))
+def _flipped(data: bytes) -> bytes:
+    return data[:200] + bytes([data[200] ^ 1]) + data[201:]
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize("damage", [_cut, _emptied, _other])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: data[: len(data) // 2],
+        lambda data: None,
+        _flipped,
+        lambda data: json.dumps({"results": [{"split": {}}]}).encode(),
+    ],
+    ids=["cut", "removed", "flipped", "other"],
+)
+@pytest.mark.parametrize("name", ["part-*.json", "captures-*.parquet"])
 def test_a_part_that_is_damaged_is_read_anew(
     tmp_path: Path,
     files: list[Path],
     monkeypatch: pytest.MonkeyPatch,
-    damage: Callable[[Path], None],
+    name: str,
+    damage: Callable[[bytes], bytes | None],
 ) -> None:
     folder = _begun(tmp_path / "s", files, monkeypatch)
-    for part in (folder / "parts").glob("*.json"):
-        damage(part)
+    for part in (folder / "parts").rglob(name):
+        data = damage(part.read_bytes())
+        part.unlink() if data is None else part.write_bytes(data)
     (folder / "parts" / ".half").mkdir()
     _, seen = ingested(tmp_path / "s", files)
     assert seen.before == (0, 0, 0)

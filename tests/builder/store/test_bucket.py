@@ -22,6 +22,7 @@ from functions.store.connection import SILENCE
 from functions.store.mirror import Mirror
 from functions.store.slice import open_reader
 from tests.bucket import ACCESS_KEY, SECRET_KEY, Bucket, administrator, fresh
+from tests.functions.store.test_client import REFUSALS
 from tests.patience import in_real_time
 from tests.proxy import (
     Answer,
@@ -336,15 +337,7 @@ def test_a_listing_that_does_not_come_is_given_up(make_bucket: Make, proxy: Prox
     ("answer", "said"),
     [
         (Answer(403, "AccessDenied"), "permission denied: these credentials need s3:"),
-        (Answer(403, "SignatureDoesNotMatch"), "the secret access key is wrong"),
-        (Answer(403, "InvalidAccessKeyId"), "does not know the access key"),
-        (Answer(400, "ExpiredToken"), "the credentials have expired"),
-        (Answer(403, "RequestTimeTooSkewed"), "clock is wrong"),
-        (Answer(301, "PermanentRedirect"), "another region; set store.region"),
-        (Answer(400, "AuthorizationHeaderMalformed"), "another region; set store.region"),
-        (Answer(404, "NoSuchBucket"), "there is no such bucket"),
-        (Answer(501, "NotImplemented"), "lacks an operation"),
-        (Answer(418, ""), "answered 418"),
+        *REFUSALS,
     ],
     ids=lambda value: value.code or str(value.status) if isinstance(value, Answer) else "",
 )

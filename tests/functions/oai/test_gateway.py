@@ -3,7 +3,6 @@
 import base64
 import json
 from typing import Any
-from urllib.parse import urlencode
 from urllib.robotparser import RobotFileParser
 
 import pytest
@@ -179,6 +178,8 @@ def test_the_page_for_people_lies_at_the_root(client, kind, how):
         ("192.0.2.7:8080", "https://192.0.2.7:8080"),
         ("[2001:DB8::1]", "https://[2001:db8::1]"),
         ("[::1]:8080", "https://[::1]:8080"),
+        ("[::ffff:1.2.3.4]", "https://[::ffff:1.2.3.4]"),
+        ("a.cz:65535", "https://a.cz:65535"),
         ("oai.example.org..", "https://localhost"),
         ("kočka.example", "https://localhost"),
         ("\u212aelvin.example", "https://localhost"),
@@ -312,6 +313,9 @@ def test_what_a_client_sends_is_in_no_header(client, kind, value):
 @pytest.mark.parametrize(
     ("body", "encoded", "code"),
     [
+        (None, False, "badVerb"),
+        ("verb=" + "x" * 100_000, False, "badArgument"),
+        (base64.b64encode(b"\xff\xfe\x00=&;%%%").decode(), True, "badVerb"),
         ("dmVyYj1JZGVudGlmeQ==", False, "badVerb"),  # base64 that is not said to be
         ("verb=Identify&\0=\x1b", False, "badArgument"),
         ("a" * 1_000_000, True, "badArgument"),
@@ -321,32 +325,6 @@ def test_what_a_client_sends_is_in_no_header(client, kind, value):
 def test_bodies_that_are_none(client, kind, body, encoded, code):
     event = kind("", "POST", headers=FORM) | {"body": body, "isBase64Encoded": encoded}
     assert page(respond(client.application, event)).codes == [code]
-
-
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-@pytest.mark.parametrize("change", [b"", b"\0", b"A", b"=", "ř".encode(), b"../", b"'--", b"\xff"])
-def test_tampered_tokens_are_told_as_such(repository, clock, kind, change):
-    client = Client(repository, clock, pages_records=3)
-    token = client.get("ListRecords", metadataPrefix="oai_dc").next.encode()
-    for text in (token[:-1] + change, change + token, token[: len(token) // 2] + change, change):
-        query = urlencode({"verb": "ListRecords", "resumptionToken": text})
-        if text != token:
-            (code,) = page(respond(client.application, kind(query))).codes
-            assert code in ("badResumptionToken", "badArgument")
-
-
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_nothing_of_the_inside_is_told_when_something_fails(repository, clock, kind, caplog):
-    def fail(*args, **kwargs):
-        raise RuntimeError("/var/task/secret.py: arn:aws:iam::123456789012:role/x")
-
-    repository.pointer = fail
-    for path in ("/oai", "/"):
-        reply = respond(Client(repository, clock).application, kind("verb=Identify", path=path))
-        assert reply["statusCode"] == 503
-        assert reply["headers"]["Retry-After"] == "30"
-        assert not [word for word in ("arn:", "secret", "Trace", ".py") if word in str(reply)]
-    assert "secret" in caplog.text
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 3, 4, 999, 1_000_001, 1_000_002, 1_000_003])

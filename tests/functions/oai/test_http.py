@@ -30,29 +30,9 @@ def posted(client: Client, body: str | None, headers=FORM, encoded=False, query=
 def test_the_base_url_is_that_of_the_request(client, path):
     answer = page(client.raw("verb=Identify", path=path))
     assert answer.text("baseURL") == [f"https://oai.example.org{path}"]
-
-
-@pytest.mark.parametrize(
-    ("headers", "base"),
-    [
-        ({"host": "127.0.0.1:8000", "x-forwarded-proto": "http"}, "http://127.0.0.1:8000/oai"),
-        ({"host": "[::1]:8000", "x-forwarded-proto": "http"}, "http://[::1]:8000/oai"),
-        ({"host": "[::ffff:1.2.3.4]"}, "https://[::ffff:1.2.3.4]/oai"),
-        ({"host": "a.cz:65535"}, "https://a.cz:65535/oai"),
-        ({"host": 'a"><b', "x-forwarded-proto": "javascript"}, "https://localhost/oai"),
-        ({"Host": "Upper.example.org"}, "https://upper.example.org/oai"),
-    ],
-)
-def test_the_host_is_believed_only_where_it_is_one(client, headers, base):
-    headers = headers if "host" in headers else {"host": "", **headers}
-    assert page(client.raw("verb=Identify", headers=headers)).text("baseURL") == [base]
-
-
-def test_a_stage_leads_the_path(client):
-    answer = page(client.raw("verb=Identify", path="/prod/oai", stage="prod"))
-    assert answer.text("baseURL") == ["https://oai.example.org/prod/oai"]
-    assert client.raw(path="/prod", stage="prod")["statusCode"] == 200
-    assert client.raw(path="/production/oai", stage="prod")["statusCode"] == 404
+    for scheme, told in (("http", "http"), ("javascript", "https")):
+        answer = page(client.raw("verb=Identify", headers={"x-forwarded-proto": scheme}))
+        assert answer.text("baseURL") == [f"{told}://oai.example.org/oai"]
 
 
 @pytest.mark.parametrize("path", ["/x", "/oai/x", "//", "/OAI", "/oai.xml", "/favicon.png"])
@@ -122,6 +102,13 @@ def test_other_sites_may_read_every_answer(client, query, method, path, status):
     assert OPEN.items() <= reply["headers"].items()
 
 
+def test_a_body_that_does_not_say_that_it_is_a_form(client):
+    for headers in ({}, {"content-type": "application/json"}):
+        answer = posted(client, "verb=Identify", headers)
+        assert (answer.codes, answer.request) == (["badArgument"], {})
+    assert posted(client, "", {}).codes == ["badVerb"]
+
+
 @pytest.mark.parametrize("encoded", [False, True])
 def test_a_form_is_asked_as_a_query_is(client, encoded):
     arguments = {"verb": "ListRecords", "metadataPrefix": "oai_dc", "set": "mime:text"}
@@ -135,33 +122,9 @@ def test_a_form_is_asked_as_a_query_is(client, encoded):
     assert answer.request == arguments
 
 
-@pytest.mark.parametrize(
-    ("body", "headers", "encoded", "code"),
-    [
-        (None, FORM, False, "badVerb"),
-        ("", {}, False, "badVerb"),
-        ("verb=Identify", {}, False, "badArgument"),
-        ("verb=Identify", {"content-type": "application/json"}, False, "badArgument"),
-        ("verb=" + "x" * 100_000, FORM, False, "badArgument"),
-        (base64.b64encode(b"\xff\xfe\x00=&;%%%").decode(), FORM, True, "badVerb"),
-    ],
-)
-def test_a_body_that_is_no_form(client, body, headers, encoded, code):
-    answer = posted(client, body, headers, encoded)
-    assert answer.codes == [code]
-    assert answer.request == {}
-
-
 def test_query_and_form_add_up(client):
     assert posted(client, None, query="verb=Identify").codes == []
     assert posted(client, "verb=Identify", query="verb=Identify").codes == ["badVerb"]
-
-
-def test_a_query_of_any_length_or_bytes_is_safe(client):
-    assert page(client.raw("verb=Identify&" + "a=b&" * 50_000)).codes == ["badArgument"]
-    assert page(client.raw("verb=Identify&&%ff%fe=%00")).codes == ["badArgument"]
-    assert page(client.raw("verb=%ff")).codes == ["badVerb"]
-    assert page(client.raw("verb")).codes == ["badVerb"]
 
 
 @pytest.mark.parametrize(
@@ -234,6 +197,9 @@ def test_a_store_out_of_reach(repository, clock, method, caplog):
     assert reply["headers"]["Retry-After"].isdigit()
     assert "secret" not in reply["body"]
     assert "StoreError: s3://secret-bucket: connection refused" in caplog.text
+    if method == "pointer":
+        shown = Client(repository, clock).raw(path="/")
+        assert (shown["statusCode"], "secret" in str(shown)) == (503, False)
     assert "<" not in reply["body"]
     assert OPEN.items() <= reply["headers"].items()
 

@@ -15,6 +15,18 @@ from tests.patience import in_real_time
 from tests.proxy import Answer, Fault, Lost, Proxy, Slow, Trickle, Truncated, always, proxied
 
 DATA = bytes(range(256)) * 8192
+REFUSALS = [
+    (Answer(403, "SignatureDoesNotMatch"), "the secret access key is wrong"),
+    (Answer(403, "InvalidAccessKeyId"), "does not know the access key"),
+    (Answer(400, "ExpiredToken"), "the credentials have expired"),
+    (Answer(403, "RequestTimeTooSkewed"), "clock is wrong"),
+    (Answer(301, "PermanentRedirect"), "another region; set store.region"),
+    (Answer(400, "AuthorizationHeaderMalformed"), "another region; set store.region"),
+    (Answer(404, "NoSuchBucket"), "there is no such bucket"),
+    (Answer(501, "NotImplemented"), "lacks an operation"),
+    (Answer(418, ""), "answered 418"),
+]
+"""What a server refuses at once, and what is told of it, of whichever request."""
 
 
 @pytest.fixture(scope="module")
@@ -72,15 +84,7 @@ def test_what_passes_is_asked_again(bucket: Bucket, proxy: Proxy, fault: Fault) 
             Answer(403, "AccessDenied"),
             r"permission denied: .* s3:GetObject there \(and s3:ListBucket",
         ),
-        (Answer(403, "SignatureDoesNotMatch"), "the secret access key is wrong"),
-        (Answer(403, "InvalidAccessKeyId"), "does not know the access key"),
-        (Answer(400, "ExpiredToken"), "the credentials have expired"),
-        (Answer(403, "RequestTimeTooSkewed"), "clock is wrong"),
-        (Answer(301, "PermanentRedirect"), r"another region; set store\.region"),
-        (Answer(400, "AuthorizationHeaderMalformed"), r"another region; set store\.region"),
-        (Answer(404, "NoSuchBucket"), "there is no such bucket"),
-        (Answer(501, "NotImplemented"), "lacks an operation"),
-        (Answer(418, ""), "answered 418"),
+        *REFUSALS,
     ],
     ids=lambda value: value.code if isinstance(value, Answer) else "",
 )
@@ -113,11 +117,6 @@ def test_silence_and_trickles_end(bucket: Bucket, proxy: Proxy) -> None:
     with pytest.raises(StoreUnavailable):
         hasty.get("x")
     assert time.monotonic() - began < 10
-
-
-def test_a_server_that_is_not_there_is_told(bucket: Bucket) -> None:
-    with pytest.raises(StoreUnavailable, match=r"cannot be reached; check .* store\.endpoint"):
-        reader(bucket, "http://127.0.0.1:9", retry_seconds=0).get("x")
 
 
 def test_a_busy_server_is_told_with_the_time_of_all_tries(bucket: Bucket, proxy: Proxy) -> None:
