@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from http.client import HTTPConnection, IncompleteRead
+from typing import Any
 
 import pytest
 
@@ -30,6 +31,7 @@ SECONDS = 20
 LARGE = "x" * 4_000_000
 """An answer of which the kernel takes a part at most for a client that reads nothing."""
 ASKED = b"GET %s HTTP/1.1\r\nHost: a\r\n\r\n"
+LAST = ASKED.replace(b"Host", b"Connection: close\r\nHost")
 
 
 def large(call: Call) -> HttpResponse:
@@ -54,6 +56,15 @@ def connected(stack: ExitStack, address: tuple[str, int]) -> socket.socket:
     connection.settimeout(SECONDS)
     connection.connect(address)
     return connection
+
+
+@contextmanager
+def asking(asked: bytes = b"", **limits: Any) -> Iterator[socket.socket]:
+    """Listen; give a connection on which something was asked."""
+    with listening(**limits) as address, ExitStack() as stack:
+        connection = connected(stack, address)
+        connection.sendall(asked)
+        yield connection
 
 
 def answered(address: tuple[str, int], path: str = "/small") -> bytes:
@@ -89,36 +100,30 @@ def test_those_who_ask_much_and_read_nothing_hinder_nobody(host: str) -> None:
         assert time.monotonic() - started < SECONDS
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("host", "times"), [("127.0.0.1", 1), ("127.0.0.1", 40), ("*", 40)])
 def test_a_connection_that_is_not_read_from_is_closed_in_time(host: str, times: int) -> None:
-    with listening(patience=1, host=host) as address, ExitStack() as stack:
-        connection = connected(stack, address)
-        connection.sendall(ASKED % b"/large" * times)
+    with asking(ASKED % b"/large" * times, patience=1, host=host) as connection:
         time.sleep(2.5)
         assert len(all_read(connection)) < len(LARGE)
 
 
 def test_a_connection_on_which_nothing_is_asked_is_closed_in_time() -> None:
-    with listening(patience=1) as address, ExitStack() as stack:
-        connection = connected(stack, address)
+    with asking(patience=1) as connection:
         assert all_read(connection) == b""
 
 
 @in_real_time
 def test_an_answer_that_takes_long_is_waited_for() -> None:
     """A client is not cut off for what is slow on this side."""
-    with listening(patience=1) as address, ExitStack() as stack:
-        connection = connected(stack, address)
-        connection.sendall(ASKED % b"/small?2.5")
+    with asking(ASKED % b"/small?2.5", patience=1) as connection:
         assert connection.recv(65_536).startswith(b"HTTP/1.1 200")
 
 
 @in_real_time
 def test_who_reads_slowly_gets_the_whole() -> None:
     """A few hundred KB a second for seconds, of which the kernel could hold much more."""
-    with listening(patience=1) as address, ExitStack() as stack:
-        connection = connected(stack, address)
-        connection.sendall(ASKED.replace(b"Host", b"Connection: close\r\nHost") % b"/large")
+    with asking(LAST % b"/large", patience=1) as connection:
         slowly = bytearray()
         end = time.monotonic() + 4
         while time.monotonic() < end:
@@ -133,9 +138,8 @@ def test_who_reads_slowly_gets_the_whole() -> None:
 def test_what_is_asked_at_once_is_answered_in_order(pieces: Callable[[bytes], list[bytes]]) -> None:
     paths = [b"/small1", b"/large2", b"/large3", b"/small4", b"/large5", b"/small6"]
     text = b"".join(ASKED % path for path in paths[:-1])
-    text += ASKED.replace(b"Host", b"Connection: close\r\nHost") % paths[-1]
-    with listening() as address, ExitStack() as stack:
-        connection = connected(stack, address)
+    text += LAST % paths[-1]
+    with asking() as connection:
         for piece in pieces(text):
             connection.sendall(piece)
             time.sleep(0.05)
@@ -145,9 +149,7 @@ def test_what_is_asked_at_once_is_answered_in_order(pieces: Callable[[bytes], li
 
 
 def test_nothing_stands_behind_the_head_that_was_asked_for() -> None:
-    with listening() as address, ExitStack() as stack:
-        connection = connected(stack, address)
-        connection.sendall(ASKED.replace(b"GET", b"HEAD") % b"/small" + ASKED % b"/other")
+    with asking(ASKED.replace(b"GET", b"HEAD") % b"/small" + ASKED % b"/other") as connection:
         taken = b""
         while b"/other" not in taken:
             taken += connection.recv(4096)
@@ -167,9 +169,7 @@ def test_nothing_stands_behind_the_head_that_was_asked_for() -> None:
 )
 def test_a_request_that_comes_byte_by_byte_is_cut_off(start: bytes) -> None:
     """A byte now and then keeps no connection open: the whole request has its time."""
-    with listening(patience=1) as address, ExitStack() as stack:
-        connection = connected(stack, address)
-        connection.sendall(start)
+    with asking(start, patience=1) as connection:
         began = time.monotonic()
         with suppress(OSError):
             while time.monotonic() - began < SECONDS:
@@ -182,9 +182,7 @@ def test_two_lengths_of_one_body_are_refused() -> None:
     """Two parties may disagree on where the body ends (RFC 9112, section 6.1)."""
     head = ASKED.replace(b"GET", b"POST").removesuffix(b"\r\n") % b"/small"
     head += b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"
-    with listening() as address, ExitStack() as stack:
-        connection = connected(stack, address)
-        connection.sendall(head + b"0\r\n\r\n" + ASKED % b"/smuggled")
+    with asking(head + b"0\r\n\r\n" + ASKED % b"/smuggled") as connection:
         received = all_read(connection)
     assert received.startswith(b"HTTP/1.1 400")
     assert b"Connection: close" in received
@@ -197,16 +195,12 @@ def test_a_client_can_read_that_its_body_was_too_large(length: bytes) -> None:
     body = b"x" * 10_000_000
     if b"chunked" in length:
         body = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
-    with listening() as address, ExitStack() as stack:
-        connection = connected(stack, address)
-        connection.sendall(b"POST /small HTTP/1.1\r\nHost: a\r\n" + length + b"\r\n\r\n" + body)
+    with asking(b"POST /small HTTP/1.1\r\nHost: a\r\n" + length + b"\r\n\r\n" + body) as connection:
         assert connection.recv(4096).startswith(b"HTTP/1.1 413")
 
 
 def test_a_refused_head_is_answered_without_a_body() -> None:
-    with listening() as address, ExitStack() as stack:
-        connection = connected(stack, address)
-        connection.sendall(b"HEAD / HTTP/1.1\r\nHost: a\r\nContent-Length: 10000000\r\n\r\nx")
+    with asking(b"HEAD / HTTP/1.1\r\nHost: a\r\nContent-Length: 10000000\r\n\r\nx") as connection:
         connection.shutdown(socket.SHUT_WR)
         found = b""
         while piece := connection.recv(4096):
@@ -251,9 +245,7 @@ def test_the_path_is_as_the_client_wrote_it(target: bytes, path: bytes) -> None:
     def echo(call: Call) -> HttpResponse:
         return HttpResponse(200, {"Content-Length": str(len(path))}, call.path.encode())
 
-    with listening(answer=echo) as address, ExitStack() as stack:
-        connection = connected(stack, address)
-        connection.sendall(ASKED.replace(b"Host", b"Connection: close\r\nHost") % target)
+    with asking(LAST % target, answer=echo) as connection:
         assert all_read(connection).endswith(b"\r\n\r\n" + path)
 
 
@@ -349,10 +341,8 @@ def test_a_target_in_absolute_form_has_its_own_authority() -> None:
     def echo(call: Call) -> HttpResponse:
         return HttpResponse(200, {"Content-Length": "11"}, call.base.encode())
 
-    with listening(answer=echo) as address, ExitStack() as stack:
-        connection = connected(stack, address)
-        close = ASKED.replace(b"Host", b"Connection: close\r\nHost")
-        connection.sendall(close % b"http://user@B.cz:80/oai?verb=Identify")
+    with asking(answer=echo) as connection:
+        connection.sendall(LAST % b"http://user@B.cz:80/oai?verb=Identify")
         assert all_read(connection).endswith(b"\r\n\r\nhttp://b.cz")
 
 
@@ -361,9 +351,7 @@ def test_the_server_has_options_of_its_own() -> None:
     repository = MemoryRepository()
     repository.publish({"oai:example.org:1": capture("http://a.cz/")}, START)
     application = Application(repository, configured(), lambda: START)
-    with listening(answer=application.answer) as address, ExitStack() as stack:
-        connection = connected(stack, address)
-        connection.sendall(b"OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n")
+    with asking(b"OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", answer=application.answer) as connection:
         options = connection.recv(4096)
         connection.sendall(ASKED % b"*")
         assert connection.recv(4096).startswith(b"HTTP/1.1 400")
@@ -372,6 +360,7 @@ def test_the_server_has_options_of_its_own() -> None:
 
 
 @in_real_time
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("sent", [b"", b"GET /small HTTP/1.1\r\n", ASKED % b"/small"])
 def test_idle_connections_do_not_stop_others(sent: bytes) -> None:
     """10,000 of them, or as many as this process may open: it has both ends of each."""

@@ -94,27 +94,6 @@ def test_one_slow_request_too_many_is_refused_while_the_others_are_answered(plac
     assert statuses == [200] * places
 
 
-def test_many_too_many_are_all_told_at_once() -> None:
-    repository, refused = filled(), threading.Event()
-    pointer = repository.pointer
-
-    def slow() -> Pointer:
-        assert refused.wait(SECONDS)
-        return pointer()
-
-    repository.pointer = slow  # type: ignore[method-assign]
-    with listening(repository, serve_concurrent=2) as address, ThreadPoolExecutor(40) as pool:
-        answers = [pool.submit(asked, address, "/oai?verb=Identify") for _ in range(40)]
-        end = time.monotonic() + SECONDS
-        while sum(a.done() for a in answers) < 38 and time.monotonic() < end:
-            time.sleep(0.01)
-        told = sum(a.done() for a in answers)
-        refused.set()
-        statuses = sorted(a.result()[0].status for a in answers)
-    assert told == 38
-    assert statuses == [200] * 2 + [503] * 38
-
-
 def test_a_harvester_asks_again_when_it_was_told_to() -> None:
     repository, times = filled(), []
     pointer = repository.pointer
