@@ -1,7 +1,6 @@
 """Rendering: the crosswalk of captures, what XML forbids, and formats as data."""
 
 import shutil
-from datetime import timedelta
 from html import unescape
 from pathlib import Path
 
@@ -19,8 +18,8 @@ from functions.oai.render.render import NothingRenderedError, Renderer
 from functions.oai.repository import PublishedRecord
 from functions.snapshot.errors import ConfigurationError
 from tests.extent import examples
-from tests.functions.oai.client import START, Client
-from tests.functions.oai.memory import EMPTY_CAPTURE, MemoryRepository, capture
+from tests.functions.oai.client import START
+from tests.functions.oai.memory import EMPTY_CAPTURE
 from tests.functions.oai.validity import DC, valid
 
 DUBLIN_CORE = formats.load().get("oai_dc")
@@ -156,31 +155,6 @@ def templates(tmp_path: Path) -> Path:
     return Path(shutil.copytree(TEMPLATES, tmp_path / "templates"))
 
 
-def test_a_format_is_a_row_and_a_file(templates: Path):
-    with (templates / "formats.toml").open("a") as table:
-        table.write(
-            '\n[[format]]\nprefix = "mini"\nschema = "http://a/mini.xsd"\n'
-            'namespace = "http://a/mini"\n'
-            'crosswalks = { capture = "mini.xml", other = "mini.xml" }\n'
-        )
-    (templates / "crosswalks" / "mini.xml").write_text(
-        '<m xmlns="http://a/mini" at="{{ datestamp }}">{{ identifier }} {{ kind }}</m>'
-    )
-    mini = formats.load(templates).get("mini")
-    assert mini.crosswalks["other"] == "mini.xml"
-    records = (record(), PublishedRecord(2, "oai:a.b:&", "other", START, False, (), {"x": 1}))
-    answer = Answer(
-        START,
-        "http://a/oai",
-        (("verb", "ListRecords"), ("metadataPrefix", "mini")),
-        RecordList(records, mini, None),
-    )
-    root = etree.fromstring(Renderer(templates).document(answer))
-    found = [(e.text, e.get("at")) for e in root.iter("{http://a/mini}m")]
-    when = "2026-03-01T12:00:00Z"
-    assert found == [("oai:a.b:c capture", when), ("oai:a.b:& other", when)]
-
-
 def test_a_crosswalk_that_asks_for_a_column_that_is_not_there(templates: Path, caplog):
     (templates / "crosswalks" / "capture-oai_dc.xml").write_text("<a>{{ nope }}</a>")
     answer = Answer(START, "http://a/oai", (), OneRecord(record(), DUBLIN_CORE))
@@ -189,37 +163,9 @@ def test_a_crosswalk_that_asks_for_a_column_that_is_not_there(templates: Path, c
     assert "capture-oai_dc.xml asks for nope, which items of this kind do not have" in caplog.text
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "[[format",
-        '[[format]]\nprefix = "oai_dc"',
-        '[[format]]\nprefix = "a b"\nschema = "a"\nnamespace = "a"\ncrosswalks = {}',
-        '[[format]]\nprefix = "oai_dc"\nschema = "a"\nnamespace = "a"\ncrosswalks = { a = "no" }',
-        '[[format]]\nprefix = "oai_dc"\nschema = "a"\nnamespace = "a"\ncrosswalks = {}\n' * 2,
-        '[[format]]\nprefix = "x"\nschema = "a"\nnamespace = "a"\ncrosswalks = {}',
-    ],
-)
-def test_a_table_of_formats_that_is_wrong_is_refused(templates: Path, text):
-    (templates / "formats.toml").write_text(text)
-    with pytest.raises(ConfigurationError, match=r"formats\.toml"):
-        formats.load(templates)
-
-
 def test_no_table_of_formats_is_refused(tmp_path: Path):
     with pytest.raises(ConfigurationError):
         formats.load(tmp_path)
-
-
-def test_hostile_columns_reach_the_harvester_whole(clock):
-    repository = MemoryRepository()
-    nasty = "]]><!--&amp;\"' \u202e\U0001f600"
-    repository.publish(
-        {"oai:example.org:a": capture("http://a/?'\"", title=nasty)}, START - timedelta(hours=1)
-    )
-    page = Client(repository, clock).get("ListRecords", metadataPrefix="oai_dc")
-    assert [e.text for e in page.root.iter(DC + "title")] == [nasty]
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])) | st.text("<>&\"'; ampltgq#39"))
