@@ -5,6 +5,7 @@ from typing import Any
 from urllib.parse import quote
 
 from tests.builder.filesets.body import Body, digest
+from tests.builder.filesets.pages import REAL, real
 from tests.builder.filesets.server import Answer, Server, json_of, served
 
 ZENODO = "https://zenodo.org"
@@ -75,10 +76,27 @@ def deposit(
     return page(id_)
 
 
+def register(server: Server, name: str, url: str) -> None:
+    """Have the registry of DOIs know where one leads."""
+    values = [{"index": 1, "type": "URL", "data": {"format": "string", "value": url}}]
+    document = {"responseCode": 1, "handle": name, "values": values}
+    server.add(f"https://doi.org/api/handles/{name}", json_of(document))
+
+
 def doi(server: Server, id_: int) -> str:
     """Have the registry of DOIs know a deposit's, and return it."""
     name = f"10.5281/zenodo.{id_}"
-    values = [{"index": 1, "type": "URL", "data": {"format": "string", "value": page(id_)}}]
-    document = {"responseCode": 1, "handle": name, "values": values}
-    server.add(f"https://doi.org/api/handles/{name}", json_of(document))
+    register(server, name, page(id_))
     return name
+
+
+def real_deposit(server: Server) -> tuple[str, dict[str, bytes]]:
+    """Have the server know a real deposit in the older form; return its DOI, and its files."""
+    told = real("zenodo/legacy_record_7078725.json")
+    folder = REAL / "zenodo" / "bodies" / "7078725"
+    bodies = {file.name: file.read_bytes() for file in folder.iterdir()}
+    server.add(f"{ZENODO}/api/records/{told['id']}", json_of(told))
+    for file in told["files"]:
+        server.add(file["links"]["self"], served(bodies[file["key"]]))
+    register(server, told["doi"], f"{ZENODO}/record/{told['id']}")
+    return str(told["doi"]), bodies

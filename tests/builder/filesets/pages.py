@@ -79,17 +79,28 @@ class Pages:
 
 @dataclass(frozen=True)
 class Site:
-    """A platform, the page that is asked for unless another is named, and hosts with tokens."""
+    """A platform, the page that is asked for unless another is named, and hosts with tokens.
+
+    `whole` are documents by URL about a dataset of that page, of which `status` comes.
+    """
 
     platform: FilesetPlatformHelper
     page: str
     tokens: frozenset[str] = frozenset()
+    whole: Mapping[str, Any] = field(default_factory=dict)
+    status: str = "success"
 
     def item(
-        self, documents: Mapping[str, Any], url: str | None = None, doi: str | None = None
+        self,
+        documents: Mapping[str, Any] | None = None,
+        url: str | None = None,
+        doi: str | None = None,
     ) -> FilesetPlatformItem:
         """Return what the platform makes of documents by URL."""
-        api = Pages(documents, self.tokens)
+        api = Pages(self.whole if documents is None else documents, self.tokens)
+        return self.ask(api, url, doi)
+
+    def ask(self, api: Api, url: str | None = None, doi: str | None = None) -> FilesetPlatformItem:
         return asked(self.platform, self.page if url is None else url, api, doi)
 
     def refused(
@@ -131,12 +142,20 @@ def gone(document: Any) -> ApiAnswer:
     return ApiAnswer(url="", status=410, body=json.dumps(document).encode())
 
 
-def real(path: str) -> Any:
+def real_bytes(path: str) -> bytes:
     """Return a platform's real answer, or skip the test where they are not at hand."""
     file = REAL / path
     if not file.is_file():
         pytest.skip(f"needs the real answer {path}, which is not part of the repository")
-    return json.loads(file.read_bytes())
+    return file.read_bytes()
+
+
+def real(path: str, replaced: Mapping[str, str] | None = None) -> Any:
+    """Return a platform's real answer, which is JSON, with texts in the place of others."""
+    answer = real_bytes(path).decode()
+    for old, new in (replaced or {}).items():
+        answer = answer.replace(old, new)
+    return json.loads(answer)
 
 
 def told(

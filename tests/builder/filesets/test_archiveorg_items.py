@@ -1,22 +1,22 @@
 """archive.org: items, with what was put into them and without what was made of it."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from builder.filesets.item import DatasetResource, FilesetPlatformItem, IngestRequest, Person
+from builder.filesets.item import FilesetPlatformItem, Person
 from builder.filesets.platforms.archiveorg import ArchiveOrg
 from builder.filesets.protocols import FilesetError
+from tests.builder.filesets import pages
 from tests.builder.filesets.pages import Site, cases
 from tests.builder.filesets.samples import ARCHIVEORG, MD5, SHA1, archiveorg
 
 PAGE = "https://archive.org/details/honey-1903"
-REAL = Path(__file__).parents[3].parent / "shared" / "data" / "filesets" / "archiveorg"
-
-
-SITE = Site(ArchiveOrg(), PAGE)
+SITE = Site(ArchiveOrg(), PAGE, whole={ARCHIVEORG: archiveorg()})
+FORMS = [
+    ("https://www.archive.org/download/honey-1903/", None),
+    (f"{PAGE}/page/n5/mode/2up", None),  # a book that is shown at a page
+]
 
 
 def item(given: Any, url: str = PAGE, api: str = ARCHIVEORG) -> FilesetPlatformItem:
@@ -24,21 +24,20 @@ def item(given: Any, url: str = PAGE, api: str = ARCHIVEORG) -> FilesetPlatformI
 
 
 @pytest.mark.parametrize(
-    ("url", "known"),
+    "url",
     [
-        (PAGE, True),
-        ("https://www.archive.org/download/honey-1903/", True),
-        ("https://archive.org/search?query=honey", False),
-        ("https://web.archive.org/web/2020/https://archive.org/details/honey-1903", False),
-        ("https://archive.org.example.com/details/honey-1903", False),
+        "https://archive.org/search?query=honey",
+        "https://web.archive.org/web/2020/https://archive.org/details/honey-1903",
+        "https://archive.org.example.com/details/honey-1903",
     ],
 )
-def test_pages_of_items_are_known_and_captures_are_not(url: str, known: bool) -> None:
-    assert ArchiveOrg().match_request(IngestRequest(url), DatasetResource(url=url)) is known
+def test_captures_and_other_pages_are_no_items(url: str) -> None:
+    assert not SITE.matches(url)
 
 
 def test_what_was_put_into_an_item_is_kept_and_what_was_made_of_it_is_left() -> None:
-    found = item(archiveorg())
+    """Scenario 25."""
+    found = SITE.item()
     first, second = found.files
     assert (first.path, first.size, first.md5, first.sha1) == ("honey/1903.csv", 120, MD5, SHA1)
     assert (first.crc32, first.mimetype) == ("0123abcd", "text/csv")
@@ -51,7 +50,7 @@ def test_what_was_put_into_an_item_is_kept_and_what_was_made_of_it_is_left() -> 
 
 
 def test_an_item_is_described() -> None:
-    said = item(archiveorg()).description
+    said = SITE.item().description
     assert said.title == "Honey in 1903"
     assert said.creators == (
         Person(name="Medová, Jana", given="Jana", family="Medová"),
@@ -105,10 +104,6 @@ REFUSED += cases(
 )
 
 
-def test_a_book_that_is_shown_at_a_page_is_the_item() -> None:
-    assert len(item(archiveorg(), f"{PAGE}/page/n5/mode/2up").files) == 2
-
-
 def test_items_that_are_lent_and_files_that_are_private_are_withheld() -> None:
     assert item(archiveorg(nodownload=True)).platform_status == "platform-restricted"
     lent = archiveorg()
@@ -121,10 +116,9 @@ def test_items_that_are_lent_and_files_that_are_private_are_withheld() -> None:
     assert [file.path for file in found.files] == ["scan 1.tif"]
 
 
-@pytest.mark.skipif(not REAL.is_dir(), reason="the real answers of archive.org are not here")
 def test_real_items_are_read() -> None:
     def real(name: str) -> FilesetPlatformItem:
-        given = json.loads((REAL / f"metadata_{name}.json").read_text("utf-8"))
+        given = pages.real(f"archiveorg/metadata_{name}.json")
         page = f"https://archive.org/details/{name}"
         return item(given, page, f"https://archive.org/metadata/{name}")
 

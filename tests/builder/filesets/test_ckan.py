@@ -1,28 +1,17 @@
 """CKAN: files that it keeps, files that it links to, and pages that are no files."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from builder.filesets.item import (
-    DatasetResource,
-    FilesetPlatformItem,
-    IngestRequest,
-    Person,
-    Related,
-)
+from builder.filesets.item import FilesetPlatformItem, Person, Related
 from builder.filesets.platforms.ckan import Ckan
-from tests.builder.filesets.pages import Site, cases
+from tests.builder.filesets.pages import Site, cases, real
 from tests.builder.filesets.samples import CKAN, MD5, SHA1, SHA256, ckan, ckan_resource
 
 PAGE = "https://demo.ckan.org/dataset/honey-prices"
 GENERATED = b'<html><head><meta name="generator" content="ckan 2.10.1" /></head>'
-REAL = Path(__file__).parents[3].parent / "shared" / "data" / "filesets" / "ckan"
-
-
-SITE = Site(Ckan(), PAGE)
+SITE = Site(Ckan(), PAGE, whole={CKAN: ckan()})
 
 
 def item(given: Any, url: str = PAGE, api: str = CKAN) -> FilesetPlatformItem:
@@ -42,7 +31,7 @@ def item(given: Any, url: str = PAGE, api: str = CKAN) -> FilesetPlatformItem:
 def test_it_is_known_by_its_host_or_by_what_made_the_page(
     url: str, body: bytes | None, known: bool
 ) -> None:
-    assert Ckan().match_request(IngestRequest(url), DatasetResource(url=url, body=body)) is known
+    assert SITE.matches(url, body=body) is known
 
 
 @pytest.mark.parametrize("root", ["https://demo.ckan.org", "https://data.example.cz/data/cs"])
@@ -164,7 +153,6 @@ REFUSED += cases(
 )
 
 
-@pytest.mark.skipif(not REAL.is_dir(), reason="the real answers of CKAN are not here")
 @pytest.mark.parametrize(
     ("name", "files", "withheld", "sizes"),
     [
@@ -174,7 +162,7 @@ REFUSED += cases(
     ],
 )
 def test_real_datasets_are_read(name: str, files: int, withheld: int, sizes: int) -> None:
-    given = json.loads((REAL / f"{name}.json").read_text("utf-8"))
+    given = real(f"ckan/{name}.json")
     id_ = given["result"]["id"]
     api = f"https://demo.ckan.org/api/3/action/package_show?id={id_}"
     found = item(given, f"https://demo.ckan.org/dataset/{id_}", api)

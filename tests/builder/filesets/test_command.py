@@ -7,8 +7,8 @@ import re
 import pytest
 
 from tests.builder.filesets.command import Command
-from tests.builder.filesets.deposits import content, deposit, doi, page, record
-from tests.builder.filesets.server import json_of, status
+from tests.builder.filesets.deposits import content, deposit, doi, page, record, register
+from tests.builder.filesets.server import status
 
 pytestmark = pytest.mark.shared(2)
 
@@ -109,24 +109,6 @@ def test_odd_names_are_kept_and_one_that_leads_elsewhere_fails_alone(
         }
     (again,) = command.results(deposit(command.server, 11, files))
     assert again["status"] == "success-partial"
-
-
-def test_the_same_again_fetches_nothing_and_changes_nothing(command: Command) -> None:
-    url = deposit(command.server, 11, {"a.csv": A, "b.csv": B})
-    (first,) = command.results(url)
-    assert first["status"] == "success"
-    command("publish")
-    before = sorted(command.store.keys(""))
-    command.server.forget()
-    (second,) = command.results(url)
-    assert second["status"] == "success-existing"
-    assert [file["status"] for file in second["manifest"]] == ["verified", "verified"]
-    assert not command.server.asked(content(11, ""))
-    out, _ = command("publish", "--json")
-    assert json.loads(out)["changed"] == 0
-    assert [k for k in sorted(command.store.keys("")) if k.startswith(("filesets/", "warcs/"))] == [
-        k for k in before if k.startswith(("filesets/", "warcs/"))
-    ]
 
 
 def test_a_result_for_each_request_and_one_more_for_a_dataset_of_one_file(
@@ -231,9 +213,7 @@ def test_a_plain_list_of_names_is_read_from_stdin(command: Command) -> None:
 def test_the_doi_by_which_a_dataset_was_archived_restores_it(command: Command) -> None:
     deposit(command.server, 11, {"a.csv": A})
     base = "10.5072/all-versions"
-    values = [{"index": 1, "type": "URL", "data": {"format": "string", "value": page(11)}}]
-    handle = {"responseCode": 1, "handle": base, "values": values}
-    command.server.add(f"https://doi.org/api/handles/{base}", json_of(handle))
+    register(command.server, base, page(11))
     command.results(f"https://doi.org/{base}")
     command("publish")
     command("restore", f"doi:{base}", str(command.folder / "out"))

@@ -8,16 +8,12 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from builder.filesets.item import FilesetPlatformItem
+from builder.filesets.item import REPLICAS, FilesetPlatformItem
 from builder.filesets.platforms.landing import parse_name
 from builder.filesets.platforms.repositories.dataone import DataOne
 from builder.filesets.protocols import ApiAnswer, FilesetError
-from tests.builder.filesets.body import digest
-from tests.builder.filesets.pages import Pages, asked, real
+from tests.builder.filesets.pages import Pages, Site, asked, real
 from tests.builder.filesets.samples import MD5, SHA256
-from tests.builder.filesets.server import Server, json_of, redirect, served, status, text, then
-from tests.builder.filesets.test_platform_scenarios import BODY, item_of, verified
-from tests.builder.filesets.world import World
 
 PID = "doi:10.18739/A2HONEY"
 URL = f"https://arcticdata.io/catalog/view/{PID}"
@@ -95,6 +91,10 @@ def whole() -> dict[str, Any]:
     index = Index({"objects": OBJECTS})
     asked(DataOne(), URL, index)
     return {url: index.documents[url] for url in index.asked}
+
+
+SITE = Site(DataOne(), URL, whole=whole())
+KNOWN = [(f"https://doi.org/{PID[4:]}", PID[4:].lower())]
 
 
 def of(url: str = URL, *objects: dict[str, Any], **more: Any) -> FilesetPlatformItem:
@@ -226,41 +226,19 @@ def test_a_real_package_is_read() -> None:
     assert all(file.sha256 and file.size for file in found.files)
 
 
-def test_files_are_verified_at_the_members_that_they_lead_to(server: Server, there: World) -> None:
-    told = {"size": len(BODY), "checksum": digest("sha1", BODY), "checksumAlgorithm": "SHA-1"}
-    docs = [{**METADATA, **told}, one("urn:uuid:a", **told)]
-    found, listed = ({"response": {"numFound": len(d), "docs": d}} for d in (docs[:1], docs))
-    server.add(QUERY, then(json_of(found), json_of(listed)))
-    for url in (f"{RESOLVE}/doi%3A10.18739/A2HONEY", f"{RESOLVE}/urn%3Auuid%3Aa"):
-        server.add(url, redirect("https://arcticdata.io/metacat/d1/mn/v2/object/x", 303))
-    server.add("https://arcticdata.io/metacat/d1/mn/v2/object/x", served(BODY))
-    assert verified(there, item_of(there, URL)) == ["sha1", "sha1"]
-    assert len(server.asked(QUERY)) == 2
-
-
-def test_a_file_is_fetched_from_a_replica_where_its_member_fails(
-    server: Server, there: World
-) -> None:
-    told = {"size": len(BODY), "checksum": digest("sha1", BODY), "checksumAlgorithm": "SHA-1"}
-    places = {"datasource": "urn:node:ARCTIC", "replicaMN": ["urn:node:GONE", "urn:node:KNB"]}
-    docs = [{**METADATA, **told}, one("urn:uuid:a", **told, **places)]
-    found, listed = ({"response": {"numFound": len(d), "docs": d}} for d in (docs[:1], docs))
-    server.add(QUERY, then(json_of(found), json_of(listed)))
-    server.add(f"{RESOLVE}/doi%3A10.18739/A2HONEY", served(BODY))
-    server.add(f"{RESOLVE}/urn%3Auuid%3Aa", status(404))
+def test_replicas_are_those_of_members_that_the_list_of_nodes_has() -> None:
     nodes = "".join(
         f"<node replicate='true'>\n<identifier>urn:node:{name}</identifier><name>x</name>"
         f"<baseURL>https://{name.lower()}.example/mn/</baseURL></node>"
         for name in ("ARCTIC", "KNB")
     )
-    server.add("https://cn.dataone.org/cn/v2/node", text(f"<nodes>{nodes}</nodes>", "text/xml"))
-    server.add("https://arctic.example/mn/v2/object/urn%3Auuid%3Aa", served(BODY, wrong=1))
-    server.add("https://knb.example/mn/v2/object/urn%3Auuid%3Aa", served(BODY))
-    item = item_of(there, URL)
-    assert verified(there, item) == ["sha1", "sha1"]
-    server.add("https://knb.example/mn/v2/object/urn%3Auuid%3Aa", status(404))
-    with pytest.raises(FilesetError, match="file-404"):
-        verified(there, item)
-    server.add("https://cn.dataone.org/cn/v2/node", status(500))
-    server.add(QUERY, then(json_of(found), json_of(listed)))
-    assert "replicas" not in item_of(there, URL).files[1].extra
+    answer = ApiAnswer(url="", status=200, body=f"<nodes>{nodes}</nodes>".encode())
+    places = {"datasource": "urn:node:ARCTIC", "replicaMN": ["urn:node:GONE", "urn:node:KNB"]}
+    objects = [METADATA, one("urn:uuid:a", **places)]
+    found = of(URL, *objects, documents={"https://cn.dataone.org/cn/v2/node": answer})
+    assert [file.extra.get(REPLICAS) for file in found.files] == [
+        ["https://arctic.example/mn/v2/object/doi%3A10.18739%2FA2HONEY"],
+        [f"https://{name}.example/mn/v2/object/urn%3Auuid%3Aa" for name in ("arctic", "knb")],
+    ]
+    unlisted = of(URL, *objects, documents={"https://cn.dataone.org/cn/v2/node": 500})
+    assert REPLICAS not in unlisted.files[1].extra

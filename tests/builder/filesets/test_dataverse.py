@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from builder.filesets.item import DatasetResource, IngestRequest, Licence, Person, Related
+from builder.filesets.item import Licence, Person, Related
 from builder.filesets.platforms.dataverse import Dataverse
-from tests.builder.filesets.pages import Pages, Site, asked, cases, real, refused, told
+from tests.builder.filesets.pages import Pages, Site, cases, real
 
 BASE = "https://dataverse.example.org"
 ID = "doi:10.5072/FK2/HIVES"
@@ -117,9 +117,19 @@ TABLE = file(
 )
 
 
+def of(*files: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """Return the answers about a dataset of these files in its newest version."""
+    return {API: dataset(version(*files, **more))}
+
+
+SITE = Site(PLATFORM, URL, whole=of(TABLE, file(12, "read me.txt")))
+NUMBERED = of(TABLE) | {OLD: {"data": version(TABLE, number=(1, 0))}}
+SHAPES = {"version": Site(PLATFORM, f"{URL}&version=1.0", whole=NUMBERED)}
+
+
 def test_the_original_of_a_table_is_asked_for_by_its_number() -> None:
-    api = Pages({API: dataset(version(TABLE, file(12, "read me.txt")))})
-    item = asked(PLATFORM, URL, api)
+    api = Pages(SITE.whole)
+    item = SITE.ask(api)
     assert api.asked == [API]
     table, text = item.files
     assert (table.path, table.size, table.md5) == ("in/raw/data.tsv", 33, "0b" * 16)
@@ -141,7 +151,7 @@ def test_the_original_of_a_table_is_asked_for_by_its_number() -> None:
 def test_an_original_without_a_name_has_that_of_its_format() -> None:
     stata = file(1, "a.tab", originalFileFormat="application/x-stata-13", originalFileSize=4)
     other = file(2, "b.tab", originalFileFormat="application/x-unheard-of")
-    found = told(PLATFORM, URL, {API: dataset(version(stata, other))}).files
+    found = SITE.item(of(stata, other)).files
     assert [(f.path, f.size) for f in found] == [("a.dta", 4), ("b.tab", None)]
 
 
@@ -156,13 +166,13 @@ def test_an_original_without_a_name_has_that_of_its_format() -> None:
 )
 def test_digests_of_each_kind_are_read(kind: str, name: str, length: int) -> None:
     given = file(1, "a", checksum={"type": kind, "value": "E" * length}, md5=None)
-    found = told(PLATFORM, URL, {API: dataset(version(given))}).files[0]
+    found = SITE.item(of(given)).files[0]
     digests = {n: getattr(found, n) for n in ("md5", "sha1", "sha256", "sha512")}
     assert {n: d for n, d in digests.items() if d} == {name: "e" * length}
 
 
 def test_a_description_has_all_that_datacite_asks_for() -> None:
-    said = told(PLATFORM, URL, {API: dataset(version(TABLE))}).description
+    said = SITE.item().description
     assert said.creators == (
         Person(
             name="Včela, Jana",
@@ -195,7 +205,7 @@ def test_a_description_has_all_that_datacite_asks_for() -> None:
 def test_licences_of_each_age_are_read(
     given: dict[str, Any], licences: tuple[Licence, ...]
 ) -> None:
-    item = told(PLATFORM, URL, {API: dataset(version(TABLE) | given)})
+    item = SITE.item(of(TABLE, **given))
     assert item.description.licences == licences
 
 
@@ -225,7 +235,7 @@ RETAINED = {"retention": {"dateUnavailable": "2026-11-22"}}
 def test_files_that_are_not_given_are_told(
     files: list[dict[str, Any]], status: str, withheld: list[str], until: str | None
 ) -> None:
-    item = told(PLATFORM, URL, {API: dataset(version(*files))})
+    item = SITE.item(of(*files))
     assert (item.platform_status, item.until) == (status, until)
     assert [f.path for f in item.withheld] == withheld
     assert item.description.title == "Weights of hives"
@@ -233,8 +243,8 @@ def test_files_that_are_not_given_are_told(
 
 def test_a_version_that_was_asked_for_is_the_one_that_comes() -> None:
     older = version(file(5, "old.csv"), number=(1, 0))
-    documents = {API: dataset(version(TABLE)), OLD: {"status": "OK", "data": older}}
-    item = told(PLATFORM, f"{URL}&version=1.0", documents)
+    documents = of(TABLE) | {OLD: {"status": "OK", "data": older}}
+    item = SITE.item(documents, f"{URL}&version=1.0")
     assert (item.version, [f.path for f in item.files]) == ("1.0", ["old.csv"])
     assert item.platform_id == ID
     assert item.description.publisher == "Example Dataverse"
@@ -242,8 +252,8 @@ def test_a_version_that_was_asked_for_is_the_one_that_comes() -> None:
 
 @pytest.mark.parametrize("asked_for", ["2.1", "2", ":latest", ":latest-published"])
 def test_the_newest_version_needs_no_second_question(asked_for: str) -> None:
-    api = Pages({API: dataset(version(TABLE))})
-    assert asked(PLATFORM, f"{URL}&version={asked_for}", api).version == "2.1"
+    api = Pages(SITE.whole)
+    assert SITE.ask(api, f"{URL}&version={asked_for}").version == "2.1"
     assert api.asked == [API]
 
 
@@ -258,8 +268,8 @@ def test_the_newest_version_needs_no_second_question(asked_for: str) -> None:
     ],
 )
 def test_another_version_is_no_answer(asked_for: str, answer: Any, code: str) -> None:
-    documents = {API: dataset(version(TABLE)), OLD: answer}
-    assert refused(PLATFORM, f"{URL}&version={asked_for}", documents) == ("platform-scope", code)
+    refusal = SITE.refused(of(TABLE) | {OLD: answer}, f"{URL}&version={asked_for}")
+    assert refusal == ("platform-scope", code)
 
 
 @pytest.mark.parametrize("newest", [None, version(TABLE, versionState="DEACCESSIONED")])
@@ -267,7 +277,7 @@ def test_another_version_is_no_answer(asked_for: str, answer: Any, code: str) ->
 def test_a_deaccessioned_dataset_is_gone(newest: dict[str, Any] | None, asked_for: str) -> None:
     if newest is not None and asked_for:
         newest = newest | {"versionNumber": 1, "versionMinorNumber": 0}
-    item = told(PLATFORM, URL + asked_for, {API: dataset(newest)})
+    item = SITE.item({API: dataset(newest)}, URL + asked_for)
     assert (item.platform_status, item.platform_id, item.manifest) == ("platform-gone", ID, ())
     assert item.detail == "it was deaccessioned"
 
@@ -277,18 +287,17 @@ def test_a_file_is_refused_and_its_dataset_named(page: str) -> None:
     found = {"label": "a.csv", "datasetVersion": {"datasetPersistentId": ID}}
     url = f"{BASE}/{page}?persistentId={ID}/AAAAAA"
     documents = {FILE: {"status": "OK", "data": found}}
-    assert refused(PLATFORM, url, documents) == ("platform-scope", "file-level")
+    assert SITE.refused(documents, url) == ("platform-scope", "file-level")
     with pytest.raises(Exception, match=f"a.csv is one file of the dataset {ID}"):
-        told(PLATFORM, url, documents)
+        SITE.item(documents, url)
 
 
 def test_a_file_without_a_persistent_id_is_refused_by_its_number() -> None:
     documents = {f"{BASE}/api/files/7/?returnDatasetVersion=true": {"data": {"label": "a"}}}
     for url in (f"{BASE}/file.xhtml?fileId=7&version=1.0", f"{BASE}/api/access/datafile/7"):
-        assert refused(PLATFORM, url, documents) == ("platform-scope", "file-level")
+        assert SITE.refused(documents, url) == ("platform-scope", "file-level")
 
 
-SITE = Site(PLATFORM, URL)
 REFUSED = cases(
     "url documents status",
     [
@@ -301,47 +310,46 @@ REFUSED = cases(
             {API: {"data": {"latestVersion": version(TABLE) | {"files": {}}}}},
             "platform-bad-response",
         ),
-        (URL, {API: dataset(version({"label": "a", "dataFile": {}}))}, "platform-bad-response"),
+        (URL, of({"label": "a", "dataFile": {}}), "platform-bad-response"),
         ("https://dataverse.harvard.edu/", {}, "platform-404"),
     ],
 )
 REFUSED += cases(
     "url documents code",
     [
-        (URL, {API: dataset(version(TABLE, versionState="DRAFT"))}, "draft"),
+        (URL, of(TABLE, versionState="DRAFT"), "draft"),
         ("https://dataverse.harvard.edu/dataverse/bees", {}, "collection"),
     ],
     status="platform-scope",
 )
 
 
+FORMS = [
+    (f"{BASE}/citation?persistentId={ID}", None),
+    (f"{BASE}/dataset.xhtml?persistentId=doi%3A10.5072%2FFK2%2FHIVES", None),
+    (f"{BASE}/dataset.xhtml?persistentId=https://doi.org/10.5072/FK2/HIVES", None),
+    (f"{BASE}/spa/datasets?persistentId={ID}", None),
+    (f"{BASE}/api/datasets/:persistentId/?persistentId={ID}", None),
+    (f"{BASE}/api/datasets/:persistentId/versions/2.1?persistentId={ID}", None),
+    (f"{BASE}/api/datasets/:persistentId/versions/2.1/metadata?persistentId={ID}", None),
+]
+KNOWN = [("https://dataverse.nl/somewhere", "10.34894/abcdef")]
+
+
 @pytest.mark.parametrize(
-    ("url", "first"),
+    ("root", "id"),
     [
-        (URL, API),
-        (f"{BASE}/citation?persistentId={ID}", API),
-        (f"{BASE}/dataset.xhtml?persistentId=doi%3A10.5072%2FFK2%2FHIVES", API),
-        (f"{BASE}/dataset.xhtml?persistentId=https://doi.org/10.5072/FK2/HIVES", API),
-        (f"{BASE}/spa/datasets?persistentId={ID}", API),
-        (f"{BASE}/api/datasets/:persistentId/?persistentId={ID}", API),
-        (f"{BASE}/api/datasets/:persistentId/versions/2.1?persistentId={ID}", API),
-        (f"{BASE}/api/datasets/:persistentId/versions/2.1/metadata?persistentId={ID}", API),
-        (f"{BASE}/dvn/dataset.xhtml?persistentId={ID}", API.replace(BASE, f"{BASE}/dvn")),
+        ("", "hdl:20.500.1/ABC"),
+        ("", "perma:X12345"),
+        ("", "doi:10.5072/FK2/ABCDE"),
+        ("/dvn", "doi:10.5072/FK2/ABCDE"),
     ],
 )
-def test_a_dataset_is_found_by_each_form_of_its_url(url: str, first: str) -> None:
-    api = Pages({first: dataset(version(TABLE))})
-    assert PLATFORM.match_request(IngestRequest(url), DatasetResource(url=url))
-    assert asked(PLATFORM, url, api).platform_id == ID
-    assert api.asked == [first]
-
-
-@pytest.mark.parametrize("id", ["hdl:20.500.1/ABC", "perma:X12345", "doi:10.5072/FK2/ABCDE"])
-def test_persistent_ids_of_each_kind_are_asked_for(id: str) -> None:
-    url = f"{BASE}/dataset.xhtml?persistentId={id}"
-    api = Pages({f"{BASE}/api/datasets/:persistentId/?persistentId={id}": dataset(version(TABLE))})
-    assert PLATFORM.match_request(IngestRequest(url), DatasetResource(url=url))
-    assert len(asked(PLATFORM, url, api).files) == 1
+def test_persistent_ids_of_each_kind_are_asked_for(root: str, id: str) -> None:
+    url = f"{BASE}{root}/dataset.xhtml?persistentId={id}"
+    where = f"{BASE}{root}/api/datasets/:persistentId/?persistentId={id}"
+    assert SITE.matches(url)
+    assert len(SITE.item({where: dataset(version(TABLE))}, url).files) == 1
 
 
 @pytest.mark.parametrize(
@@ -354,8 +362,7 @@ def test_an_empty_separator_of_a_persistent_id_is_kept(
     parts = {"protocol": protocol, "authority": "DANS", "identifier": "A1"}
     given = dataset(version(TABLE, datasetPersistentId=None))
     given["data"] |= parts | ({} if separator is None else {"separator": separator})
-    url = f"{BASE}/dataset.xhtml?persistentId={ID}"
-    assert told(PLATFORM, url, {API: given}).platform_id == id
+    assert SITE.item({API: given}).platform_id == id
 
 
 @pytest.mark.parametrize(
@@ -367,14 +374,12 @@ def test_an_empty_separator_of_a_persistent_id_is_kept(
     ],
 )
 def test_other_urls_are_not_taken_for_dataverses(url: str) -> None:
-    assert not PLATFORM.match_request(IngestRequest(url), DatasetResource(url=url))
+    assert not SITE.matches(url)
 
 
 def test_a_doi_at_a_host_that_is_listed_is_enough() -> None:
-    url = "https://dataverse.nl/somewhere"
-    where = "https://dataverse.nl/api/datasets/:persistentId/?persistentId="
-    documents = {f"{where}doi:10.34894/ABCDEF": dataset(version(TABLE))}
-    assert told(PLATFORM, url, documents, doi="10.34894/abcdef").version == "2.1"
+    where = "https://dataverse.nl/api/datasets/:persistentId/?persistentId=doi:10.34894/ABCDEF"
+    assert SITE.item({where: dataset(version(TABLE))}, *KNOWN[0]).version == "2.1"
 
 
 @pytest.mark.parametrize(
@@ -391,7 +396,7 @@ def test_real_datasets(name: str, number: str, count: int, original: str | None)
     base = "https://dataverse.harvard.edu"
     url = f"{base}/dataset.xhtml?persistentId={id}"
     api = f"{base}/api/datasets/:persistentId/?persistentId={id}"
-    item = told(PLATFORM, url, {api: document})
+    item = SITE.item({api: document}, url)
     assert (item.platform_status, item.version, item.platform_id) == ("success", number, id)
     assert len(item.files) == count
     assert all(file.md5 and file.size for file in item.files)
@@ -419,7 +424,7 @@ def test_real_versions(name: str, paths: list[str]) -> None:
     id = newest["datasetPersistentId"]
     api = f"{BASE}/api/datasets/:persistentId/?persistentId={id}"
     answer = {"status": "OK", "data": document | {"latestVersion": newest}}
-    item = told(PLATFORM, f"{BASE}/dataset.xhtml?persistentId={id}", {api: answer})
+    item = SITE.item({api: answer}, f"{BASE}/dataset.xhtml?persistentId={id}")
     assert sorted(file.path for file in item.files) == sorted(paths)
     assert item.platform_status == ("success" if paths else "empty-manifest")
     assert [one.spdx for one in item.description.licences] == ["CC0-1.0"]

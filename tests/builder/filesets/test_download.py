@@ -1,6 +1,7 @@
 """Files come whole and verified, or not at all, whatever servers and lines do."""
 
 import gzip
+import hashlib
 import io
 import threading
 import time
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from builder.filesets.download import download
+from builder.filesets.item import GIT, REPLICAS
 from builder.filesets.protocols import FilesetError, Received
 from builder.http.limits import Limits
 from builder.store.folder import FolderStore
@@ -277,6 +279,26 @@ def test_a_wrong_byte_is_a_mismatch(there: World, name: str) -> None:
     there.server.add(URL, served(BODY, wrong=1_234_567))
     assert failed(there, digests=name) == f"mismatch-{name}"
     assert len(there.server.asked(URL)) == 2
+
+
+def test_the_digest_of_a_git_blob_is_compared(there: World) -> None:
+    git = hashlib.sha1(b"blob %d\0%b" % (BODY.size, BODY.all)).hexdigest()
+    there.server.add(URL, served(BODY))
+    assert got(there, digests="", extra={GIT: git}).verified == GIT
+    there.server.add(URL, served(BODY, wrong=3))
+    with pytest.raises(FilesetError, match=f"mismatch-sha1: .* a git blob {git} declared"):
+        got(there, digests="", extra={GIT: git})
+
+
+def test_a_file_comes_from_a_replica_where_its_own_address_fails(there: World) -> None:
+    replicas = ["https://arctic.example/a", "https://knb.example/a"]
+    there.server.add(URL, status(404))
+    there.server.add(replicas[0], served(BODY, wrong=1))
+    there.server.add(replicas[1], served(BODY))
+    assert got(there, digests="sha1", extra={REPLICAS: replicas}).verified == "sha1"
+    there.kept.clear()
+    there.server.add(replicas[1], status(404))
+    assert failed(there, digests="sha1", extra={REPLICAS: replicas}) == "file-404"
 
 
 @pytest.mark.parametrize("told", [-1, 1])

@@ -2,14 +2,7 @@
 
 from typing import Any
 
-import pytest
-
-from builder.filesets.item import (
-    DatasetResource,
-    IngestRequest,
-    Person,
-    Related,
-)
+from builder.filesets.item import Person, Related
 from builder.filesets.platforms.dryad import Dryad
 from tests.builder.filesets.pages import Site, cases
 from tests.builder.filesets.samples import DRYAD, DRYAD_FILES, SHA256, dryad, dryad_file, dryad_page
@@ -17,28 +10,18 @@ from tests.builder.filesets.samples import DRYAD, DRYAD_FILES, SHA256, dryad, dr
 DOI = "10.5061/dryad.h0n3y"
 PAGE = f"https://datadryad.org/dataset/doi:{DOI}"
 SECOND = "https://datadryad.org/api/v2/versions/231/files?page=2"
-TOKEN = frozenset(("datadryad.org",))
 TWO = {DRYAD: dryad(), DRYAD_FILES: dryad_page([dryad_file(1), dryad_file(2)], 2)}
-
-
-SITE = Site(Dryad(), PAGE, TOKEN)
+SITE = Site(Dryad(), PAGE, frozenset(("datadryad.org",)), TWO)
 item, refused = SITE.item, SITE.refused
+FORMS = [
+    (f"https://datadryad.org/stash/dataset/doi:{DOI}", None),
+    ("https://datadryad.org/dataset/doi%3A10.5061%2Fdryad.h0n3y", None),
+    (f"https://doi.org/{DOI}", DOI),
+]
 
 
-@pytest.mark.parametrize(
-    ("url", "doi"),
-    [
-        (PAGE, None),
-        (f"https://datadryad.org/stash/dataset/doi:{DOI}", None),
-        ("https://datadryad.org/dataset/doi%3A10.5061%2Fdryad.h0n3y", None),
-        (f"https://doi.org/{DOI}", DOI),
-    ],
-)
-def test_a_dataset_is_known_by_host_or_doi_and_asked_for_by_the_whole_doi(
-    url: str, doi: str | None
-) -> None:
-    assert Dryad().match_request(IngestRequest(url), DatasetResource(url=url, doi=doi))
-    found = item(TWO, url, doi)
+def test_a_dataset_is_asked_for_by_the_whole_doi() -> None:
+    found = item()
     assert (found.platform_id, found.version, found.platform_status) == (DOI, "3", "success")
     assert [(file.path, file.size, file.sha256) for file in found.files] == [
         ("hive1.csv", 11, SHA256),
@@ -48,7 +31,7 @@ def test_a_dataset_is_known_by_host_or_doi_and_asked_for_by_the_whole_doi(
 
 
 def test_a_dataset_is_described() -> None:
-    said = item(TWO).description
+    said = item().description
     assert (said.title, said.abstract) == ("Data from: honey", 'Honey and "bees".')
     assert said.creators == (
         Person(

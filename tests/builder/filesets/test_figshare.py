@@ -1,52 +1,25 @@
 """Figshare, its portals and 4TU: which article is meant, what it says, and all of its files."""
 
-import json
-from pathlib import Path
-from typing import Any
-
 import pytest
 
-from builder.filesets.item import (
-    DatasetResource,
-    FilesetPlatformItem,
-    IngestRequest,
-    Licence,
-    Person,
-    Related,
-)
+from builder.filesets.item import Licence, Person, Related
 from builder.filesets.platforms.figshare import Figshare
-from tests.builder.filesets.pages import Pages, Site, cases
+from tests.builder.filesets.pages import Pages, Site, cases, real
 from tests.builder.filesets.samples import FIGSHARE, MD5, figshare, figshare_file
 
 PAGE = "https://brno.figshare.com/articles/dataset/Prices_of_honey/4711"
-REAL = Path(__file__).parents[3].parent / "shared" / "data" / "filesets" / "figshare"
-
-
-SITE = Site(Figshare(), PAGE)
-matches = SITE.matches
-
-
-def item(url: str, documents: dict[str, Any], doi: str | None = None) -> FilesetPlatformItem:
-    return SITE.item(documents, url, doi)
-
-
-def refused(url: str, documents: dict[str, Any], doi: str | None = None) -> tuple[str, str]:
-    return SITE.refused(documents, url, doi)
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        PAGE,
-        "https://figshare.com/articles/4711",
-        "https://smithsonian.figshare.com/articles/dataset/x/4711/1",
-        "https://kilthub.cmu.edu/articles/dataset/x/4711",
-        "https://data.4tu.nl/datasets/9f0c2b0e-5f0f-4b46-b5f2-0a8f3f2f6f11/1",
-        "https://data.example.edu/articles/dataset/Prices_of_honey/4711/2",
-    ],
-)
-def test_its_hosts_and_the_form_of_its_urls_are_known(url: str) -> None:
-    assert matches(url)
+SITE = Site(Figshare(), PAGE, whole={FIGSHARE: figshare()})
+matches, refused = SITE.matches, SITE.refused
+FORMS = [
+    ("https://figshare.com/articles/4711", None),
+    ("https://kilthub.cmu.edu/articles/dataset/x/4711", None),
+]
+KNOWN = [
+    ("https://smithsonian.figshare.com/articles/dataset/x/4711/1", None),
+    ("https://data.4tu.nl/datasets/9f0c2b0e-5f0f-4b46-b5f2-0a8f3f2f6f11/1", None),
+    ("https://data.example.edu/articles/dataset/Prices_of_honey/4711/2", None),
+    ("https://doi.org/10.6084/m9.figshare.4711", "10.6084/m9.figshare.4711"),
+]
 
 
 def test_a_portal_that_is_not_known_is_told_by_its_page() -> None:
@@ -54,8 +27,6 @@ def test_a_portal_that_is_not_known_is_told_by_its_page() -> None:
     assert not matches(url)
     assert not matches(url, body=b"<html>a newspaper</html>")
     assert matches(url, body=b'<script src="https://static.FIGSHARE.com/app.js"></script>')
-    assert matches("https://doi.org/10.6084/m9.figshare.4711", doi="10.6084/m9.figshare.4711")
-    assert not matches("https://zenodo.org/records/4711")
     assert not matches("https://news.example.com/articles/local_news/Bees/4711")
 
 
@@ -69,12 +40,12 @@ def test_a_portal_that_is_not_known_is_told_by_its_page() -> None:
 )
 def test_a_number_at_another_site_is_no_article_of_figshare(url: str) -> None:
     """Figshare has an article of each number; it tells at which portals one lies."""
-    assert refused(url, {FIGSHARE: figshare()})[0] == "no-platform-match"
-    assert refused(url, {FIGSHARE: figshare()}, "10.5072/other.4711")[0] == "no-platform-match"
+    assert refused(SITE.whole, url)[0] == "no-platform-match"
+    assert refused(SITE.whole, url, "10.5072/other.4711")[0] == "no-platform-match"
     there = figshare() | {"url_public_html": url}
-    assert item(url, {FIGSHARE: there}).platform_id == "4711"
+    assert SITE.item({FIGSHARE: there}, url).platform_id == "4711"
     named = figshare() | {"doi": "10.5072/bees.4711.v2"}
-    assert item(url, {FIGSHARE: named}, "10.5072/bees.4711").platform_id == "4711"
+    assert SITE.item({FIGSHARE: named}, url, "10.5072/bees.4711").platform_id == "4711"
 
 
 @pytest.mark.parametrize(
@@ -99,13 +70,13 @@ def test_the_version_that_is_named_is_asked_for_and_else_the_newest(
     url: str, doi: str | None, asked: str
 ) -> None:
     api = Pages({FIGSHARE + asked: figshare()})
-    found = Figshare().process_request(IngestRequest(url), DatasetResource(url=url, doi=doi), api)
+    found = SITE.ask(api, url, doi)
     assert api.asked == [FIGSHARE + asked]
     assert (found.platform_id, found.version) == ("4711", "2")
 
 
 def test_an_article_is_told_whole() -> None:
-    found = item(PAGE, {FIGSHARE: figshare()})
+    found = SITE.item()
     assert found.platform_status == "success"
     assert (found.platform_name, found.platform_domain) == ("figshare", "brno.figshare.com")
     assert found.web_bundle_url == "https://ndownloader.figshare.com/articles/4711/versions/2"
@@ -137,7 +108,7 @@ def test_an_md5_that_was_not_computed_yet_is_the_one_that_was_supplied_and_says_
         figshare_file(1, "a.csv", computed_md5=""),
         figshare_file(2, "b.csv", computed_md5="-", supplied_md5=""),
     ]
-    first, second = item(PAGE, {FIGSHARE: figshare(files=files)}).files
+    first, second = SITE.item({FIGSHARE: figshare(files=files)}).files
     assert (first.md5, first.extra["md5_from"]) == (MD5, "supplied_md5")
     assert second.md5 is None
     assert "md5_from" not in second.extra
@@ -145,7 +116,7 @@ def test_an_md5_that_was_not_computed_yet_is_the_one_that_was_supplied_and_says_
 
 def test_files_of_one_name_lie_in_folders_of_their_ids() -> None:
     files = [figshare_file(1, "a.csv"), figshare_file(2, "a.csv")]
-    found = item(PAGE, {FIGSHARE: figshare(files=files)})
+    found = SITE.item({FIGSHARE: figshare(files=files)})
     assert [file.path for file in found.files] == ["1/a.csv", "2/a.csv"]
 
 
@@ -157,20 +128,20 @@ def test_a_list_that_is_short_is_asked_for_by_pages(monkeypatch: pytest.MonkeyPa
         f"{FIGSHARE}/files?page=1&page_size=2": files[:2],
         f"{FIGSHARE}/files?page=2&page_size=2": files[2:],
     }
-    assert [file.path for file in item(PAGE, pages).files] == ["0.csv", "1.csv", "2.csv"]
+    assert [file.path for file in SITE.item(pages).files] == ["0.csv", "1.csv", "2.csv"]
     pages[f"{FIGSHARE}/files?page=2&page_size=2"] = []
-    assert refused(PAGE, pages)[0] == "incomplete-manifest"
+    assert refused(pages)[0] == "incomplete-manifest"
 
 
 def test_a_list_that_is_not_there_does_not_mean_that_the_article_is_gone() -> None:
     given = figshare(size=300)
-    assert refused(PAGE, {FIGSHARE: given})[0] == "incomplete-manifest"
+    assert refused({FIGSHARE: given})[0] == "incomplete-manifest"
 
 
 def test_an_article_that_does_not_tell_its_size_is_believed() -> None:
     files = [figshare_file(1, "a.csv", size=None)]
-    assert len(item(PAGE, {FIGSHARE: figshare(files=files, size=7)}).files) == 1
-    assert len(item(PAGE, {FIGSHARE: figshare(files=files, size=None)}).files) == 1
+    assert len(SITE.item({FIGSHARE: figshare(files=files, size=7)}).files) == 1
+    assert len(SITE.item({FIGSHARE: figshare(files=files, size=None)}).files) == 1
 
 
 CLOSED = cases(
@@ -193,10 +164,10 @@ CLOSED = cases(
 
 def test_links_to_other_sites_are_withheld_and_nothing_but_links_is_no_dataset() -> None:
     link = figshare_file(2, "b.csv", is_link_only=True, size=0)
-    found = item(PAGE, {FIGSHARE: figshare(files=[figshare_file(1, "a.csv"), link], size=100)})
+    found = SITE.item({FIGSHARE: figshare(files=[figshare_file(1, "a.csv"), link], size=100)})
     assert [file.path for file in found.files] == ["a.csv"]
     assert [file.path for file in found.withheld] == ["b.csv"]
-    alone = refused(PAGE, {FIGSHARE: figshare(files=[link], size=0)})
+    alone = refused({FIGSHARE: figshare(files=[link], size=0)})
     assert alone == ("platform-scope", "link-only")
 
 
@@ -236,9 +207,9 @@ REFUSED += cases(
 
 
 def test_a_version_that_there_is_not_does_not_mean_that_the_article_is_gone() -> None:
-    assert refused(f"{PAGE}/9", {FIGSHARE: figshare()}) == ("platform-scope", "wrong-version")
-    assert refused(f"{PAGE}/9", {})[0] == "platform-404"
-    assert refused(f"{PAGE}/9", {f"{FIGSHARE}/versions/9": 500})[0] == "platform-http-error"
+    assert refused(SITE.whole, f"{PAGE}/9") == ("platform-scope", "wrong-version")
+    assert refused({}, f"{PAGE}/9")[0] == "platform-404"
+    assert refused({f"{FIGSHARE}/versions/9": 500}, f"{PAGE}/9")[0] == "platform-http-error"
 
 
 def test_4tu_is_asked_itself() -> None:
@@ -246,14 +217,13 @@ def test_4tu_is_asked_itself() -> None:
     page = f"https://data.4tu.nl/datasets/{uuid}/2"
     api = f"https://data.4tu.nl/v2/articles/{uuid}/versions/2"
     given = figshare(id=None, uuid=uuid, url_public_html=page, doi=f"10.4121/{uuid}.v2")
-    found = item(page, {api: given})
+    found = SITE.item({api: given}, page)
     assert (found.platform_domain, found.platform_id) == ("data.4tu.nl", uuid)
     assert found.web_bundle_url is None
-    by_doi = item(f"https://doi.org/10.4121/{uuid}.v2", {api: given}, doi=f"10.4121/{uuid}.v2")
+    by_doi = SITE.item({api: given}, f"https://doi.org/10.4121/{uuid}.v2", f"10.4121/{uuid}.v2")
     assert by_doi.platform_id == uuid
 
 
-@pytest.mark.skipif(not REAL.is_dir(), reason="the real answers of Figshare are not here")
 @pytest.mark.parametrize(
     ("name", "id_", "sizes"),
     [
@@ -264,8 +234,8 @@ def test_4tu_is_asked_itself() -> None:
 )
 def test_real_articles_are_read(name: str, id_: int, sizes: list[int]) -> None:
     api = f"https://api.figshare.com/v2/articles/{id_}"
-    given = json.loads((REAL / name).read_text("utf-8"))
-    found = item(f"https://figshare.com/articles/dataset/x/{id_}", {api: given})
+    documents = {api: real(f"figshare/{name}")}
+    found = SITE.item(documents, f"https://figshare.com/articles/dataset/x/{id_}")
     assert [file.size for file in found.files] == sizes
     assert all(file.md5 for file in found.files)
     assert next(file.extra["md5_from"] for file in found.files) == (

@@ -5,12 +5,8 @@ from typing import Any
 import pytest
 
 from builder.filesets.platforms.hubs.github import GitHub
-from tests.builder.filesets.body import digest
-from tests.builder.filesets.pages import Pages, Site, asked, cases, real, told
+from tests.builder.filesets.pages import Pages, Site, cases, real
 from tests.builder.filesets.samples import SHA256
-from tests.builder.filesets.server import Server, json_of, redirect, served
-from tests.builder.filesets.test_platform_scenarios import BODY, item_of, verified
-from tests.builder.filesets.world import World
 
 URL = "https://github.com/bees/honey/releases/tag/v1.0"
 API = "https://api.github.com/repos/bees/honey"
@@ -51,12 +47,12 @@ REPOSITORY = {
     "topics": ["honey"],
     "license": {"name": "MIT License", "spdx_id": "MIT"},
 }
-WHOLE = {BY_TAG: release(asset("a.csv")), API: REPOSITORY}
+SITE = Site(GitHub(), URL, whole={BY_TAG: release(asset("a.csv")), API: REPOSITORY})
 
 
 def test_a_release_has_its_files_and_the_source() -> None:
-    api = Pages(WHOLE)
-    found = asked(GitHub(), URL, api)
+    api = Pages(SITE.whole)
+    found = SITE.ask(api)
     assert (found.platform_id, found.version, found.web_base_url) == ("bees/honey", "v1.0", URL)
     assert [(f.path, f.size, f.sha256, f.platform_url) for f in found.files] == [
         ("a.csv", 7, SHA256, f"{DOWNLOAD}/a.csv"),
@@ -67,7 +63,7 @@ def test_a_release_has_its_files_and_the_source() -> None:
 
 
 def test_a_release_is_described_with_its_repository() -> None:
-    said = told(GitHub(), URL, WHOLE).description
+    said = SITE.item().description
     assert (said.title, said.type, said.published) == (
         "honey First prices",
         "Software",
@@ -84,7 +80,7 @@ def test_files_may_have_no_digest_be_unfinished_or_be_called_as_the_source() -> 
         asset("half.csv", state="starter"),
         asset("honey-v1.0.zip"),
     )
-    found = told(GitHub(), URL, {BY_TAG: release(*files), API: REPOSITORY})
+    found = SITE.item({BY_TAG: release(*files), API: REPOSITORY})
     assert [(f.path, f.sha256 is not None) for f in found.files] == [
         ("old.csv", False),
         ("honey-v1.0.zip", True),
@@ -97,20 +93,19 @@ def test_files_may_have_no_digest_be_unfinished_or_be_called_as_the_source() -> 
 @pytest.mark.parametrize("page", ["", ".git", "/", "/releases", "/releases/latest"])
 def test_without_a_tag_the_newest_release_is_meant(page: str) -> None:
     documents = {f"{API}/releases/latest": release(tag_name="v2.0"), API: REPOSITORY}
-    found = told(GitHub(), f"https://github.com/bees/honey{page}", documents)
+    found = SITE.item(documents, f"https://github.com/bees/honey{page}")
     assert (found.version, len(found.files)) == ("v2.0", 2)
 
 
 def test_a_tag_without_a_release_has_the_source_alone() -> None:
     documents = {f"{API}/git/ref/tags/data%2F1": {"ref": "refs/tags/data/1"}, API: REPOSITORY}
     url = "https://github.com/bees/honey/releases/tag/data/1"
-    assert [f.path for f in told(GitHub(), url, documents).files] == [
+    assert [f.path for f in SITE.item(documents, url).files] == [
         "honey-data-1.zip",
         "honey-data-1.tar.gz",
     ]
 
 
-SITE = Site(GitHub(), URL)
 REFUSED = cases(
     "url documents status code",
     [
@@ -132,15 +127,5 @@ REFUSED = cases(
 def test_real_assets_are_read() -> None:
     listed, one = real("github/release_assets.json")
     documents = {BY_TAG: release(*listed["body"], one["body"]), API: REPOSITORY}
-    found = told(GitHub(), URL, documents)
+    found = SITE.item(documents)
     assert [(f.path, f.size) for f in found.files][:2] == [("fact", 40), ("fact", 40)]
-
-
-def test_files_are_verified_where_they_lead(server: Server, there: World) -> None:
-    sha256 = f"sha256:{digest('sha256', BODY)}"
-    server.add(BY_TAG, json_of(release(asset("a.csv", size=len(BODY), digest=sha256))))
-    server.add(API, json_of(REPOSITORY))
-    for url in (f"{DOWNLOAD}/a.csv", f"{SOURCE}.zip", f"{SOURCE}.tar.gz"):
-        server.add(url, redirect("https://objects.githubusercontent.com/a?sig=1"))
-    server.add("https://objects.githubusercontent.com/a?sig=1", served(BODY))
-    assert verified(there, item_of(there, URL)) == ["sha256", None, None]

@@ -5,10 +5,7 @@ from typing import Any
 import pytest
 
 from builder.filesets.platforms.hubs.gitlab import GitLab
-from tests.builder.filesets.pages import Pages, Site, asked, cases, told
-from tests.builder.filesets.server import Server, json_of, served
-from tests.builder.filesets.test_platform_scenarios import BODY, item_of, verified
-from tests.builder.filesets.world import World
+from tests.builder.filesets.pages import Pages, Site, cases
 
 ROOT = "https://git.bees.example"
 URL = f"{ROOT}/apiary/data/honey/-/releases/v1.0"
@@ -49,11 +46,13 @@ WHOLE = {
     BY_TAG: release(link("a.csv", f"{ROOT}/packages/7"), link("Manual", "https://d.example/m")),
     ABOUT: PROJECT,
 }
+SITE = Site(GitLab(), URL, whole=WHOLE)
+KNOWN = [("https://gitlab.com/bees/honey/-/releases/v1.0", None)]
 
 
 def test_a_release_has_linked_files_and_the_source_once_in_each_form() -> None:
     api = Pages(WHOLE)
-    found = asked(GitLab(), URL, api)
+    found = SITE.ask(api)
     assert (found.platform_domain, found.platform_id) == ("git.bees.example", "apiary/data/honey")
     assert (found.version, found.web_base_url) == ("v1.0", URL)
     assert [(f.path, f.platform_url) for f in found.files] == [
@@ -65,7 +64,7 @@ def test_a_release_has_linked_files_and_the_source_once_in_each_form() -> None:
 
 
 def test_a_release_is_described_with_its_project() -> None:
-    said = told(GitLab(), URL, WHOLE).description
+    said = SITE.item().description
     assert (said.title, said.published, said.publisher) == (
         "honey First prices",
         "2024-03-04",
@@ -94,7 +93,7 @@ def test_a_release_is_described_with_its_project() -> None:
     ],
 )
 def test_a_link_is_a_file_if_it_is_called_as_one(given: dict[str, Any], path: str | None) -> None:
-    found = told(GitLab(), URL, WHOLE | {BY_TAG: release(given)})
+    found = SITE.item(WHOLE | {BY_TAG: release(given)})
     assert [f.path for f in found.files][:-2] == ([path] if path else [])
 
 
@@ -109,10 +108,9 @@ def test_a_link_is_a_file_if_it_is_called_as_one(given: dict[str, Any], path: st
 def test_without_a_tag_the_newest_release_is_meant(url: str) -> None:
     api = "https://gitlab.com/api/v4/projects/apiary%2Fhoney"
     documents = {f"{api}/releases/permalink/latest": release(), f"{api}?license=true": PROJECT}
-    assert told(GitLab(), url, documents).version == "v1.0"
+    assert SITE.item(documents, url).version == "v1.0"
 
 
-SITE = Site(GitLab(), URL)
 REFUSED = cases(
     "url documents status code",
     [
@@ -127,11 +125,3 @@ REFUSED = cases(
         (URL, {}, "platform-404", ""),
     ],
 )
-
-
-def test_files_of_a_host_that_no_list_names_are_fetched(server: Server, there: World) -> None:
-    server.add(BY_TAG, json_of(release(link("a.csv", f"{ROOT}/packages/7"))))
-    server.add(ABOUT, json_of(PROJECT))
-    for url in (f"{ROOT}/packages/7", f"{ARCHIVE}.zip", f"{ARCHIVE}.tar.gz"):
-        server.add(url, served(BODY))
-    assert verified(there, item_of(there, URL)) == [None, None, None]

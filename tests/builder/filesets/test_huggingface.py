@@ -1,18 +1,13 @@
 """Hugging Face: datasets at a commit, files in pages, and those that need a token."""
 
-import hashlib
 from typing import Any
 
 import pytest
 
 from builder.filesets.platforms.hubs.huggingface import HuggingFace
-from builder.filesets.protocols import ApiAnswer, FilesetError
-from tests.builder.filesets.body import digest
-from tests.builder.filesets.pages import Pages, Site, asked, cases, real, refused, told
+from builder.filesets.protocols import ApiAnswer
+from tests.builder.filesets.pages import Pages, Site, cases, real
 from tests.builder.filesets.samples import SHA256
-from tests.builder.filesets.server import Server, json_of, redirect, served
-from tests.builder.filesets.test_platform_scenarios import BODY, item_of, verified
-from tests.builder.filesets.world import World
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 URL = "https://huggingface.co/datasets/bees/honey"
@@ -53,9 +48,12 @@ def dataset(**more: Any) -> dict[str, Any]:
     return {API: about(**more), TREE: tree}
 
 
+SITE = Site(HuggingFace(), URL, whole=dataset())
+
+
 def test_a_dataset_is_taken_at_its_newest_commit() -> None:
-    api = Pages(dataset())
-    found = asked(HuggingFace(), URL, api)
+    api = Pages(SITE.whole)
+    found = SITE.ask(api)
     assert (found.platform_id, found.version) == ("bees/honey", COMMIT)
     assert [(f.path, f.size, f.sha256, f.platform_url) for f in found.files] == [
         ("README.md", 7, None, f"{URL}/resolve/{COMMIT}/README.md"),
@@ -67,12 +65,12 @@ def test_a_dataset_is_taken_at_its_newest_commit() -> None:
 
 def test_git_s_digest_of_a_pointer_is_none_of_its_file() -> None:
     """Without rights, the digest of a large file is masked; git's is that of its pointer."""
-    (file,) = told(HuggingFace(), URL, dataset() | {TREE: [large("a.bin", sha256="*" * 64)]}).files
+    (file,) = SITE.item(dataset() | {TREE: [large("a.bin", sha256="*" * 64)]}).files
     assert (file.size, file.sha256, file.extra) == (4096, None, {})
 
 
 def test_a_dataset_is_described_by_its_card() -> None:
-    said = told(HuggingFace(), URL, dataset()).description
+    said = SITE.item().description
     assert (said.title, said.doi, said.published) == ("Honey", "10.57967/hf/4711", "2024-03-04")
     assert [one.spdx for one in said.licences] == ["CC-BY-4.0"]
     assert (said.subjects, said.language) == (("honey",), "cs")
@@ -96,7 +94,7 @@ def test_a_revision_may_be_a_tag_a_branch_or_a_commit(url: str, id_: str, revisi
         f"{api}/revision/{revision}": about(id=id_),
         f"{api}/tree/{COMMIT}?recursive=true": [entry("a.csv")],
     }
-    found = told(HuggingFace(), url, documents)
+    found = SITE.item(documents, url)
     assert (found.platform_id, found.version) == (id_, COMMIT)
     assert found.web_base_url == f"https://huggingface.co/datasets/{id_}/tree/{COMMIT}"
 
@@ -111,17 +109,17 @@ def test_files_in_pages_are_gathered() -> None:
         headers={"link": f'<{following}>; rel="next"'},
     )
     pages[following] = [entry("b")]
-    assert [f.path for f in told(HuggingFace(), URL, pages).files] == ["a", "b"]
-    assert refused(HuggingFace(), URL, {**pages, following: 404})[0] == "incomplete-manifest"
-    assert refused(HuggingFace(), URL, {**pages, following: {}})[0] == "platform-bad-response"
+    assert [f.path for f in SITE.item(pages).files] == ["a", "b"]
+    assert SITE.refused({**pages, following: 404})[0] == "incomplete-manifest"
+    assert SITE.refused({**pages, following: {}})[0] == "platform-bad-response"
 
 
 @pytest.mark.parametrize("gated", ["auto", "manual", True])
 def test_files_behind_terms_need_a_token(gated: Any) -> None:
-    found = told(HuggingFace(), URL, dataset(gated=gated))
+    found = SITE.item(dataset(gated=gated))
     assert (found.platform_status, found.files, len(found.withheld)) == ("needs-token", (), 2)
     api = Pages(dataset(gated=gated), frozenset(("huggingface.co",)))
-    assert asked(HuggingFace(), URL, api).platform_status == "success"
+    assert SITE.ask(api).platform_status == "success"
 
 
 CLOSED = cases(
@@ -132,7 +130,6 @@ CLOSED = cases(
 )
 
 
-SITE = Site(HuggingFace(), URL)
 REFUSED = cases(
     "url code",
     [
@@ -156,26 +153,8 @@ def test_real_answers_are_read() -> None:
     root = f"https://huggingface.co/api/datasets/{document['id']}"
     tree = real("huggingface/tree_main_example.json")
     documents = {root: document, f"{root}/tree/{document['sha']}?recursive=true": tree}
-    found = told(HuggingFace(), f"https://huggingface.co/datasets/{document['id']}", documents)
+    found = SITE.item(documents, f"https://huggingface.co/datasets/{document['id']}")
     assert [(f.path, f.sha256 is not None) for f in found.files] == [
         (".gitattributes", False),
         ("ggml-base.bin", True),
     ]
-
-
-def test_files_are_verified_at_the_store_that_they_lead_to(server: Server, there: World) -> None:
-    store = "https://cdn-lfs.hf.example/a"
-    git = hashlib.sha1(b"blob %d\0%b" % (len(BODY), BODY)).hexdigest()
-    small = entry("README.md", size=len(BODY), oid=git)
-    server.add(API, json_of(about()))
-    server.add(TREE, json_of([large("a.parquet", len(BODY), digest("sha256", BODY)), small]))
-    server.add(f"{URL}/resolve/{COMMIT}/a.parquet", redirect(store))
-    server.add(store, served(BODY))
-    server.add(f"{URL}/resolve/{COMMIT}/README.md", served(BODY))
-    assert verified(there, item_of(there, URL)) == ["sha256", "git_oid"]
-    server.add(f"{URL}/resolve/{COMMIT}/README.md", served(BODY, wrong=3))
-    with pytest.raises(FilesetError, match=f"mismatch-sha1: .* a git blob {git} declared"):
-        verified(there, item_of(there, URL))
-    server.add(TREE, json_of([], Link=f'<{store}>; rel="next"'))
-    with pytest.raises(FilesetError, match="platform-bad-response"):
-        item_of(there, URL)

@@ -7,7 +7,7 @@ import pytest
 
 from builder.filesets.item import Licence, Person, Related
 from builder.filesets.platforms.invenio import InvenioRDM
-from tests.builder.filesets.pages import REAL, Pages, Site, asked, cases, gone, refused, told
+from tests.builder.filesets.pages import Pages, Site, cases, gone, real_bytes
 
 BASE = "https://repository.example.org"
 URL = f"{BASE}/records/2bk3z-5tq81"
@@ -84,9 +84,18 @@ def listing(*entries: dict[str, Any]) -> dict[str, Any]:
     return {"enabled": True, "entries": list(entries)}
 
 
+SITE = Site(InvenioRDM(), URL, whole={API: record()})
+LISTED = {
+    API: record(files={"enabled": True}),
+    f"{API}/files": listing(entry("a", links={"content": "/api/x"})),
+}
+SHAPES = {"listed": Site(InvenioRDM(), URL, whole=LISTED)}
+KNOWN = [("https://data.caltech.edu/records/ab1cd-2ef34", None)]
+
+
 def test_a_record_is_told_whole() -> None:
-    api = Pages({API: record()})
-    item = asked(InvenioRDM(), URL, api)
+    api = Pages(SITE.whole)
+    item = SITE.ask(api)
     assert api.asked == [API]
     assert item.platform_status == "success"
     assert item.platform_domain == "repository.example.org"
@@ -100,7 +109,7 @@ def test_a_record_is_told_whole() -> None:
 
 
 def test_a_description_has_all_that_datacite_asks_for() -> None:
-    said = told(InvenioRDM(), URL, {API: record()}).description
+    said = SITE.item().description
     assert said.creators == (
         Person(
             name="Včela, Jana",
@@ -145,7 +154,7 @@ def test_a_record_without_all_files_is_followed_by_their_list(files: dict[str, A
             entry("c"),
         ),
     }
-    item = told(InvenioRDM(), URL, documents)
+    item = SITE.item(documents)
     assert [file.path for file in item.files] == ["a", "b", "c"]
     assert [file.platform_url for file in item.files] == [
         f"{API}/files/{name}/content" for name in "abc"
@@ -166,7 +175,7 @@ def test_a_list_that_is_short_is_no_manifest(
     files: dict[str, Any], list_of_them: Any, status: str
 ) -> None:
     documents = {API: record(files=files), f"{API}/files": list_of_them}
-    assert refused(InvenioRDM(), URL, documents) == (status, "")
+    assert SITE.refused(documents) == (status, "")
 
 
 CLOSED = cases(
@@ -204,11 +213,10 @@ def test_the_files_of_an_embargoed_record_are_not_asked_for() -> None:
     embargo = {"active": True, "until": "2031-02-03"}
     access = {"record": "public", "files": "restricted", "embargo": embargo}
     api = Pages({API: record(access=access, files={"enabled": True})})
-    assert asked(InvenioRDM(), URL, api).platform_status == "platform-embargoed"
+    assert SITE.ask(api).platform_status == "platform-embargoed"
     assert api.asked == [API]
 
 
-SITE = Site(InvenioRDM(), URL)
 REFUSED = cases(
     "url given status code",
     [
@@ -225,16 +233,15 @@ REFUSED = cases(
 
 def test_the_id_of_all_versions_is_not_one_of_them() -> None:
     parent = f"{BASE}/api/records/9zzzz-00001"
-    documents = {parent: record()}
     code = ("platform-scope", "work-level")
-    assert refused(InvenioRDM(), f"{BASE}/records/9zzzz-00001", documents) == code
+    assert SITE.refused({parent: record()}, f"{BASE}/records/9zzzz-00001") == code
 
 
 @pytest.mark.parametrize("tail", ["/latest", "/versions/latest"])
 def test_latest_asks_for_the_newest_version(tail: str) -> None:
     old = f"{BASE}/api/records/1aaaa-00001"
     api = Pages({f"{old}/versions/latest": record(), API: record(), old: record(id="1aaaa-00001")})
-    item = asked(InvenioRDM(), f"{BASE}/records/1aaaa-00001{tail}", api)
+    item = SITE.ask(api, f"{BASE}/records/1aaaa-00001{tail}")
     assert (item.platform_id, item.version) == ("9zzzz-00001", "2bk3z-5tq81")
     assert item.files[0].platform_url == f"{API}/files/b.csv/content"
     assert old not in api.asked
@@ -243,27 +250,24 @@ def test_latest_asks_for_the_newest_version(tail: str) -> None:
 def test_a_newest_version_without_an_id_is_none() -> None:
     newest = f"{BASE}/api/records/1aaaa-00001/versions/latest"
     code = ("platform-bad-response", "")
-    assert refused(InvenioRDM(), f"{BASE}/records/1aaaa-00001/latest", {newest: {}}) == code
+    assert SITE.refused({newest: {}}, f"{BASE}/records/1aaaa-00001/latest") == code
 
 
 def test_a_tombstone_tells_why() -> None:
     stone = gone({"message": "Record deleted", "tombstone": {"removal_reason": {"id": "spam"}}})
-    item = told(InvenioRDM(), URL, {API: stone})
+    item = SITE.item({API: stone})
     assert (item.platform_status, item.detail) == ("platform-gone", "spam")
 
 
 def test_the_documented_record_is_read() -> None:
-    file = REAL / "zenodo" / "inveniordm_native_doc.md"
-    if not file.is_file():
-        pytest.skip("needs InvenioRDM's documentation, which is not part of the repository")
-    text = file.read_text("utf-8")
+    text = real_bytes("zenodo/inveniordm_native_doc.md").decode()
     start = text.index('{\n  "access"')
     raw = text[start : text.index("\n}\n", start) + 3]
     given = (
         raw.replace("{user-id}", "1").replace("  },\n}", "  }\n}").replace("{id}", "2bk3z-5tq81")
     )
     document = json.loads(given.replace("],\n  },", "]\n  },"))
-    item = told(InvenioRDM(), URL, {API: document})
+    item = SITE.item({API: document})
     assert item.platform_status == "platform-restricted"
     assert [c.name for c in item.description.creators] == ["Brown, Troy", "Collins, Thomas"]
     assert item.description.creators[1].orcid == "0000-0002-1825-0097"

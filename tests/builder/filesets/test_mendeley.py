@@ -1,23 +1,15 @@
 """Mendeley Data: the version that is asked for, folder by folder."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from builder.filesets.item import (
-    DatasetResource,
-    IngestRequest,
-    Person,
-    Related,
-)
+from builder.filesets.item import Person, Related
 from builder.filesets.platforms.mendeley import Mendeley
-from tests.builder.filesets.pages import Pages, Site, cases
+from tests.builder.filesets.pages import Pages, Site, cases, real
 from tests.builder.filesets.samples import MENDELEY, SHA256, mendeley, mendeley_file
 
 PAGE = "https://data.mendeley.com/datasets/h0n3ybees1"
-REAL = Path(__file__).parents[3].parent / "shared" / "data" / "filesets" / "mendeley"
 
 
 def listed(folder: str) -> str:
@@ -40,23 +32,18 @@ def dataset(**more: Any) -> dict[str, Any]:
     }
 
 
-SITE = Site(Mendeley(), PAGE)
+SITE = Site(Mendeley(), PAGE, whole=dataset())
 item, refused = SITE.item, SITE.refused
+FORMS = [
+    (f"{PAGE}/2", None),
+    (PAGE, "10.17632/h0n3ybees1.2"),
+    ("https://doi.org/10.17632/h0n3ybees1.2", "10.17632/h0n3ybees1.2"),
+    ("https://doi.org/10.17632/h0n3ybees1", "10.17632/h0n3ybees1"),
+]
 
 
-@pytest.mark.parametrize(
-    ("url", "doi"),
-    [
-        (PAGE, None),
-        (f"{PAGE}/2", None),
-        (PAGE, "10.17632/h0n3ybees1.2"),
-        ("https://doi.org/10.17632/h0n3ybees1.2", "10.17632/h0n3ybees1.2"),
-        ("https://doi.org/10.17632/h0n3ybees1", "10.17632/h0n3ybees1"),
-    ],
-)
-def test_a_dataset_is_listed_folder_by_folder(url: str, doi: str | None) -> None:
-    assert Mendeley().match_request(IngestRequest(url), DatasetResource(url=url, doi=doi))
-    found = item(dataset(), url, doi)
+def test_a_dataset_is_listed_folder_by_folder() -> None:
+    found = item()
     assert (found.platform_id, found.version) == ("h0n3ybees1", "2")
     zip_ = "https://data.mendeley.com/public-api/zip/h0n3ybees1/download/2"
     assert found.web_bundle_url == zip_
@@ -68,15 +55,15 @@ def test_a_dataset_is_listed_folder_by_folder(url: str, doi: str | None) -> None
 
 def test_the_version_that_is_named_is_the_one_that_is_asked_for() -> None:
     api = Pages(dataset())
-    Mendeley().process_request(IngestRequest(PAGE), DatasetResource(url=f"{PAGE}/2"), api)
+    SITE.ask(api, f"{PAGE}/2")
     assert api.asked[0] == f"{MENDELEY}/snapshot/2"
-    assert refused(dataset(), f"{PAGE}/9") == ("platform-scope", "wrong-version")
+    assert refused(SITE.whole, f"{PAGE}/9") == ("platform-scope", "wrong-version")
     other = {f"{MENDELEY}/snapshot/1": mendeley()}
     assert refused(other, f"{PAGE}/1") == ("platform-scope", "wrong-version")
 
 
 def test_a_dataset_is_described() -> None:
-    said = item(dataset()).description
+    said = item().description
     assert (said.title, said.abstract, said.publisher) == (
         "Honey",
         "Prices of honey.",
@@ -139,9 +126,8 @@ REFUSED += cases(
 )
 
 
-@pytest.mark.skipif(not REAL.is_dir(), reason="the real answers of Mendeley Data are not here")
 def test_the_shape_of_a_real_dataset_is_read() -> None:
-    given = json.loads((REAL / "dataset_shape.json").read_text("utf-8"))
+    given = real("mendeley/dataset_shape.json")
     api = "https://data.mendeley.com/public-api/datasets/2vkm6k4cfg"
     documents = {
         api: given,

@@ -1,11 +1,8 @@
 """openICPSR: projects by their page, in a version, with files that need a login."""
 
-import pytest
-
-from builder.filesets.item import FilesetPlatformItem
 from builder.filesets.platforms.repositories.openicpsr import OpenIcpsr
 from builder.filesets.protocols import ApiAnswer
-from tests.builder.filesets.pages import REAL, Pages, Site, asked, cases, page
+from tests.builder.filesets.pages import Site, cases, page, real_bytes
 
 ROOT = "https://www.openicpsr.org/openicpsr/project/4711"
 V2 = f"{ROOT}/version/V2/view"
@@ -15,28 +12,19 @@ PAGE = """<html><head><meta name="DC.identifier" content="10.3886/E4711V2">
 {"@type": "Dataset", "identifier": "https://doi.org/null", "description": "Prices.",
 "keywords": ["honey"], "license": "https://creativecommons.org/licenses/by/4.0/",
 "version": "V2", "distribution": []}</script></head></html>"""
-WHOLE = {V2: page(PAGE, V2)}
+WHOLE = {V2: page(PAGE, V2), ROOT: page(PAGE, V2)}
+SITE = Site(OpenIcpsr(), V2, whole=WHOLE, status="platform-restricted")
+FORMS = [
+    (f"{V2};jsessionid=ABC", None),
+    (f"{ROOT}/version/V2", None),
+    (ROOT, None),
+    ("https://doi.org/10.3886/E4711V2", "10.3886/e4711v2"),
+    ("https://doi.org/10.3886/E4711", "10.3886/e4711"),
+]
 
 
-def of(url: str, doi: str | None = None, **more: ApiAnswer) -> FilesetPlatformItem:
-    return asked(OpenIcpsr(), url, Pages({**WHOLE, ROOT: page(PAGE, V2)} | more), doi)
-
-
-@pytest.mark.parametrize(
-    ("url", "doi"),
-    [
-        (V2, None),
-        (f"{V2};jsessionid=ABC", None),
-        (f"{ROOT}/version/V2", None),
-        (ROOT, None),
-        ("https://doi.org/10.3886/E4711V2", "10.3886/e4711v2"),
-        ("https://doi.org/10.3886/E4711", "10.3886/e4711"),
-    ],
-)
-def test_a_project_is_known_by_page_or_doi_and_lists_what_needs_a_login(
-    url: str, doi: str | None
-) -> None:
-    found = of(url, doi)
+def test_a_project_lists_what_needs_a_login() -> None:
+    found = SITE.item()
     assert (found.platform_id, found.version, found.index) == ("4711", "2", 2)
     assert (found.platform_domain, found.web_base_url) == ("www.openicpsr.org", V2)
     assert found.platform_status == "platform-restricted"
@@ -45,7 +33,7 @@ def test_a_project_is_known_by_page_or_doi_and_lists_what_needs_a_login(
 
 
 def test_a_project_is_described_by_its_page() -> None:
-    said = of(V2).description
+    said = SITE.item().description
     assert (said.title, said.doi, said.version) == ("Honey", "10.3886/e4711v2", "V2")
     assert [person.name for person in said.creators] == ["Medová, Jana"]
     assert (said.published, said.abstract, said.subjects) == ("2024-03-04", "Prices.", ("honey",))
@@ -54,11 +42,10 @@ def test_a_project_is_described_by_its_page() -> None:
 
 def test_an_archive_beside_it_has_its_own_pages() -> None:
     url = "https://www.datalumos.org/datalumos/project/7/version/V1/view"
-    found = asked(OpenIcpsr(), url, Pages({url: page(PAGE, url)}))
+    found = SITE.item({url: page(PAGE, url)}, url)
     assert (found.platform_domain, found.platform_id) == ("www.datalumos.org", "7")
 
 
-SITE = Site(OpenIcpsr(), V2)
 REFUSED = cases(
     "url doi status code",
     [
@@ -74,12 +61,9 @@ REFUSED = cases(
 
 
 def test_a_real_page_is_read() -> None:
-    file = REAL / "openicpsr" / "landing_132081_V1.html"
-    if not file.is_file():
-        pytest.skip("needs the real page of openICPSR, which is not part of the repository")
     url = "https://www.openicpsr.org/openicpsr/project/132081/version/V1/view"
-    answer = ApiAnswer(url=url, status=200, body=file.read_bytes())
-    found = asked(OpenIcpsr(), url, Pages({url: answer}))
+    body = real_bytes("openicpsr/landing_132081_V1.html")
+    found = SITE.item({url: ApiAnswer(url=url, status=200, body=body)}, url)
     assert (found.version, found.description.doi) == ("1", "10.3886/e132081v1")
     assert len(found.description.creators) == 4
     assert found.description.publisher == "American Economic Association"

@@ -1,15 +1,13 @@
 """OSF: projects and registrations, through folders and pages to all of their files."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from builder.filesets.item import DatasetResource, IngestRequest, Person
+from builder.filesets.item import Person
 from builder.filesets.platforms.osf import Osf
 from builder.filesets.protocols import FilesetError
-from tests.builder.filesets.pages import Site, cases
+from tests.builder.filesets.pages import Site, cases, real
 from tests.builder.filesets.samples import MD5, OSF, SHA256, osf, osf_entry, osf_page
 
 API = "https://api.osf.io/v2"
@@ -19,7 +17,6 @@ SIZED = "?page%5Bsize%5D=100"
 PROVIDERS = f"{OSF}files/{SIZED}"
 ROOT = f"{OSF}files/osfstorage/"
 PAGE = "https://osf.io/hny12/"
-REAL = Path(__file__).parents[3].parent / "shared" / "data" / "filesets" / "osf"
 
 
 def provider(name: str, url: str) -> dict[str, Any]:
@@ -42,23 +39,18 @@ def project(**more: Any) -> dict[str, Any]:
     }
 
 
-SITE = Site(Osf(), PAGE)
+SITE = Site(Osf(), PAGE, whole=project())
 item, refused = SITE.item, SITE.refused
+FORMS = [
+    ("https://osf.io/HNY12", None),
+    ("https://osf.io/hny12/files/osfstorage", None),
+    ("https://osf.io/registries/osf/hny12", None),
+    ("https://doi.org/10.17605/osf.io/hny12", "10.17605/osf.io/hny12"),
+]
 
 
-@pytest.mark.parametrize(
-    ("url", "doi"),
-    [
-        (PAGE, None),
-        ("https://osf.io/HNY12", None),
-        ("https://osf.io/hny12/files/osfstorage", None),
-        ("https://osf.io/registries/osf/hny12", None),
-        ("https://doi.org/10.17605/osf.io/hny12", "10.17605/osf.io/hny12"),
-    ],
-)
-def test_a_project_is_walked_to_its_last_file(url: str, doi: str | None) -> None:
-    assert Osf().match_request(IngestRequest(url), DatasetResource(url=url, doi=doi))
-    found = item(project(), url, doi)
+def test_a_project_is_walked_to_its_last_file() -> None:
+    found = item()
     assert [(file.path, file.size, file.md5, file.sha256) for file in found.files] == [
         ("a.txt", 7, MD5, SHA256),
         ("dir1/b.txt", 7, MD5, SHA256),
@@ -71,7 +63,7 @@ def test_a_project_is_walked_to_its_last_file(url: str, doi: str | None) -> None
 
 
 def test_a_project_is_described() -> None:
-    said = item(project()).description
+    said = item().description
     assert (said.title, said.abstract, said.publisher) == ("Honey & bees", "What bees do.", "OSF")
     assert said.creators == (
         Person(name="Medová, Jana", given="Jana", family="Medová", orcid="0000-0002-1825-0097"),
@@ -213,7 +205,6 @@ def test_a_part_that_is_not_there_does_not_mean_that_the_project_is_gone(
     assert refused({GUID: code})[0] == ("platform-404" if code == 404 else "platform-gone")
 
 
-OTHER = {"data": {**osf()["data"], "id": "other"}}
 REFUSED += cases(
     "url documents status code",
     [
@@ -228,10 +219,8 @@ REFUSED += cases(
 )
 
 
-@pytest.mark.skipif(not REAL.is_dir(), reason="the real answers of OSF are not here")
 def test_real_pages_of_files_are_read() -> None:
-    (first, *_) = json.loads((REAL / "ls_files_all_pages.json").read_text("utf-8"))
-    first = json.loads(json.dumps(first).replace("api.test.osf.io", "api.osf.io"))
+    (first, *_) = real("osf/ls_files_all_pages.json", {"api.test.osf.io": "api.osf.io"})
     first["links"]["next"] = None
     folders, files = [], []
     for one in first["data"]:

@@ -1,42 +1,27 @@
 """PANGAEA: a table, files, or a list of files, told by JSON-LD; a series is no dataset."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from builder.filesets.item import (
-    DatasetResource,
-    IngestRequest,
-    Person,
-    Related,
-)
+from builder.filesets.item import Person, Related
 from builder.filesets.platforms.pangaea import Pangaea
-from tests.builder.filesets.pages import Site, cases
+from tests.builder.filesets.pages import Site, cases, real
 from tests.builder.filesets.samples import MD5, PANGAEA, pangaea
 
 METADATA = f"{PANGAEA}?format=metadata_jsonld"
 TABLE = f"{PANGAEA}?format=textfile"
 FILES = [{"name": "Binary Object"}, {"name": "Binary Object (File Size)"}]
-REAL = Path(__file__).parents[3].parent / "shared" / "data" / "filesets" / "pangaea"
-
-
-SITE = Site(Pangaea(), PANGAEA)
+SITE = Site(Pangaea(), PANGAEA, whole={METADATA: pangaea()})
 item, refused = SITE.item, SITE.refused
+FORMS = [
+    ("https://doi.pangaea.de/10.1594%2FPANGAEA.4711", None),
+    ("https://doi.org/10.1594/pangaea.4711", "10.1594/pangaea.4711"),
+]
 
 
-@pytest.mark.parametrize(
-    ("url", "doi"),
-    [
-        (PANGAEA, None),
-        ("https://doi.pangaea.de/10.1594%2FPANGAEA.4711", None),
-        ("https://doi.org/10.1594/pangaea.4711", "10.1594/pangaea.4711"),
-    ],
-)
-def test_a_table_is_one_file_whose_size_nothing_tells(url: str, doi: str | None) -> None:
-    assert Pangaea().match_request(IngestRequest(url), DatasetResource(url=url, doi=doi))
-    found = item({METADATA: pangaea()}, url, doi)
+def test_a_table_is_one_file_whose_size_nothing_tells() -> None:
+    found = item()
     (file,) = found.files
     assert (file.path, file.size, file.md5) == ("PANGAEA.4711.tab", None, None)
     assert (file.platform_url, file.mimetype) == (TABLE, "text/tab-separated-values")
@@ -44,7 +29,7 @@ def test_a_table_is_one_file_whose_size_nothing_tells(url: str, doi: str | None)
 
 
 def test_a_dataset_is_described() -> None:
-    said = item({METADATA: pangaea()}).description
+    said = item().description
     assert (said.title, said.abstract) == ("Honey of the Arctic", "Whole text.")
     assert said.creators == (
         Person(name="Medová, Jana", given="Jana", family="Medová", orcid="0000-0002-1825-0097"),
@@ -134,9 +119,8 @@ REFUSED += cases(
 )
 
 
-@pytest.mark.skipif(not REAL.is_dir(), reason="the real answers of PANGAEA are not here")
 def test_a_real_series_is_told_and_read_without_its_unit() -> None:
-    given = json.loads((REAL / "902845_jsonld.json").read_text("utf-8"))
+    given = real("pangaea/902845_jsonld.json")
     page = "https://doi.pangaea.de/10.1594/PANGAEA.902845"
     url = f"{page}?format=metadata_jsonld"
     assert refused({url: given}, page) == ("platform-scope", "collection")

@@ -3,12 +3,8 @@
 from typing import Any
 
 from builder.filesets.platforms.repositories.sciencebase import ScienceBase
-from tests.builder.filesets.body import digest
-from tests.builder.filesets.pages import Pages, Site, asked, cases, told
+from tests.builder.filesets.pages import Pages, Site, cases
 from tests.builder.filesets.samples import MD5
-from tests.builder.filesets.server import Server, json_of, served
-from tests.builder.filesets.test_platform_scenarios import BODY, item_of, verified
-from tests.builder.filesets.world import World
 
 ID = "5e0a1b2c3d4e5f6a7b8c9d0e"
 URL = f"https://www.sciencebase.gov/catalog/item/{ID}"
@@ -61,14 +57,14 @@ def item(*files: dict[str, Any], **more: Any) -> dict[str, Any]:
     }
 
 
-WHOLE = {API: item(file("a.csv"))}
+SITE = Site(ScienceBase(), URL, whole={API: item(file("a.csv"))})
 
 
 def test_an_item_has_its_files_and_those_of_its_facets() -> None:
     facet = {"name": "Map/1", "files": [file("a.shp"), file("a.dbf")]}
     documents = {API: item(file("a.csv"), file("half", url=None, downloadUri=None), facets=[facet])}
     api = Pages(documents)
-    found = asked(ScienceBase(), URL, api)
+    found = SITE.ask(api)
     assert (found.platform_id, found.web_base_url, api.asked) == (ID, URL, [API])
     assert [(f.path, f.size, f.md5) for f in found.files] == [
         ("a.csv", 7, MD5),
@@ -79,7 +75,7 @@ def test_an_item_has_its_files_and_those_of_its_facets() -> None:
 
 
 def test_an_item_is_described() -> None:
-    said = told(ScienceBase(), URL, WHOLE).description
+    said = SITE.item().description
     assert (said.title, said.doi, said.published) == (
         "Honey of the prairie",
         "10.5066/honey",
@@ -97,17 +93,16 @@ def test_a_published_copy_on_s3_is_asked_for_first() -> None:
         "pathOnDisk": "__s3__x",
         "publishedS3Uri": "https://bees.s3.us-west-2.example/4f/a.zip",
     }
-    (found,) = told(ScienceBase(), URL, {API: item(file("a b.zip", **on_s3))}).files
+    (found,) = SITE.item({API: item(file("a b.zip", **on_s3))}).files
     assert found.platform_url == on_s3["publishedS3Uri"]
 
 
 def test_a_file_on_s3_is_asked_for_by_its_name() -> None:
     on_s3 = {"pathOnDisk": "__s3__x", "url": f"{GET}?f=__s3__x"}
-    (found,) = told(ScienceBase(), URL, {API: item(file("a b.zip", **on_s3))}).files
+    (found,) = SITE.item({API: item(file("a b.zip", **on_s3))}).files
     assert found.platform_url == f"{GET}?name=a%20b.zip"
 
 
-SITE = Site(ScienceBase(), URL)
 REFUSED = cases(
     "url documents status code",
     [
@@ -119,11 +114,3 @@ REFUSED = cases(
         (URL, {}, "platform-404", ""),
     ],
 )
-
-
-def test_files_are_verified(server: Server, there: World) -> None:
-    checksum = {"type": "SHA-256", "value": digest("sha256", BODY)}
-    given = file("a.csv", size=len(BODY), checksum=checksum, pathOnDisk="__s3__x")
-    server.add(API, json_of(item(given)))
-    server.add(f"{GET}?name=a.csv", served(BODY))
-    assert verified(there, item_of(there, URL)) == ["sha256"]

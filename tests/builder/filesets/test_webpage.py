@@ -1,7 +1,6 @@
 """Pages of unknown platforms: FAIR Signposting, schema.org, both, and what is no dataset."""
 
 import json
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -31,7 +30,7 @@ from tests.builder.filesets.pages import REAL, Pages, page
 from tests.builder.filesets.server import Server, html, redirect, served, text, then
 from tests.builder.filesets.test_detect import handle
 from tests.builder.filesets.test_formats import made
-from tests.builder.filesets.test_junk import JUNK, holds, places, put
+from tests.builder.filesets.test_platforms import holds, spoil
 from tests.builder.filesets.world import World
 from tests.extent import examples
 
@@ -344,10 +343,7 @@ def test_a_request_for_a_page_is_kept_with_its_evidence(
 def test_a_page_with_junk_in_it_comes_to_an_item_or_to_a_status(data: st.DataObject) -> None:
     about = dataset("/f/a.csv", creator=[{"name": "Jana"}], license="x", identifier="10.5072/a")
     documents = {"about": about, "links": linkset("/f/a.csv"), "@graph": [{"@id": "#a"}]}
-    ways = [way for way in places(documents) if len(way) > 1]
-    for _ in range(data.draw(st.integers(1, 3))):
-        with suppress(LookupError, TypeError):  # the one before took the place away
-            put(documents, data.draw(st.sampled_from(ways)), data.draw(st.sampled_from(JUNK)))
+    documents = spoil(documents, data, above=1)
     api = at(ld(documents["about"]), '</links>; rel="linkset"', links=documents["links"])
     try:
         found = of(api)

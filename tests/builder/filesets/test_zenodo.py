@@ -4,16 +4,9 @@ from typing import Any
 
 import pytest
 
-from builder.filesets.item import (
-    DatasetResource,
-    FilesetManifestFile,
-    IngestRequest,
-    Licence,
-    Person,
-    Related,
-)
+from builder.filesets.item import FilesetManifestFile, FilesetPlatformItem, Licence, Person, Related
 from builder.filesets.platforms.invenio import Zenodo
-from tests.builder.filesets.pages import Pages, Site, asked, cases, gone, real, told
+from tests.builder.filesets.pages import Site, cases, gone, real
 
 API = "https://zenodo.org/api/records/"
 MD5 = {"a b.csv": "0" * 31 + "1", "deep/č.txt": "0" * 31 + "2"}
@@ -118,12 +111,27 @@ def essence(file: FilesetManifestFile) -> tuple[str, int | None, str | None]:
     return file.path, file.size, file.md5
 
 
-SHAPES = [record(legacy()), record(autumn()), record(today()), native()]
+def site(given: Any, tokens: frozenset[str] = frozenset()) -> Site:
+    return Site(Zenodo(), "https://zenodo.org/records/21", tokens, {f"{API}21": given})
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=["legacy", "autumn-2023", "today", "native"])
-def test_each_shape_gives_the_same_manifest(shape: dict[str, Any]) -> None:
-    item = told(Zenodo(), "https://zenodo.org/records/21", {f"{API}21": shape})
+def item_of(given: Any) -> FilesetPlatformItem:
+    return site(given).item()
+
+
+SITE = site(record(today()))
+SHAPES = {
+    "legacy": site(record(legacy())),
+    "autumn-2023": site(record(autumn())),
+    "today": SITE,
+    "native": site(native()),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_each_shape_gives_the_same_manifest(shape: str) -> None:
+    """Scenario 4: whichever of its four forms Zenodo answers with."""
+    item = SHAPES[shape].item()
     assert item.platform_status == "success"
     assert (item.platform_domain, item.platform_id, item.version) == ("zenodo.org", "20", "21")
     assert list(map(essence, item.files)) == [
@@ -136,13 +144,7 @@ def test_each_shape_gives_the_same_manifest(shape: dict[str, Any]) -> None:
 
 
 def test_bytes_are_behind_the_link_that_does_not_lead_to_metadata() -> None:
-    made = [
-        [
-            f.platform_url
-            for f in told(Zenodo(), "https://zenodo.org/records/21", {f"{API}21": s}).files
-        ]
-        for s in SHAPES
-    ]
+    made = [[file.platform_url for file in shape.item().files] for shape in SHAPES.values()]
     content = [f"{API}21/files/a%20b.csv/content", f"{API}21/files/deep/%C4%8D.txt/content"]
     assert made[0] == [
         "https://zenodo.org/api/files/0b-1c/a%20b.csv",
@@ -152,7 +154,7 @@ def test_bytes_are_behind_the_link_that_does_not_lead_to_metadata() -> None:
 
 
 def test_a_description_has_all_that_datacite_asks_for() -> None:
-    said = told(Zenodo(), "https://zenodo.org/record/21", {f"{API}21": record(today())}).description
+    said = SITE.item().description
     assert said.creators == (
         Person(
             name="Včela, Jana",
@@ -175,36 +177,15 @@ def test_a_description_has_all_that_datacite_asks_for() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "https://zenodo.org/record/21",
-        "https://zenodo.org/records/21",
-        "https://www.zenodo.org/record/21#files",
-        "http://zenodo.org/api/records/21",
-        "https://zenodo.org/doi/10.5281/zenodo.21",
-        "https://zenodo.org/badge/DOI/10.5281/zenodo.21.svg",
-        "https://zenodo.org/records/21?preview=1",
-    ],
-)
-def test_a_record_is_found_by_each_form_of_its_url(url: str) -> None:
-    api = Pages({f"{API}21": record(today())})
-    assert Zenodo().match_request(IngestRequest(url), DatasetResource(url=url))
-    assert asked(Zenodo(), url, api).version == "21"
-    assert api.asked == [f"{API}21"]
-
-
-def test_a_doi_of_zenodo_needs_no_registry() -> None:
-    url = "https://doi.org/10.5281/zenodo.21"
-    resource = DatasetResource(url=url, doi="10.5281/zenodo.21")
-    assert Zenodo().match_request(IngestRequest(url), resource)
-    assert told(Zenodo(), url, {f"{API}21": record(today())}, doi=resource.doi).version == "21"
-    assert not Zenodo().match_request(
-        IngestRequest(url), DatasetResource(url=url, doi="10.5072/zenodo.21")
-    )
-
-
-SITE = Site(Zenodo(), "https://zenodo.org/records/21")
+FORMS = [
+    ("https://zenodo.org/record/21", None),
+    ("https://www.zenodo.org/record/21#files", None),
+    ("http://zenodo.org/api/records/21", None),
+    ("https://zenodo.org/doi/10.5281/zenodo.21", None),
+    ("https://zenodo.org/badge/DOI/10.5281/zenodo.21.svg", None),
+    ("https://zenodo.org/records/21?preview=1", None),
+    ("https://doi.org/10.5281/zenodo.21", "10.5281/zenodo.21"),
+]
 REFUSED = cases(
     "url given status code",
     [
@@ -245,24 +226,22 @@ CLOSED = cases(
 
 def test_files_under_embargo_are_withheld_where_they_are_listed() -> None:
     answer = record(today(), metadata=metadata(access_right="embargoed", embargo_date="2030-01-02"))
-    item = told(Zenodo(), "https://zenodo.org/records/21", {f"{API}21": answer})
+    item = item_of(answer)
     assert (item.platform_status, len(item.withheld), item.files) == ("platform-embargoed", 2, ())
     assert item.web_bundle_url is None
 
 
 def test_restricted_files_that_a_token_opens_are_given() -> None:
-    url = "https://zenodo.org/records/21"
     answer = record(today(), metadata=metadata(access_right="restricted"))
-    item = told(Zenodo(), url, {f"{API}21": answer})
+    item = item_of(answer)
     assert (item.platform_status, item.files) == ("platform-restricted", ())
-    pages = Pages({f"{API}21": answer}, tokens=frozenset({"zenodo.org"}))
-    item = asked(Zenodo(), url, pages)
+    item = site(answer, frozenset({"zenodo.org"})).item()
     assert (item.platform_status, len(item.files)) == ("success", 2)
 
 
 def test_a_tombstone_tells_why() -> None:
     stone = gone({"status": 410, "tombstone": {"note": "Wrong bees", "removal_date": "2025-01-01"}})
-    item = told(Zenodo(), "https://zenodo.org/records/21", {f"{API}21": stone})
+    item = item_of(stone)
     assert (item.platform_status, item.version, item.detail) == (
         "platform-gone",
         "21",
@@ -270,7 +249,7 @@ def test_a_tombstone_tells_why() -> None:
     )
     assert item.platform_id is None  # the id of all versions is not told, and may be in use
     old = gone({"status": 410, "message": "PID has been deleted."})
-    item = told(Zenodo(), "https://zenodo.org/records/21", {f"{API}21": old})
+    item = item_of(old)
     assert item.detail == "PID has been deleted."
 
 
@@ -280,7 +259,7 @@ def test_a_digest_of_an_unknown_kind_is_kept_and_not_taken_for_md5() -> None:
         {"key": "b", "size": 1, "checksum": "sha256:" + "ab" * 32},
         {"key": "c", "size": None},
     ]
-    item = told(Zenodo(), "https://zenodo.org/records/21", {f"{API}21": record(files)})
+    item = item_of(record(files))
     a, b, c = item.files
     assert (a.md5, a.extra) == (None, {"checksum": "adler32:00620062"})
     assert (b.md5, b.sha256, b.extra) == (None, "ab" * 32, {})
@@ -302,7 +281,7 @@ def test_a_digest_of_an_unknown_kind_is_kept_and_not_taken_for_md5() -> None:
 def test_real_records(name: str, count: int, total: int | None, first: str | None) -> None:
     document = real(f"zenodo/{name}.json")
     id = str(document["id"])
-    item = told(Zenodo(), f"https://zenodo.org/record/{id}", {API + id: document})
+    item = SITE.item({API + id: document}, f"https://zenodo.org/record/{id}")
     assert item.platform_status == "success"
     assert (item.version, item.platform_id) == (id, document["conceptrecid"])
     assert len(item.files) == count
@@ -322,8 +301,8 @@ def test_the_place_among_the_versions_is_told_alike_by_both_forms() -> None:
     older = record(today(), metadata=metadata(relations=relations))
     newer = native() | {"versions": {"index": 3, "is_latest": True}}
     for document in (older, newer):
-        assert told(Zenodo(), f"{API}21", {f"{API}21": document}).index == 3
-    assert told(Zenodo(), f"{API}21", {f"{API}21": record(today())}).index is None
+        assert item_of(document).index == 3
+    assert SITE.item().index is None
 
 
 @pytest.mark.parametrize(
@@ -336,5 +315,5 @@ def test_latest_asks_for_the_newest_version(path: str) -> None:
         f"{API}21": newest,
         f"{API}11": record([], id=11),
     }
-    item = told(Zenodo(), f"https://zenodo.org/{path}", documents)
+    item = SITE.item(documents, f"https://zenodo.org/{path}")
     assert (item.platform_id, item.version, len(item.files)) == ("20", "21", 2)
