@@ -1,9 +1,11 @@
 """Bodies of any size that take no memory: the same seed gives the same bytes."""
 
 import hashlib
+import io
 import random
+import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
@@ -64,6 +66,11 @@ def chunks(body: Body, offset: int = 0, until: int | None = None) -> Iterator[by
         yield body[start : min(start + STEP, end)]
 
 
+def whole(body: Body) -> bytes:
+    """Return all bytes of a body; for small ones."""
+    return b"".join(chunks(body))
+
+
 @lru_cache(maxsize=256)
 def digest(name: str, body: Body) -> str:
     """Return a digest of a body (md5, sha1, sha256, sha512, crc32) in hexadecimal digits."""
@@ -76,3 +83,12 @@ def digest(name: str, body: Body) -> str:
     for data in chunks(body):
         made.update(data)
     return made.hexdigest()
+
+
+def zipped(members: Mapping[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    """Return a zip of members, as others make them."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return out.getvalue()

@@ -30,7 +30,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tests.builder.filesets.authority import Authority
-from tests.builder.filesets.body import STEP, Body, chunks, digest
+from tests.builder.filesets.body import STEP, Body, chunks, digest, whole
 
 _WAIT = 0.02
 DATE = "Mon, 16 Nov 2026 10:00:00 GMT"
@@ -244,7 +244,7 @@ def served(
     seconds behind so many bytes. `length` is told instead of the true one; none is if not `sized`,
     or if `chunked`. `coding` is gzip: the body is sent packed, whole.
     """
-    sent = gzip.compress(_whole(body), mtime=0) if coding == "gzip" else body
+    sent = gzip.compress(whole(body), mtime=0) if coding == "gzip" else body
     tag = {"strong": f'"{_tag(sent)}"', "weak": f'W/"{_tag(sent)}"'}.get(etag or "", etag)
 
     def answer(exchange: Exchange) -> None:
@@ -306,10 +306,6 @@ def _stream(
                 exchange.wait(drip[0])
     if chunked and end == until:
         exchange.handler.wfile.write(b"0\r\n\r\n")
-
-
-def _whole(body: Body) -> bytes:
-    return b"".join(chunks(body))
 
 
 def _tag(body: Body) -> str:

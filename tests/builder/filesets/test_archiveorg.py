@@ -1,12 +1,14 @@
-"""Files in items of archive.org: put there once, told again, never written over."""
+"""Files in items of archive.org: put there once, told again, never written over.
+
+What holds of every strategy is tried by test_strategies.
+"""
 
 import hashlib
 import io
 import zipfile
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,17 +23,18 @@ from builder.filesets.item import (
     Licence,
     Person,
 )
-from builder.filesets.protocols import Api, FilesetError
+from builder.filesets.protocols import FilesetError
 from builder.filesets.result import result
 from builder.filesets.strategies.archiveorg import Items
 from builder.filesets.strategies.archiveorg_client import ArchiveClient
 from builder.filesets.strategies.keys import item_name, place
 from builder.store.folder import FolderStore
-from tests.builder.filesets.body import Body, Generated, chunks
+from tests.builder.filesets import fakes, test_s3
+from tests.builder.filesets.body import Body, Generated, whole
 from tests.builder.filesets.ias3 import KEYS, META, Internet, internet
-from tests.builder.filesets.server import Server, served, then
-from tests.builder.filesets.test_s3 import strategy
-from tests.builder.filesets.world import World, fileset_settings, manifest_file, settings_of
+from tests.builder.filesets.server import served, then
+from tests.builder.filesets.test_s3 import HOST, strategy
+from tests.builder.filesets.world import World, fileset_settings, settings_of
 
 BODIES: dict[str, Body] = {
     "data/a.csv": b"hive,kg\n1,20\n",
@@ -39,94 +42,80 @@ BODIES: dict[str, Body] = {
     "empty": b"",
     "large.bin": Generated(9 << 20),
 }
-HOST = "https://data.example.org/files/"
+SMALL: dict[str, Body] = {"a": b"1", "b": b"2"}
+BUNDLED = "archiveorg-fileset-bundled"
+SANDCRAWLER = {"item_names": "sandcrawler"}
+
+
+@dataclass
+class Archive:
+    """archive.org, a platform and a store, and the strategy between them."""
+
+    there: World
+    site: Internet
+    store: FolderStore
+
+    def item(
+        self, bodies: dict[str, Body] = SMALL, digests: str = "md5", **given: Any
+    ) -> FilesetPlatformItem:
+        """Return a dataset of those files, each served."""
+        found = test_s3.item_of(
+            self.there.server,
+            bodies,
+            digests,
+            platform_name="dataverse",
+            platform_domain="data.example.org",
+            platform_id="doi:10.5072/FK2/HIVES",
+            version="1.0",
+            web_base_url="https://data.example.org/set/1",
+            description=Description(
+                title="Váhy úlů",
+                creators=(Person(name="Včela, Jana"), Person(name="Roj, Petr")),
+                subjects=("bees",),
+                doi="10.5072/fk2/hives",
+                licences=(Licence("CC0", "CC0-1.0", "https://example.org/cc0"),),
+            ),
+        )
+        return replace(found, **given)
+
+    def client(self, keys: Mapping[str, str] = KEYS) -> ArchiveClient:
+        return ArchiveClient.of(keys, replace(self.there.api(), tries=3), 60.0)
+
+    def run(
+        self, name: str = "archiveorg-fileset", keys: Mapping[str, str] = KEYS, **settings: Any
+    ) -> Items:
+        """Return the strategy, configured."""
+        scratch = self.store.root.parent / "scratch"
+        scratch.mkdir(exist_ok=True)
+        given = fileset_settings(**settings)
+        client = self.client(keys)
+        return Items(name, self.store, self.there.downloader(), given, client, scratch)
+
+    def refuse(self, item: FilesetPlatformItem, run: Items | None = None) -> FilesetError:
+        with pytest.raises(FilesetError) as raised:
+            (run or self.run()).process(item)
+        return raised.value
 
 
 @pytest.fixture
-def site(server: Server) -> Internet:
-    return internet(server)
+def archive(there: World) -> Archive:
+    folder = there.ways.scratch
+    return Archive(there, internet(there.server), FolderStore(folder / "store"))
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> FolderStore:
-    return FolderStore(tmp_path / "store")
-
-
-def item_of(
-    server: Server, bodies: dict[str, Body], digests: str = "md5", **given: Any
-) -> FilesetPlatformItem:
-    manifest = [
-        manifest_file(server.add(f"{HOST}{number}", served(body)), body, path, digests)
-        for number, (path, body) in enumerate(bodies.items())
-    ]
-    found = FilesetPlatformItem(
-        platform_name="dataverse",
-        platform_domain="data.example.org",
-        platform_id="doi:10.5072/FK2/HIVES",
-        version="1.0",
-        manifest=tuple(manifest),
-        web_base_url="https://data.example.org/set/1",
-        description=Description(
-            title="Váhy úlů",
-            creators=(Person(name="Včela, Jana"), Person(name="Roj, Petr")),
-            subjects=("bees",),
-            doi="10.5072/fk2/hives",
-            licences=(Licence("CC0", "CC0-1.0", "https://example.org/cc0"),),
-        ),
-    )
-    return replace(found, **given)
-
-
-def asked(
-    site: Internet, there: World, store: FolderStore, name: str = "archiveorg-fileset", **more: Any
-) -> Items:
-    environment = more.pop("keys", KEYS)
-    archive = client(there, environment)
-    go_on = more.pop("go_on", lambda: None)
-    settings = fileset_settings(**more)
-    scratch = store.root.parent / "scratch"
-    scratch.mkdir(exist_ok=True)
-    return Items(name, store, there.downloader(), settings, archive, scratch, go_on=go_on)
-
-
-def client(there: World, keys: Mapping[str, str] = KEYS) -> ArchiveClient:
-    return ArchiveClient.of(keys, replace(there.api(), tries=3), 60.0)
-
-
-def whole(body: Body) -> bytes:
-    return b"".join(chunks(body))
-
-
-def refused(run: Items, item: FilesetPlatformItem) -> FilesetError:
-    with pytest.raises(FilesetError) as raised:
-        run.process(item)
-    return raised.value
-
-
-def test_each_file_is_put_and_the_record_comes_last(
-    server: Server, there: World, site: Internet, store: FolderStore
-) -> None:
-    item = item_of(server, BODIES)
-    run = asked(site, there, store)
-    assert run.check_existing(item) is None
-    found = run.process(item)
-    assert (found.ingest_strategy, found.status) == ("archiveorg-fileset", "success")
-    name = item_name(item)
-    assert site.items == {name: {path: whole(body) for path, body in BODIES.items()}}
+def test_each_file_is_put_and_the_record_comes_last(archive: Archive) -> None:
+    item = archive.item(BODIES)
+    found = archive.run().process(item)
+    assert archive.site.items == {item_name(item): {p: whole(b) for p, b in BODIES.items()}}
     for file in found.manifest:
         assert (file.status, file.key, file.offset) == ("verified", None, None)
-        assert file.sha256 == hashlib.sha256(whole(BODIES[file.path])).hexdigest()
         assert file.terminal_url == file.platform_url
-    assert list(store.keys("filesets/")) == [place(item) + "fileset.json"]
-    assert not list((store.root.parent / "scratch").iterdir())
+    assert list(archive.store.keys("filesets/")) == [place(item) + "fileset.json"]
 
 
-def test_an_item_tells_what_it_is(
-    server: Server, there: World, site: Internet, store: FolderStore
-) -> None:
-    item = item_of(server, {"a": b"1"}, archiveorg_item_meta={"collection": ["bees"]})
-    asked(site, there, store).process(item)
-    (told,) = site.metadata.values()
+def test_an_item_tells_what_it_is(archive: Archive) -> None:
+    archive.run().process(archive.item(archiveorg_item_meta={"collection": ["bees"]}))
+    (told,) = archive.site.metadata.values()
     assert told == {
         "mediatype": ["data"],
         "title": ["Váhy úlů"],
@@ -140,73 +129,57 @@ def test_an_item_tells_what_it_is(
     }
 
 
-def test_what_another_strategy_keeps_is_kept(
-    server: Server, there: World, site: Internet, store: FolderStore
-) -> None:
-    item = item_of(server, {"a": b"1", "b": b"2"})
-    found = strategy(store, there).process(item)
-    again = asked(site, there, store).check_existing(item)
-    assert again == replace(found, status="success-existing")
-    assert not site.log
+def test_what_another_strategy_keeps_is_kept(archive: Archive) -> None:
+    item = archive.item()
+    found = strategy(archive.store, archive.there).process(item)
+    assert archive.run().check_existing(item) == replace(found, status="success-existing")
+    assert not archive.site.log
 
 
-def test_a_run_that_broke_off_is_gone_on_with(
-    server: Server, there: World, site: Internet, store: FolderStore
-) -> None:
-    item = item_of(server, {"a": b"1", "b": b"2"})
-    run = asked(site, there, store)
+def test_a_run_that_broke_off_is_gone_on_with(archive: Archive) -> None:
+    item, run = archive.item(), archive.run()
     found = run.process(item)
-    store.remove(place(item) + "fileset.json")
-    del site.items[item_name(item)]["b"]
-    server.forget()
-    site.log.clear()
+    archive.store.remove(place(item) + "fileset.json")
+    del archive.site.items[item_name(item)]["b"]
+    archive.there.server.forget()
+    archive.site.log.clear()
     again = run.process(item)
     assert [(f.path, f.status) for f in again.manifest] == [("a", "exists"), ("b", "verified")]
-    assert [a.url for a in server.asked(HOST)] == [f"{HOST}1"]
-    assert [path.rpartition("/")[2] for path in site.puts()] == ["b"]
+    assert [a.url for a in archive.there.server.asked(HOST)] == [f"{HOST}1"]
+    assert [path.rpartition("/")[2] for path in archive.site.puts()] == ["b"]
     assert [f.md5 for f in again.manifest] == [f.md5 for f in found.manifest]
 
 
 @pytest.mark.parametrize("digests", ["md5", ""])
-def test_another_file_of_that_name_is_not_written_over(
-    server: Server, there: World, site: Internet, store: FolderStore, digests: str
-) -> None:
-    item = item_of(server, {"a": b"1"}, digests=digests)
-    site.items[item_name(item)] = {"a": b"!"}
-    error = refused(asked(site, there, store), item)
+def test_another_file_of_that_name_is_not_written_over(archive: Archive, digests: str) -> None:
+    item = archive.item({"a": b"1"}, digests)
+    archive.site.items[item_name(item)] = {"a": b"!"}
+    error = archive.refuse(item)
     assert error.status == "mismatch-existing"
     assert [f.status for f in error.manifest] == ["mismatch-existing"]
-    assert not site.puts()
+    assert not archive.site.puts()
 
 
-def test_a_file_without_a_digest_that_is_there_is_not_put_again(
-    server: Server, there: World, site: Internet, store: FolderStore
-) -> None:
-    item = item_of(server, {"a": b"1"}, digests="")
-    site.items[item_name(item)] = {"a": b"1"}
-    found = asked(site, there, store).process(item)
-    assert [f.status for f in found.manifest] == ["unverified"]
-    assert not site.puts()
+def test_a_file_without_a_digest_that_is_there_is_not_put_again(archive: Archive) -> None:
+    item = archive.item({"a": b"1"}, digests="")
+    archive.site.items[item_name(item)] = {"a": b"1"}
+    assert [f.status for f in archive.run().process(item).manifest] == ["unverified"]
+    assert not archive.site.puts()
 
 
-def test_what_archive_org_works_on_counts_as_there(
-    server: Server, there: World, site: Internet, store: FolderStore
-) -> None:
-    item = item_of(server, {"a": b"1", "b": b"2"})
-    site.slow = True
-    run = asked(site, there, store)
+def test_what_archive_org_works_on_counts_as_there(archive: Archive) -> None:
+    item, run = archive.item(), archive.run()
+    archive.site.slow = True
     found = run.process(item)
     assert found.status == "success"
     assert run.check_existing(item) == replace(found, status="success-existing")
 
 
-def test_a_bundle_is_one_zip_of_all(
-    server: Server, there: World, site: Internet, store: FolderStore
-) -> None:
-    item = item_of(server, BODIES)
-    found = asked(site, there, store, "archiveorg-fileset-bundled").process(item)
+def test_a_bundle_is_one_zip_of_all(archive: Archive) -> None:
+    item, run = archive.item(BODIES), archive.run(BUNDLED)
+    found = run.process(item)
     assert (found.status, found.bundle_archiveorg_path) == ("success", "bundle.zip")
-    kept = site.items[item_name(item)]
+    kept = archive.site.items[item_name(item)]
     assert list(kept) == ["bundle.zip"]
     body = kept["bundle.zip"]
     assert found.bundle_file_meta is not None
@@ -221,103 +194,79 @@ def test_a_bundle_is_one_zip_of_all(
         assert file.offset is not None
         wanted = whole(BODIES[file.path])
         assert body[file.offset : file.offset + len(wanted)] == wanted
+    archive.store.remove(place(item) + "fileset.json")
+    archive.site.log.clear()
+    assert run.process(item).bundle_file_meta == found.bundle_file_meta
+    assert not archive.site.puts()  # it is there, though nothing recorded it
 
 
-def test_a_bundle_that_is_there_and_not_recorded_is_not_put_again(
-    server: Server, there: World, site: Internet, store: FolderStore
-) -> None:
-    item = item_of(server, {"a": b"1", "b": b"2"})
-    run = asked(site, there, store, "archiveorg-fileset-bundled")
-    found = run.process(item)
-    store.remove(place(item) + "fileset.json")
-    site.log.clear()
-    again = run.process(item)
-    assert again.bundle_file_meta == found.bundle_file_meta
-    assert not site.puts()
-
-
-def test_a_large_member_that_breaks_off_begins_the_bundle_anew(
-    server: Server, there: World, site: Internet, store: FolderStore
-) -> None:
+def test_a_large_member_that_breaks_off_begins_the_bundle_anew(archive: Archive) -> None:
     body = Generated(10 << 20)
-    item = item_of(server, {"a": b"1", "b": body})
+    item = archive.item({"a": b"1", "b": body})
     broken = served(body, cut=9 << 20, ranges=False, etag=None, modified=None)
-    server.add(f"{HOST}1", then(broken, served(body, ranges=False)))
-    found = asked(site, there, store, "archiveorg-fileset-bundled").process(item)
-    assert found.status == "success"
-    with zipfile.ZipFile(io.BytesIO(site.items[item_name(item)]["bundle.zip"])) as bundle:
-        assert bundle.read("b") == whole(body)
+    archive.there.server.add(f"{HOST}1", then(broken, served(body, ranges=False)))
+    assert archive.run(BUNDLED).process(item).status == "success"
+    data = archive.site.items[item_name(item)]["bundle.zip"]
+    with zipfile.ZipFile(io.BytesIO(data)) as bundle:
+        assert bundle.read("b") == body.all
 
 
 @pytest.mark.parametrize(
     ("refusals", "puts"), [([503], 2), ([503, 500], 3), ([503, 503, 503], 3), ([403], 1)]
 )
 def test_refusals_that_pass_are_tried_again(
-    server: Server, there: World, site: Internet, store: FolderStore, refusals: list[int], puts: int
+    archive: Archive, refusals: list[int], puts: int
 ) -> None:
-    item = item_of(server, {"a": b"1"})
-    site.refusals = list(refusals)
-    run = asked(site, there, store)
+    item = archive.item({"a": b"1"})
+    archive.site.refusals = list(refusals)
     if puts > len(refusals):
-        assert run.process(item).status == "success"
+        assert archive.run().process(item).status == "success"
     else:
-        error = refused(run, item)
+        error = archive.refuse(item)
         assert error.status == "error-store-upload"
         assert "archive.org" in error.detail
-        assert list(store.keys("filesets/")) == []
-    assert len(site.puts()) == puts
+        assert list(archive.store.keys("filesets/")) == []
+    assert len(archive.site.puts()) == puts
 
 
 @pytest.mark.parametrize("unread", [[500], [500, 500, 500]])
-def test_metadata_that_is_not_had_is_asked_for_again(
-    server: Server, there: World, site: Internet, store: FolderStore, unread: list[int]
-) -> None:
-    item = item_of(server, {"a": b"1"})
-    run = asked(site, there, store)
+def test_metadata_that_is_not_had_is_asked_for_again(archive: Archive, unread: list[int]) -> None:
+    item, run = archive.item(), archive.run()
     run.process(item)
-    site.unread = list(unread)
+    archive.site.unread = list(unread)
     if len(unread) < 3:
         assert run.check_existing(item) is not None
     else:
-        with pytest.raises(FilesetError) as raised:
+        with pytest.raises(FilesetError, match="error-store-verify"):
             run.check_existing(item)
-        assert raised.value.status == "error-store-verify"
 
 
-def test_what_is_put_and_comes_out_other_is_told(
-    server: Server, there: World, site: Internet, store: FolderStore
-) -> None:
-    site.spoils = True
-    error = refused(asked(site, there, store), item_of(server, {"a": b"12"}))
-    assert error.status == "error-store-verify"
-    assert list(store.keys("filesets/")) == []
+def test_what_is_put_and_comes_out_other_is_told(archive: Archive) -> None:
+    archive.site.spoils = True
+    assert archive.refuse(archive.item({"a": b"12"})).status == "error-store-verify"
+    assert list(archive.store.keys("filesets/")) == []
 
 
 @pytest.mark.parametrize("keys", [{}, {"IA_ACCESS_KEY": "a"}, {"IA_SECRET_KEY": "b"}])
-def test_without_keys_nothing_is_fetched(
-    server: Server, there: World, site: Internet, store: FolderStore, keys: dict[str, str]
-) -> None:
-    run = asked(site, there, store, keys=keys)
-    error = refused(run, item_of(server, {"a": b"1"}))
+def test_without_keys_nothing_is_fetched(archive: Archive, keys: dict[str, str]) -> None:
+    error = archive.refuse(archive.item(), archive.run(keys=keys))
     assert error.status == "not-implemented"
     assert "IA_ACCESS_KEY" in error.detail
-    assert not server.asked(HOST)
-    assert not site.log
+    assert not archive.there.server.asked(HOST)
+    assert not archive.site.log
 
 
-def test_wrong_keys_are_refused(
-    server: Server, there: World, site: Internet, store: FolderStore
-) -> None:
+def test_wrong_keys_are_refused(archive: Archive) -> None:
     wrong = {"IA_ACCESS_KEY": "access", "IA_SECRET_KEY": "wrong"}
-    error = refused(asked(site, there, store, keys=wrong), item_of(server, BODIES))
+    error = archive.refuse(archive.item(BODIES), archive.run(keys=wrong))
     assert error.status == "error-store-upload"
     assert "archive.org: HTTP status 403: no: AccessDenied" in error.detail
     assert "wrong" not in error.detail
-    assert len(site.puts()) == 1
+    assert len(archive.site.puts()) == 1
 
 
-def test_keys_are_sent_to_the_s3_interface_alone(there: World) -> None:
-    credentials = client(there).api.client.credentials
+def test_keys_are_sent_to_the_s3_interface_alone(archive: Archive) -> None:
+    credentials = archive.client().api.client.credentials
     assert credentials("https://s3.us.archive.org/a/b") == {"Authorization": "LOW access:secret"}
     for url in ("http://s3.us.archive.org/a/b", "https://s3.us.archive.org.example/a", META):
         assert credentials(url) == {}
@@ -344,75 +293,50 @@ def hosted(site: Internet) -> FilesetPlatformItem:
     )
 
 
-def test_what_archive_org_hosts_is_there_already(
-    server: Server, there: World, site: Internet, store: FolderStore
-) -> None:
-    item = hosted(site)
-    run = asked(site, there, store, keys={})
+def test_what_archive_org_hosts_is_there_already(archive: Archive) -> None:
+    item, run = hosted(archive.site), archive.run(keys={})
     found = run.process(item)
     assert (found.status, [f.status for f in found.manifest]) == ("success", ["exists"] * 2)
     assert found.manifest[1].sha1 == hashlib.sha1(b"22").hexdigest()
     assert run.check_existing(item) == replace(found, status="success-existing")
-    assert not site.puts()
-    assert not server.asked(HOST)
+    assert not archive.site.puts()
+    assert not archive.there.server.asked("https://archive.org/download/")
 
 
-@pytest.mark.parametrize("change", ["gone", "other"])
+@pytest.mark.parametrize("now", [{"b": b"22"}, {"a": b"3", "b": b"22"}], ids=["gone", "other"])
 def test_what_archive_org_hosts_and_changes_meanwhile_is_told(
-    there: World, site: Internet, store: FolderStore, change: str
+    archive: Archive, now: dict[str, bytes]
 ) -> None:
-    item = hosted(site)
-    if change == "gone":
-        del site.items["hives"]["a"]
-    else:
-        site.items["hives"]["a"] = b"3"
-    assert refused(asked(site, there, store), item).status == "changed-during-ingest"
+    item = hosted(archive.site)
+    archive.site.items["hives"] = now
+    assert archive.refuse(item).status == "changed-during-ingest"
 
 
 @pytest.mark.parametrize("bundle", ["never", "always"])
-def test_a_request_tells_the_item_that_has_its_files(
-    server: Server, there: World, site: Internet, store: FolderStore, bundle: str
-) -> None:
-    item = item_of(server, {"a": b"1", "b": b"2"})
-    api = f"{HOST}api"
+def test_a_request_tells_the_item_that_has_its_files(archive: Archive, bundle: str) -> None:
+    platform = fakes.Platform({f"{HOST}api": [archive.item()]})
     settings = settings_of({"fileset.strategy": {"backend": "archiveorg", "bundle": bundle}})
-
-    class Platform:
-        name = "dataverse"
-
-        def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
-            return True
-
-        def process_request(
-            self, request: IngestRequest, resource: DatasetResource, api: Api
-        ) -> FilesetPlatformItem:
-            return item
-
     ingest = Ingest(
-        detect=lambda request, _: (DatasetResource(url=request.base_url), Platform()),
-        api=there.ways.api,
-        strategy=lambda name, until, go_on: asked(site, there, store, name),
+        detect=lambda request, _: (DatasetResource(url=request.base_url), platform),
+        api=lambda until: fakes.NoApi(),
+        strategy=lambda name, until, go_on: archive.run(name),
         settings=settings,
         clock=lambda: datetime(2026, 11, 22, tzinfo=UTC),
         seconds=600,
     )
-    told = result(ingest.process(IngestRequest(api)))
-    (name,) = site.items
+    told = result(ingest.process(IngestRequest(f"{HOST}api")))
+    (name,) = archive.site.items
     assert (told["status"], told["archiveorg_item_name"]) == ("success", name)
     if bundle == "always":
+        size = len(archive.site.items[name]["bundle.zip"])
         assert told["fileset_bundle"]["archiveorg_bundle_path"] == "bundle.zip"
-        assert told["fileset_bundle"]["file_meta"]["size_bytes"] == len(
-            site.items[name]["bundle.zip"]
-        )
+        assert told["fileset_bundle"]["file_meta"]["size_bytes"] == size
     other = settings.having(
         "fileset.strategy", {"backend": "archiveorg", "bundle": bundle, "item_prefix": "lib-"}
     )
     for later in (ingest, replace(ingest, settings=other)):
-        again = result(later.process(IngestRequest(api)))
+        again = result(later.process(IngestRequest(f"{HOST}api")))
         assert (again["status"], again["archiveorg_item_name"]) == ("success-existing", name)
-
-
-SANDCRAWLER = {"item_names": "sandcrawler"}
 
 
 @pytest.mark.parametrize(
@@ -432,58 +356,47 @@ SANDCRAWLER = {"item_names": "sandcrawler"}
     ],
 )
 def test_items_may_be_called_as_sandcrawler_calls_them(
-    server: Server, platform: str, host: str, id_: str, version: str | None, name: str
+    archive: Archive, platform: str, host: str, id_: str, version: str | None, name: str
 ) -> None:
-    item = item_of(
-        server,
-        {"a": b"1"},
-        platform_name=platform,
-        platform_domain=host,
-        platform_id=id_,
-        version=version,
-    )
+    named = {"platform_name": platform, "platform_domain": host, "platform_id": id_}
+    item = archive.item(version=version, **named)
     assert item_name(item, {"item_prefix": "", **SANDCRAWLER}) == name
     assert item_name(item, {"item_prefix": "lib-", **SANDCRAWLER}) == f"lib-{name}"
-    assert item_name(item, {"item_prefix": "lib-", "item_names": "digest"}).startswith(
-        f"lib-{host}-"
-    )
+    by_digest = item_name(item, {"item_prefix": "lib-", "item_names": "digest"})
+    assert by_digest.startswith(f"lib-{host}-")
 
 
 def test_items_are_made_in_the_configured_collection_with_the_configured_name(
-    server: Server, there: World, site: Internet, store: FolderStore
+    archive: Archive,
 ) -> None:
-    given = {"collection": "bees", "item_prefix": "lib-", **SANDCRAWLER}
-    found = asked(site, there, store, **given).process(item_of(server, {"a": b"1"}))
-    assert site.metadata["lib-data.example.org-HIVES-v1.0"]["collection"] == ["bees"]
+    run = archive.run(collection="bees", item_prefix="lib-", **SANDCRAWLER)
+    found = run.process(archive.item())
     assert found.archiveorg_item_name == "lib-data.example.org-HIVES-v1.0"
+    assert archive.site.metadata[found.archiveorg_item_name]["collection"] == ["bees"]
 
 
-def test_an_item_of_an_earlier_name_is_found_again(
-    server: Server, there: World, site: Internet, store: FolderStore
-) -> None:
-    item = item_of(server, {"a": b"1", "b": b"2"})
-    found = asked(site, there, store).process(item)
-    site.log.clear()
-    run = asked(site, there, store, item_prefix="lib-")
+def test_an_item_of_an_earlier_name_is_found_again(archive: Archive) -> None:
+    item = archive.item()
+    found = archive.run().process(item)
+    archive.site.log.clear()
+    run = archive.run(item_prefix="lib-")
     assert run.check_existing(item) == replace(found, status="success-existing")
-    del site.items[item_name(item)]["b"]
+    del archive.site.items[item_name(item)]["b"]
     assert run.process(item).archiveorg_item_name == item_name(item)
-    assert [path.split("/")[1] for path in site.puts()] == [item_name(item)]
+    assert [path.split("/")[1] for path in archive.site.puts()] == [item_name(item)]
 
 
-def test_names_without_a_digest_never_mix_two_manifests(
-    server: Server, there: World, site: Internet, store: FolderStore
-) -> None:
-    run = asked(site, there, store, **SANDCRAWLER)
-    run.process(item_of(server, {"a": b"1", "b": b"2"}))
-    site.log.clear()
-    error = refused(run, item_of(server, {"b": b"2", "c": b"3"}))
+def test_names_without_a_digest_never_mix_two_manifests(archive: Archive) -> None:
+    run = archive.run(**SANDCRAWLER)
+    run.process(archive.item())
+    archive.site.log.clear()
+    error = archive.refuse(archive.item({"b": b"2", "c": b"3"}), run)
     assert (error.status, "other files, such as a" in error.detail) == ("mismatch-existing", True)
-    assert not site.puts()
+    assert not archive.site.puts()
 
 
-def test_names_of_items_are_what_archive_org_takes(server: Server) -> None:
-    item = item_of(server, {"a": b"1"})
+def test_names_of_items_are_what_archive_org_takes(archive: Archive) -> None:
+    item = archive.item({"a": b"1"})
     name = item_name(item)
     assert name.startswith("data.example.org-doi-10.5072-FK2-HIVES-1.0-")
     others = [

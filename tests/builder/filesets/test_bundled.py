@@ -1,11 +1,7 @@
 """Files as one zip of the store: made here and the same each time, or the platform's own."""
 
 import io
-import os
 import random
-import signal
-import subprocess
-import sys
 import tracemalloc
 import zipfile
 from collections.abc import Callable, Iterator
@@ -25,7 +21,8 @@ from builder.filesets.strategies.keys import place
 from builder.store.folder import FolderStore
 from functions.snapshot.store import Sink, Writer
 from tests.bucket import Bucket, administrator
-from tests.builder.filesets.body import Body, Generated, digest
+from tests.builder.filesets.body import Body, Generated, digest, zipped
+from tests.builder.filesets.body import whole as body_of
 from tests.builder.filesets.server import Server, served, then
 from tests.builder.filesets.test_s3 import HOST, dangling, item_of, objects
 from tests.builder.filesets.world import World, fileset_settings
@@ -101,7 +98,7 @@ def test_all_files_are_one_zip_and_each_is_one_range(
     assert [f.path for f in found.manifest] == list(BODIES)
     for file in found.manifest:
         body = BODIES[file.path]
-        data = body.all if isinstance(body, Generated) else body
+        data = body_of(body)
         assert (file.key, file.compression, file.status) == (key, "stored", "verified")
         assert file.sha256 == digest("sha256", body)
         assert file.offset is not None
@@ -111,15 +108,6 @@ def test_all_files_are_one_zip_and_each_is_one_range(
             part = ranged(store, key, file.offset + middle, min(100, len(data) - middle))
             assert part == data[middle : middle + 100]
     assert not dangling(store)
-
-
-def test_two_runs_give_the_same_bytes(server: Server, there: World, tmp_path: Path) -> None:
-    item = item_of(server, BODIES)
-    stores = [FolderStore(tmp_path / name) for name in ("one", "other")]
-    one, other = (strategy(store, there).process(item) for store in stores)
-    assert one.bundle_file_meta == other.bundle_file_meta
-    key = one.location or ""
-    assert stores[0].read(key) == stores[1].read(key)
 
 
 def test_a_large_member_that_comes_anew_begins_the_bundle_anew(
@@ -203,14 +191,6 @@ def test_twenty_files_are_bundled_in_little_memory_and_on_no_disk(
     assert store.taken > 60 * MEGA
     assert peak < 40 * MEGA
     assert not (tmp_path / "none").exists()
-
-
-def zipped(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", method) as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
-    return out.getvalue()
 
 
 SMALL: dict[str, bytes] = {"data/med.csv": b"rok,kg\n" * 200, "mapa.tif": bytes(5000)}
@@ -329,46 +309,6 @@ def test_a_real_bundle_of_a_platform(server: Server, there: World, store: Writer
     assert found.bundle_file_meta is not None
     assert found.bundle_file_meta.size_bytes == 1_326_165
     assert [a.url for a in server.asked()] == [ALL]
-
-
-WORKER = """
-import sys
-from pathlib import Path
-from builder.store.folder import FolderStore
-from builder.filesets.item import FilesetManifestFile, FilesetPlatformItem
-from builder.filesets.strategies.bundled import Bundled
-from functions.config.configuration import parse
-
-class Stuck:
-    def download(self, file, limit, open_sink, *, html=False):
-        with open_sink() as sink:
-            sink.write(bytes(20 << 20))
-            print("in the midst of it", flush=True)
-            sys.stdin.read()
-
-files = (FilesetManifestFile(path="a"), FilesetManifestFile(path="b"))
-item = FilesetPlatformItem(platform_name="x", manifest=files)
-Bundled(FolderStore(Path(sys.argv[1])), Stuck(), parse("", {})).process(item)
-"""
-
-
-def test_a_run_that_is_killed_leaves_nothing_to_be_seen(
-    server: Server, there: World, tmp_path: Path
-) -> None:
-    store = FolderStore(tmp_path / "store")
-    arguments = [sys.executable, "-c", WORKER, str(store.root)]
-    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(arguments, cwd=ROOT, **pipes) as worker:
-        assert worker.stdout is not None
-        assert worker.stdout.readline() == b"in the midst of it\n"
-        os.kill(worker.pid, signal.SIGKILL)
-    assert list(store.keys("")) == []
-    assert dangling(store)
-    item = item_of(server, dict(SMALL))
-    found = strategy(FolderStore(tmp_path / "store"), there).process(item)
-    assert found.status == "success"
-    assert len(objects(store)) == 2
-    assert not dangling(store)
 
 
 def test_a_bundle_that_would_be_other_bytes_is_not_written_in_its_place(

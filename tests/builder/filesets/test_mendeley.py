@@ -54,9 +54,10 @@ def test_a_dataset_is_listed_folder_by_folder() -> None:
 
 
 def test_the_version_that_is_named_is_the_one_that_is_asked_for() -> None:
-    api = Pages(dataset())
-    SITE.ask(api, f"{PAGE}/2")
-    assert api.asked[0] == f"{MENDELEY}/snapshot/2"
+    for name in ((f"{PAGE}/2", None), (PAGE, "10.17632/h0n3ybees1.2")):
+        api = Pages(SITE.whole)
+        SITE.ask(api, *name)
+        assert api.asked[0] == f"{MENDELEY}/snapshot/2"
     assert refused(SITE.whole, f"{PAGE}/9") == ("platform-scope", "wrong-version")
     other = {f"{MENDELEY}/snapshot/1": mendeley()}
     assert refused(other, f"{PAGE}/1") == ("platform-scope", "wrong-version")

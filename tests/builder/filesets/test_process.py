@@ -274,16 +274,6 @@ def test_interrupted_what_is_done_is_kept_and_the_rest_goes_on_later(site: Here)
     assert not site.server.asked(site.content("hives-2", "0.bin"))
 
 
-def test_a_platform_that_never_answers_holds_up_its_own_dataset_alone(site: Here) -> None:
-    site.configure(fileset__request_seconds="6", http__concurrent="2")
-    held = site.record("hives-0", n0=silent())
-    good = [site.record(f"hives-{n}") for n in range(1, 5)]
-    found = site.results(held, *good)
-    assert found.pop(held) == "deadline-exceeded"
-    assert set(found.values()) == {"success"}
-    assert len(found) == 4
-
-
 def test_requests_that_come_one_by_one_are_answered_one_by_one(site: Here) -> None:
     url = site.record("hives-1")
     with subprocess.Popen(

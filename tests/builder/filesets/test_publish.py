@@ -46,6 +46,15 @@ def document(world: World) -> dict[str, Any]:
     return found
 
 
+def withdraw_one(world: World, *, purge: bool = False) -> Selection:
+    """Withdraw the dataset for a reason, and return what names it."""
+    change = Selection((NAME,), None, None, None, None, None)
+    withdraw.withdraw(
+        world.store, world.configuration(), world.runtime(), change, "a secret", purge=purge
+    )
+    return change
+
+
 def other(number: int) -> FilesetPlatformItem:
     """Return another dataset."""
     told = replace(DESCRIPTION, title=f"Dataset {number}", doi=f"10.5072/x.{number}")
@@ -91,18 +100,6 @@ def test_the_same_again_and_failures_change_no_item(world: World) -> None:
         (URL, "success-existing", None, NAME, True),
     ]
     assert rows(world, "SELECT count(*) FROM files") == [(6,)]
-
-
-def test_a_new_version_is_an_item_of_its_own(world: World) -> None:
-    begun(world, outcome(item("a.csv")))
-    told = replace(DESCRIPTION, version="2")
-    built = publish(world, outcome(item("a.csv", "b.csv", version="2", description=told)))
-    assert (built.new, built.changed, built.records) == (1, 1, 2)
-    assert rows(world, "SELECT identifier, kind FROM records ORDER BY identifier") == [
-        (NAME, "file"),
-        (f"{NAME},2", "fileset"),
-    ]
-    assert rows(world, "SELECT count(*) FROM files") == [(3,)]
 
 
 def test_another_strategy_of_a_version_changes_its_item(world: World) -> None:
@@ -175,17 +172,9 @@ def test_a_tombstone_need_not_tell_the_id_of_all_versions(world: World) -> None:
     assert document(world)["access"]["status"] == "platform-gone"
 
 
-def test_that_the_url_of_an_older_version_is_gone_leaves_the_newer_one(world: World) -> None:
-    old = item("a.csv", "b.csv", version="1.1")
-    publish(world, outcome(item("a.csv", "b.csv")), outcome(old, request=IngestRequest("v1")))
-    assert publish(world, failed("platform-gone", request=IngestRequest("v1"))).changed == 1
-    assert "access" not in document(world)
-
-
 def test_a_withdrawn_dataset_gets_no_new_versions(world: World) -> None:
     begun(world, outcome(item("a.csv", "b.csv")))
-    change = Selection((NAME,), None, None, None, None, None)
-    withdraw.withdraw(world.store, world.configuration(), world.runtime(), change, "a secret")
+    withdraw_one(world)
     newer = outcome(item("a.csv", version="2"), request=IngestRequest("v2"))
     assert publish(world, newer, outcome(item("a.csv", version="3"))).new == 0
 
@@ -218,29 +207,20 @@ def test_the_newest_of_several_results_counts_whatever_it_was_asked_by(world: Wo
     ) == [(URL, "success", NAME), (DOI, "stalled", NAME)]
 
 
-def test_a_run_that_comes_late_takes_nothing_back(world: World) -> None:
-    early = replace(outcome(item("a.csv")), at="20200101000000")
-    publish(world, outcome(item("a.csv", "b.csv")))
-    results = Results(world.store, world.root.parent / "scratch", world.clock)
-    results.add(early)
-    results.commit()
-    assert world.publish().changed == 0
-    assert rows(world, "SELECT status, identifier FROM ingest_fileset_platform") == [
-        ("success", NAME)
-    ]
-
-
+@pytest.mark.parametrize("url", [URL, "u9"])
 @pytest.mark.parametrize("late", ["listed", "gone"])
-def test_a_run_that_comes_late_takes_nothing_back_of_another_url(world: World, late: str) -> None:
+def test_a_run_that_comes_late_takes_nothing_back(world: World, late: str, url: str) -> None:
     begun(world, outcome(item("a.csv", "b.csv")))
-    old = outcome(item("a.csv", version="1")) if late == "listed" else failed("platform-gone")
     results = Results(world.store, world.root.parent / "scratch", world.clock)
-    asked = IngestRequest("u9")
-    results.add(replace(old, request=asked, item=item("a.csv"), at="20200101000000"))
+    old = outcome(item("a.csv")) if late == "listed" else failed("platform-gone")
+    old = replace(old, request=IngestRequest(url), item=item("a.csv"), at="20200101000000")
+    results.add(old)
     results.commit()
     assert world.publish().changed == 0
     assert rows(world, "SELECT deleted FROM records") == [(False,)]
     assert rows(world, "SELECT count(*) FROM files") == [(2,)]
+    told = f"SELECT status, identifier FROM ingest_fileset_platform WHERE base_url = '{URL}'"
+    assert rows(world, told) == [("success", NAME)]
 
 
 def test_a_failure_that_came_later_by_another_url_holds_nothing_up(world: World) -> None:
@@ -257,10 +237,7 @@ def test_a_failure_that_came_later_by_another_url_holds_nothing_up(world: World)
 
 def test_withdrawn_datasets_stay_so_and_no_table_tells_of_them(world: World) -> None:
     begun(world, outcome(item("a.csv", "b.csv")), outcome(other(1), request=IngestRequest("u1")))
-    change = Selection((NAME,), None, None, None, None, None)
-    withdraw.withdraw(
-        world.store, world.configuration(), world.runtime(), change, "a secret", purge=True
-    )
+    withdraw_one(world, purge=True)
     assert rows(world, "SELECT DISTINCT identifier FROM files") == [
         (f"oai:{NAMESPACE}:dataset,invenio,data.example,x1",)
     ]
@@ -285,10 +262,7 @@ def test_what_was_told_of_a_withdrawn_dataset_before_it_was_listed_goes_too(worl
     refused = failed("too-many-files", request=IngestRequest(DOI), item=item("a.csv", "secret.csv"))
     publish(world, refused, outcome(other(1), request=IngestRequest("u1")))
     publish(world, outcome(item("a.csv")))
-    change = Selection((NAME,), None, None, None, None, None)
-    withdraw.withdraw(
-        world.store, world.configuration(), world.runtime(), change, "a secret", purge=True
-    )
+    withdraw_one(world, purge=True)
     told = "SELECT base_url, manifest IS NULL FROM ingest_fileset_platform ORDER BY ALL"
     assert rows(world, told) == [(URL, True), (DOI, True), ("u1", False)]
     held = "".join(map(str, stored(world)))
@@ -298,8 +272,7 @@ def test_what_was_told_of_a_withdrawn_dataset_before_it_was_listed_goes_too(worl
 
 def test_restored_datasets_have_their_files_again(world: World) -> None:
     begun(world, outcome(item("a.csv", "b.csv")))
-    change = Selection((NAME,), None, None, None, None, None)
-    withdraw.withdraw(world.store, world.configuration(), world.runtime(), change, "why")
+    change = withdraw_one(world)
     assert rows(world, "SELECT count(*) FROM files") == [(0,)]
     reinstate.reinstate(world.store, world.configuration(), world.runtime(), change)
     assert rows(world, "SELECT kind, deleted FROM records") == [("fileset", False)]

@@ -5,7 +5,6 @@ import hashlib
 import threading
 import time
 import zlib
-from collections.abc import Iterator
 from contextlib import closing, suppress
 
 import pytest
@@ -19,10 +18,8 @@ from tests.builder.filesets.names import Names
 from tests.builder.filesets.server import (
     Server,
     bomb,
-    json_of,
     redirect,
     served,
-    serving,
     silent,
     status,
     then,
@@ -48,49 +45,12 @@ def ask(
         return answer.status, dict(answer.headers), bytes(found)
 
 
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with serving() as made:
-        yield made
-
-
-@pytest.mark.parametrize("scheme", ["http", "https"])
-def test_hosts_paths_and_queries_have_answers_of_their_own(server: Server, scheme: str) -> None:
-    server.add("https://a.example.org/x", json_of({"at": "a"}))
-    server.add("https://b.example.org/x", json_of({"at": "b"}))
-    server.add("https://b.example.org/x?page=2", json_of({"at": "b2"}))
-    for host, query, said in [("a", "?page=2", "a"), ("b", "", "b"), ("b", "?page=2", "b2")]:
-        found = ask(server, f"{scheme}://{host}.example.org/x{query}")
-        assert found[0] == 200
-        assert found[2] == b'{"at": "%s"}' % said.encode()
-    assert ask(server, f"{scheme}://a.example.org/y")[0] == 404
-    assert [a.url for a in server.asked(f"{scheme}://b.")] == [
-        f"{scheme}://b.example.org/x",
-        f"{scheme}://b.example.org/x?page=2",
-    ]
-
-
 def test_a_generated_body_is_the_same_in_pieces_and_whole() -> None:
     assert len(BODY.all) == BODY.size
     assert hashlib.md5(BODY.all).hexdigest() == BODY.digest("md5") == digest("md5", BODY.all)
     assert f"{zlib.crc32(BODY.all):08x}" == BODY.digest("crc32")
     assert b"".join(BODY.chunks(1_048_570, 1_048_590)) == BODY.all[1_048_570:1_048_590]
     assert BODY.all[:1000] != BODY.all[1 << 20 : (1 << 20) + 1000]
-
-
-def test_ranges_are_served_if_it_is_still_the_same(server: Server) -> None:
-    url = server.add("https://a.example.org/f", served(BODY))
-    code, headers, found = ask(server, url)
-    assert (code, found) == (200, BODY.all)
-    asked = {"Range": "bytes=2000000-", "If-Range": headers["etag"]}
-    code, said, found = ask(server, url, asked)
-    assert (code, found) == (206, BODY.all[2_000_000:])
-    assert said["content-range"] == "bytes 2000000-2999999/3000000"
-    code, _, found = ask(server, url, asked | {"If-Range": '"another"'})
-    assert (code, found) == (200, BODY.all)
-    assert ask(server, url, {"Range": "bytes=5-9"})[2] == BODY.all[5:10]
-    assert ask(server, url, {"Range": "bytes=3000000-"})[0] == 416
-    assert [a.sent for a in server.asked(url)] == [3_000_000, 1_000_000, 3_000_000, 5, 0]
 
 
 def test_faults_are_what_they_are_called(server: Server) -> None:

@@ -15,10 +15,10 @@ from builder.filesets.wiring import Materials, make_strategy
 from builder.store.folder import FolderStore
 from functions.snapshot.store import Writer
 from tests.bucket import fresh
-from tests.builder.filesets.body import digest
+from tests.builder.filesets.body import digest, zipped
 from tests.builder.filesets.ias3 import KEYS, Internet, internet
 from tests.builder.filesets.server import Server, endless, html, served, status
-from tests.builder.filesets.test_bundled import ALL, SMALL, foreign, with_link, zipped
+from tests.builder.filesets.test_bundled import ALL, SMALL, foreign, with_link
 from tests.builder.filesets.test_s3 import BODIES, HOST, dangling, item_of
 from tests.builder.filesets.world import fileset_settings, world
 

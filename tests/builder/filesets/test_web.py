@@ -4,7 +4,6 @@ import base64
 import gzip
 import hashlib
 import io
-import zipfile
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -25,7 +24,7 @@ from builder.filesets.strategies.web import BUNDLED, FILE, FILESET, Captured
 from builder.store.folder import FolderStore
 from functions.snapshot.store import Writer
 from tests.bucket import fresh
-from tests.builder.filesets.body import Body, Generated
+from tests.builder.filesets.body import Body, Generated, whole, zipped
 from tests.builder.filesets.server import Server, redirect, served
 from tests.builder.filesets.world import AGENT, World, manifest_file, world
 
@@ -105,18 +104,17 @@ def test_files_are_answers_in_one_warc(there: World, store: Writer) -> None:
     assert first[0].rec_headers["WARC-Filename"] == key.removeprefix("warcs/")
     assert len(answers) == len(BODIES)
     for (record, body), file in zip(answers, found.manifest, strict=True):
-        source = BODIES[file.path]
-        whole = source if isinstance(source, bytes) else source.all
-        assert body == whole
+        data = whole(BODIES[file.path])
+        assert body == data
         assert record.rec_type == "response"
         assert record.rec_headers["WARC-Target-URI"] == BASE + file.path == file.terminal_url
         assert record.rec_headers["WARC-Date"] == "2027-01-15T08:00:00Z"
-        sha1 = base64.b32encode(hashlib.sha1(whole).digest()).decode()
+        sha1 = base64.b32encode(hashlib.sha1(data).digest()).decode()
         assert record.rec_headers["WARC-Payload-Digest"] == f"sha1:{sha1}"
         assert record.http_headers.get_statuscode() == "200"
         assert record.http_headers["ETag"]
         assert (file.status, file.key, file.compression) == ("verified", key, "warc")
-        assert file.sha256 == hashlib.sha256(whole).hexdigest()
+        assert file.sha256 == hashlib.sha256(data).hexdigest()
 
 
 def test_each_record_is_a_member_that_is_read_alone(there: World, store: Writer) -> None:
@@ -127,10 +125,7 @@ def test_each_record_is_a_member_that_is_read_alone(there: World, store: Writer)
         member = data[file.offset : file.offset + file.extra["warc_length"]]
         record = next(iter(ArchiveIterator(io.BytesIO(member))))
         assert record.rec_headers["WARC-Target-URI"] == file.terminal_url
-        source = BODIES[file.path]
-        assert record.content_stream().read() == bytes(
-            source if isinstance(source, bytes) else source.all
-        )
+        assert record.content_stream().read() == whole(BODIES[file.path])
 
 
 def test_what_shrinks_is_packed_and_what_does_not_is_not(there: World, store: Writer) -> None:
@@ -209,19 +204,11 @@ def test_a_coding_that_was_taken_off_is_told_by_another_name(there: World, store
     assert chunked[0].http_headers["X-Archive-Orig-Transfer-Encoding"] == "chunked"
 
 
-def zipped(**members: bytes) -> bytes:
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
-    return made.getvalue()
-
-
 BUNDLE = "https://data.example.org/all.zip"
 
 
 def test_the_bundle_of_a_platform_is_one_answer(there: World, store: Writer) -> None:
-    data = zipped(**{"a.csv": b"a,b\n1,2\n", "empty": b"", "MANIFEST.TXT": b"x"})
+    data = zipped({"a.csv": b"a,b\n1,2\n", "empty": b"", "MANIFEST.TXT": b"x"})
     there.server.add(BUNDLE, redirect("https://store.example.net/z?signature=1"))
     there.server.add("https://store.example.net/z?signature=1", served(data, "application/zip"))
     found = captured(there, store, BUNDLED).process(item("a.csv", "empty", web_bundle_url=BUNDLE))

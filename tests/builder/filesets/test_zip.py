@@ -21,19 +21,12 @@ from builder.filesets.strategies.zip_reader import ArchivedMember, Ranges, direc
 from builder.store.folder import FolderStore
 from functions.snapshot.store import Writer
 from functions.store import s3_request
+from tests.builder.filesets.body import zipped
 from tests.builder.test_zip import packed, paths
 
 ROOT = Path(__file__).parents[3]
 OPENICPSR = ROOT.parent / "shared" / "data" / "filesets" / "openicpsr" / "bundle_132081_V1.zip"
 GIGA = 1 << 30
-
-
-def zipped(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", method) as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
-    return out.getvalue()
 
 
 def members_of(data: bytes, most: int = GIGA) -> list[ArchivedMember]:
