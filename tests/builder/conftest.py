@@ -1,6 +1,7 @@
 """Stores of generated captures, published with a clock of the test's own."""
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,10 +16,20 @@ from builder.snapshot.expiry import Expired, expire
 from builder.snapshot.transaction import ChangeResult
 from builder.sources.events import Capture, Fault
 from builder.store.folder import FolderStore
+from builder.verify.choice import Sample, StorePart
+from builder.verify.verify import Verified, VerifyRuntime, verify
+from builder.withdraw.reinstate import reinstate
+from builder.withdraw.selection import Selection
+from builder.withdraw.withdraw import Withdrawn, withdraw
 from functions.config import configuration
 from functions.config.configuration import Configuration
+from functions.database import engine
+from functions.oai.repository import PublishedRecord, RecordSelection
 from functions.oai.repository_duckdb.repository import DuckRepository
-from functions.snapshot import oai_name
+from functions.snapshot import layout, oai_name
+from functions.snapshot.manifest import Manifest, Span
+from functions.snapshot.store import Writer
+from functions.store.catalog import Catalogue
 
 NAMESPACE = "archive.example.org"
 
@@ -115,6 +126,63 @@ class World:
         """Retire all snapshots but the newest `keep` and those in effect within `older`."""
         return expire(self.store, self.runtime(), keep, older)
 
+    def withdraw(
+        self,
+        selection: Selection | str,
+        reason: str = "asked for",
+        *,
+        purge: bool = False,
+        **settings: str,
+    ) -> Withdrawn:
+        """Withdraw what is selected, or the item of an identifier."""
+        chosen = Selection(identifiers=(selection,)) if isinstance(selection, str) else selection
+        given = self.configuration(**settings), self.runtime()
+        return withdraw(self.store, *given, chosen, reason, purge=purge)
+
+    def reinstate(self, selection: Selection | str, **settings: str) -> Withdrawn:
+        """Reinstate what is selected, or the item of an identifier."""
+        chosen = Selection(identifiers=(selection,)) if isinstance(selection, str) else selection
+        return reinstate(self.store, self.configuration(**settings), self.runtime(), chosen)
+
+    def newest(self) -> Manifest:
+        """Return the manifest of the newest snapshot."""
+        catalogue = Catalogue(self.store)
+        entry = catalogue.pointer().newest()
+        assert entry is not None
+        return catalogue.manifest(entry.snapshot)
+
+    def listed(
+        self, spec: str | None = None, manifest: Manifest | None = None
+    ) -> list[PublishedRecord]:
+        """Return the captures of the newest snapshot, or of that of a manifest, in one page.
+
+        One reader serves as long as the world lasts, and the size that it tells is checked.
+        """
+        manifest = manifest or self.newest()
+        repository = self.opened[0] if self.opened else self.repository()
+        selection = RecordSelection(("capture",), Span(1, manifest.last_position), spec)
+        records = repository.page(manifest, selection, 1_000_000, headers=False)
+        assert len(records) == repository.size(manifest, selection)
+        return list(records)
+
+    @contextmanager
+    def views(self) -> Iterator[engine.Connection]:
+        """Give a connection with the views of the newest snapshot."""
+        text = self.store.read(layout.views_key(self.newest().snapshot)).decode()
+        with engine.connect() as connection:
+            connection.execute("SET VARIABLE root = $root", {"root": f"{self.root}/"})
+            connection.execute(text)
+            yield connection
+
+    def verify(
+        self,
+        store: Writer | None = None,
+        choice: Sample | StorePart | None = None,
+        **options: bool,
+    ) -> Verified:
+        """Check the store, or another one by the same clock."""
+        return verify(store or self.store, checking(self.clock), choice=choice, **options)
+
     def configuration(self, **settings: str) -> Configuration:
         """Return the settings of a world; tables cost time, and have tests of their own."""
         text = f'[repository]\nnamespace = "{settings.pop("namespace", NAMESPACE)}"\n'
@@ -137,6 +205,11 @@ class World:
     def close(self) -> None:
         for repository in self.opened:
             repository.close()
+
+
+def checking(clock: Callable[[], datetime]) -> VerifyRuntime:
+    """Return what a check of a store is given, with no progress shown."""
+    return VerifyRuntime(clock, lambda total: nullcontext(lambda count: None), 512, 1)
 
 
 @pytest.fixture

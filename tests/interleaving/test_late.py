@@ -13,13 +13,11 @@ from builder.withdraw.reinstate import reinstate
 from builder.withdraw.selection import Selection
 from builder.withdraw.withdraw import withdraw
 from functions.snapshot import instant, layout
-from functions.snapshot.manifest import Manifest
 from functions.snapshot.pointer import Pointer
 from functions.store.catalog import Catalogue
 from tests.builder.beginning import begin
 from tests.builder.conftest import World, capture
 from tests.builder.publish.test_hazards import Killed, urls
-from tests.builder.publish.test_publish import listed
 from tests.builder.snapshot.test_expiry import aged
 from tests.functions.oai.client import Client
 
@@ -46,15 +44,9 @@ def pointer(world: World) -> Pointer:
     return Catalogue(world.store).pointer()
 
 
-def newest(world: World) -> Manifest:
-    entry = pointer(world).newest()
-    assert entry is not None
-    return Catalogue(world.store).manifest(entry.snapshot)
-
-
 def stamps(world: World) -> dict[str, datetime]:
     """Return each item's datestamp, by the end of its URL."""
-    records = listed(world, newest(world))
+    records = world.listed()
     return {r.fields["url"].rpartition("/")[2]: r.datestamp for r in records if not r.deleted}
 
 
@@ -210,7 +202,7 @@ def test_a_rival_wins_between_the_two_writes_of_a_late_pointer(world: World, mor
     assert urls(world) == ({"1", "2", "3"} if more_ else {"1", "2"})
     assert stamps(world)["2"] > late[0]
     assert pointer(world).settled
-    assert len(newest(world).sequences) == (3 if more_ else 2)
+    assert len(world.newest().sequences) == (3 if more_ else 2)
     assert list(world.store.keys(layout.INTAKE)) == []
     assert [e.snapshot for e in pointer(world).entries] == sorted(
         e.snapshot for e in pointer(world).entries
@@ -249,6 +241,6 @@ def test_a_manifest_that_an_expiry_removed_is_never_named(world: World) -> None:
             return super().replace(key, data, tag)
 
     publish(Sleeping(world.root), world.configuration(), world.runtime())
-    assert newest(world).effective == stamps(world)["2"]  # it is there
+    assert world.newest().effective == stamps(world)["2"]  # it is there
     assert pointer(world).settled
     assert urls(world) == {"1", "2"}

@@ -13,12 +13,9 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from builder.snapshot.transaction import NothingSelectedError
-from builder.withdraw.reinstate import reinstate
 from builder.withdraw.selection import Selection
-from builder.withdraw.withdraw import withdraw
 from functions.database import engine
 from functions.snapshot import schema
-from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
 from tests.builder.conftest import World, capture
 
@@ -50,9 +47,9 @@ def apply(world: World, operation: Operation, **settings: str) -> None:
     selection = Selection(identifiers=tuple(identify(n) for n in chosen))
     try:
         if name == "withdraw":
-            withdraw(world.store, world.configuration(**settings), world.runtime(), selection, "x")
+            world.withdraw(selection, "x", **settings)
         else:
-            reinstate(world.store, world.configuration(**settings), world.runtime(), selection)
+            world.reinstate(selection, **settings)
     except NothingSelectedError:
         pass
 
@@ -61,16 +58,9 @@ def identify(number: int) -> str:
     return f"oai:archive.example.org:{capture(number).identity}"
 
 
-def newest(world: World) -> Manifest:
-    catalogue = Catalogue(world.store)
-    entry = catalogue.pointer().newest()
-    assert entry is not None
-    return catalogue.manifest(entry.snapshot)
-
-
 def live(world: World, spec: str = "") -> set[str]:
     """Return the identifiers of live items, of a set and those below it, by SQL of the tables."""
-    manifest, catalogue = newest(world), Catalogue(world.store)
+    manifest, catalogue = world.newest(), Catalogue(world.store)
     records, dead = (
         [str(world.store.local(file.key)) for file in catalogue.files(manifest, table)]
         for table in ("records", "dead")

@@ -17,11 +17,7 @@ from hypothesis import given, settings
 
 from builder.dump import derived, policy, stored
 from builder.dump.parts import PartLimits
-from builder.progress import show_bytes
 from builder.store.folder import FolderStore
-from builder.verify.verify import VerifyRuntime, verify
-from builder.withdraw.selection import Selection
-from builder.withdraw.withdraw import withdraw
 from functions.snapshot import dumps
 from functions.snapshot.errors import ConfigurationError, MissingObject
 from tests.builder.conftest import World, capture
@@ -125,8 +121,7 @@ def objects(world: World) -> dict[str, bytes]:
 
 
 def codes(world: World) -> list[str]:
-    means = VerifyRuntime(world.clock, show_bytes, 512, 1)
-    return [finding.code for finding in verify(world.store, means).findings]
+    return [finding.code for finding in world.verify().findings]
 
 
 @pytest.fixture
@@ -218,8 +213,7 @@ def test_a_withdrawn_item_is_in_no_object_of_the_dumps(world: World, small: None
     before = Reader(world.root)
     before.catch_up()
     kept = {name for name in objects(world) if name.startswith("dumps/oai_dc/1-")}
-    selection = Selection(identifiers=(identify(5),))
-    withdraw(world.store, world.configuration(**BOTH), world.runtime(), selection, "asked")
+    world.withdraw(identify(5), **BOTH)
     url = capture(5).url.encode() + b'"'
     assert not any(url in data or b'secret title"' in data for data in objects(world).values())
     assert kept & objects(world).keys()  # parts without the item stay as they are
@@ -258,7 +252,6 @@ def kill_at(patch: pytest.MonkeyPatch, number: int) -> list[str]:
 def test_a_killed_update_is_never_seen_and_the_next_one_completes_it(
     tmp_path: Path, small: None, what: str
 ) -> None:
-    chosen = Selection(identifiers=(identify(5),))
     for number in range(0, 100, 1 if ALL else 5):
         (tmp_path / str(number)).mkdir()
         world = World(tmp_path / str(number) / "store")
@@ -272,8 +265,7 @@ def test_a_killed_update_is_never_seen_and_the_next_one_completes_it(
                 if what == "publish":
                     world.publish(**BOTH)
                 else:
-                    settings_ = world.configuration(**BOTH)
-                    withdraw(world.store, settings_, world.runtime(), chosen, "asked")
+                    world.withdraw(identify(5), **BOTH)
                 world.close()
                 break
             except Killed:

@@ -23,7 +23,6 @@ from tests.builder.dump.history import (
     lines,
     live,
     merge,
-    newest,
     shown,
 )
 from tests.e2e.conftest import Result, sheaf
@@ -68,7 +67,7 @@ def test_a_complete_dump_and_differences_give_the_next_complete_dump(
         apply(world, ("ingest", list(range(8)), 0, "a"))
         for step, operation in enumerate(history):
             apply(world, operation)
-            now = newest(world)
+            now = world.newest()
             complete = {}
             for spec in SETS:
                 which = ["--set", spec] if spec else []
@@ -161,7 +160,7 @@ def test_since_a_date_has_what_was_published_from_then_on(world: World, tmp_path
     for number in range(3):
         world.ingest([capture(number)])
         world.publish()
-        stamps.append(instant.to_text(newest(world).effective))
+        stamps.append(instant.to_text(world.newest().effective))
         world.clock.sleep(100)
     assert len(lines(dump(world, "jsonl", tmp_path / "a", "--since", stamps[1])[1])) == 2
     assert len(lines(dump(world, "jsonl", tmp_path / "b", "--since", stamps[0][:10])[1])) == 3
@@ -177,7 +176,7 @@ def test_after_a_retired_snapshot_nothing_is_missing_although_numbers_were_skipp
             stray.write_bytes((world.root / "snapshots" / "1" / "manifest.json").read_bytes())
         world.ingest([capture(number)])
         world.publish()
-    assert newest(world).snapshot == 5
+    assert world.newest().snapshot == 5
     world.clock.sleep(120)
     world.expire()
     for since, count in ((1, 3), (3, 2), (4, 1)):

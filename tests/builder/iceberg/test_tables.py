@@ -20,12 +20,11 @@ from builder.progress import show_bytes
 from builder.store.folder import FolderStore
 from builder.verify.verify import VerifyRuntime, verify
 from builder.withdraw.selection import Selection
-from builder.withdraw.withdraw import withdraw
 from functions.snapshot import layout
 from functions.snapshot.errors import StoreError
 from tests.bucket import Bucket, fresh
 from tests.builder.conftest import World, capture
-from tests.builder.dump.history import Operation, apply, histories, identify, newest
+from tests.builder.dump.history import Operation, apply, histories, identify
 from tests.builder.iceberg.reader import IcebergReader, order, view_rows
 from tests.extent import examples
 
@@ -131,12 +130,12 @@ def test_a_bucket_has_the_same_tables(tmp_path: Path, moto_server: str) -> None:
 def test_a_withdrawal_hides_and_a_purge_forgets(world: World) -> None:
     begin(world)
     selection = Selection(identifiers=(identify(3),))
-    withdraw(world.store, world.configuration(**ON), world.runtime(), selection, "x")
+    world.withdraw(selection, "x", **ON)
     names = [row[0] for row in IcebergReader(world.store, "captures").rows()]
     assert identify(3) not in names
     assert len(names) == 11
     assert compare(world) == {1, 2}
-    withdraw(world.store, world.configuration(**ON), world.runtime(), selection, "x", purge=True)
+    world.withdraw(selection, "x", purge=True, **ON)
     assert compare(world) == {2}
     assert not findings(world)
     kept = set(json.loads((world.root / INDEX).read_bytes())["snapshots"])
@@ -244,7 +243,7 @@ def test_an_interrupted_update_shows_the_last_tables_and_is_done_again(
         patch.setattr(update, step, fail)
         with pytest.raises(StoreError):
             world.publish(**ON)
-    assert newest(world).snapshot == 2
+    assert world.newest().snapshot == 2
     assert {*findings(world)} <= {"tables-behind"}  # which harms no reader
     for name in NAMES:
         reader = IcebergReader(world.store, name)

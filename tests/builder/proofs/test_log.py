@@ -31,7 +31,7 @@ from functions.snapshot.errors import ConfigurationError, MissingObject, StoreEr
 from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
 from tests.builder.conftest import World
-from tests.builder.dump.history import apply, histories, identify, newest
+from tests.builder.dump.history import apply, histories, identify
 from tests.builder.proofs.conftest import Signed, sign_with
 from tests.extent import examples
 
@@ -306,13 +306,13 @@ def test_each_state_of_any_history_can_be_proved(
     for number in range(12):
         verdict = verify_bundle(prover.prove(identify(number)), [signed.key])
         assert states.get(identify(number)) == (verdict.deleted if verdict.present else None)
-        assert verdict.snapshot == newest(signed.world).snapshot
+        assert verdict.snapshot == signed.world.newest().snapshot
     prover.close()
 
 
 def listed(world: World) -> dict[str, bool]:
     """Return the listed items and whether each is deleted, by SQL of the tables."""
-    manifest, catalogue = newest(world), Catalogue(world.store)
+    manifest, catalogue = world.newest(), Catalogue(world.store)
     records, dead = (
         [str(world.store.local(file.key)) for file in catalogue.files(manifest, table)]
         for table in ("records", "dead")

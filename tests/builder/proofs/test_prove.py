@@ -9,8 +9,6 @@ import pytest
 
 from builder.proofs.bundle import ProofBundle, verify_bundle
 from builder.proofs.errors import ProofError
-from builder.withdraw.selection import Selection
-from builder.withdraw.withdraw import withdraw
 from functions.snapshot import instant
 from functions.snapshot.errors import MissingObject
 from tests.builder.dump.history import identify
@@ -35,13 +33,7 @@ def test_a_record_is_present_deleted_or_absent(signed: Signed, tmp_path: Path) -
     signed.world.clock.sleep(60)
     signed.publish(300, 5, title="Another")
     signed.world.clock.sleep(60)
-    withdraw(
-        signed.world.store,
-        signed.world.configuration(**signed.settings),
-        signed.world.runtime(),
-        Selection(identifiers=(identify(5),)),
-        "a request",
-    )
+    signed.world.withdraw(identify(5), "a request", **signed.settings)
     then = signed.verify(identify(5), first)
     assert (then.present, then.deleted, then.row and then.row["title"]) == (True, False, "Page 5")
     assert (then.snapshot, then.effective, then.datestamp) == (1, first, first)
@@ -62,14 +54,7 @@ def test_a_record_is_present_deleted_or_absent(signed: Signed, tmp_path: Path) -
     ):
         assert f"is {state}\n" in check(signed.prove(identifier, when), key, tmp_path)
     before = signed.prove(identify(5), first)
-    withdraw(
-        signed.world.store,
-        signed.world.configuration(**signed.settings),
-        signed.world.runtime(),
-        Selection(identifiers=(identify(5),)),
-        "a request",
-        purge=True,
-    )
+    signed.world.withdraw(identify(5), "a request", purge=True, **signed.settings)
     with pytest.raises(MissingObject, match="snapshot 1 was retired"):
         signed.prove(identify(5), first)
     assert "is present in snapshot 1\n" in check(before, key, tmp_path)

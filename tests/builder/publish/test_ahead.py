@@ -19,7 +19,6 @@ from functions.snapshot.errors import StoreUnavailable
 from functions.snapshot.manifest import Manifest, Span
 from functions.store.store_reader import FolderReader
 from tests.builder.conftest import World, capture
-from tests.builder.withdraw.test_withdraw import newest
 
 pytestmark = pytest.mark.shared(2)
 
@@ -45,7 +44,7 @@ def filled(small: None, tmp_path_factory: pytest.TempPathFactory) -> World:
 
 @pytest.fixture
 def manifest(filled: World) -> Manifest:
-    return newest(filled)
+    return filled.newest()
 
 
 def page(repository: DuckRepository, manifest: Manifest, first: int) -> Sequence[PublishedRecord]:

@@ -12,8 +12,7 @@ from builder.snapshot.transaction import ChangeResult
 from functions.oai.render import check
 from functions.oai.render.render import Renderer
 from functions.snapshot.errors import ConfigurationError
-from functions.snapshot.manifest import Making, Manifest
-from functions.store.catalog import Catalogue
+from functions.snapshot.manifest import Making
 from tests.builder.conftest import World, capture
 from tests.functions.oai.client import configured
 from tests.interleaving.test_late import Slow
@@ -26,61 +25,32 @@ def published(world: World, **digests: str) -> ChangeResult:
     return publish(world.store, world.configuration(), world.runtime(), digests)
 
 
-def newest(world: World) -> Manifest:
-    entry = Catalogue(world.store).pointer().newest()
-    assert entry is not None
-    return Catalogue(world.store).manifest(entry.snapshot)
-
-
-def test_a_first_publish_writes_down_what_makes_the_formats(world: World) -> None:
-    world.ingest([capture(1)])
-    assert published(world, a="1").manifest is not None
-    assert newest(world).formats == {"a": Making("1")}
-    assert published(world, a="1").manifest is None
-
-
 def test_a_format_that_is_made_otherwise_makes_a_snapshot(world: World) -> None:
     world.ingest([capture(1)])
-    published(world, a="1", b="1")
+    assert published(world, a="1", b="1").manifest is not None
+    assert world.newest().formats == {"a": Making("1"), "b": Making("1")}
+    assert published(world, a="1", b="1").manifest is None
     built = published(world, a="2", b="1")
     assert (built.new, built.changed, built.records) == (0, 0, 1)
-    manifest = newest(world)
+    manifest = world.newest()
     assert built.manifest == manifest
     assert manifest.snapshot == 2
     assert manifest.formats == {"a": Making("2", manifest.effective, 2), "b": Making("1")}
     assert manifest.sequences[0].effective < manifest.effective
     assert published(world, a="2", b="1").manifest is None
-
-
-def test_a_format_that_is_made_otherwise_takes_effect_with_new_records(world: World) -> None:
-    world.ingest([capture(1)])
-    published(world, a="1")
+    # It takes effect with new records, and other changes leave it as it is.
     world.ingest([capture(2)])
-    published(world, a="2")
-    manifest = newest(world)
-    assert manifest.formats == {"a": Making("2", manifest.effective, 2)}
+    published(world, a="3", b="1")
+    manifest = world.newest()
+    assert manifest.formats["a"] == Making("3", manifest.effective, 3)
     assert manifest.sequences[1].effective == manifest.effective
-    world.ingest([capture(3)])
-    published(world, a="2")
-    assert newest(world).formats == manifest.formats
-
-
-def test_a_new_format_is_written_down_and_an_old_one_not_forgotten(world: World) -> None:
-    world.ingest([capture(1)])
-    published(world, a="1")
-    published(world, b="1")
-    assert newest(world).formats == {"a": Making("1"), "b": Making("1")}
-    published(world, a="2", b="1")
-    manifest = newest(world)
-    assert manifest.formats["a"] == Making("2", manifest.effective, 3)
-
-
-def test_other_changes_leave_it_as_it_is(world: World) -> None:
-    world.ingest([capture(1)])
-    published(world, a="1")
-    world.ingest([capture(2)])
-    assert world.publish().manifest is not None
-    assert newest(world).formats == {"a": Making("1")}
+    for digests in ({"a": "3"}, {}):
+        world.ingest([capture(3 + len(digests))])
+        published(world, **digests)
+        assert world.newest().formats == manifest.formats
+    # A new one is written down, and old ones are not forgotten.
+    published(world, c="1")
+    assert world.newest().formats == {**manifest.formats, "c": Making("1")}
 
 
 def test_one_that_came_too_late_for_its_instant_gets_a_later_one(world: World) -> None:
@@ -96,10 +66,10 @@ def test_one_that_came_too_late_for_its_instant_gets_a_later_one(world: World) -
 
     with pytest.raises(Died):
         publish(Slow(world.root, die), world.configuration(), world.runtime(), {"a": "2"})
-    late = newest(world)
+    late = world.newest()
     assert late.formats == {"a": Making("2", late.effective, 2)}
     assert published(world, a="2").manifest is not None
-    manifest = newest(world)
+    manifest = world.newest()
     assert manifest.effective > late.effective + timedelta(seconds=100)
     assert manifest.formats == {"a": Making("2", manifest.effective, 3)}
     assert manifest.sequences[0].effective == late.sequences[0].effective
@@ -122,17 +92,17 @@ def test_another_name_in_records_is_refused_until_it_is_wanted(world: World) -> 
     world.ingest([capture(1)])
     publish_named(world)
     world.ingest([capture(2)])
-    before = newest(world)
+    before = world.newest()
     with pytest.raises(ConfigurationError) as refusal:
         publish_named(world, name="B")
     assert str(refusal.value) == (
         'repository.name is "B", but the store was published with "A", which records show: restore '
         "that value, or run `sheaf publish --redate` to give them new datestamps"
     )
-    assert newest(world) == before
+    assert world.newest() == before
     assert publish_named(world).new == 1
     assert publish_named(world, name="B", redate=True).manifest is not None
-    manifest = newest(world)
+    manifest = world.newest()
     assert manifest.settings["repository.name"] == "B"
     assert manifest.formats["mods"].since == manifest.effective
     assert manifest.formats["oai_dc"].since is None
@@ -147,23 +117,23 @@ def test_a_name_that_no_record_shows_may_change(world: World) -> None:
     world.ingest([capture(1)])
     publish_named(world)
     assert publish_named(world, name="B", mods="A").manifest is not None
-    assert newest(world).settings["repository.name"] == "B"
-    assert newest(world).formats["mods"] == Making("A")
+    assert world.newest().settings["repository.name"] == "B"
+    assert world.newest().formats["mods"] == Making("A")
 
 
 def test_a_store_without_the_settings_takes_them_up_at_its_dates(world: World) -> None:
     """Stores of 0.2.0 have none."""
     world.ingest([capture(1)])
     publish_named(world)
-    manifest = newest(world)
+    manifest = world.newest()
     plain = json.loads(manifest.to_json())
     del plain["settings"]
     (world.root / manifest.key).write_bytes(json.dumps(plain).encode())
-    assert newest(world).settings == {}
+    assert world.newest().settings == {}
     assert publish_named(world).manifest is not None
-    assert newest(world).settings == manifest.settings
-    assert newest(world).formats == manifest.formats
-    assert newest(world).sequences == manifest.sequences
+    assert world.newest().settings == manifest.settings
+    assert world.newest().formats == manifest.formats
+    assert world.newest().sequences == manifest.sequences
     with pytest.raises(ConfigurationError, match='name is "B"'):
         publish_named(world, name="B")
 
@@ -171,7 +141,7 @@ def test_a_store_without_the_settings_takes_them_up_at_its_dates(world: World) -
 def test_a_format_that_takes_effect_after_its_manifest_is_damage(world: World) -> None:
     world.ingest([capture(1)])
     published(world, a="1")
-    manifest = newest(world)
+    manifest = world.newest()
     for making in (
         Making("1", manifest.effective + timedelta(seconds=1), 1),
         Making("1", manifest.effective, 2),

@@ -9,9 +9,6 @@ import pytest
 
 from builder.obi.content import FILE, Incidence, Redirect
 from builder.obi.run import Purpose, claim
-from builder.withdraw.reinstate import reinstate
-from builder.withdraw.selection import Selection
-from builder.withdraw.withdraw import withdraw
 from tests.builder.obi.archive import PREFIX, Repec
 from tests.builder.obi.holding import version
 from tests.builder.obi.logs import put
@@ -117,11 +114,10 @@ def test_a_template_that_comes_after_its_file_is_linked_at_once(repec: Repec) ->
 
 @pytest.mark.thorough
 def test_a_withdrawn_template_stays_so_and_is_linked_once_it_is_back(repec: Repec) -> None:
-    chosen = Selection(identifiers=(NAME,))
-    withdraw(repec.store, repec.configuration(), repec.runtime(), chosen, "asked for")
+    repec.withdraw(NAME)
     gather(repec, b"%PDF one")
     assert repec.publish().changed == 0
-    reinstate(repec.store, repec.configuration(), repec.runtime(), chosen)
+    repec.reinstate(NAME)
     assert gathered(repec) == {WRITTEN: ORIGIN}
     with repec.asked(content_address=(ADDRESS,)) as client:
         assert links(client)[1] == [LINK]

@@ -16,9 +16,8 @@ from builder.export.copied_objects import ForeignTarget
 from builder.export.store_copy import export
 from builder.publish.publish import publish
 from builder.snapshot.expiry import expire, snapshots
-from builder.snapshot.recovery import current, rebuilt
+from builder.snapshot.recovery import rebuilt
 from builder.store.folder import FolderStore
-from builder.withdraw.reinstate import reinstate
 from builder.withdraw.selection import Selection
 from builder.withdraw.withdraw import withdraw
 from functions.database import engine
@@ -31,7 +30,7 @@ from tests.builder.beginning import begin
 from tests.builder.conftest import World, capture
 from tests.builder.export.test_export import problems as findings
 from tests.builder.publish.test_hazards import Killed
-from tests.builder.withdraw.test_withdraw import REASON, name, newest, records, taken
+from tests.builder.withdraw.test_withdraw import REASON, name, records
 
 pytestmark = pytest.mark.shared(3)
 
@@ -115,9 +114,9 @@ def test_a_publish_that_lost_to_a_purge_leaves_nothing_that_is_kept(world: World
     published(world)
 
     def purge() -> None:
-        taken(world, Selection(identifiers=(name(9),)))
+        world.withdraw(Selection(identifiers=(name(9),)))
         world.clock.sleep(5)
-        assert taken(world, ITEM, purge=True).retired == (1, 2)
+        assert world.withdraw(ITEM, purge=True).retired == (1, 2)
 
     world.ingest([capture(n) for n in range(100, 100 + new)])
     built = publish(interrupted(world, "create", purge), world.configuration(), world.runtime())
@@ -129,20 +128,10 @@ def test_a_publish_that_lost_to_a_purge_leaves_nothing_that_is_kept(world: World
     world.clock.sleep(100)
     done = expire(world.store, world.runtime(), keep=30, older=timedelta(days=14))
     assert 2 not in done.kept
-    taken(world, ITEM, purge=True)
+    world.withdraw(ITEM, purge=True)
     assert 2 not in snapshots(world.store)
     assert showing(world, world.store) == []
     assert problems(world) == []
-
-
-def test_a_purge_takes_what_a_dead_publish_left(world: World) -> None:
-    published(world)
-    world.ingest([capture(n) for n in range(100, 140)])
-    with pytest.raises(Killed):
-        publish(interrupted(world, "create", die), world.configuration(), world.runtime())
-    assert taken(world, ITEM, purge=True).retired == (1,)
-    assert showing(world, world.store) == []
-    assert world.publish().new == 40
 
 
 def unavailable() -> None:
@@ -189,7 +178,7 @@ def test_an_answer_that_was_lost_and_a_rival_that_went_on(world: World) -> None:
         REASON,
     )
     assert done.built.withdrawn == len(done.identifiers) > 0
-    assert done.built.manifest == newest(world)
+    assert done.built.manifest == world.newest()
     assert all(records(world)[n].deleted for n in done.identifiers)
     assert not records(world)[name(200)].deleted
 
@@ -235,11 +224,11 @@ def test_a_purge_that_is_waited_for_with_a_clock_that_is_set_back(world: World) 
 def test_what_is_ingested_while_a_publish_begins_is_not_thrown_away(world: World) -> None:
     """The publish has read a pointer in which the item is still withdrawn."""
     published(world, 10)
-    taken(world, ITEM, purge=True)
+    world.withdraw(ITEM, purge=True)
     world.clock.sleep(100)
 
     def back() -> None:
-        awaited = reinstate(world.store, world.configuration(), world.runtime(), ITEM).built
+        awaited = world.reinstate(ITEM).built
         assert awaited.unchanged == 1
         world.ingest([capture(3)])
 
@@ -257,12 +246,6 @@ def test_a_pointer_is_settled_where_there_is_nothing_to_stamp_anew(world: World)
     assert not Catalogue(world.store).pointer().settled
     world.publish()
     assert Catalogue(world.store).pointer().settled
-
-
-def pointer_of(world: World, change: Callable[[World], None]) -> bytes:
-    before = (world.root / layout.POINTER).read_bytes()
-    change(world)
-    return before
 
 
 def three_more(world: World) -> None:
@@ -289,12 +272,13 @@ def test_an_old_pointer_that_is_put_back_is_no_base(
     world: World, since: Callable[[World], None]
 ) -> None:
     published(world, 10)
-    old = pointer_of(world, since)
     path = world.root / layout.POINTER
+    old = path.read_bytes()
+    since(world)
     right, there = path.read_bytes(), set(world.store.keys(""))
     path.write_bytes(old)
     world.ingest([capture(200)])
-    for change in (world.publish, lambda: taken(world, ITEM), lambda: world.expire(keep=1)):
+    for change in (world.publish, lambda: world.withdraw(ITEM), lambda: world.expire(keep=1)):
         with pytest.raises(DamagedStore, match="an old copy was restored"):
             change()
     assert there <= set(world.store.keys(""))
@@ -321,6 +305,7 @@ def lost_race(world: World) -> None:
 def test_a_pointer_can_be_made_anew(
     world: World, since: Callable[[World], None], tmp_path: Path
 ) -> None:
+    assert rebuilt(world.store) is None
     published(world, 10)
     since(world)
     have = records(world)
@@ -334,10 +319,6 @@ def test_a_pointer_can_be_made_anew(
     assert have.items() <= records(world).items()
     assert problems(world) == []
     export(world.store, FolderStore(tmp_path / "copy"), world.runtime())
-
-
-def test_a_store_without_snapshots_has_no_pointer(world: World) -> None:
-    assert rebuilt(world.store) is None
 
 
 def test_a_publisher_with_a_wrong_clock_does_not_stop_the_others_in_silence(world: World) -> None:
@@ -374,7 +355,7 @@ def test_damage_is_not_carried_on_under_a_new_name(world: World) -> None:
     before = set(world.store.keys("snapshots/"))
     for number in (9, 150):
         with pytest.raises(DamagedStore, match=key):
-            taken(world, Selection(identifiers=(name(number),)))
+            world.withdraw(Selection(identifiers=(name(number),)))
     assert set(world.store.keys("snapshots/")) == before
 
 
@@ -419,7 +400,7 @@ def test_what_was_purged_while_it_was_exported_is_not_at_the_copy(
         def replace(self, key: str, data: bytes, tag: str | None) -> str:
             if key.endswith("views.sql") and not self.done:  # after the data files
                 self.done = True
-                taken(world, ITEM, purge=True)
+                world.withdraw(ITEM, purge=True)
                 world.clock.sleep(100)
             return super().replace(key, data, tag)
 
@@ -438,7 +419,7 @@ def test_what_was_purged_after_an_export_died_is_not_at_the_copy(
     with pytest.raises(Killed):
         export(world.store, cast(Writer, Interrupted(copy, "replace", die, at)), world.runtime())
     assert showing(world, copy) != []
-    taken(world, ITEM, purge=True)
+    world.withdraw(ITEM, purge=True)
     world.clock.sleep(100)
     export(world.store, copy, world.runtime())
     assert showing(world, copy) == []
@@ -457,17 +438,6 @@ def test_a_target_that_lost_its_pointer_is_not_set_back(world: World, tmp_path: 
     # The witness still says that something was published here.
     with pytest.raises(ForeignTarget, match="without its pointer"):
         export(world.store, copy.store, world.runtime())
-
-
-def test_a_store_that_is_new_or_whole_has_lost_nothing(world: World) -> None:
-    current(world.store)
-    world.ingest([capture(1)])
-    current(world.store)
-    world.publish()
-    current(world.store)
-    (world.root / layout.POINTER).unlink()
-    with pytest.raises(DamagedStore, match="snapshots up to 1, but no pointer"):
-        current(world.store)
 
 
 def test_two_expiries_of_one_second_do_not_take_each_other_s_lease_for_theirs(

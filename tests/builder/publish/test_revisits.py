@@ -16,12 +16,9 @@ from builder.publish.revisit_search import RevisitSearch
 from builder.sources.events import Capture
 from builder.sources.rules import DocumentRules
 from builder.sources.webarchive import read_archive
-from builder.withdraw.reinstate import reinstate
 from builder.withdraw.selection import Selection
-from builder.withdraw.withdraw import withdraw
 from functions.database import engine
 from functions.snapshot import oai_name
-from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
 from tests.builder.conftest import NAMESPACE, World, capture
 from tests.builder.sources.containers import http, warc
@@ -77,21 +74,9 @@ def name(one: Capture) -> str:
     return oai_name.to_oai(NAMESPACE, one.identity)
 
 
-def manifest_of(world: World) -> Manifest:
-    """Return the newest snapshot's."""
-    catalogue = Catalogue(world.store)
-    newest = catalogue.pointer().newest()
-    assert newest is not None
-    return catalogue.manifest(newest.snapshot)
-
-
 def rows(world: World, columns: str = "*") -> list[dict[str, Any]]:
     """Return the live captures of the newest snapshot, with their columns, by identifier."""
-    from builder.snapshot import views
-
-    with engine.connect() as connection:
-        connection.execute("SET VARIABLE root = $root", {"root": f"{world.root}/"})
-        connection.execute(views.store_views(Catalogue(world.store), manifest_of(world)))
+    with world.views() as connection:
         result = connection.execute(
             f"SELECT {columns} FROM records WHERE kind = 'capture' AND NOT deleted "
             "ORDER BY identifier"
@@ -164,7 +149,7 @@ def check(world: World, there: Sequence[Capture]) -> None:
             mime = []
         assert row["sets"] == sorted({*one.sets, *mime})
         assert row["inherited"] == sorted(taken + (["sets"] if mime else []))
-    manifest = manifest_of(world)
+    manifest = world.newest()
     revisits = [one for one in there if one.warc_record_type == "revisit"]
     assert (manifest.revisits, manifest.unresolved) == (len(revisits), unresolved)
 
@@ -311,28 +296,22 @@ def test_a_revisit_without_date_or_digest_is_resolved(world: World, *, apart: bo
     assert world.publish().manifest is None
 
 
-def test_an_original_that_comes_later_heals(world: World) -> None:
-    one = revisit(7, "http://a.cz/1", "D1")
-    world.ingest([one])
-    assert world.publish().manifest.unresolved == 1  # type: ignore[union-attr]
+def test_an_original_that_comes_later_heals_and_what_cannot_be_better_restamps_nothing(
+    world: World,
+) -> None:
+    """As a further original of a digest that others have been found by already."""
+    some = [revisit(n, f"http://a.cz/{n}", "D1") for n in range(10, 20)]
+    world.ingest(some)
+    assert world.publish().manifest.unresolved == 10  # type: ignore[union-attr]
     world.ingest([O1])
     built = world.publish()
-    assert (built.new, built.changed, built.moved) == (1, 0, 1)
-    (row,) = [r for r in rows(world) if r["warc_record_type"] == "revisit"]
-    assert (row["title"], row["sequence"], row["inherited"]) == (
-        "Title 1",
-        2,
-        ["content_mime_type", "sets", "title"],
-    )
-    world.ingest([one, O1])
-    assert world.publish().manifest is None
-
-
-def test_what_cannot_be_better_restamps_nothing(world: World) -> None:
-    """A further original of a digest that others have been found by already."""
-    some = [revisit(n, f"http://a.cz/{n}", "D1") for n in range(10, 20)]
+    assert (built.new, built.changed, built.moved) == (1, 0, 10)
+    healed = [r for r in rows(world) if r["warc_record_type"] == "revisit"]
+    inherited = ["content_mime_type", "sets", "title"]
+    assert {(r["title"], r["sequence"]) for r in healed} == {("Title 1", 2)}
+    assert [r["inherited"] for r in healed] == [inherited] * 10
     world.ingest([O1, *some])
-    world.publish()
+    assert world.publish().manifest is None
     world.ingest([made(30, "http://a.cz/other", "D1"), made(0, "http://a.cz/first", "D1")])
     built = world.publish()
     assert (built.new, built.changed, built.moved) == (2, 0, 0)
@@ -366,11 +345,15 @@ def test_a_withdrawn_original_leaves_nothing_in_its_revisits(world: World) -> No
     world.publish()
     world.ingest([O5])
     assert world.publish().moved == 2
-    selection = Selection(identifiers=(name(secret),))
-    withdraw(world.store, world.configuration(), world.runtime(), selection, "law", purge=True)
+    world.withdraw(name(secret), "law", purge=True)
     check(world, [O5, *some])
     assert "A secret" not in everything(world)
     world.expire()
+    # One comes back to its revisits.
+    assert world.withdraw(name(O5)).built.moved == 2
+    check(world, some)
+    assert world.reinstate(name(O5)).built.moved == 2
+    check(world, [O5, *some])
 
 
 def test_many_withdrawn_originals_are_passed_over_together(
@@ -383,7 +366,7 @@ def test_many_withdrawn_originals_are_passed_over_together(
     world.ingest([*gone, *others])
     world.publish()
     selection = Selection(identifiers=tuple(map(name, gone)))
-    withdraw(world.store, world.configuration(), world.runtime(), selection, "law")
+    world.withdraw(selection, "law")
     rounds, apply = [], RevisitSearch._apply
 
     def count_rounds(self: RevisitSearch, rule: int) -> bool:
@@ -410,9 +393,8 @@ def test_what_a_withdrawn_original_gave_under_another_digest_goes_as_well(world:
     world.publish()
     world.ingest([replace(one, content_digest_declared=second)])
     assert world.publish().moved == 1
-    selection = Selection(identifiers=(name(one),))
-    withdraw(world.store, world.configuration(), world.runtime(), selection, "law", purge=True)
-    files = Catalogue(world.store).files(manifest_of(world), "records")
+    world.withdraw(name(one), "law", purge=True)
+    files = Catalogue(world.store).files(world.newest(), "records")
     with engine.connect() as connection:
         titles = connection.execute(
             f"SELECT title FROM {engine.table('$files')} WHERE title = 'SECRET'",
@@ -426,9 +408,8 @@ def test_a_revisit_that_comes_back_tells_of_the_set_that_it_left(world: World) -
     one, again = made(1, "http://a.cz/1", "D1"), revisit(7, "http://a.cz/1", "D1")
     world.ingest([one, again])
     world.publish()
-    where = (world.store, world.configuration(), world.runtime())
-    withdraw(*where, Selection(identifiers=(name(one), name(again))), "law")
-    reinstate(*where, Selection(identifiers=(name(again),)))
+    world.withdraw(Selection(identifiers=(name(one), name(again))))
+    world.reinstate(name(again))
     (row,) = rows(world)
     assert (row["sets"], row["left_sets"]) == (["domain:cz:a"], ["mime:text:html"])
 
@@ -440,9 +421,8 @@ def test_a_revisit_that_is_ingested_again_has_no_set_of_its_dead_original(world:
     one, again = made(1, "http://a.cz/1", "D1", **place), revisit(7, "http://a.cz/1", "D1")
     world.ingest([one, again])
     world.publish()
-    where = (world.store, world.configuration(), world.runtime())
-    withdraw(*where, Selection(identifiers=(name(again),)), "law", purge=True)
-    reinstate(*where, Selection(identifiers=(name(again),)))
+    world.withdraw(name(again), purge=True)
+    world.reinstate(name(again))
     world.ingest([again])
     world.publish()
     plain = {"content_mime_type": "text/plain", "sets": ("domain:cz:a", "mime:text:plain")}
@@ -452,36 +432,21 @@ def test_a_revisit_that_is_ingested_again_has_no_set_of_its_dead_original(world:
     assert sets["revisit"] == ["domain:cz:a", "mime:text:plain"]
 
 
-def test_a_withdrawn_original_comes_back_to_its_revisits(world: World) -> None:
-    one = revisit(7, "http://a.cz/1", "D1")
-    world.ingest([O1, one])
-    world.publish()
-    selection = Selection(identifiers=(name(O1),))
-    done = withdraw(world.store, world.configuration(), world.runtime(), selection, "law")
-    assert done.built.moved == 1
-    check(world, [one])
-    assert (
-        reinstate(world.store, world.configuration(), world.runtime(), selection).built.moved == 1
-    )
-    check(world, [O1, one])
-
-
 @pytest.mark.thorough
 def test_a_withdrawn_revisit_comes_back_with_the_original_of_then(world: World) -> None:
     one = revisit(7, "http://a.cz/1", "D1")
     world.ingest([O1, one])
     world.publish()
-    selection = Selection(identifiers=(name(one),))
-    withdraw(world.store, world.configuration(), world.runtime(), selection, "law")
+    world.withdraw(name(one), "law")
     world.ingest([O5])
     world.publish()
-    reinstate(world.store, world.configuration(), world.runtime(), selection)
+    world.reinstate(name(one))
     check(world, [O1, O5, one])
 
 
 def everything(world: World) -> str:
     """Return all text in the current data files of records and copies, superseded rows too."""
-    leaves = manifest_of(world).tables
+    leaves = world.newest().tables
     catalogue = Catalogue(world.store)
     paths = [
         str(Path(world.root) / file.key)
@@ -603,18 +568,10 @@ def test_whatever_is_done_revisits_have_the_original_that_the_rules_say(
             world.publish()
         elif action == "withdraw" and there:
             key = data.draw(st.sampled_from(sorted(there)))
-            withdraw(
-                world.store,
-                world.configuration(),
-                world.runtime(),
-                Selection(identifiers=(key,)),
-                "law",
-            )
+            world.withdraw(key)
             gone[key] = there.pop(key)
         elif action == "restore" and gone:
             key = data.draw(st.sampled_from(sorted(gone)))
-            reinstate(
-                world.store, world.configuration(), world.runtime(), Selection(identifiers=(key,))
-            )
+            world.reinstate(key)
             there[key] = gone.pop(key)
         check(world, list(there.values()))

@@ -25,7 +25,7 @@ from functions.snapshot.manifest import Sequence
 from functions.snapshot.pointer import Pointer, PointerEntry
 from functions.store.catalog import Catalogue
 from tests.builder.conftest import World, capture
-from tests.builder.withdraw.test_withdraw import newest, published, taken
+from tests.builder.withdraw.test_withdraw import published
 
 pytestmark = pytest.mark.shared(2)
 
@@ -67,7 +67,7 @@ def drafted(world: World) -> Iterator[tuple[engine.Connection, Draft]]:
 
 def wanted(connection: engine.Connection, world: World, count: int) -> None:
     """Make the table `wanted_items` of the first items."""
-    records = list(Catalogue(world.store).files(newest(world), "records"))
+    records = list(Catalogue(world.store).files(world.newest(), "records"))
     connection.execute(
         f"CREATE TABLE wanted_items AS SELECT identifier FROM {engine.table('$files')} "
         "ORDER BY position LIMIT $count",
@@ -109,7 +109,7 @@ def test_withdrawing_one_item_reads_and_writes_few_files(
     world = World(tmp_path / "store")
     published(world, 1_000)
     tables = {
-        table: {file.key for file in Catalogue(world.store).files(newest(world), table)}
+        table: {file.key for file in Catalogue(world.store).files(world.newest(), table)}
         for table in ("lookup", "records", "copies")
     }
     assert all(len(keys) > 30 for keys in tables.values())
@@ -122,7 +122,7 @@ def test_withdrawing_one_item_reads_and_writes_few_files(
     assert len(store.asked & tables["records"]) == 2
     # A copy for each scattered set: the two types, and a host at most.
     assert 1 <= len(store.asked & tables["copies"]) <= 4
-    after = {file.key for file in Catalogue(world.store).files(newest(world), "records")}
+    after = {file.key for file in Catalogue(world.store).files(world.newest(), "records")}
     assert len(tables["records"] - after) == 1
 
 
@@ -159,7 +159,7 @@ def test_of_a_whole_repository_only_what_is_withdrawn_is_looked_at_to_restore(ma
 
 def test_to_restore_nothing_of_what_is_not_withdrawn_comes_along(world: World) -> None:
     published(world)
-    taken(world, Selection(set="domain:cz:example:h3"))
+    world.withdraw(Selection(set="domain:cz:example:h3"))
     base = Transaction.of(world.store, world.configuration(), world.runtime())
     with base.draft() as (connection, draft):
         reinstate.tombstones(base, connection, draft, Selection(digest="A"))
@@ -173,7 +173,7 @@ def hourly(world: World, count: int) -> None:
     """Write manifests as that many publishes of one record would leave them."""
     world.ingest([capture(1)])
     world.publish()
-    first = newest(world)
+    first = world.newest()
     sequences = [first.sequences[0]]
     for number in range(2, count + 1):
         instant = sequences[-1].effective + timedelta(hours=1)

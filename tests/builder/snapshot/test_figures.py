@@ -1,6 +1,7 @@
 """Figures of the whole archive: after each change they are what its records say."""
 
 import random
+import shutil
 from collections import Counter
 from typing import Any
 
@@ -12,15 +13,12 @@ from builder.snapshot import figures
 from builder.snapshot.transaction import NothingSelectedError
 from builder.sources.events import Capture
 from builder.verify import figures as checks
-from builder.withdraw.reinstate import reinstate
 from builder.withdraw.selection import Selection
 from functions.database import engine
 from functions.snapshot import figure_rows, layout
 from functions.snapshot.figure_rows import COLUMNS, FigureRows
-from functions.snapshot.manifest import Manifest
-from tests.builder.conftest import World, capture
+from tests.builder.conftest import Clock, World, capture
 from tests.builder.verify.test_verify import verified
-from tests.builder.withdraw.test_withdraw import newest, taken
 from tests.extent import examples
 
 pytestmark = pytest.mark.shared(2)
@@ -36,13 +34,6 @@ def hosted(number: int, host: str | None = "a.cz", **changes: Any) -> Capture:
         "content_length": number,
     }
     return capture(number, **{**values, **changes})
-
-
-def views(world: World, manifest: Manifest) -> engine.Connection:
-    connection = engine.connect()
-    connection.execute(f"SET VARIABLE root = '{world.root}/'")
-    connection.execute(world.store.read(f"snapshots/{manifest.snapshot}/views.sql").decode())
-    return connection
 
 
 def figured(connection: engine.Connection) -> FigureRows:
@@ -62,7 +53,11 @@ def grouped(connection: engine.Connection, columns: str) -> dict[Any, tuple[int,
 
 def right(world: World) -> FigureRows:
     """Compare the newest figures, and the tables behind them, with the listed records."""
-    connection = views(world, newest(world))
+    with world.views() as connection:
+        return compare(world, connection)
+
+
+def compare(world: World, connection: engine.Connection) -> FigureRows:
     found = figured(connection)
     assert found.months == grouped(connection, "month")
     by_type = grouped(connection, "media_type, status")
@@ -103,8 +98,7 @@ def right(world: World) -> FigureRows:
     publishes = connection.execute("SELECT * EXCLUDE (datestamp) FROM publishes").fetchall()
     latest = {kind: (live, gone) for *_, kind, _, _, _, _, live, gone in publishes[-len(kinds) :]}
     assert latest == kinds
-    assert found.publishes == figure_rows.thin(publishes, len(newest(world).sequences))
-    connection.close()
+    assert found.publishes == figure_rows.thin(publishes, len(world.newest().sequences))
     return found
 
 
@@ -132,9 +126,9 @@ def test_any_history(tmp_path_factory: pytest.TempPathFactory, seed: int) -> Non
         selection = Selection(set=f"domain:cz:example:h{pick.randrange(17)}")
         try:
             if how == "withdraw":
-                taken(world, selection)
+                world.withdraw(selection)
             elif how == "reinstate":
-                reinstate(world.store, world.configuration(), world.runtime(), selection)
+                world.reinstate(selection)
             else:
                 world.ingest([any_capture(pick) for _ in range(pick.randint(1, 60))])
                 world.publish()
@@ -190,30 +184,24 @@ def test_a_store_without_figures_gets_them(
         world.ingest([hosted(1, "h9.cz"), hosted(20)])
         world.publish()
         world.clock.sleep(60)
+    # Also where nothing is new.
+    bare = World(world.root.parent / "bare" / "store", Clock(world.clock.now))
+    shutil.copytree(world.root, bare.root)
+    assert (bare.publish().manifest is None) == bool(known)
+    assert len(bare.newest().sequences) == 3
+    if not known:
+        assert right(bare).kinds == {"capture": (10, 0)}
+        assert verified(bare).findings == ()
+    bare.close()
     world.ingest([hosted(2, "h9.cz")])
     world.publish()
     found = right(world)
+    assert world.publish().manifest is None
     assert found.publishes == [
         *((n, "capture", *(None,) * 6) for n in (1, 2)),
         (3, "capture", *(None,) * 4, 10, 0),
         (4, "capture", 0, 1, 0, 0, 10, 0),
     ]
-
-
-def test_a_store_without_figures_gets_them_where_nothing_is_new(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(figures, "update", lambda *arguments: None)
-        world.ingest([hosted(n) for n in range(9)])
-        world.publish()
-        world.clock.sleep(60)
-    done = world.publish().manifest
-    assert done is not None
-    assert len(done.sequences) == 1
-    assert right(world).kinds == {"capture": (9, 0)}
-    assert world.publish().manifest is None
-    assert verified(world).findings == ()
 
 
 def test_each_publish_says_what_it_changed(world: World) -> None:
@@ -222,9 +210,9 @@ def test_each_publish_says_what_it_changed(world: World) -> None:
     world.clock.sleep(60)
     world.ingest([hosted(1, title="Another"), hosted(2, "b.cz"), hosted(17)])
     world.publish()
-    taken(world, Selection(set="domain:cz:example:h3"))
+    world.withdraw(Selection(set="domain:cz:example:h3"))
     world.clock.sleep(60)
-    reinstate(world.store, world.configuration(), world.runtime(), Selection(set="domain:cz"))
+    world.reinstate(Selection(set="domain:cz"))
     assert [row for row in right(world).publishes if row[1] == "capture"] == [
         (1, "capture", 9, 0, 0, 0, 9, 0),
         (2, "capture", 1, 2, 0, 0, 10, 0),

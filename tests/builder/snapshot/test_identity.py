@@ -86,30 +86,6 @@ def starts(world: World) -> bool:
 # The pointer and the witness.
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("settled", [True, False], ids=["settled", "settled-removed"])
-def test_an_old_pointer_is_found_and_verify_writes_the_right_one(
-    world: World, settled: bool
-) -> None:
-    filled(world)
-    right = Pointer.from_json(put_back(world, settled=settled))
-    with pytest.raises(DamagedStore, match=r"an old copy was restored.*sheaf verify"):
-        recovery.current(world.store)
-    world.ingest([capture(50)])
-    with pytest.raises(DamagedStore, match="an old copy was restored"):
-        world.publish()
-    assert not starts(world)
-    found, *notes = problems(world, world.store)
-    assert found.startswith("pointer-behind current.json")
-    assert [note.split(" ")[0] for note in notes] == ([] if settled else ["settled-missing"])
-    (world.root / layout.POINTER).write_text(found.partition("current.json must be ")[2])
-    mended = pointer(world)
-    assert (mended.newest(), mended.store) == (right.newest(), right.store)
-    notes = problems(world, world.store)
-    assert [note.split(" ")[0] for note in notes] == ([] if settled else ["settled-missing"])
-    assert world.publish().records == 31
-
-
 def test_an_old_pointer_with_an_expiry_in_it_removes_nothing(world: World) -> None:
     """A publish would complete the expiry, and take all that came later for orphans."""
     filled(world)
@@ -137,27 +113,8 @@ def test_a_pointer_of_another_store_is_refused(make_world: Callable[[str], World
     assert not starts(one)
     (found,) = problems(one, one.store)
     assert found.startswith("pointer-foreign")
-
-
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("how", ["removed", "damaged"])
-def test_a_witness_that_is_lost_is_named_with_what_to_write(world: World, how: str) -> None:
-    filled(world)
-    path = world.root / layout.WITNESS
-    right = path.read_bytes()
-    if how == "removed":
-        path.unlink()
-    else:
-        path.write_bytes(right.replace(b'"snapshot": 2', b'"snapshot": 3'))
-    world.ingest([capture(50)])
-    with pytest.raises(DamagedStore, match=r"snapshots/newest\.json.*sheaf verify"):
-        world.publish()
-    assert not starts(world)
-    (found,) = problems(world, world.store)
-    assert found.startswith("witness-missing" if how == "removed" else "witness-damaged")
-    path.write_text(found.partition("newest.json must be ")[2])
-    assert Witness.from_json(path.read_bytes()) == Witness.from_json(right)
-    assert world.publish().new == 1
+    (other.root / layout.WITNESS).unlink()
+    assert not starts(other)
 
 
 def test_a_witness_of_a_snapshot_that_is_gone_is_named(world: World) -> None:
@@ -195,13 +152,6 @@ def test_a_server_that_starts_while_a_publish_moves_the_pointer_is_not_misled(wo
     repository.witness = slow
     application = Application(repository, configured(), world.clock, guarded=True)
     assert respond(application, event(urlencode(LIST)))["statusCode"] == 200
-
-
-def test_an_expiry_leaves_the_witness(world: World) -> None:
-    filled(world)
-    world.clock.sleep(10 * 365 * 86400)
-    world.expire()
-    assert witness(world).number == 2
 
 
 # A server that runs.
@@ -255,31 +205,17 @@ def test_an_id_is_drawn_once_and_is_in_pointer_witness_and_manifest(world: World
     world.identity = "b" * 32
     filled_by(world, 2)
     assert not recovery.begin_identity(world.store, lambda: "c" * 32)
-    assert pointer(world).store == witness(world).store == newest(world).store == "a" * 32
-    assert newest(world).former == ()
+    assert pointer(world).store == witness(world).store == world.newest().store == "a" * 32
+    assert world.newest().former == ()
+    world.clock.sleep(10 * 365 * 86400)
+    world.expire()
+    assert witness(world).number == 2
 
 
 def filled_by(world: World, number: int) -> None:
     world.ingest([capture(number)])
     world.publish()
     world.clock.sleep(100)
-
-
-def newest(world: World) -> Manifest:
-    entry = pointer(world).newest()
-    assert entry is not None
-    return Catalogue(world.store).manifest(entry.snapshot)
-
-
-def test_init_gives_an_empty_store_its_id_and_leaves_another_alone(world: World) -> None:
-    assert recovery.begin_identity(world.store, lambda: "a" * 32)
-    assert not recovery.begin_identity(world.store, lambda: "b" * 32)
-    assert problems(world, world.store) == []
-    filled_by(world, 1)
-    assert newest(world).store == "a" * 32
-    (world.root / layout.POINTER).unlink()
-    assert not recovery.begin_identity(world.store, lambda: "b" * 32)
-    assert not (world.root / layout.POINTER).exists()
 
 
 def made_old(world: World) -> None:

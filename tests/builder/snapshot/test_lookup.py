@@ -18,7 +18,6 @@ from functions.store.catalog import Catalogue
 from functions.store.checked_files import CheckedFiles
 from tests.bucket import Bucket
 from tests.builder.conftest import World, capture
-from tests.builder.withdraw.test_withdraw import newest
 
 pytestmark = pytest.mark.shared(2)
 
@@ -57,7 +56,7 @@ def drafted(world: World, store: FolderStore) -> Iterator[tuple[engine.Connectio
 
 
 def position_files(world: World) -> list[DataFile]:
-    return list(Catalogue(world.store).files(newest(world), "records"))
+    return list(Catalogue(world.store).files(world.newest(), "records"))
 
 
 def test_few_rows_are_read_by_row_group(world: World) -> None:
@@ -93,7 +92,7 @@ def test_a_file_of_which_most_is_wanted_is_read_whole(world: World) -> None:
 
 
 def test_leaves_that_cannot_hold_a_key_are_not_read(world: World) -> None:
-    store, leaves = Watched(world.root), newest(world).tables["records"]
+    store, leaves = Watched(world.root), world.newest().tables["records"]
     seen: list[str] = []
     read: Callable[[str], bytes] = store.read
     store.read = lambda key: seen.append(key) or read(key)  # type: ignore[method-assign,func-returns-value]

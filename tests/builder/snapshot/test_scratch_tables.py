@@ -15,9 +15,7 @@ import pytest
 import builder
 from builder.harvest.ingest import HarvestIngest, find
 from builder.snapshot import scratch_tables
-from builder.withdraw.reinstate import reinstate
 from builder.withdraw.selection import Selection
-from builder.withdraw.withdraw import withdraw
 from functions.database import engine
 from tests.builder.conftest import NAMESPACE, capture
 from tests.builder.filesets.outcomes import item, outcome
@@ -126,10 +124,9 @@ def takedown(world: Repec) -> None:
         f"{PREFIX}RePEc:aaa:wpaper:1",
         items(1)[0].identifier,
     )
-    arguments = world.store, world.configuration(), world.runtime(), Selection(identifiers=names)
-    withdraw(*arguments, "by order")
+    world.withdraw(Selection(identifiers=names))
     world.clock.sleep(100)
-    reinstate(*arguments)
+    world.reinstate(Selection(identifiers=names))
 
 
 def test_a_change_makes_the_tables_that_are_declared(

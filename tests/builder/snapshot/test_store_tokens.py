@@ -16,7 +16,6 @@ from tests.builder.snapshot.test_identity import (
     client,
     filled,
     made_old,
-    newest,
     pointer,
     witness,
 )
@@ -66,7 +65,7 @@ def test_a_copy_keeps_the_id_until_it_is_published_to(world: World, tmp_path: Pa
         one.ingest([capture(n) for n in range(first, first + 5)])
         one.publish()
         one.clock.sleep(100)
-    assert newest(copy).store == "c" * 32
+    assert copy.newest().store == "c" * 32
     # What both have in common goes on at both; what came later does not.
     assert goes_on(world, early)
     assert goes_on(world, early, copy.store)
@@ -91,8 +90,8 @@ def test_a_store_from_before_there_were_ids_gets_one_and_its_tokens_go_on(world:
     world.ingest([capture(60)])
     world.publish()
     world.clock.sleep(100)
-    assert pointer(world).store == newest(world).store == world.identity
-    assert newest(world).former == ((2, ""),)
+    assert pointer(world).store == world.newest().store == world.identity
+    assert world.newest().former == ((2, ""),)
     late = token_of(world)
     assert late != early
     assert goes_on(world, early)

@@ -2,15 +2,9 @@
 
 import pytest
 
-from builder.verify.verify import VerifyRuntime, verify
-from builder.withdraw.reinstate import reinstate
-from builder.withdraw.selection import Selection
-from builder.withdraw.withdraw import withdraw
 from functions.content.search import CaptureSearch
-from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import layout, schema
 from functions.snapshot.manifest import Manifest
-from functions.store.catalog import Catalogue
 from functions.url import surt
 from tests.builder.conftest import World, capture
 
@@ -23,21 +17,9 @@ def published(world: World) -> Manifest:
     return manifest
 
 
-def newest(world: World) -> Manifest:
-    catalogue = Catalogue(world.store)
-    entry = catalogue.pointer().newest()
-    assert entry is not None
-    return catalogue.manifest(entry.snapshot)
-
-
-def opened(world: World) -> DuckRepository:
-    """Return the world's repository, which need not be opened for each question."""
-    return world.opened[0] if world.opened else world.repository()
-
-
 def rows(world: World) -> list[tuple[str, int, int]]:
     """Return what all files of the table hold, of versions that were superseded too."""
-    manifest, repository = newest(world), opened(world)
+    manifest, repository = world.newest(), (world.opened[0] if world.opened else world.repository())
     found = []
     for file in repository.catalogue.files(manifest, "urls"):
         found += repository.files.rows(
@@ -48,19 +30,13 @@ def rows(world: World) -> list[tuple[str, int, int]]:
 
 def everything(world: World) -> list[int]:
     """Return the positions of all that is found."""
-    repository = opened(world)
+    repository = world.opened[0] if world.opened else world.repository()
     search = CaptureSearch(repository.catalogue, repository.files)
-    return [c.position for c in search.captures(newest(world), "", "\x7f", None, 100_000)]
+    return [c.position for c in search.captures(world.newest(), "", "\x7f", None, 100_000)]
 
 
 def damage(world: World) -> set[str]:
-    means = VerifyRuntime(world.clock, world.runtime().progress, 512, 1)
-    return {finding.code for finding in verify(world.store, means).findings}
-
-
-def withdrawn(world: World, *identifiers: str) -> None:
-    selection = Selection(identifiers=identifiers)
-    withdraw(world.store, world.configuration(), world.runtime(), selection, "asked")
+    return {finding.code for finding in world.verify().findings}
 
 
 def test_a_date_is_fourteen_digits(world: World) -> None:
@@ -108,7 +84,7 @@ def test_what_is_withdrawn_leaves_no_row(world: World, monkeypatch: pytest.Monke
     held = {p for _, _, p in rows(world)}
     assert held > set(everything(world))
     identifier = f"oai:archive.example.org:{capture(3).identity}"
-    withdrawn(world, identifier)
+    world.withdraw(identifier)
     found = rows(world)
     assert "cz,example,h3)/000003" not in {surt for surt, _, _ in found}
     assert len(found) < len(held)
@@ -130,7 +106,7 @@ def test_what_was_found_by_its_url_before_its_method_was_known_leaves_no_row(
         more = [capture(n, title=f"{turn}", **asked if n == 3 else {}) for n in range(12)]
         world.ingest(more)
         published(world)
-    withdrawn(world, f"oai:archive.example.org:{capture(3).identity}")
+    world.withdraw(f"oai:archive.example.org:{capture(3).identity}")
     assert not {one for one, _, _ in rows(world) if one.startswith("cz,example,h3)/3")}
     assert damage(world) == set()
 
@@ -139,10 +115,9 @@ def test_what_comes_back_is_found_again(world: World) -> None:
     world.ingest([capture(n) for n in range(4)])
     published(world)
     identifier = f"oai:archive.example.org:{capture(3).identity}"
-    withdrawn(world, identifier)
+    world.withdraw(identifier)
     assert len(everything(world)) == 3
-    selection = Selection(identifiers=(identifier,))
-    reinstate(world.store, world.configuration(), world.runtime(), selection)
+    world.reinstate(identifier)
     assert len(everything(world)) == len(rows(world)) == 4
     assert damage(world) == set()
 
@@ -151,6 +126,6 @@ def test_another_capture_of_that_url_and_second_stays(world: World) -> None:
     other = "q" * 24
     world.ingest([capture(3), capture(3, identity=other, fetch_status=404)])
     published(world)
-    withdrawn(world, f"oai:archive.example.org:{capture(3).identity}")
+    world.withdraw(f"oai:archive.example.org:{capture(3).identity}")
     (row,) = rows(world)
     assert [row[2]] == everything(world)

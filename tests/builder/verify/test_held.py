@@ -6,19 +6,16 @@ No harvester misses a later change.
 import json
 import re
 import shutil
-from contextlib import nullcontext
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from builder.store.folder import FolderStore
-from builder.verify.verify import VerifyRuntime, verify
 from functions.http.http_message import Call
 from functions.oai.application import Application
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import instant, layout
-from functions.snapshot.errors import DamagedStore
 from functions.store.catalog import Catalogue
 from tests.builder.beginning import begin
 from tests.builder.conftest import World, capture
@@ -97,8 +94,7 @@ def test_it_answers_as_of_before_the_mistake(world_and_copy: tuple[World, Path])
     world.clock.sleep(86_400)
     assert asked.harvest()[1] == when
     asked.repository.close()
-    means = VerifyRuntime(world.clock, lambda total: nullcontext(lambda count: None), 512, 1)
-    assert not [f for f in verify(FolderStore(held), means).findings if f.code != "orphan"]
+    assert not [f for f in world.verify(FolderStore(held)).findings if f.code != "orphan"]
 
 
 def test_none_misses_what_was_published_when_the_store_is_served_again(
@@ -131,11 +127,3 @@ def test_a_token_of_what_is_not_served_is_refused(world_and_copy: tuple[World, P
     asked = Asked(world, held)
     assert "badResumptionToken" in asked(f"verb=ListIdentifiers&resumptionToken={token[1]}")
     asked.repository.close()
-
-
-def test_an_old_pointer_that_is_put_back_is_no_way(world_and_copy: tuple[World, Path]) -> None:
-    world, held = world_and_copy
-    shutil.copy(held / layout.POINTER, world.root / layout.POINTER)
-    world.ingest([capture(9)])
-    with pytest.raises(DamagedStore, match="an old copy was restored"):
-        world.publish()

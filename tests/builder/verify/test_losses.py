@@ -4,7 +4,7 @@ import random
 import re
 import shutil
 from collections import defaultdict
-from contextlib import closing, nullcontext
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -14,7 +14,6 @@ from builder.snapshot import recovery
 from builder.store.findings import DAMAGE
 from builder.verify.log import log_findings
 from builder.verify.record import make_report, record
-from builder.verify.verify import Verified, VerifyRuntime, verify
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore
 from tests.bucket import administrator, fresh
@@ -47,7 +46,7 @@ def fill(world: Repec) -> None:
     world.publish(**settings)
     world.clock.sleep(60)
     world.ingest([capture(9)])
-    done = check(world)
+    done = world.verify()
     record(world.store, make_report(done, None, world.clock(), world.clock()))
 
 
@@ -59,18 +58,13 @@ def world(tmp_path: Path) -> Repec:
     return world
 
 
-def check(world: Repec) -> Verified:
-    means = VerifyRuntime(world.clock, lambda total: nullcontext(lambda n: None), 256, 1)
-    return verify(world.store, means)
-
-
 def objects(root: Path) -> list[str]:
     return sorted(p.relative_to(root).as_posix() for p in root.rglob("*") if p.is_file())
 
 
 def check_all(world: Repec) -> set[tuple[str, str]]:
     """Return codes and objects of all findings, those on the log included."""
-    done = [*check(world).findings, *log_findings(world.store, None)]
+    done = [*world.verify().findings, *log_findings(world.store, None)]
     return {(finding.code, finding.object) for finding in done}
 
 
@@ -141,7 +135,6 @@ UNREADABLE = ("dumps/index.json", "log/newest.json")
 def test_what_a_bucket_does_not_give_is_named_and_the_check_goes_on(
     world: Repec, moto_server: str
 ) -> None:
-    runtime = VerifyRuntime(world.clock, lambda total: nullcontext(lambda n: None), 256, 1)
     keys = objects(world.root)
     refused = [keys[0]]
     with (
@@ -159,7 +152,7 @@ def test_what_a_bucket_does_not_give_is_named_and_the_check_goes_on(
         for pattern in REFUSED:
             refused[0] = next(key for key in keys if re.fullmatch(pattern, key))
             with closing(direct.through(proxy.url)) as bucket:  # which has nothing in memory yet
-                places = {finding.object for finding in verify(bucket, runtime).findings}
+                places = {finding.object for finding in world.verify(bucket).findings}
             assert refused[0] in places, (refused[0], places)
 
 
@@ -202,7 +195,7 @@ def test_each_part_that_is_lost_is_damage(world: Repec, names: tuple[str, ...]) 
     for name in names:
         path = world.root / name
         shutil.rmtree(path) if path.is_dir() else path.unlink()
-    damage = {f.object for f in check(world).findings if f.kind == DAMAGE}
+    damage = {f.object for f in world.verify().findings if f.kind == DAMAGE}
     for name in names:
         # Of what is below the lost snapshots, nothing else tells.
         told = any(place.startswith(name) for place in damage)

@@ -9,7 +9,6 @@ import re
 import shutil
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -31,9 +30,8 @@ from builder.store.folder import FolderStore
 from builder.verify.choice import Sample, StorePart, parse_part
 from builder.verify.data_files import DataFileIndex
 from builder.verify.inventory import Inventory
-from builder.verify.verify import Verified, VerifyRuntime, verify
+from builder.verify.verify import Verified
 from builder.withdraw.selection import Selection
-from builder.withdraw.withdraw import withdraw
 from functions.database import engine
 from functions.snapshot import layout, schema
 from functions.snapshot.errors import NewerSchema, OlderSchemaError, StoreError
@@ -64,7 +62,7 @@ def fill(world: World) -> None:
         world.publish()
         if number == 4:
             chosen = Selection(set="domain:cz:example:h3")
-            withdraw(world.store, world.configuration(), world.runtime(), chosen, "asked for")
+            world.withdraw(chosen)
         if number == 6:
             world.clock.sleep(100)
             world.expire(keep=2)
@@ -140,8 +138,7 @@ def revisited(healed: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def verified(world: World, choice: Sample | StorePart | None = None, **options: bool) -> Verified:
-    means = VerifyRuntime(world.clock, lambda total: nullcontext(lambda count: None), 512, 1)
-    return verify(world.store, means, choice=choice, **options)
+    return world.verify(choice=choice, **options)
 
 
 def found(world: World, **options: Any) -> set[tuple[str, str]]:
@@ -164,15 +161,9 @@ def told(world: World, code: str) -> set[tuple[str, str]]:
     }
 
 
-def newest(world: World) -> Manifest:
-    entry = Catalogue(world.store).pointer().newest()
-    assert entry is not None
-    return Catalogue(world.store).manifest(entry.snapshot)
-
-
 def files(world: World, table: str) -> list[DataFile]:
     """Return the data files of the newest snapshot."""
-    return list(Catalogue(world.store).files(newest(world), table))
+    return list(Catalogue(world.store).files(world.newest(), table))
 
 
 def file_of(world: World, key: str) -> DataFile:
@@ -200,7 +191,7 @@ def rewritten(world: World, key: str, rows: pa.Table) -> str:
 
     Digest, leaf, manifest and views are made anew, so that only the rows themselves tell.
     """
-    manifest = newest(world)
+    manifest = world.newest()
     table = key.split("/")[1]
     scratch = world.root.parent / "rewritten.parquet"
     pq.write_table(rows, scratch, row_group_size=layout.GROUP_ROWS, compression="zstd")
@@ -284,7 +275,7 @@ def test_a_store_with_a_history_has_no_finding(varied: World) -> None:
     assert len(done.snapshots) > 3
     assert done.read == done.files == len(list(varied.store.keys(layout.RECORDS)))
     assert done.bytes == sum(e.bytes for e in varied.store.entries(layout.RECORDS))
-    manifest = newest(varied)
+    manifest = varied.newest()
     for table in ("records", "copies", "sets", "lookup", "dead", "urls", "sources"):
         assert manifest.rows(table) > 0, table
 
@@ -307,7 +298,7 @@ def test_rows_that_are_written_anew_as_they_were_are_no_finding(sound: World) ->
 
 
 def test_a_store_with_revisits_has_no_finding(revisited: World) -> None:
-    manifest = newest(revisited)
+    manifest = revisited.newest()
     assert (manifest.revisits, manifest.unresolved) == (12, 3)
     assert found(revisited) == set()
 
@@ -321,7 +312,7 @@ def test_an_empty_store_has_no_finding(world: World) -> None:
 def test_the_newest_snapshot_alone(varied: World) -> None:
     done = verified(varied, newest_only=True)
     assert done.findings == ()
-    assert done.snapshots == (newest(varied).snapshot,)
+    assert done.snapshots == (varied.newest().snapshot,)
     assert done.files == sum(len(files(varied, table)) for table in schema.TABLES)
 
 
@@ -444,11 +435,11 @@ def test_a_flipped_byte_leaves_the_listings_unchecked(sound: World) -> None:
     flipped(sound, key, 100)
     findings = found(sound)
     assert ("file-digest", key) in findings
-    assert ("unchecked", keys_of(newest(sound))) in findings
+    assert ("unchecked", keys_of(sound.newest())) in findings
 
 
 def test_a_leaf_that_is_missing_or_edited(sound: World) -> None:
-    records, dead = (newest(sound).tables[table][0].key for table in ("records", "dead"))
+    records, dead = (sound.newest().tables[table][0].key for table in ("records", "dead"))
     path(sound, records).unlink()
     flipped(sound, dead, 40)
     assert {("leaf-missing", records), ("leaf-damaged", dead)} <= found(sound)
@@ -464,7 +455,7 @@ def leafed(change: Callable[[DataFile], DataFile]) -> Callable[[World], str]:
     """Return what edits the first leaf of records and names it anew; it returns the key."""
 
     def edited(world: World) -> str:
-        manifest = newest(world)
+        manifest = world.newest()
         first, *rest = manifest.tables["records"]
         leaf = Catalogue(world.store).leaf(first)
         data = Leaf((change(leaf.files[0]), *leaf.files[1:])).to_json()
@@ -561,13 +552,13 @@ def test_a_leaf_that_says_what_the_file_does_not(
     ],
 )
 def test_an_edited_manifest(varied: World, change: Callable[[Any], None]) -> None:
-    key = keys_of(newest(varied))
+    key = keys_of(varied.newest())
     edit(varied, key, change)
     assert ("manifest-wrong", key) in listed(varied)
 
 
 def test_an_edited_manifest_leaves_the_others_to_be_checked(varied: World) -> None:
-    key = keys_of(newest(varied))
+    key = keys_of(varied.newest())
     edit(varied, key, lambda d: d.update(snapshot=99))
     assert ("manifest-wrong", key) in found(varied)
 
@@ -584,7 +575,7 @@ def test_an_edited_manifest_leaves_the_others_to_be_checked(varied: World) -> No
 def test_runs_of_other_publishes_than_their_rows_are_of(
     sound: World, spans: dict[str, list[int]]
 ) -> None:
-    keys = {newest(sound).tables[table][-1].key for table in spans}
+    keys = {sound.newest().tables[table][-1].key for table in spans}
 
     def change(document: Any) -> None:
         for table, run in spans.items():
@@ -594,19 +585,19 @@ def test_runs_of_other_publishes_than_their_rows_are_of(
                 if reference["span"] == last:
                     reference["span"] = run
 
-    edit(sound, keys_of(newest(sound)), change)
+    edit(sound, keys_of(sound.newest()), change)
     assert {("leaf-wrong", key) for key in keys} <= found(sound, newest_only=True)
 
 
 def test_the_namespace_of_a_single_snapshot(sound: World) -> None:
-    key = keys_of(newest(sound))
+    key = keys_of(sound.newest())
     edit(sound, key, lambda d: d.update(namespace="another.example.org"))
     assert found(sound, newest_only=True) == {("manifest-wrong", key)}
 
 
 @pytest.mark.parametrize("name", ["rows", "bytes", "files", "first", "last"])
 def test_a_manifest_that_counts_another_way_than_its_leaf(sound: World, name: str) -> None:
-    manifest = newest(sound)
+    manifest = sound.newest()
     leaf = manifest.tables["lookup"][0]
     value = getattr(leaf, name) + 1
     edit(sound, keys_of(manifest), lambda d: d["tables"]["lookup"][0].__setitem__(name, value))
@@ -614,7 +605,7 @@ def test_a_manifest_that_counts_another_way_than_its_leaf(sound: World, name: st
 
 
 def test_a_manifest_with_wrong_counts(sound: World) -> None:
-    key = keys_of(newest(sound))
+    key = keys_of(sound.newest())
 
     def change(document: Any) -> None:
         document["sequences"][0][4] = {"capture": 1, "fileset": 1}
@@ -634,7 +625,7 @@ def test_a_manifest_with_wrong_counts(sound: World) -> None:
 
 
 def test_a_manifest_that_says_of_a_leaf_what_that_does_not(sound: World) -> None:
-    manifest = newest(sound)
+    manifest = sound.newest()
     key = manifest.tables["records"][0].key
     assert key in manifest.leaves
     edit(sound, keys_of(manifest), lambda d: d["leaves"][key][0].update(bytes=1))
@@ -642,7 +633,7 @@ def test_a_manifest_that_says_of_a_leaf_what_that_does_not(sound: World) -> None
 
 
 def test_a_manifest_that_holds_a_leaf_of_no_table(sound: World) -> None:
-    manifest = newest(sound)
+    manifest = sound.newest()
     key = manifest.tables["records"][0].key
     other = layout.leaf_key("0" * 32)
     edit(sound, keys_of(manifest), lambda d: d["leaves"].update({other: d["leaves"][key]}))
@@ -651,7 +642,7 @@ def test_a_manifest_that_holds_a_leaf_of_no_table(sound: World) -> None:
 
 @pytest.mark.parametrize("name", ["manifest.json", "views.sql"])
 def test_a_missing_or_damaged_manifest_and_views(varied: World, name: str) -> None:
-    key = f"snapshots/{newest(varied).snapshot - 1}/{name}"
+    key = f"snapshots/{varied.newest().snapshot - 1}/{name}"
     kind = "manifest" if name == "manifest.json" else "views"
     text = path(varied, key).read_bytes()
     path(varied, key).write_bytes(text[:-30])
@@ -661,7 +652,7 @@ def test_a_missing_or_damaged_manifest_and_views(varied: World, name: str) -> No
 
 
 def test_any_flipped_bit_of_the_views_is_found(sound: World) -> None:
-    manifest = newest(sound)
+    manifest = sound.newest()
     good = path(sound, layout.views_key(manifest.snapshot)).read_bytes()
     text = store_views(Catalogue(sound.store), manifest)
     for place in range(0, len(good), 7):
@@ -671,7 +662,7 @@ def test_any_flipped_bit_of_the_views_is_found(sound: World) -> None:
 
 
 def test_views_that_differ_are_damaged_and_can_be_repaired(sound: World) -> None:
-    key = layout.views_key(newest(sound).snapshot)
+    key = layout.views_key(sound.newest().snapshot)
     good = path(sound, key).read_bytes()
     assert listed(sound) == set()
     path(sound, key).write_bytes(b"-- A line more.\n" + good)
@@ -688,7 +679,7 @@ def test_views_that_differ_are_damaged_and_can_be_repaired(sound: World) -> None
 def test_views_of_another_program_are_right_by_their_digest(
     sound: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    key = layout.views_key(newest(sound).snapshot)
+    key = layout.views_key(sound.newest().snapshot)
     before = path(sound, key).read_bytes()
     template = tmp_path / "views.sql"
     template.write_text("-- Another program.\n" + views._TEMPLATE.read_text("utf-8"), "utf-8")
@@ -701,7 +692,7 @@ def test_views_of_another_program_are_right_by_their_digest(
 
 
 def test_views_stay_where_the_manifest_cannot_give_them(sound: World) -> None:
-    manifest = newest(sound)
+    manifest = sound.newest()
     path(sound, layout.views_key(manifest.snapshot)).write_bytes(b"SELECT 1")
     path(sound, manifest.tables["records"][0].key).unlink()
     codes = {code for code, _ in listed(sound, repair=True)}
@@ -776,13 +767,12 @@ def test_a_disk_that_fails_is_damage_and_an_unreachable_store_is_none(
         def open(self, key: str) -> BinaryIO:
             return Broken() if key == bad else super().open(key)
 
-    means = VerifyRuntime(sound.clock, lambda total: nullcontext(lambda count: None), 512, 1)
     if outcome == "found":
-        findings = verify(Store(sound.root), means, newest_only=True).findings
+        findings = sound.verify(Store(sound.root), newest_only=True).findings
         assert ("file-unreadable", bad) in {(f.code, f.object) for f in findings}
     else:
         with pytest.raises(StoreError, match=bad):
-            verify(Store(sound.root), means, newest_only=True)
+            sound.verify(Store(sound.root), newest_only=True)
 
 
 # Files that are whole and lie: only their rows tell.
@@ -844,18 +834,18 @@ def test_sets_without_turns_are_put_right_by_the_next_publish(world: World) -> N
     world.publish()
     for number in (0, 1):
         chosen = Selection(set=f"m:{number}")
-        withdraw(world.store, world.configuration(), world.runtime(), chosen, "asked for")
+        world.withdraw(chosen)
     ((key, rows, values),) = sets_of(world)
     for row in values:
         if not row["live"]:
             row["turns"] = None
     changed(world, key, rows, values)
-    put(world, replace(newest(world), emptied=5))
+    put(world, replace(world.newest(), emptied=5))
     assert len(told(world, "set-count")) == 2
     world.ingest([capture(4, sets=("m:4",))])
     world.publish()
     assert found(world, newest_only=True) == set()
-    assert newest(world).emptied == 2
+    assert world.newest().emptied == 2
 
 
 def test_a_version_that_forgot_what_its_item_left(world: World) -> None:
@@ -874,7 +864,7 @@ def test_a_version_that_forgot_what_its_item_left(world: World) -> None:
 def test_a_set_that_is_missing(sound: World) -> None:
     key = files(sound, "sets")[1].key
     new = rewritten(sound, key, table_of(sound, key).slice(1))
-    manifest = newest(sound)
+    manifest = sound.newest()
     assert ("set-count", keys_of(manifest)) in found(sound)
     put(sound, replace(manifest, sets=manifest.sets - 1))
     findings = found(sound)
@@ -948,7 +938,7 @@ def test_a_missing_copy(sound: World) -> None:
 
     new, findings = change_first(sound, "copies", lose), found(sound)
     assert {code for code, _ in findings} == {"copy-missing"}
-    there = {new, *(f.key for f in files(sound, "copies")), keys_of(newest(sound))}
+    there = {new, *(f.key for f in files(sound, "copies")), keys_of(sound.newest())}
     assert {key for _, key in findings} <= there
 
 
@@ -970,7 +960,7 @@ def test_a_missing_row_of_a_url(sound: World) -> None:
         rows = table_of(sound, file.key)
         if len(rows) > 1:
             rewritten(sound, file.key, rows.slice(0, 1))
-    assert ("url-missing", keys_of(newest(sound))) in found(sound)
+    assert ("url-missing", keys_of(sound.newest())) in found(sound)
 
 
 def test_rows_of_urls_that_lead_elsewhere(sound: World) -> None:
@@ -999,7 +989,7 @@ def test_missing_ties(revisited: World) -> None:
             rows = table_of(revisited, file.key)
             if len(rows) > 1:
                 rewritten(revisited, file.key, rows.slice(0, 1))
-    key, behind = keys_of(newest(revisited)), "cannot be found by their keys, the first at N"
+    key, behind = keys_of(revisited.newest()), "cannot be found by their keys, the first at N"
     assert told(revisited, "tie-missing") == {
         (key, f"N captures {behind}"),
         (key, f"N revisits {behind}"),
@@ -1031,7 +1021,7 @@ def test_a_revisit_of_what_is_not_there(revisited: World) -> None:
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["revisits", "unresolved"])
 def test_a_wrong_count_of_revisits(revisited: World, name: str) -> None:
-    manifest = newest(revisited)
+    manifest = revisited.newest()
     put(revisited, replace(manifest, **{name: getattr(manifest, name) + 1}))
     assert ("records-count", keys_of(manifest)) in found(revisited)
 
@@ -1067,7 +1057,7 @@ def test_a_position_of_another_sequence_and_a_listed_one_among_the_dead(sound: W
     foreign = rewritten(sound, key, with_column(rows, "sequence", sequences))
     key = files(sound, "dead")[-1].key
     rows = table_of(sound, key)
-    positions = [*rows.column("position").to_pylist()[:-1], newest(sound).last_position]
+    positions = [*rows.column("position").to_pylist()[:-1], sound.newest().last_position]
     listing = rewritten(sound, key, with_column(rows, "position", positions))
     assert {("position-wrong", foreign), ("dead-wrong", listing)} <= found(sound)
 
@@ -1130,12 +1120,11 @@ def test_what_is_expired_meanwhile_is_no_damage(sound: World) -> None:
 
     class Expiring(FolderStore):
         def open(self, key: str) -> Any:
-            if Catalogue(sound.store).pointer().retired[-1][1] < newest(sound).snapshot - 1:
+            if Catalogue(sound.store).pointer().retired[-1][1] < sound.newest().snapshot - 1:
                 sound.expire(keep=1)
             return super().open(key)
 
-    means = VerifyRuntime(sound.clock, lambda total: nullcontext(lambda count: None), 512, 1)
-    done = verify(Expiring(sound.root), means)
+    done = sound.verify(Expiring(sound.root))
     assert not done.damaged
     assert found(sound) == set()
 

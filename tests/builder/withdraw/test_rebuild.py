@@ -10,9 +10,7 @@ import pytest
 from builder.obi.publishes import read_records
 from builder.withdraw import rebuild as rebuilding
 from builder.withdraw.rebuild import rebuild
-from builder.withdraw.reinstate import reinstate
 from builder.withdraw.selection import Selection
-from builder.withdraw.withdraw import withdraw
 from functions.snapshot.errors import DamagedStore
 from tests.builder.conftest import capture
 from tests.builder.obi.archive import PREFIX, Repec, harvested, state
@@ -32,9 +30,9 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repec]:
     for item in (TWO, THREE):
         chosen = Selection(identifiers=(item,))
         old.clock.sleep(10)
-        withdraw(old.store, old.configuration(), old.runtime(), chosen, "asked for")
+        old.withdraw(chosen)
     old.clock.sleep(10)
-    reinstate(old.store, old.configuration(), old.runtime(), chosen)
+    old.reinstate(chosen)
     old.take(c=paper(3, "Third Rugs"))
     old.publish()
     yield old

@@ -8,9 +8,8 @@ import pytest
 from builder.snapshot.expiry import snapshots
 from builder.snapshot.transaction import NothingSelectedError
 from builder.sources.events import Fault
-from builder.withdraw.reinstate import reinstate
 from builder.withdraw.selection import Item, Preview, Selection, preview
-from builder.withdraw.withdraw import Withdrawn, preview_selection, withdraw
+from builder.withdraw.withdraw import preview_selection
 from functions.database import engine
 from functions.oai.repository import PublishedRecord
 from functions.snapshot import schema
@@ -18,7 +17,6 @@ from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
 from tests.builder.beginning import begin
 from tests.builder.conftest import World, capture
-from tests.builder.publish.test_publish import listed
 
 pytestmark = pytest.mark.shared(3)
 
@@ -29,21 +27,8 @@ def name(number: int) -> str:
     return f"oai:archive.example.org:{capture(number).identity}"
 
 
-def taken(world: World, selection: Selection, *, purge: bool = False) -> Withdrawn:
-    return withdraw(
-        world.store, world.configuration(), world.runtime(), selection, REASON, purge=purge
-    )
-
-
-def newest(world: World) -> Manifest:
-    catalogue = Catalogue(world.store)
-    entry = catalogue.pointer().newest()
-    assert entry is not None
-    return catalogue.manifest(entry.snapshot)
-
-
 def records(world: World) -> dict[str, PublishedRecord]:
-    return {r.identifier: r for r in listed(world, newest(world))}
+    return {r.identifier: r for r in world.listed()}
 
 
 def held(world: World, snapshot: Manifest) -> bytes:
@@ -72,26 +57,26 @@ def published(world: World, count: int = 40) -> None:
 def test_a_withdrawn_item_is_a_tombstone_with_its_sets_and_a_new_datestamp(world: World) -> None:
     published(world)
     before = records(world)[name(3)]
-    done = taken(world, Selection(identifiers=(name(3),)))
+    done = world.withdraw(Selection(identifiers=(name(3),)))
     assert done.built.withdrawn == 1
     assert done.identifiers == (name(3),)
     after = records(world)[name(3)]
     assert after.deleted
     assert after.sets == before.sets
-    assert after.datestamp == newest(world).effective > before.datestamp
+    assert after.datestamp == world.newest().effective > before.datestamp
     assert after.fields == {}
     assert len(records(world)) == 40
     for spec in ("domain:cz:example:h3", "mime", "collection:serials"):
-        assert name(3) in {r.identifier for r in listed(world, newest(world), spec)}
+        assert name(3) in {r.identifier for r in world.listed(spec)}
 
 
 def test_nothing_of_its_metadata_is_left_in_the_current_data_files(world: World) -> None:
     published(world)
     world.ingest([capture(3, title="A second title")])
     world.publish()
-    assert b"h3.example.cz/3'" in held(world, newest(world))
-    taken(world, Selection(identifiers=(name(3),)))
-    left = held(world, newest(world))
+    assert b"h3.example.cz/3'" in held(world, world.newest())
+    world.withdraw(Selection(identifiers=(name(3),)))
+    left = held(world, world.newest())
     for trace in (
         b"h3.example.cz/3'",
         b"Page 3'",
@@ -136,7 +121,7 @@ def test_what_is_selected_is_withdrawn(world: World, selection: Selection, count
     published(world)
     where = (world.store, world.configuration(), world.runtime())
     found = {item.identifier for item in preview_selection(*where, selection, None).items}
-    done = taken(world, selection)
+    done = world.withdraw(selection)
     assert done.built.withdrawn == len(found) == count
     assert set(done.identifiers) == found
     assert {name for name, record in records(world).items() if record.deleted} == found
@@ -159,27 +144,27 @@ def test_what_selects_nothing_is_told_and_changes_nothing(
 ) -> None:
     published(world)
     with pytest.raises(NothingSelectedError):
-        taken(world, selection)
-    assert newest(world).snapshot == 1
+        world.withdraw(selection)
+    assert world.newest().snapshot == 1
 
 
 def test_a_withdrawn_capture_stays_so_when_its_archive_comes_again(world: World) -> None:
     published(world)
-    taken(world, Selection(identifiers=(name(3),)))
-    before = newest(world)
+    world.withdraw(Selection(identifiers=(name(3),)))
+    before = world.newest()
     fault = Fault("a.warc.gz", 300, "payload-short", None, "of http://h3.example.cz/3", "kept")
     world.ingest([capture(n) for n in range(40)], faults=(fault,))
     world.ingest([capture(3, warc_filename="b.warc.gz", title="Elsewhere")], ("collection:more",))
     assert world.publish().changed == 0
-    assert newest(world).sequences == before.sequences
-    assert b"h3.example.cz/3'" not in held(world, newest(world))
-    assert taken(world, Selection(identifiers=(name(3),))).built.manifest is None
+    assert world.newest().sequences == before.sequences
+    assert b"h3.example.cz/3'" not in held(world, world.newest())
+    assert world.withdraw(Selection(identifiers=(name(3),))).built.manifest is None
 
 
 @pytest.mark.thorough
 def test_a_tombstone_outlives_compaction_and_expiry(world: World) -> None:
     published(world)
-    taken(world, Selection(identifiers=(name(3),)))
+    world.withdraw(Selection(identifiers=(name(3),)))
     stamped = records(world)[name(3)]
     for few in (1, 2, 60):  # the last ones are so many that all runs are merged
         world.ingest([*(capture(100 * few + n) for n in range(few)), capture(4, title=f"{few}")])
@@ -187,17 +172,14 @@ def test_a_tombstone_outlives_compaction_and_expiry(world: World) -> None:
     world.clock.sleep(90)
     world.expire()
     assert records(world)[name(3)] == stamped
-    assert len({leaf.span for leaf in newest(world).tables["records"]}) == 1
+    assert len({leaf.span for leaf in world.newest().tables["records"]}) == 1
 
 
 def test_restoring_brings_back_what_an_older_snapshot_has(world: World) -> None:
     published(world)
     before = records(world)
-    taken(world, Selection(set="domain:cz:example:h3"))
-    done = reinstate(
-        world.store,
-        world.configuration(),
-        world.runtime(),
+    world.withdraw(Selection(set="domain:cz:example:h3"))
+    done = world.reinstate(
         Selection(url_prefix="http://h3.example.cz/3"),
     )
     assert (done.built.reinstated, done.built.unchanged) == (2, 0)  # /3 and /37
@@ -210,17 +192,17 @@ def test_restoring_brings_back_what_an_older_snapshot_has(world: World) -> None:
 
 def test_what_no_snapshot_has_any_more_comes_back_with_its_archive(world: World) -> None:
     published(world)
-    done = taken(world, Selection(identifiers=(name(3),)), purge=True)
+    done = world.withdraw(Selection(identifiers=(name(3),)), purge=True)
     assert done.retired == (1,)
     assert snapshots(world.store) == [2]
     by_prefix = Selection(url_prefix="http://h3.example.cz/3")
     with pytest.raises(NothingSelectedError, match="identifier or set"):
-        reinstate(world.store, world.configuration(), world.runtime(), by_prefix)
+        world.reinstate(by_prefix)
     by_name = Selection(identifiers=(name(3),))
-    done = reinstate(world.store, world.configuration(), world.runtime(), by_name)
+    done = world.reinstate(by_name)
     assert (done.built.reinstated, done.built.unchanged) == (0, 1)
     with pytest.raises(NothingSelectedError, match="items without metadata"):
-        reinstate(world.store, world.configuration(), world.runtime(), by_name)
+        world.reinstate(by_name)
     assert records(world)[name(3)].deleted
     world.ingest([capture(3)])
     assert world.publish().changed == 1
@@ -233,24 +215,24 @@ def test_purging_retires_just_the_snapshots_that_show_it(world: World) -> None:
     world.publish()
     world.clock.sleep(120)
     began = world.clock.now
-    done = taken(world, Selection(identifiers=(name(100),)), purge=True)
+    done = world.withdraw(Selection(identifiers=(name(100),)), purge=True)
     assert done.retired == (2,)
     assert snapshots(world.store) == [1, 3]
     assert world.clock.now - began >= timedelta(minutes=1)
     everything = b"".join(world.store.read(key) for key in world.store.keys(""))
     assert b"cz,example,h15)/000100" not in everything
     # Withdrawn before, purged later.
-    taken(world, Selection(identifiers=(name(4),)))
-    assert taken(world, Selection(identifiers=(name(4),)), purge=True).retired == (1, 3)
+    world.withdraw(Selection(identifiers=(name(4),)))
+    assert world.withdraw(Selection(identifiers=(name(4),)), purge=True).retired == (1, 3)
     assert snapshots(world.store) == [4]
 
 
 def test_withdrawing_everything_leaves_tombstones_alone(make_world: Callable[[str], World]) -> None:
     world = make_world("all")
     published(world)
-    taken(world, Selection(set="domain"))
+    world.withdraw(Selection(set="domain"))
     assert all(r.deleted for r in records(world).values())
-    manifest = newest(world)
+    manifest = world.newest()
     assert manifest.rows("records") == 41  # with the collection
     assert manifest.rows("copies") == 0
 
@@ -258,11 +240,11 @@ def test_withdrawing_everything_leaves_tombstones_alone(make_world: Callable[[st
 def test_what_waits_for_its_archive_can_be_withdrawn_again(world: World) -> None:
     published(world)
     by_name = Selection(identifiers=(name(3),))
-    taken(world, by_name, purge=True)
-    reinstate(world.store, world.configuration(), world.runtime(), by_name)
+    world.withdraw(by_name, purge=True)
+    world.reinstate(by_name)
     found = preview_selection(world.store, world.configuration(), world.runtime(), by_name, 5)
     assert found == Preview(1, (Item(name(3), None, None, None),), ((None, 1),))
-    assert taken(world, by_name).built.withdrawn == 1
+    assert world.withdraw(by_name).built.withdrawn == 1
     world.ingest([capture(3)])
     assert world.publish().changed == 0
     assert records(world)[name(3)].deleted
@@ -272,11 +254,11 @@ def test_a_purge_that_was_cut_off_can_be_run_again(world: World) -> None:
     """While it waits, say: the items are withdrawn, and nothing was retired."""
     published(world)
     by_prefix = Selection(url_prefix="http://h3.example.cz/3")
-    done = taken(world, by_prefix)
+    done = world.withdraw(by_prefix)
     with pytest.raises(NothingSelectedError, match="already withdrawn item by identifier"):
-        taken(world, by_prefix, purge=True)  # a tombstone has no URL any more
+        world.withdraw(by_prefix, purge=True)  # a tombstone has no URL any more
     again = Selection(identifiers=done.identifiers)
-    assert taken(world, again, purge=True).retired == (1,)
+    assert world.withdraw(again, purge=True).retired == (1,)
 
 
 def test_a_preview_counts_all_and_holds_the_first_by_address() -> None:

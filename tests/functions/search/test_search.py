@@ -24,7 +24,7 @@ from functions.store.connection import BucketConnection
 from functions.store.store_reader import BucketReader
 from tests.bucket import fresh
 from tests.builder.conftest import World, capture
-from tests.builder.snapshot.test_url_index import damage, newest
+from tests.builder.snapshot.test_url_index import damage
 from tests.proxy import proxied
 
 pytestmark = pytest.mark.shared(2)
@@ -144,7 +144,7 @@ def test_a_search_finds_what_each_record_has(
     monkeypatch.setattr(search, "PREFIX_GROUPS", 2 * seed)
     monkeypatch.setattr(search, "_DENSE", 8 * seed)
     filled(world, seed)
-    repository, manifest = world.repository(), newest(world)
+    repository, manifest = world.repository(), world.newest()
     searching = WordSearch(repository.catalogue, repository.files)
     records, dice = live(repository, manifest), random.Random(seed)
     if seed == 0:
@@ -174,7 +174,7 @@ def test_a_search_finds_what_each_record_has(
 
 def rows(world: World) -> set[str]:
     """Return the words that the files of the newest snapshot hold."""
-    manifest = newest(world)
+    manifest = world.newest()
     repository = world.repository()
     return {
         word
@@ -203,7 +203,7 @@ def test_what_is_withdrawn_leaves_no_word(world: World, monkeypatch: pytest.Monk
     assert damage(world) == set()
     repository = world.repository()
     searching = WordSearch(repository.catalogue, repository.files)
-    found = list(pages(searching, newest(world), parse("one shared"), 100))
+    found = list(pages(searching, world.newest(), parse("one shared"), 100))
     assert sum(hit.captures for page in found for hit in page.hits) == 38
 
 
@@ -211,19 +211,19 @@ def test_a_store_gets_and_loses_its_words(world: World) -> None:
     off = {"SHEAF_SEARCH_WORDS": "false"}
     world.ingest([capture(n) for n in range(9)])
     world.publish(**off)
-    assert "words" not in newest(world).tables
+    assert "words" not in world.newest().tables
     repository = world.repository()
     searching = WordSearch(repository.catalogue, repository.files)
     with pytest.raises(NoWordsError):
-        searching.find(newest(world), parse("page"), None, 10)
+        searching.find(world.newest(), parse("page"), None, 10)
     assert world.publish(**off).manifest is None
     world.ingest([capture(n) for n in range(9, 12)])
     world.publish()  # all records get their words
-    assert len(searching.find(newest(world), parse("page"), None, 50).hits) == 12
+    assert len(searching.find(world.newest(), parse("page"), None, 50).hits) == 12
     assert world.publish(**off).manifest is not None
-    assert "words" not in newest(world).tables
+    assert "words" not in world.newest().tables
     assert world.publish().manifest is not None  # there is nothing else to publish
-    assert len(searching.find(newest(world), parse("page"), None, 50).hits) == 12
+    assert len(searching.find(world.newest(), parse("page"), None, 50).hits) == 12
     assert world.publish().manifest is None
     assert damage(world) == set()
 
