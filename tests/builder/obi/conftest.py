@@ -1,10 +1,11 @@
-"""The stores of these tests: a folder, and a bucket of moto's or SeaweedFS's."""
+"""The stores of these tests: a folder, a bucket of moto's or SeaweedFS's, and filled ones."""
 
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,6 +14,10 @@ from builder.store.folder import FolderStore
 from builder.store.s3 import S3Store
 from tests.bucket import fresh
 from tests.builder.conftest import Clock
+
+if TYPE_CHECKING:
+    from tests.builder.obi.archive import Repec
+    from tests.builder.obi.kept import Kept
 
 
 @dataclass
@@ -39,3 +44,22 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FolderStor
         return
     with closing(fresh(request.getfixturevalue(f"{request.param}_server"))) as bucket:
         yield bucket
+
+
+@pytest.fixture
+def repec(tmp_path: Path) -> Iterator["Repec"]:
+    """An archive of RePEc that a test publishes."""
+    from tests.builder.obi.archive import Repec
+
+    (tmp_path / "repec").mkdir()
+    world = Repec(tmp_path / "repec" / "store")
+    yield world
+    world.close()
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> "Kept":
+    """A store with three versions of each object."""
+    from tests.builder.obi.kept import three_in
+
+    return three_in(tmp_path / "store")

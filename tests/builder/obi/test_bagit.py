@@ -20,15 +20,12 @@ from builder.obi.run import history
 from builder.store.folder import FolderStore
 from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.store import Writer
-from tests.builder.obi.kept import FIRST, Kept, fourth, three_in
+from tests.builder.obi.kept import FIRST, Kept, fourth
+from tests.builder.obi.test_ocfl import exported as to_ocfl
+from tests.builder.obi.test_warc import exported as to_warc
 
 SENDER = {"Source-Organization": "Archive of\nÚstí", "Contact-Email": "a@example.org"}
 TODAY = date(2026, 11, 21)
-
-
-@pytest.fixture
-def kept(tmp_path: Path) -> Kept:
-    return three_in(tmp_path / "store")
 
 
 def exported(store: Writer, target: Path, *only: int) -> Bagged:
@@ -39,11 +36,27 @@ def exported(store: Writer, target: Path, *only: int) -> Bagged:
 
 
 def content(folder: Path) -> dict[str, bytes]:
+    """Return all files below a folder."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in folder.rglob("*")
         if path.is_file()
     }
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("way", [to_ocfl, to_warc, exported], ids=["ocfl", "warc", "bagit"])
+def test_from_a_bucket_comes_the_same(
+    kept: Kept, tmp_path: Path, make_bucket: Callable[..., Writer], way: Callable[..., object]
+) -> None:
+    """Whichever form the obi store is exported in."""
+    bucket = make_bucket()
+    for name in kept.store.keys("obi/"):
+        bucket.create(name, kept.store.read(name))
+    assert history(bucket) == history(kept.store)
+    for store, target in ((kept.store, "of-folder"), (bucket, "of-bucket")):
+        way(store, tmp_path / target)
+    assert content(tmp_path / "of-folder") == content(tmp_path / "of-bucket") != {}
 
 
 def test_each_run_is_a_valid_bag_and_all_bags_are_the_obi_store(kept: Kept, tmp_path: Path) -> None:
@@ -110,19 +123,6 @@ def test_a_bag_of_what_is_damaged_is_not_made(kept: Kept, tmp_path: Path, damage
         exported(kept.store, tmp_path / "bags")
     assert [path.name for path in (tmp_path / "bags").iterdir()] == [f"run-{FIRST + 100}"]
     assert not list(tmp_path.glob(".bags*"))
-
-
-@pytest.mark.thorough
-def test_from_a_bucket_comes_the_same(
-    kept: Kept, tmp_path: Path, make_bucket: Callable[..., Writer]
-) -> None:
-    bucket = make_bucket()
-    for name in kept.store.keys("obi/"):
-        bucket.create(name, kept.store.read(name))
-    assert history(bucket) == history(kept.store)
-    exported(kept.store, tmp_path / "of-folder")
-    exported(bucket, tmp_path / "of-bucket")
-    assert content(tmp_path / "of-folder") == content(tmp_path / "of-bucket")
 
 
 def test_the_command_writes_adds_and_says_so(

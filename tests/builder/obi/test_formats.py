@@ -1,9 +1,7 @@
 """Templates in oai_dc, redif and amf: what each says, and RePEc's terms in every record."""
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -377,13 +375,6 @@ def test_the_crosswalks_withstand_whatever_a_template_holds() -> None:
     for row in formats.rows:
         if "template" in row.crosswalks:
             check.check(renderer, row, "template")
-
-
-@pytest.fixture
-def repec(tmp_path: Path) -> Iterator[Repec]:
-    world = Repec(tmp_path / "store")
-    yield world
-    world.close()
 
 
 @pytest.mark.thorough

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -167,11 +166,10 @@ def test_a_fault_of_the_user_is_one_line(
     assert result.err.count("\n") == 1
 
 
-@pytest.fixture
-def repec(tmp_path: Path) -> Iterator[Repec]:
-    world = Repec(tmp_path / "store")
-    yield world
-    world.close()
+def home_of(repec: Repec) -> Home:
+    """Return a home with no settings around a store."""
+    (repec.root.parent / "sheaf.toml").write_text("")
+    return Home(repec.root.parent)
 
 
 def test_the_life_of_a_file(repec: Repec) -> None:
@@ -187,10 +185,7 @@ def test_the_life_of_a_file(repec: Repec) -> None:
         id=URL, kind="fobi", key=place, bytes=4, md5="0", sha256=digest, flags=("soft-404",)
     )
     run.commit([soft, Incidence(id=URL, kind="fobi", what="appearance", key=place)])
-    config = repec.root.parent / "sheaf.toml"
-    config.write_text("")
-    home = Home(repec.root.parent)
-    assert home.config == config
+    home = home_of(repec)
     found = home("obi", "--store", repec.root, "HTTP://EXAMPLE.org:80/rugs.pdf", "--json").json
     assert [e["row"] for e in found["events"]] == ["failure", "redirect", "version", "incidence"]
     assert found["version"]["flags"] == ["soft-404"]
@@ -210,8 +205,7 @@ def test_a_failure_says_each_thing_once(repec: Repec) -> None:
     ]
     for status, detail, _ in failures:
         repec.gathered(FailureRow(id=URL, code="not-found", status=status, detail=detail))
-    (repec.root.parent / "sheaf.toml").write_text("")
-    lines = told(Home(repec.root.parent)("obi", "--store", repec.root, URL))
+    lines = told(home_of(repec)("obi", "--store", repec.root, URL))
     assert [line.partition("failure     ")[2] for line in lines[1:6]] == [
         expected for _, _, expected in failures
     ]
@@ -221,8 +215,7 @@ def test_a_terminal_is_given_no_controls(repec: Repec) -> None:
     """Neither of an id nor of what servers said, nor of what was asked for."""
     wild = "http://example.org/\x1b]0;rugs\x07\u202e"
     repec.gathered(FailureRow(id=wild, code="dns", detail="a\x9bb"))
-    (repec.root.parent / "sheaf.toml").write_text("")
-    home = Home(repec.root.parent)
+    home = home_of(repec)
     lines = told(home("obi", "--store", repec.root, wild))
     assert lines[0] == "http://example.org/\\x1b]0;rugs\\x07\\u202e"
     assert lines[1].endswith("dns: a\\x9bb")

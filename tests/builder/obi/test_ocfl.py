@@ -40,19 +40,12 @@ from tests.builder.obi.kept import (
     RAW,
     Kept,
     fourth,
-    texts,
-    three_in,
 )
 from tests.extent import ALL
 
 pytestmark = pytest.mark.shared(3)
 
 USER = {"name": "sheaf", "address": "mailto:a@example.org"}
-
-
-@pytest.fixture
-def kept(tmp_path: Path) -> Kept:
-    return three_in(tmp_path / "store")
 
 
 def exported(store: Writer, target: Path) -> Rooted:
@@ -107,7 +100,7 @@ def standing(folder: Path) -> dict[Path, tuple[int, int]]:
 def test_three_versions_of_each_object_are_valid_and_equal_byte_for_byte(
     kept: Kept, tmp_path: Path
 ) -> None:
-    """Scenario 20."""
+    """Scenario 20; the row beside the bytes is the line of the log."""
     target = tmp_path / "root"
     done = exported(kept.store, target)
     assert (done.objects, done.versions, done.there) == (7, 21, 0)
@@ -123,35 +116,28 @@ def test_three_versions_of_each_object_are_valid_and_equal_byte_for_byte(
             assert row["sha256"] == hashlib.sha256(data).hexdigest()
             assert kept.store.read(row["key"]) == data
             assert tist in kept.tists
-
-
-def test_versions_tell_when_and_what_happened(kept: Kept, tmp_path: Path) -> None:
-    exported(kept.store, tmp_path / "root")
+    with open_obi(kept.store, 1024, 1) as (_, connection):
+        for item in obi_source.list_objects(connection):
+            for files, noted in zip(held(target, item.id), item.versions, strict=True):
+                assert files["version.json"] == row_line(noted.version)
+                assert NAMES[item.kind] in files
+    # The third version of the full text is the first again: its state leads to v1.
+    stored = list((target / place(FULL)).rglob("file"))
+    assert sorted(path.parts[-3] for path in stored) == ["v1", "v2"]
     for identifier, messages in (
         (PAPER, ["appearance", "change", "change"]),
         (RAW, ["noted", "noted", "noted"]),
     ):
-        inventory = json.loads(
-            (tmp_path / "root" / place(identifier) / "inventory.json").read_bytes()
-        )
-        versions = inventory["versions"]
-        assert list(versions) == ["v1", "v2", "v3"]
-        assert [v["message"] for v in versions.values()] == messages
-        assert [instant.from_text(v["created"]).timestamp() for v in versions.values()] == [
-            FIRST + 100,
-            FIRST + 200,
-            FIRST + 300,
+        versions = json.loads((target / place(identifier) / "inventory.json").read_bytes())[
+            "versions"
         ]
-        assert all(v["user"] == USER for v in versions.values())
-
-
-def test_bytes_that_came_before_are_not_stored_again(kept: Kept, tmp_path: Path) -> None:
-    """The third version of the full text is the first again: its state leads to v1."""
-    target = tmp_path / "root"
-    exported(kept.store, target)
-    files = list((target / place(FULL)).rglob("file"))
-    assert sorted(path.parts[-3] for path in files) == ["v1", "v2"]
-    assert held(target, FULL)[2]["file"] == texts(1)[FULL]
+        assert [
+            (name, v["message"], instant.from_text(v["created"]).timestamp(), v["user"])
+            for name, v in versions.items()
+        ] == [
+            (f"v{number}", message, FIRST + 100 * number, USER)
+            for number, message in enumerate(messages, 1)
+        ]
 
 
 @pytest.mark.parametrize("identifier", [PAPER, ODD, RAW, FULL, LONG, "RePEc:é:ü" * 40])
@@ -185,19 +171,6 @@ def test_again_it_adds_what_came_and_rewrites_nothing(kept: Kept, tmp_path: Path
     }
 
 
-def test_from_a_bucket_comes_the_same(
-    kept: Kept, tmp_path: Path, make_bucket: Callable[..., Writer]
-) -> None:
-    bucket = make_bucket()
-    for key in kept.store.keys("obi/"):
-        bucket.create(key, kept.store.read(key))
-    exported(kept.store, tmp_path / "of-folder")
-    exported(bucket, tmp_path / "of-bucket")
-    assert {n: d for n, (_, d) in snapshot(tmp_path / "of-folder").items()} == {
-        n: d for n, (_, d) in snapshot(tmp_path / "of-bucket").items()
-    }
-
-
 def test_altered_bytes_are_refused_and_leave_nothing(kept: Kept, tmp_path: Path) -> None:
     (key,) = [k for k in kept.store.keys("obi/") if k.endswith("RePEc%3Aaaa%3Assssss%3A1")][:1]
     path = tmp_path / "store" / key
@@ -208,58 +181,46 @@ def test_altered_bytes_are_refused_and_leave_nothing(kept: Kept, tmp_path: Path)
     assert not list(tmp_path.glob(".root*"))
 
 
-def test_a_folder_of_something_else_is_left_alone(kept: Kept, tmp_path: Path) -> None:
+def test_a_folder_of_something_else_is_left_alone_and_an_empty_one_taken(
+    kept: Kept, tmp_path: Path
+) -> None:
     (tmp_path / "root").mkdir()
     (tmp_path / "root" / "thesis.txt").write_text("mine")
     with pytest.raises(ForeignRoot, match="choose a new folder"):
         exported(kept.store, tmp_path / "root")
     assert [path.name for path in (tmp_path / "root").iterdir()] == ["thesis.txt"]
-
-
-def test_an_empty_folder_is_taken(kept: Kept, tmp_path: Path) -> None:
-    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "thesis.txt").unlink()
     assert exported(kept.store, tmp_path / "root").objects == 7
+    with pytest.raises(UsageError, match="/proc is a mount point"):
+        exported(kept.store, Path("/proc"))
 
 
 def test_a_root_of_another_store_is_refused(kept: Kept, tmp_path: Path) -> None:
+    """Where it has as many versions, of the same days, nothing but the bytes tells them apart."""
     target = tmp_path / "root"
     exported(kept.store, target)
     other = Kept(FolderStore(tmp_path / "other"))
-    other.run(FIRST + 1, {PAPER: b"Template-Type: ReDIF-Paper 1.0\nTitle: mine\n"})
-    with pytest.raises(ForeignRoot, match="has more versions of RePEc:aaa:ssssss:1 than the store"):
-        exported(other.store, target)
-    for number in range(2, 6):
-        other.run(FIRST + number, {PAPER: b"Template-Type: x\nTitle: %d\n" % number})
-    with pytest.raises(ForeignRoot, match="version 1 differs from that of RePEc:aaa:ssssss:1"):
-        exported(other.store, target)
+    differs = "version 1 differs from that of RePEc:aaa:ssssss:1"
+    for number, said in enumerate(
+        ("has more versions of RePEc:aaa:ssssss:1 than the store",) * 2 + (differs,) * 3, 1
+    ):
+        other.run(FIRST + 100 * number, {PAPER: b"Template-Type: x\nTitle: %d\n" % -number})
+        with pytest.raises(ForeignRoot, match=said):
+            exported(other.store, target)
     assert valid(target) == 7
 
 
-def test_a_root_of_another_store_with_as_many_versions_is_refused(tmp_path: Path) -> None:
-    """Both are replays of the same days, so nothing but the bytes tells them apart."""
-    stores = [Kept(FolderStore(tmp_path / name)) for name in ("one", "other")]
-    for number, kept in enumerate(stores):
-        kept.run(FIRST, {PAPER: b"Template-Type: ReDIF-Paper 1.0\nTitle: %d\n" % number})
-    exported(stores[0].store, tmp_path / "root")
-    with pytest.raises(ForeignRoot, match="version 1 differs from that of RePEc:aaa:ssssss:1"):
-        exported(stores[1].store, tmp_path / "root")
-
-
-def test_an_inventory_that_was_edited_is_refused(kept: Kept, tmp_path: Path) -> None:
+def test_what_was_edited_or_lost_a_version_is_not_added_to(kept: Kept, tmp_path: Path) -> None:
     target = tmp_path / "root"
     exported(kept.store, target)
+    shutil.move(target / place(PAPER) / "v3", tmp_path / "v3")
+    with pytest.raises(DamagedStore, match="lacks v3, which its inventory names"):
+        exported(kept.store, target)
+    shutil.move(tmp_path / "v3", target / place(PAPER))
     path = target / place(PAPER) / "inventory.json"
     path.write_bytes(path.read_bytes().replace(b"change", b"nothing"))
     fourth(kept)
     with pytest.raises(DamagedStore, match="its inventory does not match its digest"):
-        exported(kept.store, target)
-
-
-def test_an_object_that_lost_a_version_is_not_made_up(kept: Kept, tmp_path: Path) -> None:
-    target = tmp_path / "root"
-    exported(kept.store, target)
-    shutil.rmtree(target / place(PAPER) / "v3")
-    with pytest.raises(DamagedStore, match="lacks v3, which its inventory names"):
         exported(kept.store, target)
 
 
@@ -282,11 +243,6 @@ def test_an_object_of_another_program_is_refused(kept: Kept, tmp_path: Path) -> 
 def test_a_store_without_runs_says_so(tmp_path: Path) -> None:
     with pytest.raises(NothingPublished, match="run `sheaf ingest`"):
         exported(FolderStore(tmp_path / "store"), tmp_path / "root")
-
-
-def test_a_disk_itself_is_refused(kept: Kept) -> None:
-    with pytest.raises(UsageError, match="/proc is a mount point"):
-        exported(kept.store, Path("/proc"))
 
 
 def test_of_two_exports_to_one_place_the_second_ends(kept: Kept, tmp_path: Path) -> None:
@@ -357,16 +313,6 @@ def test_killed_anywhere_every_object_is_whole_and_the_next_export_completes(
         n: d for n, (_, d) in snapshot(whole).items()
     }
     assert not list(tmp_path.glob(".root*"))
-
-
-def test_the_row_beside_the_bytes_is_the_line_of_the_log(kept: Kept, tmp_path: Path) -> None:
-    target = tmp_path / "root"
-    exported(kept.store, target)
-    with open_obi(kept.store, 1024, 1) as (_, connection):
-        for item in obi_source.list_objects(connection):
-            for files, noted in zip(held(target, item.id), item.versions, strict=True):
-                assert files["version.json"] == row_line(noted.version)
-                assert NAMES[item.kind] in files
 
 
 def test_the_command_writes_adds_and_says_so(

@@ -4,8 +4,7 @@ import hashlib
 import random
 import shutil
 import tarfile
-from collections.abc import Iterator
-from contextlib import closing, nullcontext
+from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -21,16 +20,11 @@ from builder.publish import template_documents, templates
 from builder.publish.publish import publish
 from builder.store.s3 import S3Store
 from builder.verify import obi_history
-from builder.verify.verify import VerifyRuntime, verify
 from builder.withdraw.rebuild import rebuild
-from builder.withdraw.reinstate import reinstate
-from builder.withdraw.selection import Selection
-from builder.withdraw.withdraw import withdraw
 from functions.database import engine
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import layout, oai_name, obi
 from functions.snapshot.errors import ConfigurationError, DamagedStore
-from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
 from tests.bucket import fresh
 from tests.builder.beginning import begin
@@ -38,20 +32,19 @@ from tests.builder.conftest import capture
 from tests.builder.obi.archive import PREFIX, Repec, harvested, state, within
 from tests.builder.redif.test_corpus import DATA
 from tests.builder.redif.trees import paper
-from tests.builder.verify.test_verify import files, found, rewritten, table_of, with_column
+from tests.builder.verify.test_verify import (
+    change_first,
+    files,
+    found,
+    rewritten,
+    table_of,
+    with_column,
+)
 from tests.functions.oai.client import Client
 
 pytestmark = pytest.mark.shared(3)
 
 ONE, TWO = (f"{PREFIX}RePEc:aaa:wpaper:{n}" for n in (1, 2))
-
-
-@pytest.fixture
-def repec(tmp_path: Path) -> Iterator[Repec]:
-    (tmp_path / "repec").mkdir()
-    world = Repec(tmp_path / "repec" / "store")
-    yield world
-    world.close()
 
 
 def published(repec: Repec, *numbers: int) -> None:
@@ -67,38 +60,38 @@ def published(repec: Repec, *numbers: int) -> None:
     repec.files |= names
 
 
-def manifest(repec: Repec) -> Manifest:
-    catalogue = Catalogue(repec.store)
-    newest = catalogue.pointer().newest()
-    assert newest is not None
-    return catalogue.manifest(newest.snapshot)
-
-
 def rows_of(repec: Repec, table: str) -> list[dict[str, Any]]:
     """Return the rows of a table of the newest snapshot, in order."""
     return [row for file in files(repec, table) for row in table_of(repec, file.key).to_pylist()]
 
 
 def sound(repec: Repec) -> list[str]:
-    means = VerifyRuntime(repec.clock, lambda total: nullcontext(lambda n: None), 512, 1)
-    return [str(f) for f in verify(repec.store, means).findings if f.kind == "damage"]
+    return [str(f) for f in repec.verify().findings if f.kind == "damage"]
+
+
+def names_of_sets(repec: Repec) -> dict[str, str]:
+    with repec.asked() as client:
+        page = client.get("ListSets")
+    return dict(zip(page.text("setSpec"), page.text("setName"), strict=True))
+
+
+def states(repec: Repec, **arguments: str) -> dict[str, Any]:
+    """Return what a harvester gets by then."""
+    with repec.asked() as client:
+        return state(client, **arguments)
 
 
 def test_templates_are_items_in_the_sets_of_archive_series_and_type(repec: Repec) -> None:
     repec.take(a=paper(1), b=paper(2))
     built = repec.publish()
     assert (built.new, built.changed, built.records) == (4, 0, 4)
-    with repec.asked() as client:
-        found = state(client)
-        sets = client.get("ListSets")
-        names = dict(zip(sets.text("setSpec"), sets.text("setName"), strict=True))
-    assert {name.removeprefix(PREFIX): value[2] for name, value in found.items()} == {
+    assert {name.removeprefix(PREFIX): value[2] for name, value in states(repec).items()} == {
         "RePEc:aaa": ("RePEc:aaa", "type:archive"),
         "RePEc:aaa:wpaper": ("RePEc:aaa:wpaper", "type:series"),
         "RePEc:aaa:wpaper:1": ("RePEc:aaa:wpaper", "type:paper"),
         "RePEc:aaa:wpaper:2": ("RePEc:aaa:wpaper", "type:paper"),
     }
-    assert names == {
+    names = {
         "RePEc": "RePEc",
         "RePEc:aaa": "Rugs",
         "RePEc:aaa:wpaper": "Working Papers",
@@ -107,43 +100,30 @@ def test_templates_are_items_in_the_sets_of_archive_series_and_type(repec: Repec
         "type:paper": "Templates of type paper",
         "type:series": "Templates of type series",
     }
+    assert names_of_sets(repec) == names
     assert sound(repec) == []
-
-
-def test_a_set_is_called_what_its_series_is_called_now(repec: Repec) -> None:
-    published(repec, 1)
+    # A set is called what its series is called now.
     seri = repec.files["aaa/aaaseri.rdf"]
     repec.files["aaa/aaaseri.rdf"] = seri.replace(b"Working Papers", b"Other Papers")
     repec.take(b=paper(2))
     repec.publish()
     repec.take(b=paper(2, "Other"))  # the names of sets that are written again stay
     repec.publish()
-    with repec.asked() as client:
-        page = client.get("ListSets")
-    names = dict(zip(page.text("setSpec"), page.text("setName"), strict=True))
-    assert names["RePEc:aaa:wpaper"] == "Other Papers"
-    assert names["RePEc:aaa"] == "Rugs"
+    assert names_of_sets(repec) == {**names, "RePEc:aaa:wpaper": "Other Papers"}
 
 
-def test_what_did_not_change_keeps_its_datestamp(repec: Repec) -> None:
+def test_a_change_is_of_one_template_and_a_lost_one_is_a_tombstone_and_revives(
+    repec: Repec,
+) -> None:
     published(repec, 1, 2)
-    with repec.asked() as client:
-        before = state(client)
+    before = states(repec)
     repec.take(a=paper(1, "Other rugs"))
     built = repec.publish()
     assert (built.new, built.changed) == (0, 1)
     repec.take()
     assert repec.publish().changed == 0
-    with repec.asked() as client:
-        after = state(client)
+    after = states(repec)
     assert {name for name in after if after[name] != before[name]} == {ONE}
-    assert after[ONE][0] > before[ONE][0]
-
-
-def test_a_lost_template_is_a_tombstone_and_revives(repec: Repec) -> None:
-    published(repec, 1, 2)
-    with repec.asked() as client:
-        before = state(client)
     repec.take(a=None)
     built = repec.publish()
     assert (built.changed, built.deleted) == (1, 1)
@@ -154,28 +134,20 @@ def test_a_lost_template_is_a_tombstone_and_revives(repec: Repec) -> None:
     repec.take(a=paper(1))
     assert (built := repec.publish()).changed == 1
     assert built.deleted == 0
-    with repec.asked() as client:
-        back = state(client)
+    back = states(repec)
     assert back[ONE][1:] == before[ONE][1:]
-    assert back[ONE][0] > gone[ONE][0] > before[ONE][0]
+    assert back[ONE][0] > gone[ONE][0] > after[ONE][0] > before[ONE][0]
     assert sound(repec) == []
 
 
-def test_what_came_and_went_between_two_publishes_never_was(repec: Repec) -> None:
+def test_what_happened_and_was_undone_between_two_publishes_never_was(repec: Repec) -> None:
+    """A template that came and went, and one that was lost and came back."""
     published(repec, 2)
-    repec.take(a=paper(1))
-    repec.take(a=None)
-    assert repec.publish().changed == 0
-    with repec.asked() as client:
-        assert ONE not in state(client)
-
-
-def test_a_template_that_was_lost_and_back_between_two_publishes_is_as_it_was(repec: Repec) -> None:
-    published(repec, 1)
-    repec.take(a=None)
-    repec.take(a=paper(1))
+    repec.take(a=paper(1), b=None)
+    repec.take(a=None, b=paper(2))
     built = repec.publish()
     assert (built.new, built.changed) == (0, 0)
+    assert ONE not in states(repec)
 
 
 def test_an_event_of_a_file_stamps_no_template_anew(repec: Repec) -> None:
@@ -191,23 +163,16 @@ def test_an_event_of_a_file_stamps_no_template_anew(repec: Repec) -> None:
 
     store(b"%PDF")
     repec.publish()  # now the template has a link to it
-    with repec.asked() as client:
-        before = state(client)
+    before = states(repec)
     store(b"%PDF 2")
     built = repec.publish()
     assert built.manifest is not None  # the tables tell of it
     assert (built.new, built.changed) == (0, 0)
     repec.gathered(FailureRow(id=url, code="timeout"))
     repec.publish()
-    with repec.asked() as client:
-        assert state(client) == before
-    assert manifest(repec).run == history(repec.store)[-1].tist
-    assert manifest(repec).rows("failure") == 1
-
-
-def test_nothing_new_makes_no_snapshot(repec: Repec) -> None:
-    published(repec, 1)
-    assert repec.publish().manifest is None
+    assert states(repec) == before
+    assert repec.newest().run == history(repec.store)[-1].tist
+    assert repec.newest().rows("failure") == 1
 
 
 def test_a_run_without_a_commit_is_not_seen(repec: Repec) -> None:
@@ -240,22 +205,19 @@ def test_captures_and_templates_lie_side_by_side(repec: Repec) -> None:
 @pytest.mark.thorough
 def test_a_withdrawn_template_stays_away_whatever_is_ingested(repec: Repec) -> None:
     published(repec, 1, 2)
-    chosen = Selection(identifiers=(ONE,))
-    withdraw(repec.store, repec.configuration(), repec.runtime(), chosen, "asked for")
+    repec.withdraw(ONE)
     repec.take(a=paper(1, "Other rugs"))
     assert repec.publish().changed == 0
     repec.take(a=None)
     repec.publish()
     repec.take(a=paper(1, "Third rugs"))
     repec.publish()
-    with repec.asked() as client:
-        assert state(client)[ONE][1]
-    for file in Catalogue(repec.store).files(manifest(repec), "records"):
+    assert states(repec)[ONE][1]
+    for file in Catalogue(repec.store).files(repec.newest(), "records"):
         assert b"Other rugs" not in repec.store.read(file.key)
-    restored = reinstate(repec.store, repec.configuration(), repec.runtime(), chosen)
+    restored = repec.reinstate(ONE)
     assert restored.built.reinstated == 1
-    with repec.asked() as client:
-        back = state(client)[ONE]
+    back = states(repec)[ONE]
     assert not back[1]
     assert "Third rugs" in back[3]  # as it is in the obi store, not as it was when it was withdrawn
     assert sound(repec) == []
@@ -306,7 +268,7 @@ def test_the_tables_can_be_made_anew_byte_for_byte_out_of_the_store(
     repec.publish()
     repec.take(a=None, b=paper(2, "Other rugs"), d=paper(4))
     repec.publish()
-    catalogue, shown = Catalogue(repec.store), manifest(repec)
+    catalogue, shown = Catalogue(repec.store), repec.newest()
     for threads, memory in ((1, 512), (4, 128)):
         scratch = tmp_path / f"scratch-{threads}"
         scratch.mkdir()
@@ -350,23 +312,12 @@ def test_files_of_tables_that_are_as_they_were_are_shared(
     monkeypatch.setattr(layout, "GROUP_ROWS", 2)
     monkeypatch.setattr(layout, "FILE_GROUPS", 1)
     published(repec, 1, 2)
-    before = [f.key for f in Catalogue(repec.store).files(manifest(repec), "incidence")]
+    before = [f.key for f in Catalogue(repec.store).files(repec.newest(), "incidence")]
     repec.take(c=paper(3))
     repec.publish()
-    after = [f.key for f in Catalogue(repec.store).files(manifest(repec), "incidence")]
+    after = [f.key for f in Catalogue(repec.store).files(repec.newest(), "incidence")]
     assert after[: len(before)] == before
     assert len(after) > len(before)
-
-
-def test_tables_that_are_not_what_the_logs_come_to_are_damage(repec: Repec) -> None:
-    published(repec, 1)
-    shown = manifest(repec)
-    files = {t: shown.tables[t] for t in shown.tables if t != "incidence"}
-    other = replace(shown, tables=files)
-    key = layout.manifest_key(shown.snapshot)
-    repec.store.remove(key)
-    repec.store.create(key, other.to_json())
-    assert any("obi-tables" in one for one in sound(repec))
 
 
 def test_a_run_whose_documents_were_edited_is_not_published(repec: Repec) -> None:
@@ -405,20 +356,21 @@ def test_a_harvester_who_comes_after_each_replayed_tarball_misses_nothing(repec:
     assert sound(repec) == []
 
 
-def test_rows_of_a_table_that_were_altered_are_damage(repec: Repec) -> None:
+def test_tables_are_what_the_logs_come_to_whoever_wrote_their_files(repec: Repec) -> None:
     published(repec, 1)
     (file,) = files(repec, "incidence")
     rows = table_of(repec, file.key)
-    changed = ["change", *rows.column("what").to_pylist()[1:]]
-    rewritten(repec, file.key, with_column(rows, "what", changed))
-    assert "obi-tables" in {code for code, _ in found(repec)}
-
-
-def test_files_that_another_library_wrote_are_no_damage(repec: Repec) -> None:
-    published(repec, 1)
-    (file,) = files(repec, "incidence")
-    assert rewritten(repec, file.key, table_of(repec, file.key)) != file.key
+    key = rewritten(repec, file.key, rows)  # by another library
+    assert key != file.key
     assert "obi-tables" not in {code for code, _ in found(repec)}
+    changed = ["change", *rows.column("what").to_pylist()[1:]]
+    rewritten(repec, key, with_column(rows, "what", changed))
+    assert "obi-tables" in {code for code, _ in found(repec)}
+    shown = repec.newest()
+    less = {table: leaves for table, leaves in shown.tables.items() if table != "incidence"}
+    repec.store.remove(shown.key)
+    repec.store.create(shown.key, replace(shown, tables=less).to_json())
+    assert any("obi-tables" in one for one in sound(repec))
 
 
 @pytest.mark.sampled(2)
@@ -440,13 +392,12 @@ def test_a_tombstone_with_a_document_is_damage(repec: Repec) -> None:
     published(repec, 1, 2)
     repec.take(a=None)
     repec.publish()
-    for file in files(repec, "records"):
-        rows = table_of(repec, file.key)
-        if any(rows.column("deleted").to_pylist()):
-            new = rewritten(repec, file.key, with_column(rows, "document", ["{}"] * rows.num_rows))
-            assert ("tombstone-full", new) in found(repec)
-            return
-    raise AssertionError("there is no tombstone")
+
+    def fill(rows: Any) -> Any:
+        deleted = any(rows.column("deleted").to_pylist())
+        return with_column(rows, "document", ["{}"] * rows.num_rows) if deleted else None
+
+    assert ("tombstone-full", change_first(repec, "records", fill)) in found(repec)
 
 
 def test_a_handle_of_odd_characters_is_a_valid_identifier(repec: Repec) -> None:
@@ -471,7 +422,7 @@ def test_faults_and_files_of_redif_are_in_the_tables(repec: Repec) -> None:
     repec.publish()
     with engine.connect() as database:
         database.execute(f"SET VARIABLE root = '{repec.root}/'")
-        text = repec.store.read(layout.views_key(manifest(repec).snapshot)).decode()
+        text = repec.store.read(layout.views_key(repec.newest().snapshot)).decode()
         database.execute(text)
         faults = database.execute("SELECT source, code FROM faults").fetchall()
         assert ("aaa/wpaper/a.rdf", "unknown-attribute") in faults
@@ -492,15 +443,11 @@ def test_faults_and_files_of_redif_are_in_the_tables(repec: Repec) -> None:
 def test_a_bucket_gives_the_same_snapshot_as_a_folder(
     repec: Repec, request: pytest.FixtureRequest, server: str
 ) -> None:
-    begin(repec, "a change and a loss", lambda _: _change_and_loss(repec))
-    with closing(fresh(request.getfixturevalue(server))) as store:
-        _published_alike(repec, store)
-
-
-def _change_and_loss(repec: Repec) -> None:
     repec.take(a=paper(1), b=paper(2))
     repec.take(a=None, b=paper(2, "Other rugs"))
     repec.publish()
+    with closing(fresh(request.getfixturevalue(server))) as store:
+        _published_alike(repec, store)
 
 
 def _published_alike(repec: Repec, store: S3Store) -> None:
@@ -508,7 +455,7 @@ def _published_alike(repec: Repec, store: S3Store) -> None:
         store.create(place, repec.store.read(place))
     built = publish(store, repec.configuration(), repec.runtime())
     assert built.manifest is not None
-    own, there = manifest(repec), built.manifest
+    own, there = repec.newest(), built.manifest
     assert own.tables == there.tables
     assert own.run == there.run
     with closing(DuckRepository(store)) as repository:
@@ -516,8 +463,7 @@ def _published_alike(repec: Repec, store: S3Store) -> None:
         repec.clock.sleep(30)
         client.clock.now = repec.clock.now
         assert len(state(client)) == 3
-    means = VerifyRuntime(repec.clock, lambda total: nullcontext(lambda n: None), 512, 1)
-    assert not verify(store, means).damaged
+    assert not repec.verify(store).damaged
 
 
 def test_whatever_happens_harvesters_miss_nothing(repec: Repec) -> None:
@@ -543,12 +489,12 @@ def test_whatever_happens_harvesters_miss_nothing(repec: Repec) -> None:
             continue  # the next publish shows both
         repec.publish()
         number = draw.choice(sorted(there) or [0])
-        chosen = Selection(identifiers=(f"{PREFIX}RePEc:aaa:wpaper:{number}",))
+        chosen = f"{PREFIX}RePEc:aaa:wpaper:{number}"
         if number in withdrawn:
-            reinstate(repec.store, repec.configuration(), repec.runtime(), chosen)
+            repec.reinstate(chosen)
             withdrawn.discard(number)
         elif there and draw.random() < 0.4:
-            withdraw(repec.store, repec.configuration(), repec.runtime(), chosen, "asked for")
+            repec.withdraw(chosen)
             withdrawn.add(number)
         with repec.asked(pages_records=3) as client:
             whole = state(client)
@@ -568,14 +514,12 @@ def test_whatever_happens_harvesters_miss_nothing(repec: Repec) -> None:
 def test_no_handle_takes_the_place_of_a_capture(repec: Repec) -> None:
     repec.ingest([capture(1)])
     repec.publish()
-    with repec.asked() as client:
-        before = state(client)
+    before = states(repec)
     (taken,) = before
     local = taken.rpartition(":")[2]
     repec.take(a=paper(1) + paper(2).replace(b"RePEc:aaa:wpaper:2", local.encode()))
     repec.publish()
-    with repec.asked() as client:
-        after = state(client)
+    after = states(repec)
     assert after[taken] == before[taken]
     assert f"{PREFIX}%{ord(local[0]):02X}{local[1:]}" in after
     assert len(after) == 5

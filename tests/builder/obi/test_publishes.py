@@ -26,8 +26,7 @@ ONE, TWO = (f"{PREFIX}RePEc:aaa:wpaper:{n}" for n in (1, 2))
 
 def take_down(repec: Repec, *items: str) -> None:
     repec.clock.sleep(10)
-    chosen = Selection(identifiers=items)
-    withdraw(repec.store, repec.configuration(), repec.runtime(), chosen, "asked for")
+    repec.withdraw(Selection(identifiers=items))
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +40,7 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repec]:
     repec.take(c=paper(3))
     repec.publish()
     repec.clock.sleep(10)
-    chosen = Selection(identifiers=(ONE,))
-    reinstate(repec.store, repec.configuration(), repec.runtime(), chosen)
+    repec.reinstate(ONE)
     repec.ingest([capture(1)])
     repec.publish()
     repec.clock.sleep(60)
@@ -76,8 +74,9 @@ def record(repec: Repec, number: int) -> Path:
     return sorted((repec.root / "obi/;publishes").iterdir())[number - 1]
 
 
-def replace_member(path: Path, **changed: object) -> None:
+def replace_member(path: Path, *, without: str = "", **changed: object) -> None:
     members = {**json.loads(path.read_bytes()), **changed}
+    members.pop(without, None)
     path.write_bytes(json.dumps(members, ensure_ascii=False, indent=1).encode() + b"\n")
 
 
@@ -113,9 +112,8 @@ def test_a_change_that_was_killed_behind_the_pointer_is_recorded_by_the_next(
     elif following == "withdraw":
         take_down(repec, item if change is withdraw else ONE)
     else:
-        other = Selection(identifiers=(item if change is reinstate else TWO,))
         with suppress(NothingSelectedError):
-            reinstate(repec.store, repec.configuration(), repec.runtime(), other)
+            repec.reinstate(item if change is reinstate else TWO)
     repec.clock.sleep(60)
     assert read_records(repec.store)[5].identifiers == (item,)
     assert sound(repec) == []
@@ -147,9 +145,7 @@ def inserted(repec: Repec) -> None:
 
 def unlinked(repec: Repec) -> None:
     """A record as Sheaf 0.2 wrote it, between others."""
-    members = json.loads(record(repec, 3).read_bytes())
-    del members["previous"]
-    record(repec, 3).write_bytes(json.dumps(members, ensure_ascii=False, indent=1).encode() + b"\n")
+    replace_member(record(repec, 3), without="previous")
 
 
 EDITS: dict[Callable[[Repec], None], set[tuple[str, int]]] = {
@@ -186,10 +182,7 @@ def test_a_removed_link_is_named_and_the_last_one_written_again(repec: Repec, nu
 
 def test_a_chain_begins_behind_records_of_an_earlier_sheaf(repec: Repec) -> None:
     for number in range(1, 6):
-        members = json.loads(record(repec, number).read_bytes())
-        del members["previous"]
-        data = json.dumps(members, ensure_ascii=False, indent=1).encode() + b"\n"
-        record(repec, number).write_bytes(data)
+        replace_member(record(repec, number), without="previous")
     assert sound(repec) == []
     take_down(repec, ONE)
     last = read_records(repec.store)[-2:]

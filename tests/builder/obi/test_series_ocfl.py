@@ -22,11 +22,6 @@ RAW_PART = "RePEc-file:."
 NAMES = {identifier: f"{key.name(identifier)}.rdf" for identifier in (PAPER, ODD)}
 
 
-@pytest.fixture
-def kept(tmp_path: Path) -> Kept:
-    return three_in(tmp_path / "store")
-
-
 def exported(store: Writer, target: Path, by: str = SERIES) -> Rooted:
     with open_obi(store, 1024, 2) as (_, connection):
         objects = list(series_objects.list_sources(store, connection, by))
@@ -52,32 +47,26 @@ def test_a_series_is_an_object_whose_versions_are_runs(kept: Kept, tmp_path: Pat
     ]
 
 
-def test_bytes_that_are_unchanged_are_not_stored_again(kept: Kept, tmp_path: Path) -> None:
-    """The third version of the paper is the first again."""
-    exported(kept.store, tmp_path / "root", ARCHIVE)
-    files = (tmp_path / "root" / place("RePEc:aaa")).rglob(NAMES[PAPER])
-    assert sorted(path.parts[-3] for path in files) == ["v1", "v2"]
-
-
-def test_what_is_new_is_added(kept: Kept, tmp_path: Path) -> None:
+def test_what_is_new_is_added_and_the_object_of_another_store_left_alone(
+    kept: Kept, tmp_path: Path
+) -> None:
     target = tmp_path / "root"
+    exported(kept.store, target, ARCHIVE)
+    # The third version of the paper is the first again: its bytes are not stored twice.
+    files = (target / place("RePEc:aaa")).rglob(NAMES[PAPER])
+    assert sorted(path.parts[-3] for path in files) == ["v1", "v2"]
+    target = tmp_path / "series"
     exported(kept.store, target)
+    other = three_in(tmp_path / "other")
     kept.run(kept.tists[-1] + 1000, {PAPER: b"Template-Type: back\n"})
     done = exported(kept.store, target)
     assert (done.objects, done.versions, done.there) == (0, 1, 1)
     assert valid(target) == 2
     assert held(target, "RePEc:aaa:ssssss")[4][NAMES[PAPER]] == b"Template-Type: back\n"
     assert exported(kept.store, target).versions == 0
-
-
-def test_the_object_of_another_store_is_left_alone(kept: Kept, tmp_path: Path) -> None:
-    target = tmp_path / "root"
-    exported(kept.store, target)
-    other = three_in(tmp_path / "other")
     other.run(other.tists[-1] + 10, {ODD: b"Template-Type: other\n"})
-    exported(other.store, target)
     with pytest.raises(ForeignRoot, match="RePEc:aaa:ssssss"):
-        exported(kept.store, target)
+        exported(other.store, target)
 
 
 def test_the_command_exports_files_behind_urls_one_by_one(kept: Kept, tmp_path: Path) -> None:

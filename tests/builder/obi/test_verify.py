@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
@@ -33,7 +34,6 @@ from tests.builder.obi.holding import (
     ingested,
     logged_anew,
     one,
-    replaced,
 )
 from tests.builder.obi.logs import put
 
@@ -72,34 +72,103 @@ def test_a_sample_of_the_objects_is_read(tmp_path: Path, time: Time, percent: fl
     assert audit.read == 501 or audit.bytes < 150 + sum(map(len, texts.values()))
 
 
-def missing(store: Store, runs: list[Committed]) -> str:
-    where = key.key(runs[0].tist, f"{HANDLE}-3")
-    store.remove(where)
+Place = Callable[[Store, list[Committed]], str]
+Change = bytes | Callable[[bytes], bytes] | None
+
+
+def within(number: int, name: str) -> Place:
+    """Return where a member of a run lies."""
+    return lambda store, runs: key.run(runs[number].tist) + name
+
+
+def stored(number: int, identifier: str) -> Place:
+    """Return where an object of a run lies."""
+    return lambda store, runs: key.key(runs[number].tist, identifier)
+
+
+def redirect(store: Store, runs: list[Committed]) -> str:
+    return key.redirect(runs[1].tist, "http://x.org/old")
+
+
+def pack(store: Store, runs: list[Committed]) -> str:
+    return one(store.keys(key.PACKS))
+
+
+def exchange(old: bytes, new: bytes) -> Callable[[bytes], bytes]:
+    return lambda data: data.replace(old, new)
+
+
+SPOILT: dict[str, tuple[str, Place, Change]] = {
+    # the code, the object, and its bytes, or what becomes of them; None removes it
+    "missing": ("obi-missing", stored(0, f"{HANDLE}-3"), None),
+    "missing-redirect": ("obi-missing", redirect, None),
+    "missing-pack": ("obi-missing", pack, None),
+    "missing-log": ("obi-missing", within(0, "log.parquet"), None),
+    "missing-documents": ("obi-missing", within(0, "documents.parquet"), None),
+    "missing-beginning": ("obi-missing", within(1, "open.json"), None),
+    "altered-pack": ("obi-altered", pack, exchange(b"Title", b"title")),
+    "cut-pack": ("obi-altered", pack, lambda data: data[:50]),
+    "altered-in-one-bit": (
+        "obi-altered",
+        stored(1, URL),
+        lambda data: data[:-1] + bytes([data[-1] ^ 1]),
+    ),
+    "altered-in-size": ("obi-altered", stored(1, LONG), b""),
+    "altered-redirect": ("obi-altered", redirect, exchange(b"301", b"302")),
+    # Where it led is as it was; when that was written down is not.
+    "altered-redirect-of-a-time": (
+        "obi-altered",
+        redirect,
+        lambda data: re.sub(rb'"tist": [0-9]+', b'"tist": 1352481230', data),
+    ),
+    "edited-beginning": (
+        "obi-run-edited",
+        within(0, "open.json"),
+        exchange(b"ingest", b"gather"),
+    ),
+    "beginning-that-is-none": ("obi-run-edited", within(0, "open.json"), b""),
+    "commit-that-is-none": ("obi-run-edited", within(1, "commit.json"), b'{"tist": '),
+    "cut-log": ("obi-log-edited", within(0, "log.parquet"), lambda data: data[:-9]),
+    "edited-documents": (
+        "obi-documents-edited",
+        within(0, "documents.parquet"),
+        gzip.compress(b"{}\n"),
+    ),
+    "edited-publish": (
+        "obi-publish-edited",
+        lambda store, runs: "obi/;publishes/01795255300.json",
+        b'{"kind": "publish"}',
+    ),
+    "stray-beside-a-run": ("obi-stray", stored(0, "http://x.org/never"), b"x"),
+    "stray-among-runs": ("obi-stray", within(0, "notes.txt"), b"x"),
+    "stray-of-no-run": ("obi-stray", lambda store, runs: "obi/12/notes.txt", b"x"),
+    "stray-at-the-top": ("obi-stray", lambda store, runs: "obi/notes.txt", b"x"),
+    # A run was interrupted before its log was written.
+    "orphan-pack": (
+        "obi-pack-orphan",
+        lambda store, runs: key.pack(hashlib.sha256(b"left").hexdigest()),
+        b"left",
+    ),
+}
+
+
+def spoil(store: Store, place: str, change: Change) -> None:
+    """Give an object other bytes, or remove it."""
+    data = change(store.read(place)) if callable(change) else change
+    store.remove(place)
+    if data is not None:
+        store.create(place, data)
+
+
+def commit_anew(store: Store, run: Committed, **members: object) -> str:
+    """Change members of a run's commit; return its key."""
+    where = key.run(run.tist) + "commit.json"
+    spoil(store, where, json.dumps({**json.loads(store.read(where)), **members}).encode())
     return where
 
 
-def missing_redirect(store: Store, runs: list[Committed]) -> str:
-    where = key.redirect(runs[1].tist, "http://x.org/old")
-    store.remove(where)
-    return where
-
-
-def missing_pack(store: Store, runs: list[Committed]) -> str:
-    where = one(store.keys(key.PACKS))
-    store.remove(where)
-    return where
-
-
-def altered_pack(store: Store, runs: list[Committed]) -> str:
-    where = one(store.keys(key.PACKS))
-    replaced(store, where, store.read(where).replace(b"Title", b"title"))
-    return where
-
-
-def cut_pack(store: Store, runs: list[Committed]) -> str:
-    where = one(store.keys(key.PACKS))
-    replaced(store, where, store.read(where)[:50])
-    return where
+def digest(store: Store, where: str) -> str:
+    return hashlib.sha256(store.read(where)).hexdigest()
 
 
 def wrong_range(store: Store, runs: list[Committed]) -> str:
@@ -109,110 +178,10 @@ def wrong_range(store: Store, runs: list[Committed]) -> str:
         return replace(row, start=7) if isinstance(row, Version) and row.kind == SOURCE else row
 
     where = logged_anew(store, runs[0], change)
-    for prefix in (key.run(run.tist) for run in runs):
-        told = json.loads(store.read(prefix + "commit.json"))
-        if told["previous"]:
-            first = store.read(key.run(runs[0].tist) + "commit.json")
-            told["previous"]["sha256"] = hashlib.sha256(first).hexdigest()
-        else:
-            told["log"] = hashlib.sha256(store.read(where)).hexdigest()
-        replaced(store, prefix + "commit.json", json.dumps(told).encode())
+    first = commit_anew(store, runs[0], log=digest(store, where))
+    last = json.loads(store.read(key.run(runs[1].tist) + "commit.json"))
+    commit_anew(store, runs[1], previous={**last["previous"], "sha256": digest(store, first)})
     return key.key(runs[0].tist, PACKED[0])
-
-
-def orphan_pack(store: Store, runs: list[Committed]) -> str:
-    """A run was interrupted before its log was written."""
-    where = key.pack(hashlib.sha256(b"left").hexdigest())
-    store.create(where, b"left")
-    return where
-
-
-def missing_log(store: Store, runs: list[Committed]) -> str:
-    where = key.run(runs[0].tist) + "log.parquet"
-    store.remove(where)
-    return where
-
-
-def missing_documents(store: Store, runs: list[Committed]) -> str:
-    where = key.run(runs[0].tist) + "documents.parquet"
-    store.remove(where)
-    return where
-
-
-def edited_publish(store: Store, runs: list[Committed]) -> str:
-    where = "obi/;publishes/01795255300.json"
-    store.create(where, b'{"kind": "publish"}')
-    return where
-
-
-def missing_beginning(store: Store, runs: list[Committed]) -> str:
-    where = key.run(runs[1].tist) + "open.json"
-    store.remove(where)
-    return where
-
-
-def altered_in_one_bit(store: Store, runs: list[Committed]) -> str:
-    where = key.key(runs[1].tist, URL)
-    data = bytearray(store.read(where))
-    data[-1] ^= 1
-    replaced(store, where, bytes(data))
-    return where
-
-
-def altered_in_size(store: Store, runs: list[Committed]) -> str:
-    where = key.key(runs[1].tist, LONG)
-    replaced(store, where, b"")
-    return where
-
-
-def altered_redirect(store: Store, runs: list[Committed]) -> str:
-    where = key.redirect(runs[1].tist, "http://x.org/old")
-    replaced(store, where, store.read(where).replace(b"301", b"302"))
-    return where
-
-
-def altered_redirect_of_a_time(store: Store, runs: list[Committed]) -> str:
-    """Where it led is as it was; when that was written down is not."""
-    where = key.redirect(runs[1].tist, "http://x.org/old")
-    tist = str(runs[1].tist).encode()
-    replaced(store, where, store.read(where).replace(b'"tist": ' + tist, b'"tist": 1352481230'))
-    return where
-
-
-def edited_beginning(store: Store, runs: list[Committed]) -> str:
-    where = key.run(runs[0].tist) + "open.json"
-    replaced(store, where, store.read(where).replace(b"ingest", b"gather"))
-    return where
-
-
-def beginning_that_is_none(store: Store, runs: list[Committed]) -> str:
-    where = key.run(runs[0].tist) + "open.json"
-    replaced(store, where, b"")
-    return where
-
-
-def stray_beside_a_run(store: Store, runs: list[Committed]) -> str:
-    where = key.key(runs[0].tist, "http://x.org/never")
-    store.create(where, b"x")
-    return where
-
-
-def stray_among_runs(store: Store, runs: list[Committed]) -> str:
-    where = key.run(runs[0].tist) + "notes.txt"
-    store.create(where, b"x")
-    return where
-
-
-def stray_of_no_run(store: Store, runs: list[Committed]) -> str:
-    where = "obi/12/notes.txt"
-    store.create(where, b"x")
-    return where
-
-
-def stray_at_the_top(store: Store, runs: list[Committed]) -> str:
-    where = "obi/notes.txt"
-    store.create(where, b"x")
-    return where
 
 
 def edited_log(store: Store, runs: list[Committed]) -> str:
@@ -220,18 +189,6 @@ def edited_log(store: Store, runs: list[Committed]) -> str:
         return replace(row, what="deletion") if isinstance(row, Incidence) else row
 
     return logged_anew(store, runs[0], change)
-
-
-def cut_log(store: Store, runs: list[Committed]) -> str:
-    where = key.run(runs[0].tist) + "log.parquet"
-    replaced(store, where, store.read(where)[:-9])
-    return where
-
-
-def edited_documents(store: Store, runs: list[Committed]) -> str:
-    where = key.run(runs[0].tist) + "documents.parquet"
-    replaced(store, where, gzip.compress(b"{}\n"))
-    return where
 
 
 def removed_run(store: Store, runs: list[Committed]) -> str:
@@ -247,106 +204,74 @@ def removed_last_run(store: Store, runs: list[Committed]) -> str:
 
 def edited_commit(store: Store, runs: list[Committed]) -> str:
     """Log and commit were edited together: only the next run's commit tells."""
-    edited_log(store, runs)
-    prefix = key.run(runs[0].tist)
-    told = json.loads(store.read(prefix + "commit.json"))
-    log = store.read(prefix + "log.parquet")
-    told["log"], told["log_bytes"] = hashlib.sha256(log).hexdigest(), len(log)
-    replaced(store, prefix + "commit.json", json.dumps(told).encode())
-    return prefix + "commit.json"
+    where = edited_log(store, runs)
+    return commit_anew(store, runs[0], log=digest(store, where), log_bytes=len(store.read(where)))
 
 
 def commit_of_another_run(store: Store, runs: list[Committed]) -> str:
-    where = key.run(runs[1].tist) + "commit.json"
-    replaced(store, where, store.read(key.run(runs[0].tist) + "commit.json"))
-    return where
-
-
-def commit_that_is_none(store: Store, runs: list[Committed]) -> str:
-    where = key.run(runs[1].tist) + "commit.json"
-    replaced(store, where, b'{"tist": ')
-    return where
+    return commit_anew(
+        store, runs[1], **json.loads(store.read(key.run(runs[0].tist) + "commit.json"))
+    )
 
 
 def commit_made_void(store: Store, runs: list[Committed]) -> str:
     """Somebody says that a run was abandoned on which the next one follows."""
     where = key.run(runs[0].tist) + "commit.json"
     told = {"tist": runs[0].tist, "abandoned": "x", "at": "2026-11-21T10:00:00Z"}
-    replaced(store, where, json.dumps(told).encode())
+    spoil(store, where, json.dumps(told).encode())
     return where
 
 
 def wrong_key(store: Store, runs: list[Committed]) -> str:
     """A log, committed with it, says that an object lies in another run's place."""
-    prefix = key.run(runs[1].tist)
     taken, right = key.key(runs[0].tist, f"{HANDLE}-3"), key.key(runs[1].tist, LONG)
 
     def change(row: Row) -> Row:
         is_it = isinstance(row, Version) and row.key == right
         return replace(row, key=taken) if is_it else row
 
-    logged_anew(store, runs[1], change)
-    told = json.loads(store.read(prefix + "commit.json"))
-    told["log"] = hashlib.sha256(store.read(prefix + "log.parquet")).hexdigest()
-    replaced(store, prefix + "commit.json", json.dumps(told).encode())
-    return prefix + "log.parquet"
+    where = logged_anew(store, runs[1], change)
+    commit_anew(store, runs[1], log=digest(store, where))
+    return where
 
 
-DEFECTS: dict[Callable[[Store, list[Committed]], str], str] = {
-    missing: "obi-missing",
-    missing_redirect: "obi-missing",
-    missing_log: "obi-missing",
-    missing_documents: "obi-missing",
-    missing_beginning: "obi-missing",
-    edited_publish: "obi-publish-edited",
-    altered_in_one_bit: "obi-altered",
-    altered_in_size: "obi-altered",
-    altered_redirect: "obi-altered",
-    altered_redirect_of_a_time: "obi-altered",
-    edited_beginning: "obi-run-edited",
-    beginning_that_is_none: "obi-run-edited",
-    stray_beside_a_run: "obi-stray",
-    stray_among_runs: "obi-stray",
-    stray_of_no_run: "obi-stray",
-    stray_at_the_top: "obi-stray",
+EDITED: dict[Callable[[Store, list[Committed]], str], str] = {
     edited_log: "obi-log-edited",
-    cut_log: "obi-log-edited",
-    edited_documents: "obi-documents-edited",
     removed_run: "obi-run-removed",
     removed_last_run: "obi-run-removed",
     edited_commit: "obi-run-edited",
     commit_of_another_run: "obi-run-edited",
     commit_made_void: "obi-run-edited",
-    commit_that_is_none: "obi-run-edited",
     wrong_key: "obi-key",
-    missing_pack: "obi-missing",
-    altered_pack: "obi-altered",
-    cut_pack: "obi-altered",
     wrong_range: "obi-altered",
-    orphan_pack: "obi-pack-orphan",
 }
 BESIDE = {
     # what else follows of such a defect
-    removed_run: {"obi-run-removed", "obi-pack-orphan"},
-    edited_publish: {"snapshots-lost"},  # a publish of a store without a snapshot
-    commit_made_void: {"obi-pack-orphan"},
-    wrong_key: {"obi-stray"},
-    altered_pack: {"obi-altered"},  # the versions in it
+    "removed_run": {"obi-run-removed", "obi-pack-orphan"},
+    "edited-publish": {"snapshots-lost"},  # a publish of a store without a snapshot
+    "commit_made_void": {"obi-pack-orphan"},
+    "wrong_key": {"obi-stray"},
+    "altered-pack": {"obi-altered"},  # the versions in it
 }
 
 
 @pytest.mark.sampled(9)
-@pytest.mark.parametrize("defect", DEFECTS, ids=lambda d: d.__name__)
+@pytest.mark.parametrize("defect", [*SPOILT, *EDITED], ids=lambda d: getattr(d, "__name__", d))
 def test_each_defect_has_its_code(
-    tmp_path: Path, time: Time, defect: Callable[[Store, list[Committed]], str]
+    tmp_path: Path, time: Time, defect: str | Callable[[Store, list[Committed]], str]
 ) -> None:
     store = FolderStore(tmp_path / "store")
     runs = filled_in(store.root, time)
-    where = defect(store, runs)
+    if isinstance(defect, str):
+        name, (code, place, change) = defect, SPOILT[defect]
+        where = place(store, runs)
+        spoil(store, where, change)
+    else:
+        name, code, where = defect.__name__, EDITED[defect], defect(store, runs)
     told = found(store)
-    assert (DEFECTS[defect], where) in told
-    others = {code for code, place in told if (code, place) != (DEFECTS[defect], where)}
-    assert others <= BESIDE.get(defect, set()), told
+    assert (code, where) in told
+    others = {problem for problem, there in told if (problem, there) != (code, where)}
+    assert others <= BESIDE.get(name, set()), told
 
 
 def test_an_open_run_is_noted(tmp_path: Path, time: Time) -> None:
@@ -360,7 +285,7 @@ def test_an_open_run_is_noted(tmp_path: Path, time: Time) -> None:
 
 def test_every_code_is_tried() -> None:
     """But `obi-tables`, which is of snapshots, and the chain of publishes (test_publishes)."""
-    tried = {*DEFECTS.values(), "obi-run-unfinished"}
+    tried = {*EDITED.values(), *(row[0] for row in SPOILT.values()), "obi-run-unfinished"}
     assert tried | {"obi-tables", "obi-publish-missing"} == {
         code for code in CODES if code.startswith("obi-")
     }
