@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.harvest import folder, window
+from builder.harvest import folder
 from tests.builder.harvest.kept import expected, kept
 from tests.builder.harvest.listening import serving
 from tests.builder.harvest.provider import NOW, Answer, Call, Fault, Page, Provider, items
@@ -132,14 +132,6 @@ def test_a_clock_that_is_ahead_hides_nothing(tmp_path: Path) -> None:
         _, told, found = harvested(provider, tmp_path)
         assert told["changed"] == 1
         assert found.state == expected(provider.state())
-
-
-def test_a_list_began_when_the_slower_clock_says() -> None:
-    now = "2026-11-22T10:00:00Z"
-    assert window.beginning("2026-11-22T20:00:00Z", now) == now
-    assert window.beginning("2026-11-22T08:00:00Z", now) == "2026-11-22T08:00:00Z"
-    assert window.beginning("2026-11-22", now) == "2026-11-22T00:00:00Z"
-    assert window.beginning("soon", now) == "2026-11-21T10:00:00Z"
 
 
 @pytest.mark.parametrize("said", ["another", "none"])

@@ -4,7 +4,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
 from email.utils import formatdate
 
 import pytest
@@ -17,7 +16,8 @@ from builder.http.errors import Deferred
 from builder.http.limits import Limits, RetryPolicy
 from builder.http.politeness import HostPolicy, HostQueue
 from tests.builder.harvest.test_page import HEADER, answer, listed
-from tests.listening import QuietHandler, listening
+from tests.builder.http import site as web
+from tests.builder.http.site import Site
 
 IDENTIFY = {"verb": "Identify"}
 LIST = {"verb": "ListRecords", "metadataPrefix": "oai_dc"}
@@ -25,36 +25,16 @@ GOOD = answer("<Identify><repositoryName>R</repositoryName></Identify>")
 Reply = tuple[int, dict[str, str], bytes]
 
 
-@dataclass
-class Site:
-    """A server whose answers are those of a function of the path and the count of requests."""
-
-    reply: Callable[[str, int], Reply]
-    port: int = 0
-    paths: list[str] = field(default_factory=list)
-    headers: list[dict[str, str]] = field(default_factory=list)
-    clients: set[int] = field(default_factory=set)
-    idle_closed: bool = False
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/oai"
-
-
 @contextmanager
-def serving(reply: Callable[[str, int], Reply], **more: bool) -> Iterator[Site]:
-    site = Site(reply, **more)  # type: ignore[arg-type]
+def serving(reply: Callable[[str, int], Reply], *, lasting: bool = True) -> Iterator[Site]:
+    """Serve answers that are those of a function of the path and the count of requests."""
+    with web.serving() as site:
 
-    class Handler(QuietHandler):
-        def do_GET(self) -> None:
-            site.paths.append(self.path)
-            site.headers.append({name.lower(): value for name, value in self.headers.items()})
-            site.clients.add(self.client_address[1])
-            status, headers, body = site.reply(self.path, len(site.paths))
-            self.reply(status, body, headers)
-            self.close_connection = site.idle_closed  # without a word of it
+        def answer(handler: web.BaseHTTPRequestHandler) -> None:
+            status, headers, body = reply(handler.path, len(site.requests))
+            web.text(body, "text/xml", status, **headers)(handler)
 
-    with listening(Handler) as site.port:
+        site.lasting, site.other = lasting, answer
         yield site
 
 
@@ -81,7 +61,7 @@ def client(base: str, stop: threading.Event, **more: object) -> OaiClient:
 @contextmanager
 def asking(site: Site, **more: object) -> Iterator[tuple[OaiClient, Waits]]:
     stop = Waits()
-    exchange = client(site.url, stop, **more)
+    exchange = client(site.url("/oai"), stop, **more)
     try:
         yield exchange, stop
     finally:
@@ -92,21 +72,21 @@ def test_one_connection_stays_open() -> None:
     with serving(lambda path, n: (200, {}, GOOD)) as site, asking(site) as (exchange, _):
         for _ in range(3):
             assert exchange.ask(IDENTIFY).rows == ({"repositoryName": "R"},)
-    assert len(site.clients) == 1
-    assert site.paths == ["/oai?verb=Identify"] * 3
-    assert site.headers[0]["accept-encoding"] == "gzip, deflate"
-    assert site.headers[0]["user-agent"] == "Sheaf/1"
+    assert len({one.client for one in site.requests}) == 1
+    assert site.paths() == ["/oai?verb=Identify"] * 3
+    assert site.requests[0].headers["accept-encoding"] == "gzip, deflate"
+    assert site.requests[0].headers["user-agent"] == "Sheaf/1"
 
 
 def test_a_connection_that_the_server_ended_is_made_again_at_once() -> None:
     with (
-        serving(lambda path, n: (200, {}, GOOD), idle_closed=True) as site,
+        serving(lambda path, n: (200, {}, GOOD), lasting=False) as site,
         asking(site) as (exchange, stop),
     ):
         for _ in range(3):
             exchange.ask(IDENTIFY)
             time.sleep(0.05)  # in which its end comes
-    assert len(site.paths) == 3
+    assert len(site.requests) == 3
     assert stop.seconds == []
 
 
@@ -148,7 +128,7 @@ def test_a_wait_beyond_the_limit_ends_the_run_and_is_named(wish: str, until: str
     ):
         exchange.ask(IDENTIFY)
     assert error.value.later
-    assert (len(site.paths), stop.seconds) == (1, [])
+    assert (len(site.requests), stop.seconds) == (1, [])
 
 
 def test_cookies_are_sent_back_within_a_run() -> None:
@@ -162,7 +142,7 @@ def test_cookies_are_sent_back_within_a_run() -> None:
             with asking(site, headers={"X-Key": "k"}) as (exchange, _):
                 exchange.ask(IDENTIFY)
                 exchange.ask(IDENTIFY)
-    sent = [headers.get("cookie") for headers in site.headers]
+    sent = [one.headers.get("cookie") for one in site.requests]
     assert sent == [None, "JSESSIONID=abc"] * 2
 
 
@@ -177,7 +157,7 @@ def test_what_does_not_pass_is_told(status: int, times: int, later: bool) -> Non
         pytest.raises(Unanswered, match=f"HTTP status {status}") as told,
     ):
         exchange.ask(IDENTIFY)
-    assert len(site.paths) == times
+    assert len(site.requests) == times
     assert (told.value.status, told.value.later) == (status, later)
 
 
@@ -194,7 +174,7 @@ def test_errors_are_read_whatever_the_status() -> None:
     body = answer('<error code="badResumptionToken">old</error>')
     with serving(lambda path, n: (500, {}, body)) as site, asking(site) as (exchange, _):
         assert exchange.ask(IDENTIFY).errors == (("badResumptionToken", "old"),)
-    assert len(site.paths) == 1
+    assert len(site.requests) == 1
 
 
 def test_headers_of_ones_own_go_to_ones_own_host_alone() -> None:
@@ -211,10 +191,10 @@ def test_headers_of_ones_own_go_to_ones_own_host_alone() -> None:
         ):
             exchange.ask(IDENTIFY)
             exchange.ask(IDENTIFY)
-    assert [one.get("x-key") for one in site.headers] == ["k"]  # the base URL moved
-    assert [one.get("x-key") for one in other.headers] == [None, None]
-    assert other.paths == ["/there?verb=Identify"] * 2  # the arguments were forgotten
-    assert told == [f"{site.url} redirects to another host: {place}"]
+    assert [one.headers.get("x-key") for one in site.requests] == ["k"]  # the base URL moved
+    assert [one.headers.get("x-key") for one in other.requests] == [None, None]
+    assert other.paths() == ["/there?verb=Identify"] * 2  # the arguments were forgotten
+    assert told == [f"{site.url('/oai')} redirects to another host: {place}"]
 
 
 @pytest.mark.parametrize(
@@ -247,7 +227,7 @@ def test_redirects_that_lead_nowhere_are_told(place: str) -> None:
         pytest.raises(Unanswered, match=r"redirect-loop|unsupported-scheme|userinfo|bad-redirect"),
     ):
         exchange.ask(IDENTIFY)
-    assert len(site.paths) <= 6
+    assert len(site.requests) <= 6
 
 
 def test_a_page_that_is_too_large_is_told() -> None:
@@ -274,8 +254,8 @@ def test_the_next_page_is_asked_for_while_one_is_taken_and_once() -> None:
         assert asked.wait(20)
         assert exchange.ask({"verb": "GetRecord"}).entries
         assert exchange.ask({"verb": "ListRecords", "resumptionToken": page.token or ""}).entries
-    assert [path.count("resumptionToken=a%26b") for path in site.paths] == [0, 1, 0]
-    assert len(site.clients) == 1
+    assert [path.count("resumptionToken=a%26b") for path in site.paths()] == [0, 1, 0]
+    assert len({one.client for one in site.requests}) == 1
 
 
 def test_a_broken_page_is_taken_apart_when_it_comes_again() -> None:
@@ -283,7 +263,7 @@ def test_a_broken_page_is_taken_apart_when_it_comes_again() -> None:
     with serving(lambda path, n: (200, {}, body)) as site, asking(site) as (exchange, _):
         page = exchange.ask(LIST)
     assert len(page.entries) == len(page.lost) == 1
-    assert len(site.paths) == 3
+    assert len(site.requests) == 3
 
 
 def test_all_waits_end_when_it_is_stopped() -> None:

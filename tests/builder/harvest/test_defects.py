@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -178,15 +178,3 @@ def test_nothing_new_is_no_fault_however_it_is_told(tmp_path: Path) -> None:
             provider.now = NOW.replace(day=28)
             code, told, _ = harvested(provider, tmp_path / name, "--from", "2026-11-27")
         assert (code, told["records"], told["status"]) == (0, 0, "complete")
-
-
-@pytest.mark.parametrize("form", ["parquet", "jsonl", "xml"])
-def test_what_is_kept_is_the_same_in_every_form(form: str, tmp_path: Path) -> None:
-    with serving(items(30), "entities") as provider:
-        _, _, found = harvested(provider, tmp_path, "--format", form)
-    assert len(found.rows) == 30
-    assert found.rows[1].record.startswith("<record")
-    assert found.rows[1].dc["title"] == ("éŠTitle 1 – ěšč & <b>",)
-    assert found.rows[1].sets == ("a",)
-    assert found.rows[9].deleted
-    assert replace(found.rows[1], fault=None).datestamp == "2026-11-20T05:00:00Z"

@@ -103,8 +103,18 @@ def test_what_was_committed_stays_and_what_was_not_goes(form: str, tmp_path: Pat
     (tmp_path / "harvest.json.draft").write_text("{")
     (tmp_path / "mine.txt").write_text("of somebody")
     assert [one.identifier for one in rows(tmp_path)] == ["oai:a.cz:1"]
+    other = next(one for one in folder.FORMS if one != form)
+    with pytest.raises(UsageError, match=f"has the format {form}"), opened(tmp_path, other):
+        pass
+    with folder.open_folder(tmp_path, fresh(other)) as kept:
+        assert kept.state.form == form
     with opened(tmp_path, form) as kept:
         assert not kept.remade
+        with (
+            pytest.raises(UsageError, match="another process is harvesting"),
+            opened(tmp_path, form),
+        ):
+            pass
         assert kept.add(row(1)) is Sight.AGAIN
         assert kept.add(row(2)) is Sight.NEW
         assert kept.add(row(2, "U")) is Sight.ANOTHER
@@ -118,7 +128,7 @@ def test_what_was_committed_stays_and_what_was_not_goes(form: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize("form", folder.FORMS)
-@pytest.mark.parametrize("harm", ["gone", "older", "newer", "damaged", "empty"])
+@pytest.mark.parametrize("harm", ["gone", "older", "newer", "damaged", "empty", "form", "page"])
 def test_the_index_is_made_again_where_it_is_not_that_of_the_parts(
     form: str, harm: str, tmp_path: Path
 ) -> None:
@@ -139,9 +149,17 @@ def test_the_index_is_made_again_where_it_is_not_that_of_the_parts(
         index.write_bytes(b"no index at all" * 100 if harm == "damaged" else b"")
     elif harm == "gone":
         index.unlink()
+    elif harm == "form":
+        with sqlite3.connect(index) as base:
+            base.execute("PRAGMA user_version = 1")
+    elif harm == "page":
+        data = index.read_bytes()
+        index.write_bytes(data[:4096] + bytes(4096) + data[8192:])
     with opened(tmp_path, form) as kept:
         assert kept.remade
         assert [kept.add(row(n)) for n in (1, 2, 3)] == [Sight.AGAIN, Sight.AGAIN, Sight.NEW]
+        assert not kept.seen.list_unlisted(1)
+        assert len(kept.seen.list_unlisted(2)) == 3
 
 
 def test_what_came_in_an_earlier_run_is_the_same_or_changed(tmp_path: Path) -> None:
@@ -192,25 +210,6 @@ def test_a_version_comes_once_in_a_run_however_often_it_is_opened(
     if some:
         found = [(int(one.identifier[-1]), one.dc["title"][0]) for one in rows(path)]
         assert found == expected
-
-
-def test_one_process_at_a_time_has_a_folder(tmp_path: Path) -> None:
-    with (
-        opened(tmp_path),
-        pytest.raises(UsageError, match="another process is harvesting"),
-        opened(tmp_path),
-    ):
-        pass
-
-
-def test_a_harvest_keeps_its_form(tmp_path: Path) -> None:
-    with opened(tmp_path) as kept:
-        kept.add(row(1))
-        kept.commit()
-    with pytest.raises(UsageError, match="has the format parquet"), opened(tmp_path, "xml"):
-        pass
-    with folder.open_folder(tmp_path, fresh("xml")) as kept:
-        assert kept.state.form == "parquet"
 
 
 @pytest.mark.parametrize("others", [(), ("notes.txt",)])
@@ -297,22 +296,3 @@ def test_a_full_disk_is_told_and_nothing_is_lost(tmp_path: Path) -> None:
         with pytest.raises(HarvestError, match="cannot be written"):
             kept.commit()
     assert Seen.open(tmp_path / folder.SEEN, 1) is None
-
-
-@pytest.mark.parametrize("damage", ["form", "page"])
-def test_an_index_that_cannot_be_used_is_made_again(tmp_path: Path, damage: str) -> None:
-    with opened(tmp_path) as kept:
-        kept.add(row(1))
-        kept.commit()
-    path = tmp_path / folder.SEEN
-    if damage == "form":
-        with sqlite3.connect(path) as base:
-            base.execute("PRAGMA user_version = 1")
-    else:
-        data = path.read_bytes()
-        path.write_bytes(data[:4096] + bytes(4096) + data[8192:])
-    with opened(tmp_path) as kept:
-        assert kept.remade
-        assert kept.add(row(1)) is Sight.AGAIN
-        assert not kept.seen.list_unlisted(1)
-        assert len(kept.seen.list_unlisted(2)) == 1

@@ -110,7 +110,15 @@ def test_windows_that_are_refused_become_easier_and_come_to_an_end() -> None:
     assert window.easier(None, None, "", "2026-11-22T10:00:00Z") is None
 
 
-def test_a_list_without_a_time_began_a_day_ago() -> None:
-    now = "2026-11-22T10:00:00Z"
-    assert window.beginning(None, now) == window.beginning("now", now) == "2026-11-21T10:00:00Z"
-    assert window.beginning("2026-11-20", now) == "2026-11-20T00:00:00Z"
+@pytest.mark.parametrize(
+    ("said", "began"),
+    [
+        ("2026-11-22T20:00:00Z", "2026-11-22T10:00:00Z"),  # the slower clock counts
+        ("2026-11-22T08:00:00Z", "2026-11-22T08:00:00Z"),
+        ("2026-11-22", "2026-11-22T00:00:00Z"),
+        ("2026-11-20", "2026-11-20T00:00:00Z"),
+        *((said, "2026-11-21T10:00:00Z") for said in (None, "now", "soon")),  # a day ago
+    ],
+)
+def test_when_a_list_began(said: str | None, began: str) -> None:
+    assert window.beginning(said, "2026-11-22T10:00:00Z") == began

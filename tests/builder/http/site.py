@@ -18,13 +18,19 @@ class Request:
     path: str
     headers: dict[str, str]
     at: float
+    client: int = 0
 
 
 @dataclass
 class Site:
-    """What is answered by path, and what was asked for. `pages` may be changed at any time."""
+    """What is answered by path, and what was asked for. `pages` may be changed at any time.
+
+    `other` answers what they lack; connections stay open where the site is `lasting`.
+    """
 
     port: int = 0
+    other: Answer | None = None
+    lasting: bool = False
     pages: dict[str, Answer] = field(default_factory=dict)
     requests: list[Request] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -50,15 +56,16 @@ class _Handler(QuietHandler):
         site = self.site
         with site.lock:
             headers = {name.lower(): value for name, value in self.headers.items()}
-            site.requests.append(Request(self.path, headers, time.monotonic()))
+            now, client = time.monotonic(), self.client_address[1]
+            site.requests.append(Request(self.path, headers, now, client))
             site.active += 1
             site.most = max(site.most, site.active)
         try:
-            site.pages.get(self.path, status(404))(self)
+            site.pages.get(self.path, site.other or status(404))(self)
         finally:
             with site.lock:
                 site.active -= 1
-            self.close_connection = True
+            self.close_connection |= not site.lasting
 
 
 @contextmanager

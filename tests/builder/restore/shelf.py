@@ -3,13 +3,16 @@
 import base64
 import gzip
 import hashlib
+import json
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+from builder.restore import names
 from builder.store.folder import FolderStore
 from functions.config import configuration
 from functions.content import assembly
@@ -143,3 +146,17 @@ def serving(home: Home, **settings: object) -> Iterator[str]:
             yield server.url
     finally:
         repository.close()
+
+
+def tree(target: Path) -> dict[str, bytes]:
+    """Return the files of a restored folder, but for its manifest."""
+    return {
+        path.relative_to(target).as_posix(): path.read_bytes()
+        for path in sorted(target.rglob("*"))
+        if path.is_file() and path.name != names.MANIFEST
+    }
+
+
+def lines(target: Path) -> list[dict[str, Any]]:
+    """Return what its manifest tells."""
+    return [json.loads(line) for line in (target / names.MANIFEST).read_text().splitlines()]

@@ -6,13 +6,22 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from builder.restore import names
 from tests.builder.http.forwarding import forwarding
-from tests.builder.restore.shelf import FILES, PAGE, TYPE, Shelf, fill, response, serving
+from tests.builder.restore.shelf import (
+    FILES,
+    PAGE,
+    TYPE,
+    Shelf,
+    fill,
+    lines,
+    response,
+    serving,
+    tree,
+)
 from tests.builder.sources.containers import http, members, warc
 from tests.e2e.conftest import make_home, sheaf
 
@@ -32,18 +41,6 @@ def source(request: pytest.FixtureRequest, shelf: Shelf) -> Iterator[str]:
         return
     with shelf.served() as base:
         yield f"{base}/oai"
-
-
-def tree(target: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(target).as_posix(): path.read_bytes()
-        for path in sorted(target.rglob("*"))
-        if path.is_file() and path.name != names.MANIFEST
-    }
-
-
-def lines(target: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (target / names.MANIFEST).read_text().splitlines()]
 
 
 WHOLE = {names.natural(url).path: body for url, body in FILES.items()}
@@ -78,18 +75,18 @@ def test_as_of_a_date_redirects_are_followed_out_of_the_choice(source: str, tmp_
     assert tree(tmp_path / "set") == {"a.cz/gif": b"GIF89a"}
 
 
-def test_error_pages_where_they_are_asked_for(source: str, tmp_path: Path) -> None:
-    done = sheaf("restore", source, tmp_path, "--url", "a.cz/x", "--status", "200-599", "--json")
-    assert done.code == 0, done.err
-    assert lines(tmp_path)[0]["status"] == 404
-
-
 def test_links_of_pages_lead_to_the_files_beside_them(source: str, tmp_path: Path) -> None:
-    done = sheaf("restore", source, tmp_path, "--url", "www.a.cz", "--convert-links", "--json")
+    """Error pages come where they are asked for."""
+    site = tmp_path / "site"
+    done = sheaf("restore", source, site, "--url", "www.a.cz", "--convert-links", "--json")
     assert done.code == 0, done.err
-    page = (tmp_path / "www.a.cz/index.html").read_bytes()
+    page = (site / "www.a.cz/index.html").read_bytes()
     assert page == PAGE.replace(b"/x.html", b'"x.html"')
-    assert (tmp_path / "a.cz/gzip.html").stat().st_size == 500_000
+    assert (site / "a.cz/gzip.html").stat().st_size == 500_000
+    errors = tmp_path / "errors"
+    done = sheaf("restore", source, errors, "--url", "a.cz/x", "--status", "200-599", "--json")
+    assert done.code == 0, done.err
+    assert lines(errors)[0]["status"] == 404
 
 
 def test_what_would_be_restored_is_told_and_nothing_is_written(source: str, tmp_path: Path) -> None:
@@ -190,15 +187,19 @@ HOSTILE = [
 ]
 
 
-@pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
-    folder = tmp_path_factory.mktemp("hostile")
+def shelved(folder: Path, records: list[bytes]) -> Shelf:
+    """Publish an archive of these records."""
     home, crawl = make_home(folder / "home"), folder / "crawl"
     crawl.mkdir()
-    (crawl / "hostile.warc.gz").write_bytes(members(HOSTILE))
+    (crawl / "some.warc.gz").write_bytes(members(records))
     assert home("ingest", crawl, "--jobs", "1").code == 0
     assert home("publish").code == 0
     return Shelf(home, crawl)
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
+    return shelved(tmp_path_factory.mktemp("hostile"), HOSTILE)
 
 
 @pytest.mark.sampled(2)
@@ -248,14 +249,8 @@ def test_an_archive_of_malice_stays_in_its_folder(
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
-    folder = tmp_path_factory.mktemp("many")
-    home, crawl = make_home(folder / "home"), folder / "crawl"
-    crawl.mkdir()
     records = [page(b"http://a.cz/%d" % n, b"body of %d" % n) for n in range(200)]
-    (crawl / "many.warc.gz").write_bytes(members(records))
-    assert home("ingest", crawl, "--jobs", "1").code == 0
-    assert home("publish").code == 0
-    return Shelf(home, crawl)
+    return shelved(tmp_path_factory.mktemp("many"), records)
 
 
 @pytest.mark.thorough

@@ -5,9 +5,8 @@ import contextlib
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from copy import copy
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs, urlsplit
 
@@ -18,34 +17,25 @@ from builder.restore import captures, endpoint
 from builder.restore.captures import CaptureFilter, MissingError, RebuildError
 from builder.restore.endpoint import EndpointClient, EndpointError, EndpointSource
 from builder.restore.sources import http_client
-from tests.listening import QuietHandler, listening
+from tests.builder.http import site as web
+from tests.builder.http.site import Answer
 
 BODY = bytes(range(256)) * 400
 DIGEST = "sha1:" + base64.b32encode(hashlib.sha1(BODY).digest()).decode()
 LIMITS = Limits(connect=10, first_byte=10, total=60, rate=1, bytes=1 << 30)
 HELD = {"X-Archive-Payload-Digest": DIGEST, "ETag": '"t"', "X-Archive-Orig-Age": "1"}
 ASTRAY = "bad-redirect|unsupported-scheme|userinfo"
-Answer = Callable[[BaseHTTPRequestHandler], None]
 
 
 @contextmanager
-def served(*answers: Answer) -> Iterator[tuple[EndpointSource, list[BaseHTTPRequestHandler]]]:
+def served(*answers: Answer) -> Iterator[tuple[EndpointSource, list[web.Request]]]:
     """Give a source over a server that answers so, one request after the other."""
-    left, asked = iter(answers), []
-
-    class Handler(QuietHandler):
-        def do_GET(self) -> None:
-            asked.append(copy(self))
-            next(left)(self)
-
     policy = RetryPolicy(retries=2, first=0.001, longest=0.01)
-    client = EndpointClient(http_client("test", threading.Event()), LIMITS, policy)
-    with listening(Handler) as port:
-        source = EndpointSource(f"http://127.0.0.1:{port}", client)
-        try:
-            yield source, asked
-        finally:
-            source.close()
+    with web.serving() as site:
+        site.lasting, site.other = True, web.then(*answers)
+        client = EndpointClient(http_client("test", threading.Event()), LIMITS, policy)
+        with closing(EndpointSource(site.url(""), client)) as source:
+            yield source, site.requests
 
 
 def say(status: int, body: bytes = b"", size: int | None = None, **headers: str) -> Answer:
@@ -83,22 +73,16 @@ def part(first: int, last: int, size: int = len(BODY)) -> Answer:
     return say(206, BODY[first : last + 1], **told(headers))
 
 
-def test_what_may_pass_is_waited_for() -> None:
+def test_what_may_pass_is_waited_for_and_what_does_not_ends_it() -> None:
     busy = say(503, b"busy", Retry_After="1")
     with served(busy, hang_up, say(200, BODY, **told(HELD))) as (source, asked):
         assert read(source) == BODY
         assert len(asked) == 3
-
-
-def test_what_does_not_pass_ends_it() -> None:
-    busy = [say(503, b"busy")] * 3
-    said = "does not answer: HTTP status 503"
-    with served(*busy) as (source, _), pytest.raises(EndpointError, match=said):
-        read(source)
-    with served() as (source, _):
+    with served(say(503, b"busy")) as (source, _):
+        with pytest.raises(EndpointError, match="does not answer: HTTP status 503"):
+            read(source)
         source.address = "http://127.0.0.1:1"
-        gone = "does not answer: connect"
-        with pytest.raises(EndpointError, match=gone):
+        with pytest.raises(EndpointError, match="does not answer: connect"):
             read(source)
 
 
@@ -119,12 +103,14 @@ def test_why_there_are_no_bytes_is_told_of_one_file(status: int, code: str, know
         assert error.value.code == known
 
 
-def test_what_is_cut_off_is_gone_on_with() -> None:
+def test_what_is_cut_off_or_too_much_for_one_answer_comes_in_parts() -> None:
     cut = say(200, BODY[:1000], len(BODY), **told(HELD))
     with served(cut, part(1000, 4999), part(5000, len(BODY) - 1)) as (source, asked):
         assert read(source) == BODY
-        assert [one.headers.get("Range") for one in asked] == [None, "bytes=1000-", "bytes=5000-"]
-        assert asked[1].headers["If-Range"] == '"t"'
+        assert [one.headers.get("range") for one in asked] == [None, "bytes=1000-", "bytes=5000-"]
+        assert asked[1].headers["if-range"] == '"t"'
+    with served(say(413, b"too much"), part(0, 9999), part(10_000, len(BODY) - 1)) as (source, _):
+        assert read(source) == BODY
 
 
 @pytest.mark.parametrize(
@@ -140,11 +126,6 @@ def test_other_bytes_are_not_gone_on_with(answers: tuple[Answer, ...]) -> None:
         with pytest.raises(MissingError) as error:
             read(source)
         assert error.value.code == "cut-short"
-
-
-def test_what_is_too_much_for_one_answer_comes_in_parts() -> None:
-    with served(say(413, b"too much"), part(0, 9999), part(10_000, len(BODY) - 1)) as (source, _):
-        assert read(source) == BODY
 
 
 @pytest.mark.parametrize("body", [BODY[:-1] + b"x", BODY + b"x", b""])
@@ -222,8 +203,9 @@ def listed(source: EndpointSource, set_: str | None = None) -> list[str]:
 
 
 def test_lists_go_on_by_their_keys() -> None:
+    """One that is cut off is asked for again."""
     first, second = page(line(1), {"resumeKey": "k1"}), page(line(2))
-    with served(first, say(503), second) as (source, asked):
+    with served(first, say(503), say(200, b'{"ident', 500), second) as (source, asked):
         assert listed(source) == ["oai:b.cz:1", "oai:b.cz:2"]
         query = parse_qs(urlsplit(asked[2].path).query)
         assert (query["resumeKey"], query["matchType"], query["url"]) == (
@@ -233,19 +215,9 @@ def test_lists_go_on_by_their_keys() -> None:
         )
 
 
-def test_a_list_that_is_cut_off_is_asked_for_again() -> None:
-    with served(say(200, b'{"ident', 500), page(line(1))) as (source, _):
-        assert listed(source) == ["oai:b.cz:1"]
-
-
-def test_a_list_without_end_is_noticed() -> None:
-    same = [page(line(1), {"resumeKey": "k1"})] * 2
-    with served(*same) as (source, _), pytest.raises(RebuildError, match="same resume key"):
-        listed(source)
-
-
-def test_a_list_that_goes_round_is_noticed() -> None:
-    turns = [page(line(n), {"resumeKey": f"k{n % 3}"}) for n in range(20)]
+@pytest.mark.parametrize("keys", [1, 3])
+def test_a_list_that_goes_round_is_noticed(keys: int) -> None:
+    turns = [page(line(n), {"resumeKey": f"k{n % keys}"}) for n in range(20)]
     with served(*turns) as (source, asked):
         with pytest.raises(RebuildError, match="same resume key"):
             listed(source)
@@ -284,13 +256,24 @@ def records(token: str = "") -> Answer:
     return say(200, RECORDS.format(token).encode())
 
 
+NO_MATCH = (
+    b'<OAI-PMH xmlns="http://www.openarchives.org/OAI/2.0/">'
+    b'<error code="noRecordsMatch"/></OAI-PMH>'
+)
+
+
 def test_sets_are_listed_by_oai_pmh() -> None:
+    """An empty one is no fault, and a token that comes again ends a list."""
     with served(records("t1"), records()) as (source, asked):
         found = list(source.captures(CaptureFilter("a:b", (), captures.LAST_SECOND)))
         assert [one.identifier for one in found] == ["oai:b.cz:1"] * 2
         assert (found[0].stamp, found[0].status) == ("20090101000000", 200)
         assert "set=a%3Ab" in asked[0].path
         assert asked[1].path.endswith("verb=ListRecords&resumptionToken=t1")
+    with served(say(200, NO_MATCH), records("t1")) as (source, _):
+        assert listed(source, "a") == []
+        with pytest.raises(RebuildError, match="same resumption token"):
+            listed(source, "a")
 
 
 @pytest.mark.parametrize(
@@ -313,22 +296,6 @@ def test_what_is_no_list_is_told_in_one_line(answer: Answer, said: str) -> None:
     with served(answer) as (source, _), pytest.raises(RebuildError, match=said) as error:
         listed(source, "a")
     assert "\n" not in str(error.value)
-
-
-def test_a_token_that_comes_again_ends_it() -> None:
-    same = [records("t1")] * 2
-    with served(*same) as (source, _), pytest.raises(RebuildError, match="same resumption token"):
-        listed(source, "a")
-
-
-def test_an_empty_set_is_no_fault() -> None:
-    answer = say(
-        200,
-        b'<OAI-PMH xmlns="http://www.openarchives.org/OAI/2.0/">'
-        b'<error code="noRecordsMatch"/></OAI-PMH>',
-    )
-    with served(answer) as (source, _):
-        assert listed(source, "a") == []
 
 
 @pytest.mark.parametrize(

@@ -113,11 +113,6 @@ def body(source: CaptureSource, url: str, stamp: str = "2") -> tuple[bytes, dict
         return data, dict(found.headers)
 
 
-@pytest.mark.parametrize("url", FILES)
-def test_bytes_are_those_that_the_server_meant(source: CaptureSource, url: str) -> None:
-    assert body(source, url)[0] == FILES[url]
-
-
 def test_archived_headers_come_with_the_bytes(source: CaptureSource) -> None:
     (first,) = (o for o in source.of_url("http://www.a.cz/", "20091231235959"))
     with source.open(first.identifier) as found:
@@ -150,21 +145,10 @@ def breaking(
 def test_other_bytes_are_never_taken_for_those_that_were_archived(
     breaking: tuple[Shelf, CaptureSource],
 ) -> None:
+    """test_command.py has one that is gone, and the bytes of all others."""
     shelf, source = breaking
     file = shelf.crawl / "two.arc"
     file.write_bytes(file.read_bytes().replace(b"out of an ARC", b"out of no ARC"))
     with pytest.raises(MissingError) as error:
         body(source, "http://c.cz/arc")
     assert error.value.code == "damaged"
-
-
-@pytest.mark.sampled(2)
-def test_an_archive_file_that_is_gone_is_told_for_each_capture(
-    breaking: tuple[Shelf, CaptureSource],
-) -> None:
-    shelf, source = breaking
-    (shelf.crawl / "one.warc.gz").unlink()
-    with pytest.raises(MissingError) as error:
-        body(source, "http://a.cz/gzip")
-    assert error.value.code == "not-at-hand"
-    assert body(source, "http://c.cz/arc")[0] == b"out of an ARC"
