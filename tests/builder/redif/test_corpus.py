@@ -1,13 +1,13 @@
 """Real files of RePEc: the reference parser is agreed with, but for its known faults.
 
+Their incidences over time are those expected in test_replay.py.
+
 The files are not part of the repository, since they belong to RePEc's archives.
 """
 
 import io
 import json
-import tarfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,6 @@ from builder.sources.redif.template import Template, read_templates
 
 DATA = Path(__file__).parents[3].parent / "shared" / "data" / "repec"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"no real ReDIF at {DATA}")
-
-COUNTS = ("templates", "duplicate_occurrences", "no_handle")
-INCIDENCES = ("appearance", "reappearance", "change", "deletion")
 
 
 def templates(data: bytes, name: str = "") -> list[Template]:
@@ -133,103 +130,3 @@ def test_every_file_is_read_and_every_digest_is_of_its_text() -> None:
                 continue  # the mark is not there
             (again,) = templates(alone)
             assert (again.sha256, again.structure) == (template.sha256, template.structure)
-
-
-class Replay:
-    """Incidences, as the rule beside the data has them: the first template of a handle counts."""
-
-    def __init__(self) -> None:
-        self._now: dict[str, str] = {}
-        self._ever: set[str] = set()
-
-    def step(self, found: Iterable[Template]) -> dict[str, int]:
-        counts: Counter[str] = Counter(dict.fromkeys((*COUNTS, *INCIDENCES), 0))
-        current: dict[str, str] = {}
-        for template in found:
-            counts["templates"] += 1
-            if template.handle is None:
-                counts["no_handle"] += 1
-            elif template.handle in current:
-                counts["duplicate_occurrences"] += 1
-            else:
-                current[template.handle] = template.md5
-        for handle, md5 in current.items():
-            if handle not in self._now:
-                counts["reappearance" if handle in self._ever else "appearance"] += 1
-            elif self._now[handle] != md5:
-                counts["change"] += 1
-        counts["deletion"] = len(self._now.keys() - current.keys())
-        self._now = current
-        self._ever |= current.keys()
-        return counts
-
-
-def expected(row: dict[str, Any]) -> dict[str, int]:
-    return {name: row[name] for name in (*COUNTS, *INCIDENCES)}
-
-
-def of_sequence(row: dict[str, Any]) -> dict[str, int]:
-    """Return a row as those of trees are; its templates are without duplicates and nameless."""
-    more = row["duplicates"] + row["no_handle"]
-    whole = {"duplicate_occurrences": row["duplicates"], "templates": row["templates"] + more}
-    return expected({**row, **whole})
-
-
-@pytest.mark.parametrize("name", ["awu_prova", "ceu_2012_1", "epo_epoarch"])
-def test_versions_of_a_file_give_the_expected_incidences(name: str) -> None:
-    folder = DATA / "sequences" / name
-    rows = json.loads((folder / "expected_incidence.json").read_text("utf-8"))["recommended"]
-    replay = Replay()
-    for row in rows:
-        absent = row["bytes"] is None  # the file was not there
-        data = b"" if absent else (folder / str(row["tist"])).read_bytes()
-        assert replay.step(templates(data)) == of_sequence(row)
-
-
-def _inside(path: Path) -> Iterator[tuple[str, bytes]]:
-    with tarfile.open(path) as tar:
-        members = {m.name: m for m in tar if m.isfile()}
-        for name in sorted(members):
-            file = tar.extractfile(members[name])
-            assert file is not None
-            yield name, file.read()
-
-
-def _redif(path: Path) -> list[tuple[str, bytes]]:
-    return [(n, d) for n, d in _inside(path) if n.lower().endswith((".rdf", ".redif"))]
-
-
-def test_trees_of_six_dates_give_the_expected_incidences() -> None:
-    folder = DATA / "tarballs"
-    rows = json.loads((folder / "expected_incidence.json").read_text("utf-8"))["tarballs"]
-    replay = Replay()
-    for row in rows:
-        files = _redif(folder / row["tarball"])
-        assert len(files) == row["recommended"]["files"]
-        found = [template for name, data in files for template in templates(data, name)]
-        assert replay.step(found) == expected(row["recommended"])
-
-
-@pytest.mark.thorough
-def test_all_of_repec_in_2017() -> None:
-    tar = DATA / "tarballs" / "RePEc-all_2017-10-25.tar.gz"
-    expected_ = json.loads((DATA / "tarballs" / "RePEc-all_expected.json").read_text("utf-8"))
-    row = expected_["only_names_ending_rdf_or_redif"]
-    files = _redif(tar)
-    assert len(files) == row["files"] == 3828
-    found: list[Template] = []
-    codes: Counter[str] = Counter()
-    for name, data in files:
-        for event in read_templates(io.BytesIO(data), name):
-            if isinstance(event, Template):
-                found.append(event)
-            else:
-                codes[event.code] += 1
-    assert Replay().step(found) == expected(row)
-    assert len({template.handle for template in found} - {None}) == 10991
-    assert Counter(template.type_written.lower() for template in found) == row["types"]
-    assert codes["empty-file"] == 9
-    assert codes["html"] >= 22
-    assert sum(template.valid for template in found) == 10891  # as the reference has it
-    wrong = sum(not template.valid for template in found)
-    print(f"{len(found):,} templates, {wrong} with errors; {dict(codes)}")

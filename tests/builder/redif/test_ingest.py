@@ -173,16 +173,10 @@ def test_a_document_has_what_its_series_and_archive_say(home: Home, root: Path) 
     strange = found["RePEc:aaa:nowhere:3"]  # seven letters
     assert strange["sets"] == ["RePEc:aaa", "type:paper"]
     assert strange["document"]["restriction"] == ["Members only"]
-
-
-def test_a_series_that_is_not_read_again_is_taken_from_the_store(home: Home, root: Path) -> None:
-    ingested(home, tree(root, {**archive(), "aaa/wpaper/p.rdf": paper(1)}))
+    # A series that is not read again is taken from the store.
     ingested(home, tree(root, {"aaa/wpaper/p.rdf": paper(1, "On Rags")}))
-    document = documents(home)["RePEc:aaa:wpaper:1"]["document"]
-    assert (document["series_name"], document["provider"]) == (
-        "Working Papers",
-        ["Department of Rugs"],
-    )
+    again = documents(home)["RePEc:aaa:wpaper:1"]["document"]
+    assert (again["series_name"], again["provider"]) == ("Working Papers", ["Department of Rugs"])
 
 
 def test_what_xml_forbids_is_in_no_document_but_in_the_store(home: Home, root: Path) -> None:
@@ -211,22 +205,18 @@ def test_of_templates_with_one_handle_that_in_its_own_folder_counts_then_the_fir
         winners.append(winner)
         for name in names:
             held[name] = held.get(name, b"") + paper(number, f"In {name}")
-    ingested(home, tree(root, held))
+    two = held["aaa/wpaper/two.rdf"] = paper(5, "First") + paper(5, "Second")
+    account = ingested(home, tree(root, held))
+    assert account["duplicates"] == faults(home)["duplicate-handle"] == 6
     found = documents(home)
     assert [
         found[f"RePEc:aaa:wpaper:{number}"]["document"]["source"] for number in range(5)
     ] == winners
-    assert faults(home)["duplicate-handle"] == 5
-
-
-def test_of_two_in_one_file_the_first_counts(home: Home, root: Path) -> None:
-    two = paper(1, "First") + paper(1, "Second")
-    account = ingested(home, tree(root, {**archive(), "aaa/wpaper/p.rdf": two}))
-    assert account["duplicates"] == 1
-    assert documents(home)["RePEc:aaa:wpaper:1"]["document"]["fields"]["title"] == ["First"]
-    (told,) = [r for r in rows(home) if r.row == "fault"]
-    assert (told.source, told.place) == ("aaa/wpaper/p.rdf", two.index(b"Template", 1))
-    assert told.detail == "RePEc:aaa:wpaper:1 is also in aaa/wpaper/p.rdf, line 1"
+    # Of two in one file the first counts.
+    assert found["RePEc:aaa:wpaper:5"]["document"]["fields"]["title"] == ["First"]
+    (told,) = [r for r in rows(home) if r.row == "fault" and r.source == "aaa/wpaper/two.rdf"]
+    assert told.place == two.index(b"Template", 1)
+    assert told.detail == "RePEc:aaa:wpaper:5 is also in aaa/wpaper/two.rdf, line 1"
 
 
 @pytest.mark.parametrize("name", ["RePEc", "mirror", "deep/er/RePEc", "aaa"])
@@ -245,25 +235,23 @@ def test_a_file_has_the_same_id_wherever_the_tree_lies(
     ]
 
 
-def test_a_tarball_and_the_tree_in_it_are_the_same(home: Home, root: Path, tmp_path: Path) -> None:
-    files = {**archive(), "aaa/wpaper/p.rdf": papers(5)}
-    path = tarball(tmp_path / "x.tgz", [(f"./RePEc/{name}", data) for name, data in files.items()])
-    assert counts(ingested(home, tree(root, files))) == (7, 0, 0, 0, 0)
-    again = ingested(home, path)
-    assert counts(again) == (0, 0, 0, 0, 7)
-    assert again["objects"] == 0
-
-
-def test_the_last_member_of_a_name_counts_as_tar_has_it(home: Home, tmp_path: Path) -> None:
-    members = [(f"RePEc/{name}", data) for name, data in archive().items()]
-    members += [
-        ("RePEc/aaa/p.rdf", paper(1, "Old") + paper(2)),
-        ("RePEc/aaa/p.rdf", paper(1, "New")),
-    ]
+def test_a_tarball_is_the_tree_in_it_and_the_last_member_of_a_name_counts(
+    home: Home, root: Path, tmp_path: Path
+) -> None:
+    files = {**archive(), "aaa/p.rdf": papers(3)}
+    assert counts(ingested(home, tree(root, files))) == (5, 0, 0, 0, 0)
+    members = [(f"./RePEc/{name}", data) for name, data in files.items()]
+    again = ingested(home, tarball(tmp_path / "x.tgz", members))
+    assert (counts(again), again["objects"]) == ((0, 0, 0, 0, 5), 0)
+    members += [("./RePEc/aaa/p.rdf", papers(3, title="New"))]
     account = ingested(home, tarball(tmp_path / "x.tar", members, ""))
-    assert account["handles"] == 3
+    assert account["handles"] == 5
     assert documents(home)["RePEc:aaa:wpaper:1"]["document"]["fields"]["title"] == ["New"]
     assert faults(home)["repeated-member"] == 1
+    other = tarball(tmp_path / "x_2025-01-05.tar.gz", [("readme", b"x")])
+    named = home("ingest", other)
+    assert (named.code, "x_2025-01-05.tar.gz: not-an-archive" in named.out) == (1, True)
+    assert "is not a tarball with .rdf or .redif files" in one_line(home("ingest", "-f", other).err)
 
 
 def test_no_source_is_the_configured_folder(home: Home) -> None:
@@ -290,13 +278,6 @@ def test_a_folder_with_both_goes_both_ways(home: Home, tmp_path: Path) -> None:
     told = home("ingest", both, "--again")
     assert "0 appearances" in told.out
     assert "captures from 2 files, ready to publish" in told.out
-
-
-def test_a_tarball_of_something_else_is_no_redif(home: Home, tmp_path: Path) -> None:
-    path = tarball(tmp_path / "x_2025-01-05.tar.gz", [("readme", b"x")])
-    named = home("ingest", path)
-    assert (named.code, "x_2025-01-05.tar.gz: not-an-archive" in named.out) == (1, True)
-    assert "is not a tarball with .rdf or .redif files" in one_line(home("ingest", "-f", path).err)
 
 
 @pytest.mark.parametrize(
@@ -365,17 +346,26 @@ def interrupted_at(monkeypatch: pytest.MonkeyPatch, home: Home, step: str, sourc
     assert one_line(result.err) == "sheaf: interrupted; run the command again to finish its work"
 
 
+@pytest.mark.parametrize("changed", [False, True], ids=["same", "changed"])
 @pytest.mark.parametrize("step", ["turn", "put_pack", "commit_files"])
 def test_an_ingest_that_was_interrupted_goes_on_as_the_same_run(
-    step: str, home: Home, root: Path, monkeypatch: pytest.MonkeyPatch
+    step: str, changed: bool, home: Home, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Where its sources changed meanwhile, the run is abandoned.
+
+    What is there now was not there at the time of the run, whatever that had written.
+    """
     source = tree(root, {**archive(), "aaa/wpaper/p.rdf": papers(5)})
     interrupted_at(monkeypatch, home, step, source)
     (tist,) = standing(store_of(home))
     assert history(store_of(home)) == ()
+    if changed:
+        tree(root, {**archive(), "aaa/wpaper/p.rdf": papers(6, title="On Rags")})
     account = ingested(home, source)
-    assert account["run"] == tist
-    assert counts(account) == (7, 0, 0, 0, 0)
+    assert counts(account) == (7 + changed, 0, 0, 0, 0)
+    assert (account["run"] > tist) == changed
+    assert [*standing(store_of(home))] == [*dict.fromkeys((tist, account["run"]))]
+    assert [run.tist for run in history(store_of(home))] == [account["run"]]
     assert not list((home.folder / "store" / ".tmp").glob("ingest-*"))
 
 
@@ -396,21 +386,6 @@ def test_a_replay_that_lacked_its_commit_alone_is_done_by_the_next(
     assert (result.code, result.json) == (0, {"redif": []})
     assert [run.tist for run in history(store_of(home))] == [1736035200]
     assert len([r for r in rows(home) if r.row == "incidence"]) == 2
-
-
-@pytest.mark.parametrize("step", ["turn", "put_pack", "commit_files"])
-def test_where_its_sources_changed_meanwhile_the_run_is_abandoned(
-    step: str, home: Home, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What is there now was not there at the time of the run, whatever that had written."""
-    source = tree(root, {**archive(), "aaa/wpaper/p.rdf": papers(5)})
-    interrupted_at(monkeypatch, home, step, source)
-    tree(root, {**archive(), "aaa/wpaper/p.rdf": papers(6, title="On Rags")})
-    account = ingested(home, source)
-    assert counts(account) == (8, 0, 0, 0, 0)
-    first, second = standing(store_of(home))
-    assert second == account["run"] > first
-    assert [run.tist for run in history(store_of(home))] == [second]
 
 
 def test_large_files_and_many_segments_give_the_same(
@@ -481,18 +456,14 @@ def test_a_bucket_gets_the_same_objects(
     assert json.loads(bucket.read(commit))["log"] == json.loads(store_of(home).read(commit))["log"]
 
 
-def test_a_handle_that_no_file_can_be_called_by_keeps_nothing_else_out(home: Home) -> None:
-    bad = b"".join(paper(9).replace(b"RePEc:aaa:wpaper:9", dots) for dots in (b".", b".."))
-    source = tree(home.folder / "RePEc", {**archive(), "aaa/wpaper/a.rdf": papers(2) + bad})
-    assert counts(ingested(home, source)) == (6, 0, 0, 0, 0)
-    assert counts(ingested(home, source)) == (0, 0, 0, 0, 6)
-
-
-def test_a_store_in_a_folder_named_as_a_column_of_hive(tmp_path: Path) -> None:
+def test_a_handle_that_no_file_can_be_called_by_keeps_nothing_else_out(tmp_path: Path) -> None:
+    """The store lies in a folder that is named as a column of Hive's."""
     (tmp_path / "source=3").mkdir()
     home = make_home(tmp_path / "source=3" / "home")
-    source = tree(tmp_path / "RePEc", {**archive(), "aaa/wpaper/a.rdf": papers(2)})
-    assert counts(ingested(home, source)) == (4, 0, 0, 0, 0)
+    bad = b"".join(paper(9).replace(b"RePEc:aaa:wpaper:9", dots) for dots in (b".", b".."))
+    source = tree(tmp_path / "RePEc", {**archive(), "aaa/wpaper/a.rdf": papers(2) + bad})
+    assert counts(ingested(home, source)) == (6, 0, 0, 0, 0)
+    assert counts(ingested(home, source)) == (0, 0, 0, 0, 6)
 
 
 def test_the_operator_names_the_encoding_of_an_archive(home: Home, root: Path) -> None:

@@ -1,7 +1,9 @@
 """Losses: what is absent is lost only where that is proven, and many only where it is accepted."""
 
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,69 +31,153 @@ def whole(many: int) -> dict[str, bytes]:
     return {**archive(), PAPERS: papers(many)}
 
 
+LINK = Path("nowhere")
+"""In place of bytes: a file that cannot be read."""
+HTML = b"<!DOCTYPE html><title>Not found</title>"
+BOTH = {**whole(30), **archive("bbb")}
+BBB = archive("bbb")
+SMALL = {"all/aaaarch.rdf": archive()["aaa/aaaarch.rdf"], "all/p.rdf": papers(2)}
+ACCEPTED = ("--accept-loss",)
+STRAY = {**archive(), "p.rdf": papers(2), "q.rdf": paper(3)}
+OTHERS = {**whole(3), "aaa/wpaper/q.rdf": paper(7), **BBB, "bbb/wpaper/x.rdf": paper(9)}
+TEXTS = [paper(1, title) for title in ("On Rugs", "On Rags", "On Rugs")]
+AGAIN, GONE = ("RePEc:aaa:wpaper:3", "appearance", True), ("RePEc:aaa:wpaper:3", "deletion", False)
+Step = tuple[Mapping[str, bytes | Path], tuple[str, ...], dict[str, Any]]
+STEPS: dict[str, list[Step]] = {
+    # the files of the tree, options of the ingest, and what is told of it, step by step
+    "lost, and back as it was, and with another text": [
+        (whole(4), (), {"counts": (6, 0, 0, 0, 0)}),
+        (whole(3), (), {"counts": (0, 0, 0, 1, 5), "events": [GONE]}),
+        (whole(3), (), {"counts": (0, 0, 0, 0, 5)}),
+        (
+            whole(4),
+            (),
+            {
+                "counts": (0, 1, 0, 0, 5),  # an appearance again without a version
+                "events": [AGAIN],
+                "versions": [f"RePEc-file:{PAPERS}"],
+            },
+        ),
+        (whole(3), (), {"counts": (0, 0, 0, 1, 5)}),
+        (
+            {**whole(3), "aaa/wpaper/q.rdf": paper(3, "On Other Rugs")},
+            (),
+            {
+                "counts": (0, 1, 0, 0, 5),
+                "events": [AGAIN],
+                "versions": ["RePEc-file:aaa/wpaper/q.rdf", "RePEc:aaa:wpaper:3"],
+            },
+        ),
+    ],
+    "there and back is two changes, stored twice": [
+        ({**archive(), PAPERS: TEXTS[0]}, (), {"counts": (3, 0, 0, 0, 0), "objects": 6}),
+        ({**archive(), PAPERS: TEXTS[1]}, (), {"counts": (0, 0, 1, 0, 2), "objects": 2}),
+        ({**archive(), PAPERS: TEXTS[2]}, (), {"counts": (0, 0, 1, 0, 2), "objects": 2}),
+    ],
+    "an archive that is not there": [
+        (BOTH, (), {}),
+        (
+            BBB,
+            (),
+            {
+                "counts": (0, 0, 0, 0, 2),
+                "incomplete": {},
+                "absent": {"aaa": 32},
+                "acceptable": ["aaa"],
+            },
+        ),
+        # The papers' folder is there, aaaarch.rdf is not.
+        (
+            {**BBB, PAPERS: papers(3)},
+            (),
+            {
+                "counts": (0, 0, 0, 0, 5),
+                "incomplete": {"aaa": 29},
+                "faults": {"archive-incomplete": 1},
+            },
+        ),
+    ],
+    "an archive that is gone for good": [
+        (BOTH, (), {}),
+        (BBB, ACCEPTED, {"deletions": 0}),  # that is of all that are proven
+        (BBB, (*ACCEPTED, "bbb"), {"deletions": 0}),
+        (BBB, (*ACCEPTED, "RePEc:aaa"), {"deletions": 32}),
+    ],
+    "its own file is a page of HTML": [
+        (whole(5), (), {}),
+        ({**whole(3), "aaa/aaaarch.rdf": HTML}, ACCEPTED, {"deletions": 0}),
+    ],
+    "it has no file of its own": [
+        (SMALL, (), {}),
+        ({**SMALL, "all/p.rdf": papers(1)}, (), {"deletions": 0}),
+        ({**SMALL, "all/p.rdf": papers(1)}, (*ACCEPTED, "all"), {"deletions": 1}),
+    ],
+    "what lay in no folder, and a fault hides": [
+        (STRAY, (), {}),
+        ({**archive(), "q.rdf": HTML}, ACCEPTED, {"stray": 1, "deletions": 2}),
+        ({**archive(), "q.rdf": LINK}, ACCEPTED, {"stray": 1, "deletions": 0}),
+    ],
+    "a file that cannot be read keeps its archive from losses": [
+        (OTHERS, (), {}),
+        (
+            {**archive(), "aaa/wpaper/q.rdf": LINK, **BBB},
+            (),
+            {
+                "events": [("RePEc:aaa:wpaper:9", "deletion", False)],
+                "incomplete": {"aaa": 4},
+                "link-outside": 1,
+            },
+        ),
+    ],
+    "what moved to another archive is lost by that one": [
+        ({**whole(3), **BBB}, (), {}),
+        (
+            {**archive(), **BBB, "bbb/wpaper/p.rdf": papers(3)},
+            (),
+            {
+                "counts": (0, 0, 0, 0, 7),
+                "seen": {(f"RePEc:aaa:wpaper:{n}", "bbb", "bbb/wpaper/p.rdf") for n in range(3)},
+            },
+        ),
+        ({**archive(), **BBB}, (), {"deletions": 3}),
+    ],
+}
+
+
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     return tmp_path / "RePEc"
 
 
-def test_what_is_gone_from_an_archive_that_was_read_is_lost_and_may_come_back(
-    home: Home, root: Path
-) -> None:
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("name", STEPS)
+def test_what_is_lost(home: Home, root: Path, name: str) -> None:
+    for files, options, expected in STEPS[name]:
+        tree(root, {path: data for path, data in files.items() if isinstance(data, bytes)})
+        for path in (path for path, data in files.items() if data is LINK):
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).symlink_to(LINK)
+        account = ingested(home, root, *options)
+        logged = rows(home)
+        found = {
+            **account,
+            **faults(home),
+            "counts": counts(account),
+            "events": events(home),
+            "faults": dict(faults(home)),
+            "versions": sorted(row.id for row in logged if row.row == "version"),
+            "seen": {(row.id, row.home, row.source) for row in logged if row.row == "seen"},
+        }
+        assert {name: found[name] for name in expected} == expected
+
+
+def test_what_is_back_as_it_was_lies_where_it_lay(home: Home, root: Path) -> None:
     first = ingested(home, tree(root, whole(4)))
-    assert counts(ingested(home, tree(root, whole(3)))) == (0, 0, 0, 1, 5)
-    assert events(home) == [("RePEc:aaa:wpaper:3", "deletion", False)]
-    assert counts(ingested(home, tree(root, whole(3)))) == (0, 0, 0, 0, 5)
-    # Back unchanged is an appearance again without a version.
-    assert counts(ingested(home, tree(root, whole(4)))) == (0, 1, 0, 0, 5)
-    assert events(home) == [("RePEc:aaa:wpaper:3", "appearance", True)]
-    assert [(r.row, r.id) for r in rows(home) if r.row == "version"] == [
-        ("version", f"RePEc-file:{PAPERS}")
-    ]
+    for many in (3, 4):
+        ingested(home, tree(root, whole(many)))
     (again,) = [r for r in rows(home) if r.row == "incidence"]
     tist = str(first["run"])[::-1]
-    assert again.key.startswith(f"obi/{tist[:3]}/{tist[3:6]}/{tist[6:]}/")  # the old one
-
-
-def test_back_with_another_text_is_one_event_with_a_version(home: Home, root: Path) -> None:
-    ingested(home, tree(root, whole(4)))
-    ingested(home, tree(root, whole(3)))
-    other = {**whole(3), "aaa/wpaper/q.rdf": paper(3, "On Other Rugs")}
-    assert counts(ingested(home, tree(root, other))) == (0, 1, 0, 0, 5)
-    assert events(home) == [("RePEc:aaa:wpaper:3", "appearance", True)]
-    assert {r.id for r in rows(home) if r.row == "version"} == {
-        "RePEc:aaa:wpaper:3",
-        "RePEc-file:aaa/wpaper/q.rdf",
-    }
-
-
-def test_there_and_back_is_two_changes_stored_twice(home: Home, root: Path) -> None:
-    texts = [paper(1, title) for title in ("On Rugs", "On Rags", "On Rugs")]
-    found = [ingested(home, tree(root, {**archive(), PAPERS: text})) for text in texts]
-    assert [counts(one) for one in found] == [(3, 0, 0, 0, 0), (0, 0, 1, 0, 2), (0, 0, 1, 0, 2)]
-    assert [one["objects"] for one in found] == [6, 2, 2]
-
-
-def test_an_archive_that_is_not_there_loses_nothing(home: Home, root: Path) -> None:
-    both = {**whole(30), **archive("bbb")}
-    ingested(home, tree(root, both))
-    outage = ingested(home, tree(root, archive("bbb")))
-    assert counts(outage) == (0, 0, 0, 0, 2)
-    assert (outage["incomplete"], outage["absent"]) == ({}, {"aaa": 32})
-    assert outage["acceptable"] == ["aaa"]
-    told = ingested(home, tree(root, {**archive("bbb"), PAPERS: papers(3)}))
-    assert told["incomplete"] == {"aaa": 29}  # the papers' folder is there, aaaarch.rdf is not
-    assert counts(told) == (0, 0, 0, 0, 5)
-    assert faults(home)["archive-incomplete"] == 1
-
-
-def test_an_archive_that_is_gone_for_good_is_lost_if_somebody_says_so(
-    home: Home, root: Path
-) -> None:
-    ingested(home, tree(root, {**whole(30), **archive("bbb")}))
-    gone = tree(root, archive("bbb"))
-    assert counts(ingested(home, gone, "--accept-loss"))[3] == 0  # all that are proven
-    assert counts(ingested(home, gone, "--accept-loss", "bbb"))[3] == 0
-    assert counts(ingested(home, gone, "--accept-loss", "RePEc:aaa"))[3] == 32
+    assert again.key.startswith(f"obi/{tist[:3]}/{tist[3:6]}/{tist[6:]}/")
 
 
 def test_archives_that_are_not_there_are_named_with_the_remedy(home: Home, root: Path) -> None:
@@ -118,15 +204,6 @@ def test_names_of_folders_are_told_without_control_characters(home: Home, root: 
     assert "--accept-loss" not in told  # it cannot be named
 
 
-def test_an_archive_whose_folder_cannot_be_read_is_not_lost(home: Home, root: Path) -> None:
-    ingested(home, tree(root, {**archive(), **archive("bbb")}))
-    (root / "bbb").rename(root.parent / "away")
-    (root / "bbb").symlink_to("../away")
-    account = ingested(home, root, "--accept-loss", "bbb")
-    assert (account["absent"], account["acceptable"]) == ({"bbb": 2}, [])
-    assert events(home) == []
-
-
 def test_a_source_that_cannot_be_looked_into_is_one_line(home: Home, root: Path) -> None:
     tree(root, archive())
     told = home("ingest", f"{root}{'/../RePEc' * ((4095 - len(str(root))) // 9)}")
@@ -135,13 +212,19 @@ def test_a_source_that_cannot_be_looked_into_is_one_line(home: Home, root: Path)
 
 
 def test_of_an_archive_that_a_fault_hides_no_remedy_is_told(home: Home, root: Path) -> None:
-    ingested(home, tree(root, {**whole(3), **archive("bbb")}))
-    tree(root, archive("bbb"))
-    path = tarball(root.parent / "cut.tar", archive("bbb").items(), "")
+    ingested(home, tree(root, {**whole(3), **BBB}))
+    path = tarball(root.parent / "cut.tar", BBB.items(), "")
     path.write_bytes(path.read_bytes()[:2048])
     told = home("ingest", path).out
     assert "1 archive is missing, of which nothing is deleted: RePEc:aaa" in told
     assert "--accept-loss" not in told
+    # Nor is one lost whose folder cannot be read.
+    tree(root, {**whole(3), **BBB})
+    (root / "aaa").rename(root.parent / "away")
+    (root / "aaa").symlink_to("../away")
+    account = ingested(home, root, "--accept-loss", "aaa")
+    assert (account["absent"], account["acceptable"]) == ({"aaa": 5}, [])
+    assert events(home) == []
 
 
 def test_what_lay_in_no_folder_is_told_and_lost_if_all_is_accepted(home: Home, root: Path) -> None:
@@ -155,33 +238,6 @@ def test_what_lay_in_no_folder_is_told_and_lost_if_all_is_accepted(home: Home, r
     accepted = ingested(home, gone, "--accept-loss")
     assert (accepted["stray"], accepted["deletions"]) == (0, 11)
     assert ingested(home, gone)["stray"] == 0
-
-
-def test_what_lay_in_no_folder_is_not_lost_where_a_fault_hides_it(home: Home, root: Path) -> None:
-    ingested(home, tree(root, {**archive(), "p.rdf": papers(2), "q.rdf": paper(3)}))
-    tree(root, {**archive(), "q.rdf": b"<!DOCTYPE html><title>Not found</title>"})
-    found = ingested(home, root, "--accept-loss")
-    assert (found["stray"], found["deletions"]) == (1, 2)
-    (root / "q.rdf").unlink()
-    (root / "q.rdf").symlink_to("nowhere")
-    found = ingested(home, root, "--accept-loss")
-    assert (found["stray"], found["deletions"]) == (1, 0)
-
-
-def test_an_archive_whose_own_file_is_a_page_of_html_loses_nothing(home: Home, root: Path) -> None:
-    ingested(home, tree(root, whole(5)))
-    broken = {**whole(3), "aaa/aaaarch.rdf": b"<html><body>404</body></html>"}
-    assert counts(ingested(home, tree(root, broken), "--accept-loss"))[3] == 0
-
-
-def test_an_archive_without_a_file_of_its_own_loses_what_is_said_to_be_lost(
-    home: Home, root: Path
-) -> None:
-    files = {"all/aaaarch.rdf": archive()["aaa/aaaarch.rdf"], "all/p.rdf": papers(2)}
-    ingested(home, tree(root, files))
-    files["all/p.rdf"] = papers(1)
-    assert counts(ingested(home, tree(root, files)))[3] == 0
-    assert counts(ingested(home, tree(root, files), "--accept-loss", "all"))[3] == 1
 
 
 def test_templates_whose_file_became_a_page_of_html_are_not_lost(home: Home, root: Path) -> None:
@@ -243,37 +299,6 @@ def test_more_than_ten_and_more_than_a_fifth_are_held(home: Home, root: Path) ->
     gone = Counter(name.split(":")[1] for name, what, _ in events(home) if what == "deletion")
     assert gone == {code: lost for code, (_, _, lost) in archives.items() if lost}
     assert told["held"] == {"bbb": 11, "eee": 21}
-
-
-def test_what_moved_to_another_archive_is_not_lost(home: Home, root: Path) -> None:
-    ingested(home, tree(root, {**whole(3), **archive("bbb")}))
-    moved = {**archive(), **archive("bbb"), "bbb/wpaper/p.rdf": papers(3)}
-    assert counts(ingested(home, tree(root, moved))) == (0, 0, 0, 0, 7)
-    seen = [r for r in rows(home) if r.row == "seen"]
-    assert {(r.id, r.home, r.source) for r in seen} == {
-        (f"RePEc:aaa:wpaper:{n}", "bbb", "bbb/wpaper/p.rdf") for n in range(3)
-    }
-    # From now on it is the other archive by which they are lost.
-    ingested(home, tree(root, {**archive(), **archive("bbb")}))
-    assert [what for _, what, _ in events(home)] == ["deletion"] * 3
-
-
-def test_a_file_that_cannot_be_read_keeps_its_archive_from_losses(home: Home, root: Path) -> None:
-    files = {
-        **whole(3),
-        "aaa/wpaper/q.rdf": paper(7),
-        **archive("bbb"),
-        "bbb/wpaper/x.rdf": paper(9),
-    }
-    ingested(home, tree(root, files))
-    del files[PAPERS], files["bbb/wpaper/x.rdf"]
-    tree(root, files)
-    (root / "aaa/wpaper/q.rdf").unlink()
-    (root / "aaa/wpaper/q.rdf").symlink_to("nowhere")
-    account = ingested(home, root)
-    assert events(home) == [("RePEc:aaa:wpaper:9", "deletion", False)]
-    assert account["incomplete"] == {"aaa": 4}
-    assert faults(home)["link-outside"] == 1
 
 
 def test_a_tarball_that_is_cut_off_loses_nothing(home: Home, tmp_path: Path) -> None:

@@ -50,7 +50,6 @@ def after_five(five: tuple[Home, list[dict[str, Any]]], tmp_path: Path) -> Home:
     return Home(Path(shutil.copytree(five[0].folder, tmp_path / "five")))
 
 
-@pytest.mark.thorough
 def test_six_tarballs_replayed_at_their_dates_give_the_expected_incidences(
     five: tuple[Home, list[dict[str, Any]]], after_five: Home
 ) -> None:
