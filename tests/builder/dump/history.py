@@ -14,9 +14,7 @@ from lxml import etree
 
 from builder.snapshot.transaction import NothingSelectedError
 from builder.withdraw.selection import Selection
-from functions.database import engine
 from functions.snapshot import schema
-from functions.store.catalog import Catalogue
 from tests.builder.conftest import World, capture
 
 OAI = "{http://www.openarchives.org/OAI/2.0/}"
@@ -60,23 +58,13 @@ def identify(number: int) -> str:
 
 def live(world: World, spec: str = "") -> set[str]:
     """Return the identifiers of live items, of a set and those below it, by SQL of the tables."""
-    manifest, catalogue = world.newest(), Catalogue(world.store)
-    records, dead = (
-        [str(world.store.local(file.key)) for file in catalogue.files(manifest, table)]
-        for table in ("records", "dead")
-    )
-    sql = f"SELECT identifier, position, sets FROM {engine.table('$records')} WHERE NOT deleted"
-    with engine.connect() as connection:
-        gone = set()
-        if dead:
-            found = connection.execute(f"FROM {engine.table('$dead')}", {"dead": dead})
-            gone = {place for (place,) in found.fetchall()}
-        rows = connection.execute(sql, {"records": records}).fetchall()
-    return {
-        name
-        for name, place, sets in rows
-        if place not in gone and (not spec or any(f"{one}:".startswith(f"{spec}:") for one in sets))
-    }
+    with world.views() as connection:
+        rows = connection.execute("SELECT identifier, sets FROM records WHERE NOT deleted")
+        return {
+            name
+            for name, sets in rows.fetchall()
+            if not spec or any(f"{one}:".startswith(f"{spec}:") for one in sets)
+        }
 
 
 def expand(data: bytes, name: str) -> bytes:

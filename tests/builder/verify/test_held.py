@@ -45,6 +45,12 @@ class Asked:
             found |= set(identifiers(page))
         return found, first
 
+    def __enter__(self) -> "Asked":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.repository.close()
+
 
 def dated(page: str) -> str:
     return page.partition("<responseDate>")[2].partition("<")[0]
@@ -87,13 +93,18 @@ def pointer(snapshot: int, effective: datetime, copied: datetime) -> str:
 
 def test_it_answers_as_of_before_the_mistake(world_and_copy: tuple[World, Path]) -> None:
     world, held = world_and_copy
-    asked = Asked(world, held)
-    found, when = asked.harvest()
-    assert len(found) == 5
-    assert when < instant.to_text(Catalogue(world.store).manifest(2).effective)
-    world.clock.sleep(86_400)
-    assert asked.harvest()[1] == when
-    asked.repository.close()
+    with Asked(world, world.root) as asked:
+        page = asked("verb=ListIdentifiers&metadataPrefix=oai_dc")
+    token = re.search(r"<resumptionToken[^>]*>([^<]+)", page)
+    assert token is not None
+    with Asked(world, held) as asked:
+        found, when = asked.harvest()
+        assert len(found) == 5
+        assert when < instant.to_text(Catalogue(world.store).manifest(2).effective)
+        world.clock.sleep(86_400)
+        assert asked.harvest()[1] == when
+        # A token of what is not served is refused.
+        assert "badResumptionToken" in asked(f"verb=ListIdentifiers&resumptionToken={token[1]}")
     assert not [f for f in world.verify(FolderStore(held)).findings if f.code != "orphan"]
 
 
@@ -101,29 +112,13 @@ def test_none_misses_what_was_published_when_the_store_is_served_again(
     world_and_copy: tuple[World, Path],
 ) -> None:
     world, held = world_and_copy
-    asked = Asked(world, held)
-    _, when = asked.harvest()
-    asked.repository.close()
+    with Asked(world, held) as asked:
+        _, when = asked.harvest()
     world.ingest([capture(6, title="As it should be")])
     world.publish()
     world.clock.sleep(60)
-    asked = Asked(world, world.root)
-    found, _ = asked.harvest(since=when)
-    everything, _ = asked.harvest()
-    asked.repository.close()
-    assert len(everything) == 8
-    before = Asked(world, held)
-    assert found == everything - before.harvest()[0]
-    before.repository.close()
-
-
-def test_a_token_of_what_is_not_served_is_refused(world_and_copy: tuple[World, Path]) -> None:
-    world, held = world_and_copy
-    asked = Asked(world, world.root)
-    page = asked("verb=ListIdentifiers&metadataPrefix=oai_dc")
-    asked.repository.close()
-    token = re.search(r"<resumptionToken[^>]*>([^<]+)", page)
-    assert token is not None
-    asked = Asked(world, held)
-    assert "badResumptionToken" in asked(f"verb=ListIdentifiers&resumptionToken={token[1]}")
-    asked.repository.close()
+    with Asked(world, world.root) as asked, Asked(world, held) as before:
+        found, _ = asked.harvest(since=when)
+        everything, _ = asked.harvest()
+        assert len(everything) == 8
+        assert found == everything - before.harvest()[0]
