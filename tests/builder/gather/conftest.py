@@ -23,7 +23,7 @@ from builder.http.client import HttpClient
 from builder.http.limits import Limits
 from builder.http.politeness import HostPolicy, HostQueue
 from builder.obi import log, replay
-from builder.obi.content import TEMPLATE, ExchangeRow, Incidence, Refipo, Row, Version
+from builder.obi.content import TEMPLATE, ExchangeRow, Incidence, Refipo, Row
 from builder.obi.run import ObiRun, ObiRuntime, Purpose, claim, history
 from builder.store.folder import FolderStore
 from builder.store.s3 import S3Store
@@ -32,7 +32,7 @@ from tests.bucket import fresh
 from tests.builder.conftest import Clock
 from tests.builder.http import site as web
 from tests.builder.http.site import Site
-from tests.builder.obi.logs import put
+from tests.builder.obi.logs import describe, put
 
 Store = FolderStore | S3Store
 HANDLE = "RePEc:aaa:wpaper:1"
@@ -81,15 +81,7 @@ class World:
         where = put(run, handle, data)
         digest = hashlib.sha256(data).hexdigest()
         rows: list[Row] = [
-            Version(
-                id=handle,
-                kind=TEMPLATE,
-                key=where,
-                bytes=len(data),
-                sha256=digest,
-                md5=hashlib.md5(data).hexdigest(),
-                text_sha256=digest,
-            ),
+            describe(where, data, handle, text_sha256=digest),
             Incidence(id=handle, kind=TEMPLATE, what="appearance", key=where),
         ]
         for number, written in enumerate(urls):

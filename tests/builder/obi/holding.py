@@ -14,14 +14,14 @@ from pathlib import Path
 from builder.export.copied_objects import RunList, TargetListing
 from builder.export.store_copy import ObjectCopier
 from builder.obi import key, log, log_table
-from builder.obi.content import FILE, SOURCE, TEMPLATE, Incidence, Redirect, Row, Version
+from builder.obi.content import FILE, SOURCE, TEMPLATE, Incidence, Redirect, Row
 from builder.obi.pack import pad_text
 from builder.obi.run import Committed, ObiRun, Purpose, claim
 from builder.store.folder import FolderStore
 from builder.store.s3 import S3Store
 from tests.builder.conftest import Clock
 from tests.builder.obi.conftest import Time
-from tests.builder.obi.logs import commit, put
+from tests.builder.obi.logs import commit, describe, put
 
 Store = FolderStore | S3Store
 INGEST = Purpose("ingest", "RePEc", "RePEc of today")
@@ -34,12 +34,6 @@ _FOLDER = tempfile.TemporaryDirectory(prefix="sheaf-filled-")
 """It goes when the process ends."""
 
 
-def version(where: str, data: bytes, identifier: str, kind: str = TEMPLATE) -> Version:
-    """Return the row of an object that was stored."""
-    md5, sha256 = hashlib.md5(data).hexdigest(), hashlib.sha256(data).hexdigest()
-    return Version(id=identifier, kind=kind, key=where, bytes=len(data), md5=md5, sha256=sha256)
-
-
 def ingested(store: Store, time: Time, texts: dict[str, str]) -> Committed:
     """Store templates in a run of their own."""
     run = claim(store, INGEST, time.runtime)
@@ -47,7 +41,7 @@ def ingested(store: Store, time: Time, texts: dict[str, str]) -> Committed:
     rows: list[Row] = []
     for handle, body in data.items():
         where = put(run, handle, body)
-        rows.append(version(where, body, handle))
+        rows.append(describe(where, body, handle))
         rows.append(Incidence(id=handle, kind=TEMPLATE, what="appearance", key=where))
     rows += packed(run)
     return commit(run, rows, ((h, ["RePEc:aaa"], {"handle": h}) for h in data))
@@ -65,7 +59,7 @@ def packed(run: ObiRun) -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         (path := Path(folder) / "pack").write_bytes(data)
         run.put_pack(digest, path)
-    made = [version(key.key(run.tist, n), t, n) for n, t in zip(PACKED, TEXTS, strict=True)]
+    made = [describe(key.key(run.tist, n), t, n) for n, t in zip(PACKED, TEXTS, strict=True)]
     source, ranged, text = (replace(one, pack=digest) for one in made)
     raw = {"length": len(RAW) - 2, "encoding": "windows-1252"}
     return [
@@ -81,9 +75,9 @@ def gathered(store: Store, time: Time, folder: Path) -> Committed:
     large = folder / "large"
     large.write_bytes(bytes(range(256)) * (5 << 10))  # copies are not made of it in memory
     rows: list[Row] = [
-        version(put(run, LONG, b"%PDF long"), b"%PDF long", LONG, FILE),
-        version(put(run, OTHER, b"%PDF other"), b"%PDF other", OTHER, FILE),
-        version(where := run.put_file(URL, large), large.read_bytes(), URL, FILE),
+        describe(put(run, LONG, b"%PDF long"), b"%PDF long", LONG, FILE),
+        describe(put(run, OTHER, b"%PDF other"), b"%PDF other", OTHER, FILE),
+        describe(where := run.put_file(URL, large), large.read_bytes(), URL, FILE),
     ]
     for origin in ("http://x.org/old", LONG + "?old"):
         told = run.redirect(origin, URL, 301, where)
@@ -156,7 +150,7 @@ def redirected(run: ObiRun, urls: Sequence[str], data: bytes) -> list[Row]:
     """Store a file at the last of the URLs, each of which leads to the next; return the rows."""
     where = put(run, urls[-1], data)
     rows: list[Row] = [
-        version(where, data, urls[-1], FILE),
+        describe(where, data, urls[-1], FILE),
         Incidence(id=urls[-1], kind=FILE, what="appearance", key=where),
     ]
     for origin, target in pairwise(urls):

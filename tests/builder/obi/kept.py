@@ -15,7 +15,7 @@ from builder.obi.content import Incidence, Redirect, Row, SeenRow, Version
 from builder.obi.run import claim
 from builder.store.folder import FolderStore
 from functions.snapshot.store import Writer
-from tests.builder.obi.logs import commit, put
+from tests.builder.obi.logs import commit, describe, put
 
 FIRST = 1_352_481_230
 """2012-11-09T17:13:50Z, the paper's own example."""
@@ -79,15 +79,12 @@ def class_of(identifier: str) -> str:
 
 
 def version(identifier: str, kind: str, key: str, data: bytes) -> Version:
-    digest = hashlib.sha256(data).hexdigest()
-    return Version(
-        id=identifier,
-        kind=kind,
-        key=key,
-        bytes=len(data),
-        md5=hashlib.md5(data).hexdigest(),
-        sha256=digest,
-        text_sha256=digest if kind == "tobi" else None,
+    return describe(
+        key,
+        data,
+        identifier,
+        kind,
+        text_sha256=hashlib.sha256(data).hexdigest() if kind == "tobi" else None,
         media_type="application/pdf" if kind == "fobi" else None,
         flags=("landing-page",) if identifier == PLACE else (),
     )

@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from builder.obi import key, log_table
-from builder.obi.content import Incidence, Row, Version
+from builder.obi.content import TEMPLATE, Incidence, Row, Version
 from builder.obi.history import DOCUMENTS, LOG, Committed
 from builder.obi.run import ObiRun
 from functions.snapshot.store import Reader, Writer
@@ -62,18 +63,19 @@ def documents(store: Reader, run: Committed) -> list[dict[str, Any]]:
     return [{**row, "document": json.loads(row["document"])} for row in rows]
 
 
+def describe(
+    where: str, data: bytes, identifier: str, kind: str = TEMPLATE, **more: Any
+) -> Version:
+    """Return the row of an object that was stored."""
+    md5, sha256 = hashlib.md5(data).hexdigest(), hashlib.sha256(data).hexdigest()
+    given = {"id": identifier, "kind": kind, "key": where, "bytes": len(data)}
+    return Version(**given, md5=md5, sha256=sha256, **more)
+
+
 def version(tist: int, id_: str, text: str, kind: str = "tobi", **more: Any) -> Version:
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    return Version(
-        id=id_,
-        kind=kind,
-        key=key.key(tist, id_),
-        bytes=len(text.encode()),
-        md5=hashlib.md5(text.encode()).hexdigest(),
-        sha256=digest,
-        text_sha256=digest[::-1] if kind == "tobi" else None,
-        **more,
-    )
+    """Return the row of a text that a run noted, whose own digest is another one."""
+    row = describe(key.key(tist, id_), text.encode(), id_, kind, **more)
+    return replace(row, text_sha256=row.sha256[::-1] if kind == "tobi" else None)
 
 
 def incidence(tist: int, id_: str, what: str, kind: str = "tobi", *, again: bool = False) -> Row:

@@ -14,7 +14,6 @@ from functions.snapshot.errors import Conflict, StoreError
 from tests.bucket import Bucket, administrator, fresh
 from tests.builder.obi.conftest import Time
 from tests.builder.obi.holding import GATHER, HANDLE, URL
-from tests.builder.obi.logs import put
 from tests.proxy import Altered, Answer, Fault, Lost, Proxy, Seen, Unconditional, proxied
 
 pytestmark = pytest.mark.shared(2)
@@ -91,15 +90,6 @@ def test_a_large_object_that_was_altered_on_its_way_is_written_again(
         run = claim(bucket, GATHER, time.runtime)
         proxy.fault = first(Altered(), 2)
         assert bucket.read(run.put_file(URL, large)) == DATA
-
-
-def test_a_small_object_whose_answer_was_lost_is_written(
-    bucket: Bucket, proxy: Proxy, time: Time
-) -> None:
-    run = claim(bucket, GATHER, time.runtime)
-    proxy.fault = first(Lost())
-    where = put(run, URL, b"small")
-    assert bucket.read(where) == b"small"
 
 
 @pytest.mark.sampled(3)
@@ -179,11 +169,3 @@ def test_many_at_once_stop_at_the_first_refusal(bucket: Bucket, proxy: Proxy) ->
     with pytest.raises(StoreError, match="permission denied"):
         list(bucket.create_all(templates()))
     assert len(asked) < 300
-
-
-def test_what_lies_directly_below_a_folder(bucket: Bucket) -> None:
-    for where in ("a/b/c", "a/b/d", "a/e", "f"):
-        bucket.create(where, b"")
-    assert bucket.folders("a/") == ["a/b/", "a/e"]
-    assert bucket.folders("a/b/") == ["a/b/c", "a/b/d"]
-    assert bucket.folders("none/") == []

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,9 +10,8 @@ from builder.obi import key, log
 from builder.obi.content import Redirect, Version
 from builder.obi.run import claim, history
 from builder.store.folder import FolderStore
-from tests.bucket import fresh
 from tests.builder.obi.conftest import Time
-from tests.builder.obi.holding import GATHER, objects, redirected, replaced
+from tests.builder.obi.holding import GATHER, redirected, replaced
 from tests.builder.redif.samples import ARCHIVE, PAPER, SERIES
 from tests.e2e.conftest import Home, make_home
 
@@ -71,24 +69,6 @@ def test_a_run_that_nobody_goes_on_with_is_named(home: Home) -> None:
     assert "(obi-run-unfinished)" in told.out
     assert home("obi", "--abandon", run.tist).code == 0
     assert "no problems found" in home("verify").out
-
-
-@pytest.mark.thorough
-def test_export_carries_the_runs_to_a_bucket_and_back(
-    home: Home, tmp_path: Path, moto_server: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with closing(fresh(moto_server)) as bucket:
-        for name, value in bucket.environment.items():
-            monkeypatch.setenv(name, value)
-        assert home("copy", bucket.uri).code == 0
-        back = tmp_path / "back"
-        told = home("copy", "--store", bucket.uri, back)
-        assert told.code == 0, told.err
-        assert "no problems found" in home("verify", "--store", bucket.uri).out
-        assert objects(FolderStore(back)) == objects(FolderStore(home.folder / "store"))
-        assert objects(bucket) == objects(FolderStore(back))
-    again = json.loads(home("copy", back, "--json").out)
-    assert (again["objects"], again["bytes"]) == (0, 0)
 
 
 HANDLE = "RePEc:aaa:wpaper:98-01"

@@ -26,6 +26,7 @@ from tests.extent import examples
 pytestmark = pytest.mark.shared(2)
 
 P, Q, U = "RePEc:aaa:ssssss:1", "RePEc:aaa:ssssss:2", "http://a.org/1.pdf"
+LOST = "RePEc:aaa:ssssss:3"
 T = 1_700_000_000
 
 
@@ -132,24 +133,11 @@ def test_file_blocks_are_those_of_the_newest_version(folded: Any) -> None:
         (T + 1, [block(Q, 0, "x")]),
         (T + 2, [version(T + 2, P, "b"), block(P, 0, "z")]),
         (T + 3, [version(T + 3, Q, "b")]),  # without a file
+        (T + 4, [version(T + 4, LOST, "a"), block(LOST, 0, "x")]),
+        (T + 5, [incidence(T + 4, LOST, "deletion")]),
     )
     found = [(r["handle"], r["position"], r["url"], r["tist"] - T) for r in done.rows("refipo")]
     assert found == [(P, 0, "z", 2)]
-
-
-def test_a_lost_template_has_no_file_blocks(folded: Any) -> None:
-    done = folded(
-        (
-            T,
-            [
-                version(T, P, "a"),
-                incidence(T, P, "appearance"),
-                Refipo(handle=P, position=0, url="x"),
-            ],
-        ),
-        (T + 1, [incidence(T, P, "deletion")]),
-    )
-    assert done.rows("refipo") == []
 
 
 def test_bytes_that_are_stored_twice_are_told_of(folded: Any) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from builder.store.durable import batches, folder_beside, temporary
 from builder.store.folder import FolderStore
+from builder.store.s3 import S3Store
 from functions.snapshot.errors import StoreError
 
 MANY = [(f"obi/000/000/0001/{number}", b"x" * number) for number in range(50)]
@@ -100,8 +101,7 @@ def test_what_cannot_be_read_while_it_is_written_is_no_fault_of_the_store(tmp_pa
     assert list((tmp_path).rglob("*")) == []
 
 
-def test_what_lies_directly_below_a_folder(tmp_path: Path) -> None:
-    store = FolderStore(tmp_path)
+def test_what_lies_directly_below_a_folder(store: FolderStore | S3Store) -> None:
     for where in ("a/b/c", "a/b/d", "a/e", "f"):
         store.create(where, b"")
     assert store.folders("a/") == ["a/b/", "a/e"]

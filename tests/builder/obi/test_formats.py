@@ -324,25 +324,18 @@ def test_the_text_of_a_template_comes_as_it_is() -> None:
     }
 
 
-def test_the_terms_are_told_once_there_are_templates() -> None:
-    repository = MemoryRepository()
-    name, one = item(PAPER)
-    repository.publish({name: one}, START)
-    page = Client(repository).get("Identify")
-    assert [e.text for e in page.root.iter(f"{DC}rights")] == [REPEC.text]
-    page = Client(repository, rights_statement="Ask us").get("Identify")
-    assert [e.text for e in page.root.iter(f"{DC}rights")] == ["Ask us", REPEC.text]
-
-
-def test_the_page_for_people_names_the_source_of_templates() -> None:
+def test_the_terms_and_the_source_are_told_once_there_are_templates() -> None:
     repository = MemoryRepository()
     repository.publish({"oai:example.org:01": capture("http://a.cz/")}, START)
     assert "RePEc" not in content(Client(repository).raw(path="/")).decode()
     name, one = item(PAPER)
-    repository.publish({name: one}, START.replace(hour=11, minute=30))
+    repository.publish({name: one}, START.replace(minute=30))
     page = content(Client(repository).raw(path="/")).decode()
     assert '<a href="http://repec.org">RePEc</a>' in page
     assert 'data-value="template"' in page
+    for settings, rights in (({}, []), ({"rights_statement": "Ask us"}, ["Ask us"])):
+        page_ = Client(repository, **settings).get("Identify")
+        assert [e.text for e in page_.root.iter(f"{DC}rights")] == [*rights, REPEC.text]
 
 
 def test_odd_fields_are_passed_over() -> None:

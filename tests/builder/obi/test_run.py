@@ -10,26 +10,16 @@ from pathlib import Path
 import pytest
 
 from builder.obi import content, key, log, log_table
-from builder.obi.content import FILE, TEMPLATE, Incidence, Row, Version
-from builder.obi.run import Purpose, abandon, claim, history
+from builder.obi.content import FILE, TEMPLATE, Incidence, Row
+from builder.obi.run import abandon, claim, history
 from builder.store.folder import FolderStore
-from builder.store.s3 import S3Store
 from functions.database import engine
 from functions.snapshot.errors import Conflict, DamagedStore, StoreError
 from tests.builder.obi.conftest import Time
-from tests.builder.obi.logs import commit, documents, put
+from tests.builder.obi.holding import GATHER, HANDLE, INGEST, URL, Store
+from tests.builder.obi.logs import commit, describe, documents, put
 
 pytestmark = pytest.mark.shared(2)
-
-Store = FolderStore | S3Store
-INGEST = Purpose("ingest", "RePEc", "RePEc of today")
-URL = "http://x.org/a.pdf"
-HANDLE = "RePEc:aaa:wpaper:98-01"
-
-
-def version(where: str, data: bytes, identifier: str, kind: str = TEMPLATE) -> Version:
-    md5, sha256 = hashlib.md5(data).hexdigest(), hashlib.sha256(data).hexdigest()
-    return Version(id=identifier, kind=kind, key=where, bytes=len(data), md5=md5, sha256=sha256)
 
 
 @pytest.mark.sampled(3)
@@ -42,9 +32,9 @@ def test_a_run_counts_once_it_is_committed(store: Store, time: Time, tmp_path: P
     where = put(run, HANDLE, template)
     assert where == key.key(run.tist, HANDLE)
     rows: list[Row] = [
-        version(where, template, HANDLE),
+        describe(where, template, HANDLE),
         Incidence(id=HANDLE, kind=TEMPLATE, what="appearance", key=where),
-        version(run.put_file(URL, tmp_path / "body"), body, URL, FILE),
+        describe(run.put_file(URL, tmp_path / "body"), body, URL, FILE),
     ]
     assert history(store) == ()
     done = commit(run, rows, [(HANDLE, ["RePEc:aaa"], {"title": "é"})])
@@ -121,13 +111,11 @@ def test_nothing_is_overwritten(store: Store, time: Time, tmp_path: Path) -> Non
 
 def test_a_log_follows_from_its_rows(store: Store, time: Time, tmp_path: Path) -> None:
     run = claim(store, INGEST, time.runtime)
-    rows = [version("k", b"", HANDLE), version("l", b"", HANDLE + "2")]
+    rows = [describe("k", b"", HANDLE), describe("l", b"", HANDLE + "2")]
     done = run.commit(rows)
     packed = store.read(key.run(run.tist) + "log.parquet")
-    assert hashlib.sha256(packed).hexdigest() == done.log
-    assert len(packed) == done.log_bytes
-    (tmp_path / "log").mkdir()
-    again = log_table.write_log(tmp_path / "log" / "again", [rows[1], rows[0]])
+    assert (hashlib.sha256(packed).hexdigest(), len(packed)) == (done.log, done.log_bytes)
+    again = log_table.write_log(tmp_path / "again", [rows[1], rows[0]])
     assert again.digest == done.log  # of any order
 
 
@@ -181,8 +169,7 @@ def test_an_abandoned_run_counts_no_more(store: Store, time: Time) -> None:
 @pytest.mark.sampled(3)
 def test_a_run_waits_for_those_before_it(store: Store, time: Time) -> None:
     first = claim(store, INGEST, time.runtime)
-    gather = Purpose("gather", "all", "all")
-    second = claim(store, gather, time.runtime, wait=30)
+    second = claim(store, GATHER, time.runtime, wait=30)
     assert second.tist == first.tist + 1
     with pytest.raises(StoreError, match=r"ingest of RePEc.*sheaf obi --abandon 1795255200"):
         second.turn()
@@ -203,7 +190,7 @@ def test_the_run_of_a_process_that_ended_blocks_no_other(store: Store, time: Tim
     del first
     assert not list(store.keys(alive))
     store.create(alive, lease)  # as a killed process leaves it
-    later = claim(store, Purpose("gather", "all", "all"), time.runtime)
+    later = claim(store, GATHER, time.runtime)
     assert later.turn() == ()
     assert 60 <= time.clock.now.timestamp() - 1795255200 < 70
     assert "its process has ended" in time.said[-1]
@@ -216,7 +203,7 @@ def test_a_run_that_goes_on_is_waited_for(tmp_path: Path, time: Time) -> None:
     first = claim(store, INGEST, time.runtime)
     time.clock.sleep(3600)
     again = claim(store, INGEST, time.runtime)  # announces itself anew
-    second = claim(store, Purpose("gather", "all", "all"), time.runtime, wait=30)
+    second = claim(store, GATHER, time.runtime, wait=30)
     with pytest.raises(StoreError, match="still open"):
         second.turn()
     assert again.commit([]).tist == first.tist
@@ -239,10 +226,10 @@ def test_a_run_that_lacks_its_commit_alone_is_completed_by_the_next(
 
     store.create = cut  # type: ignore[method-assign]
     with pytest.raises(Cut):
-        commit(run, [version("k", b"", HANDLE)], [(HANDLE, [], {})])
+        commit(run, [describe("k", b"", HANDLE)], [(HANDLE, [], {})])
     store.create = create  # type: ignore[method-assign]
     time.clock.sleep(5)
-    later = claim(store, Purpose("gather", "x", "x"), time.runtime)
+    later = claim(store, GATHER, time.runtime)
     assert [r.tist for r in later.turn()] == [run.tist]
     (found,) = history(store)
     assert found.counts == {"version": 1}
@@ -254,7 +241,7 @@ def test_a_log_is_read_a_little_at_a_time(tmp_path: Path, time: Time) -> None:
     """Rows pack well: a log of some 100 KB holds 30 MB of them."""
     store = FolderStore(tmp_path)
     run = claim(store, INGEST, time.runtime)
-    done = run.commit(version("k" * 3000, b"", f"{HANDLE}-{n}") for n in range(9_000))
+    done = run.commit(describe("k" * 3000, b"", f"{HANDLE}-{n}") for n in range(9_000))
     assert done.log_bytes < 1 << 20
     tracemalloc.start()
     try:

@@ -7,8 +7,8 @@ from builder.obi.content import FILE, Redirect, Row
 from builder.obi.run import Committed, ObiRuntime, Purpose, claim
 from builder.store.folder import FolderStore
 from tests.builder.conftest import Clock
-from tests.builder.obi.holding import HANDLE, LONG, URL, Store, version
-from tests.builder.obi.logs import commit, put
+from tests.builder.obi.holding import HANDLE, LONG, URL, Store
+from tests.builder.obi.logs import commit, describe, put
 from tests.interleaving.killer import Killer
 
 PURPOSE = Purpose("ingest", "RePEc", "RePEc, in the midst of which it ends")
@@ -21,11 +21,11 @@ def written(store: Store, runtime: ObiRuntime) -> Committed:
     templates = {f"{HANDLE}-{n}": f"Template {n}\n".encode() for n in range(2)}
     rows: list[Row] = []
     for handle, data in templates.items():
-        rows.append(version(put(run, handle, data), data, handle))
+        rows.append(describe(put(run, handle, data), data, handle))
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "large").write_bytes(b"large" * 1000)
-        rows.append(version(run.put_file(URL, Path(folder) / "large"), b"large" * 1000, URL, FILE))
-    rows.append(version(put(run, LONG, b"long"), b"long", LONG, FILE))
+        rows.append(describe(run.put_file(URL, Path(folder) / "large"), b"large" * 1000, URL, FILE))
+    rows.append(describe(put(run, LONG, b"long"), b"long", LONG, FILE))
     told = run.redirect(URL + "?", URL, 301, None)
     rows.append(Redirect(origin=URL + "?", target=URL, status=301, key=told))
     return commit(run, rows, ((handle, [], {"handle": handle}) for handle in templates))

@@ -10,8 +10,7 @@ import pytest
 from builder.obi.content import FILE, Incidence, Redirect
 from builder.obi.run import Purpose, claim
 from tests.builder.obi.archive import PREFIX, Repec
-from tests.builder.obi.holding import version
-from tests.builder.obi.logs import put
+from tests.builder.obi.logs import describe, put
 from tests.functions.content.test_holding import WRITTEN, gather, handle, named, read, record_of
 from tests.functions.oai.client import Client
 
@@ -40,7 +39,7 @@ def redirected(repec: Repec, target: str, data: bytes) -> None:
     told = run.redirect(ORIGIN, target, 302, where)
     run.commit(
         [
-            version(where, data, target, FILE),
+            describe(where, data, target, FILE),
             Incidence(id=target, kind=FILE, what="appearance", key=where),
             Redirect(origin=ORIGIN, target=target, status=302, key=told, target_key=where),
         ]
