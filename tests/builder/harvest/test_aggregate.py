@@ -13,7 +13,6 @@ from urllib.request import urlopen
 
 import pytest
 from lxml import etree
-from sickle import Sickle
 
 from builder.harvest import folder as folders
 from builder.harvest.fragment import cut_fragments
@@ -279,10 +278,6 @@ def test_formats_are_offered_to_who_names_them(home: Home, folder: Path) -> None
             assert [e.text for e in found] == prefixes
         query = f"verb=GetRecord&identifier={SOME[0].identifier}&metadataPrefix=marc21"
         assert codes(asked(base, query)) == ["cannotDisseminateFormat"]
-    # A page of which nothing came in the format is passed over, and the list goes on.
-    with home.served(SHEAF_PAGES_IDENTIFIERS="1") as base:
-        listed = Sickle(base).ListIdentifiers(metadataPrefix="marc21")
-        assert [one.identifier for one in listed] == [one.identifier for one in SOME[2:6]]
         assert codes(asked(base, f"{MARC21}&set=from:a.cz:only")) == ["noRecordsMatch"]
     # What came in another format alone is told in Dublin Core by what is known of it.
     made = records(plain)[SOME[5].identifier]

@@ -50,6 +50,12 @@ def parts(home: Path, form: str) -> list[Path]:
         (["http://a.cz/oai", "DIR", "--from", "2026-02-02", "--until", "2026-02-01"], "is before"),
         (["http://a.cz/oai", "FILE"], "is not a folder"),
         (["http://a.cz/oai", "FILE/x"], "FILE/x"),
+        (["http://a.cz/oai", "DIR", "--remove-missing"], "--remove-missing needs --full"),
+        (
+            ["http://a.cz/oai", "DIR", "--full", "--remove-missing", "--from", "2026-01-01"],
+            "--remove-missing needs --full, and no dates",
+        ),
+        (["http://a.cz/oai", "DIR", "--full", "--accept-loss"], "--accept-loss is an addition"),
         (["http://a.cz/oai", "/proc/x"], "/proc/x"),
     ],
 )

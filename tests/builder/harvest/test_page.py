@@ -45,24 +45,29 @@ def test_a_record_is_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("token", "read_as"),
-    [("", None), ("<resumptionToken/>", ""), ("<resumptionToken> </resumptionToken>", "")],
+    ("token", "read_as", "size"),
+    [
+        ("", None, None),
+        ("<resumptionToken/>", "", None),
+        ("<resumptionToken> </resumptionToken>", "", None),
+        *(
+            (f'<resumptionToken completeListSize="{size}">t</resumptionToken>', "t", None)
+            for size in ("", "-1", "many", "1e9", "٣", "9" * 40)
+        ),
+        ('<resumptionToken completeListSize="7">t</resumptionToken>', "t", 7),
+    ],
 )
-def test_no_token_is_told_from_an_empty_one(token: str, read_as: str | None) -> None:
-    assert read(listed(f"<record>{HEADER}</record>{token}")).token == read_as
-
-
-@pytest.mark.parametrize("size", ["", "-1", "many", "1e9", "٣", "9" * 40])
-def test_a_size_that_is_none_is_not_taken(size: str) -> None:
-    token = f'<resumptionToken completeListSize="{size}">t</resumptionToken>'
-    assert read(listed(token)).size is None
-
-
-def test_what_is_deleted_has_its_header_alone() -> None:
+def test_no_token_is_told_from_an_empty_one_and_no_size_from_a_wrong_one(
+    token: str, read_as: str | None, size: int | None
+) -> None:
+    page = read(listed(f"<record>{HEADER}</record>{token}"))
+    assert (page.token, page.size) == (read_as, size)
+    # What is deleted has its header alone, and headers are listed without an element.
     header = HEADER.replace("<header>", '<header status=" Deleted ">')
-    (entry,) = read(listed(f"<record>{header}</record>")).entries
-    assert entry.deleted
-    assert entry.dc == {}
+    (entry,) = read(listed(f"<record>{header}</record>{token}")).entries
+    assert (entry.deleted, entry.dc) == (True, {})
+    page = read(answer(f"<ListIdentifiers>{HEADER}{HEADER}{token}</ListIdentifiers>"))
+    assert [(one.identifier, one.text) for one in page.entries] == [("oai:a.cz:1", "")] * 2
 
 
 def test_namespaces_of_the_surroundings_come_along_where_they_are_needed() -> None:
@@ -81,11 +86,6 @@ def test_an_element_that_declares_for_itself_is_left_as_it_is() -> None:
     )
     (entry,) = read(listed(written)).entries
     assert entry.text == written
-
-
-def test_headers_are_listed_without_an_element() -> None:
-    page = read(answer(f"<ListIdentifiers>{HEADER}{HEADER}</ListIdentifiers>"))
-    assert [(one.identifier, one.text) for one in page.entries] == [("oai:a.cz:1", "")] * 2
 
 
 def test_errors_formats_sets_and_identify_are_read() -> None:

@@ -11,7 +11,6 @@ from tests.builder.harvest.kept import expected
 from tests.builder.harvest.listening import serving
 from tests.builder.harvest.provider import NOW, Answer, Call, Page, Provider, items
 from tests.builder.harvest.test_defects import harvested
-from tests.e2e.conftest import sheaf
 
 FULL, REMOVE = ("--full",), ("--full", "--remove-missing")
 
@@ -83,19 +82,6 @@ def test_an_incomplete_list_removes_nothing(lack: str, tmp_path: Path) -> None:
             _, told, found = harvested(provider, tmp_path, *REMOVE)
             assert told["removed"] == 0
         assert VANISHED not in {row.fault for row in found.rows}
-
-
-@pytest.mark.parametrize(
-    ("given", "why"),
-    [
-        (["--remove-missing"], "--remove-missing needs --full"),
-        ([*REMOVE, "--from", "2026-01-01"], "--remove-missing needs --full, and no dates"),
-        (["--full", "--accept-loss"], "--accept-loss is an addition"),
-    ],
-)
-def test_only_a_full_list_removes(given: list[str], why: str, tmp_path: Path) -> None:
-    done = sheaf("harvest", "http://a.cz/oai", tmp_path, *given)
-    assert (done.code, why in done.err) == (2, True)
 
 
 def test_a_record_that_loses_its_metadata_is_stored_and_named(tmp_path: Path) -> None:

@@ -28,12 +28,6 @@ from tests.e2e.conftest import make_home, sheaf
 pytestmark = pytest.mark.shared(2)
 
 
-@pytest.fixture(scope="module")
-def shelf(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
-    folder = tmp_path_factory.mktemp("shelf")
-    return fill(make_home(folder / "home"), folder / "crawl")
-
-
 @pytest.fixture(scope="module", params=["store", "endpoint"])
 def source(request: pytest.FixtureRequest, shelf: Shelf) -> Iterator[str]:
     if request.param == "store":

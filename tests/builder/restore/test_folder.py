@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -39,31 +40,58 @@ def untouched(outside: Path) -> None:
 
 
 def test_a_file_takes_its_place_whole(folder: RestoreFolder, tmp_path: Path) -> None:
+    """What takes none is removed, and a name that no disk takes is told of one file."""
+    site = tmp_path / "site"
     put(folder, "a.cz/x/y.html")
-    assert (tmp_path / "site/a.cz/x/y.html").read_bytes() == b"new"
+    assert (site / "a.cz/x/y.html").read_bytes() == b"new"
     size, modified = folder.state("a.cz/x/y.html") or (0, 0)
     assert size == 3
-    assert modified == (tmp_path / "site/a.cz/x/y.html").stat().st_mtime_ns
-    assert list((tmp_path / "site" / WORK).iterdir()) == []
-
-
-def test_what_takes_no_place_is_removed(folder: RestoreFolder, tmp_path: Path) -> None:
+    assert modified == (site / "a.cz/x/y.html").stat().st_mtime_ns
     with pytest.raises(ValueError), folder.write() as (out, _):  # noqa: PT012
         out.write(b"half")
         raise ValueError
-    assert list((tmp_path / "site" / WORK).iterdir()) == []
+    assert list((site / WORK).iterdir()) == []
+    with pytest.raises(MissingError) as error:
+        folder.is_free("x" * 300)
+    assert error.value.code == "no-room"
+    assert folder.state("x" * 300) is None
 
 
-@pytest.mark.parametrize("path", ["a.cz/x", "a.cz/x/y", "a.cz/x/y/z"])
+def test_one_process_at_a_time_works_in_it_and_sweeps(tmp_path: Path) -> None:
+    (tmp_path / "site" / WORK).mkdir(parents=True)
+    (tmp_path / "site" / WORK / "1.part").write_text("half")  # of one that ended
+    with closing(RestoreFolder(tmp_path / "site")) as folder:
+        put(folder, "a.cz/x")
+        with pytest.raises(RebuildError, match="another restore is writing"):
+            RestoreFolder(tmp_path / "site")
+    assert [path.name for path in (tmp_path / "site").iterdir()] == ["a.cz"]
+    with pytest.raises(RebuildError, match="cannot be written to"):
+        RestoreFolder(tmp_path / "site" / "a.cz" / "x" / "site")
+
+
+@pytest.mark.parametrize(
+    ("link", "path"),
+    [
+        ("a.cz/x", "a.cz/x"),
+        ("a.cz/x", "a.cz/x/y"),
+        ("a.cz/x", "a.cz/x/y/z"),
+        ("a.cz", "a.cz/precious"),
+    ],
+)
 def test_a_planted_link_leads_nowhere(
-    folder: RestoreFolder, tmp_path: Path, outside: Path, path: str
+    folder: RestoreFolder, tmp_path: Path, outside: Path, link: str, path: str
 ) -> None:
-    (tmp_path / "site/a.cz").mkdir()
-    (tmp_path / "site/a.cz/x").symlink_to(outside)
-    for over in (False, True) if path != "a.cz/x" else (False,):
+    """Neither in a folder nor in the place of one of a host."""
+    place = tmp_path / "site" / link
+    place.parent.mkdir(exist_ok=True)
+    place.symlink_to(outside)
+    for over in (False, True) if path != link else (False,):
         with pytest.raises(MissingError) as told:
             put(folder, path, over=over)
         assert told.value.code == "in-the-way"
+    if path != link:
+        with pytest.raises(MissingError):
+            folder.remove(path)
     assert folder.state(path) is None
     untouched(outside)
 
@@ -78,37 +106,22 @@ def test_a_link_in_the_place_of_a_file_of_ours_is_replaced_itself(
     untouched(outside)
 
 
-def test_the_folder_of_a_host_may_be_no_link(
-    folder: RestoreFolder, tmp_path: Path, outside: Path
-) -> None:
-    (tmp_path / "site/a.cz").symlink_to(outside)
-    with pytest.raises(MissingError):
-        put(folder, "a.cz/precious", over=True)
-    with pytest.raises(MissingError):
-        folder.remove("a.cz/precious")
-    untouched(outside)
-
-
-@pytest.mark.parametrize("name", [WORK, MANIFEST])
+@pytest.mark.parametrize("name", [WORK, MANIFEST, "pipe"])
 def test_its_own_files_may_be_no_links(tmp_path: Path, outside: Path, name: str) -> None:
+    """A pipe in the place of the manifest holds nobody up."""
     (tmp_path / "site").mkdir()
-    (tmp_path / "site" / name).symlink_to(outside if name == WORK else outside / "precious")
-    with pytest.raises(RebuildError):  # noqa: PT012
-        folder = RestoreFolder(tmp_path / "site")
-        try:
-            folder.manifest()
-        finally:
-            folder.close()
-    untouched(outside)
-
-
-def test_a_pipe_in_the_place_of_the_manifest_holds_nobody_up(tmp_path: Path) -> None:
-    (tmp_path / "site").mkdir()
-    os.mkfifo(tmp_path / "site" / MANIFEST)
-    folder = RestoreFolder(tmp_path / "site")
-    with pytest.raises(RebuildError, match="is not a file"):
+    if name == "pipe":
+        os.mkfifo(tmp_path / "site" / MANIFEST)
+    else:
+        target = outside if name == WORK else outside / "precious"
+        (tmp_path / "site" / name).symlink_to(target)
+    said = "is not a file" if name == "pipe" else None
+    with (
+        pytest.raises(RebuildError, match=said),
+        closing(RestoreFolder(tmp_path / "site")) as folder,
+    ):
         folder.manifest()
-    folder.close()
+    untouched(outside)
 
 
 @pytest.mark.parametrize(
@@ -153,30 +166,3 @@ def test_one_file_may_have_two_names(folder: RestoreFolder, tmp_path: Path) -> N
     with pytest.raises(MissingError):
         folder.link("a.cz/x", "b.cz/y", over=False)
     assert not folder.link("b.cz", "b.cz/z", over=False)
-
-
-def test_one_process_at_a_time_works_in_it(folder: RestoreFolder, tmp_path: Path) -> None:
-    with pytest.raises(RebuildError, match="another restore is writing"):
-        RestoreFolder(tmp_path / "site")
-
-
-def test_what_an_ended_process_left_is_swept(tmp_path: Path) -> None:
-    (tmp_path / "site" / WORK).mkdir(parents=True)
-    (tmp_path / "site" / WORK / "1.part").write_text("half")
-    folder = RestoreFolder(tmp_path / "site")
-    put(folder, "a.cz/x")
-    folder.close()
-    assert [path.name for path in (tmp_path / "site").iterdir()] == ["a.cz"]
-
-
-def test_a_name_that_no_disk_takes_is_told_of_one_file(folder: RestoreFolder) -> None:
-    with pytest.raises(MissingError) as error:
-        folder.is_free("x" * 300)
-    assert error.value.code == "no-room"
-    assert folder.state("x" * 300) is None
-
-
-def test_what_cannot_be_made_is_told_in_one_line(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("x")
-    with pytest.raises(RebuildError, match="cannot be written to"):
-        RestoreFolder(tmp_path / "file" / "site")

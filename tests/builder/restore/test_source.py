@@ -17,12 +17,6 @@ from tests.e2e.conftest import make_home
 ALL = CaptureFilter(None, (), captures.LAST_SECOND)
 
 
-@pytest.fixture(scope="module")
-def shelf(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
-    folder = tmp_path_factory.mktemp("shelf")
-    return fill(make_home(folder / "home"), folder / "crawl")
-
-
 @pytest.fixture(scope="module", params=["store", "endpoint"])
 def source(request: pytest.FixtureRequest, shelf: Shelf) -> Iterator[CaptureSource]:
     if request.param == "store":
