@@ -60,13 +60,10 @@ def test_each_line_end_counts_as_one(end: bytes) -> None:
     assert (second.line, second.offset) == (13, data.index(b"Template", 5))
     assert (first.md5, first.text) == (one(PAPER).md5, one(PAPER).text)
     assert [a.line for a in second.attributes] == [13, 14, 15, 16, 17, 18]
-
-
-def test_mixed_line_ends() -> None:
-    data = PAPER.replace(b"\n", b"\r", 3).replace(b"\n", b"\r\n", 3) + SERIES
-    first, second = templates(data)
-    assert first.md5 == one(PAPER).md5
-    assert second.line == 13
+    assert list(read_templates(Trickle(data), "a.rdf")) == events(data)  # type: ignore[arg-type]
+    mixed = PAPER.replace(b"\n", b"\r", 3).replace(b"\n", end, 3) + SERIES
+    first, second = templates(mixed)
+    assert (first.md5, second.line) == (one(PAPER).md5, 13)
 
 
 @pytest.mark.parametrize(
@@ -131,6 +128,10 @@ def test_a_template_is_cut_off_at_a_line_and_the_next_one_is_whole() -> None:
     assert found[1].offset == len(long)
     assert found[1].line == 12 + 100_000 + 1
     assert found[1].md5 == one(SERIES).md5
+    # Borders are sought at the beginning of a line alone.
+    found = templates(PAPER + b"Note: " + b"Template-Type: x " * 1_000_000 + b"\n" + SERIES, 5000)
+    assert [template.handle for template in found] == ["RePEc:aaa:wpaper:98-01", "RePEc:aaa:wpaper"]
+    assert found[1].line == 14
 
 
 class Endless(io.RawIOBase):
@@ -156,14 +157,3 @@ def test_of_a_template_no_more_than_the_limit_is_held(piece: bytes) -> None:
         "RePEc:aaa:wpaper:98-01",
         "RePEc:aaa:wpaper",
     ]
-
-
-def test_borders_are_sought_at_the_beginning_of_a_line_alone() -> None:
-    found = templates(PAPER + b"Note: " + b"Template-Type: x " * 1_000_000 + b"\n" + SERIES, 5000)
-    assert [template.handle for template in found] == ["RePEc:aaa:wpaper:98-01", "RePEc:aaa:wpaper"]
-    assert found[1].line == 14
-
-
-def test_the_same_whatever_the_stream_gives_at_a_time() -> None:
-    data = b"\n".join(GOOD).replace(b"\n", b"\r\n")
-    assert list(read_templates(Trickle(data), "a.rdf")) == events(data)  # type: ignore[arg-type]

@@ -60,11 +60,6 @@ def broken(last: int) -> dict[str, dict[str, bytes | None]]:
     }
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return tmp_path / "RePEc"
-
-
 def upload(home: Home, root: Path, files: Mapping[str, bytes | None]) -> list[tuple[str, str]]:
     """Ingest a tree, and return its incidences but changes. Unchanged files have their old time."""
     tree(root, {name: data for name, data in files.items() if data is not None})

@@ -44,16 +44,10 @@ def test_a_line_a_template_and_a_summary_of_faults(tmp_path: Path) -> None:
     result = sheaf("redif", folder)
     assert result.code == 0
     found = lines(result)
-    assert [Path(line["file"]).name for line in found] == [
-        "aaaarch.rdf",
-        "aaaseri.RDF",
-        "1.redif",
-        "1.redif",
-    ]
-    assert [line["handle"] for line in found] == [
-        "RePEc:aaa",
-        "RePEc:aaa:wpaper",
-        *["RePEc:aaa:wpaper:98-01"] * 2,
+    assert [(Path(line["file"]).name, line["handle"]) for line in found] == [
+        ("aaaarch.rdf", "RePEc:aaa"),
+        ("aaaseri.RDF", "RePEc:aaa:wpaper"),
+        *[("1.redif", "RePEc:aaa:wpaper:98-01")] * 2,
     ]
     paper = found[2]
     assert paper["text"] == PAPER.decode().rstrip()
@@ -116,12 +110,6 @@ def test_a_file_that_cannot_be_read_is_told_of_and_the_others_are_read(
     assert f"{first}: No such file or directory (unreadable)" in result.err
 
 
-def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(PAPER)))
-    (found,) = lines(sheaf("redif", "-"))
-    assert (found["file"], found["handle"]) == ("-", "RePEc:aaa:wpaper:98-01")
-
-
 def test_plain_values_have_no_html_and_the_raw_ones_are_beside(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(
@@ -137,12 +125,15 @@ def test_plain_values_have_no_html_and_the_raw_ones_are_beside(tmp_path: Path) -
         assert found["attributes"][1]["value"] == "<i>All</i> Rugs &amp; more"
 
 
-def test_a_limit_cuts_off(tmp_path: Path) -> None:
+def test_a_limit_cuts_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a"
     path.write_bytes(PAPER + b"Note: a\n" * 2000)
     (found,) = lines(sheaf("redif", path, "--limit", 1024))
     assert found["length"] <= 1024
     assert [line["code"] for line in found["diagnostics"]] == ["template-too-large"]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(PAPER)))
+    (found,) = lines(sheaf("redif", "-", "--limit", 1024))
+    assert (found["file"], found["handle"]) == ("-", "RePEc:aaa:wpaper:98-01")
 
 
 @pytest.mark.parametrize(
@@ -176,9 +167,6 @@ def test_a_tarball_is_one_line_that_says_what_reads_it(tmp_path: Path, mode: str
     assert (result.code, result.out) == (2, "")
     assert "is a tarball" in one_line(result.err)
     assert "`sheaf ingest -f`" in result.err
-
-
-def test_a_compressed_file_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "a.rdf").write_bytes(gzip.compress(PAPER))
     result = sheaf("redif", tmp_path / "a.rdf")
     assert (result.code, result.out) == (2, "")

@@ -47,11 +47,6 @@ pytestmark = pytest.mark.shared(3)
 RESTRICTED = b"Restriction: Members only\n"
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return tmp_path / "RePEc"
-
-
 def spread(templates: list[bytes], files: int) -> dict[str, bytes]:
     """Return the templates shuffled over so many files of the series."""
     names = [f"aaa/wpaper/{number}.rdf" for number in range(files)]

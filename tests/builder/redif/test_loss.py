@@ -144,11 +144,6 @@ STEPS: dict[str, list[Step]] = {
 }
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return tmp_path / "RePEc"
-
-
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", STEPS)
 def test_what_is_lost(home: Home, root: Path, name: str) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from builder.redif.read_files import NOTHING_NEW
-from tests.e2e.conftest import Home, make_home, warc
+from tests.e2e.conftest import Home, warc
 from tests.e2e.test_commands import PAGES
 
 FILES = 3
@@ -15,11 +15,6 @@ INFO = (
     b"WARC-Record-ID: <urn:uuid:0c1b2c1e-1b0c-4c3a-9f53-3a1f4b7c9a10>\r\n"
     b"Content-Length: 0\r\n\r\n\r\n\r\n"
 )
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return make_home(tmp_path / "home")
 
 
 @pytest.fixture
