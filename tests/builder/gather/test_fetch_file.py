@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -29,12 +29,6 @@ from tests.patience import in_real_time
 LIMITS = Limits(connect=10, first_byte=10, total=20, rate=100, bytes=1_000_000)
 IMPATIENT = replace(LIMITS, first_byte=0.6, total=5)
 AGENT = "Sheaf/0.1 (+http://archive.example.org; mailto:a@example.org)"
-
-
-@pytest.fixture
-def site() -> Iterator[Site]:
-    with web.serving() as site:
-        yield site
 
 
 @pytest.fixture
@@ -94,20 +88,21 @@ def test_a_file(site: Site, fetcher: FileFetcher) -> None:
     assert "if-none-match" not in sent
 
 
-def test_a_chunked_file(site: Site, fetcher: FileFetcher) -> None:
-    site.pages["/a"] = web.raw(
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
-    )
-    result = ask(fetcher, site.url("/a"))
-    assert isinstance(result, FileContent)
-    assert result.path.read_bytes() == b"abcde"
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
+BODIES = {
+    "chunked": (CHUNKED, b"abcde"),
+    "old server": (b"HTTP/1.0 200\r\nContent-Type: text/plain\r\n\r\nto the end", b"to the end"),
+    "longer than promised": (b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcdef", b"abc"),
+}
 
 
-def test_a_file_of_an_old_server(site: Site, fetcher: FileFetcher) -> None:
-    site.pages["/a"] = web.raw(b"HTTP/1.0 200\r\nContent-Type: text/plain\r\n\r\nto the end")
+@pytest.mark.parametrize("name", BODIES)
+def test_bodies_of_other_forms(site: Site, fetcher: FileFetcher, name: str) -> None:
+    answer, body = BODIES[name]
+    site.pages["/a"] = web.raw(answer)
     result = ask(fetcher, site.url("/a"))
     assert isinstance(result, FileContent)
-    assert result.path.read_bytes() == b"to the end"
+    assert result.path.read_bytes() == body
 
 
 def test_the_query_is_sent_as_it_is(site: Site, fetcher: FileFetcher) -> None:
@@ -123,19 +118,12 @@ def test_conditional_requests(site: Site, fetcher: FileFetcher) -> None:
     assert result == Unchanged('"e"', None)
     sent = site.asked("/a")[0].headers
     assert sent["if-modified-since"] == "Fri, 09 Nov 2012 17:13:50 GMT"
-
-
-def test_validators_that_cannot_be_sent_are_not(site: Site, fetcher: FileFetcher) -> None:
-    site.pages["/a"] = web.text("x", ETag="\u00e9", Last_Modified="x" * 5000)
-    result = ask(fetcher, site.url("/a"), Known('"\u00e9"', "a\nb"))
+    # Validators that cannot be sent are not.
+    site.pages["/b"] = web.text("x", ETag="\u00e9", Last_Modified="x" * 5000)
+    result = ask(fetcher, site.url("/b"), Known('"\u00e9"', "a\nb"))
     assert isinstance(result, FileContent)
     assert (result.etag, result.last_modified) == ("\u00e9", None)
-    assert not {"if-none-match", "if-modified-since"} & set(site.asked("/a")[0].headers)
-
-
-def test_304_to_who_did_not_ask_for_it(site: Site, fetcher: FileFetcher) -> None:
-    site.pages["/a"] = web.raw(b"HTTP/1.1 304 Not Modified\r\n\r\n")
-    assert code(ask(fetcher, site.url("/a"))) == "http-status"
+    assert not {"if-none-match", "if-modified-since"} & set(site.asked("/b")[0].headers)
 
 
 STATUSES = {
@@ -203,6 +191,10 @@ BROKEN = {
         "content-coding",
     ),
     "redirect to nowhere": (web.status(302), "bad-redirect"),
+    "304 to who did not ask for it": (
+        web.raw(b"HTTP/1.1 304 Not Modified\r\n\r\n"),
+        "http-status",
+    ),
 }
 
 
@@ -216,13 +208,6 @@ def test_what_servers_do_wrong(site: Site, fetcher: FileFetcher, name: str, tmp_
     assert code(ask(fetcher, site.url("/a"))) == expected
     assert time.monotonic() - began < IMPATIENT.total
     assert list(tmp_path.iterdir()) == []  # nothing is left of what came
-
-
-def test_longer_than_promised_is_what_was_promised(site: Site, fetcher: FileFetcher) -> None:
-    site.pages["/a"] = web.raw(OK + b"Content-Length: 3\r\n\r\nabcdef")
-    result = ask(fetcher, site.url("/a"))
-    assert isinstance(result, FileContent)
-    assert result.path.read_bytes() == b"abc"
 
 
 def test_a_file_that_is_kept_compressed(site: Site, fetcher: FileFetcher) -> None:
@@ -265,12 +250,21 @@ def test_a_large_file_takes_little_memory(site: Site, fetcher: FileFetcher) -> N
 
 
 def test_hosts_that_are_not_there(fetcher: FileFetcher, site: Site) -> None:
+    """Each is given up after three requests."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # and does not listen
         port = taken.getsockname()[1]
-        fetcher = guarded(fetcher, {port, 80})
+        fetcher = guarded(fetcher, {port, site.port, 80})
         assert code(ask(fetcher, f"http://127.0.0.1:{port}/a")) == "connect"
-    assert code(ask(fetcher, "http://no-such-host.invalid/a")) == "dns"
+    assert code(ask(fetcher, site.url("/a").replace("http:", "https:"))) == "tls"
+    for _ in range(3):
+        result = ask(fetcher, "http://no-such-host.invalid/a")
+        assert code(result) == "dns"
+        assert "not requested" not in str(result)
+    assert "not requested" in str(ask(fetcher, "http://no-such-host.invalid/b"))
+    result = ask(fetcher, "http://127.0.0.1:0/")  # it is no other port
+    assert isinstance(result, FetchError)
+    assert (result.code, result.detail) == ("port-refused", "127.0.0.1:0")
 
 
 def test_a_server_that_takes_no_connection_in_time(fetcher: FileFetcher) -> None:
@@ -284,10 +278,6 @@ def test_a_server_that_takes_no_connection_in_time(fetcher: FileFetcher) -> None
             second.setblocking(False)
             second.connect_ex(("127.0.0.1", port))
             assert code(ask(fetcher, f"http://127.0.0.1:{port}/a")) == "connect-timeout"
-
-
-def test_tls_that_is_none(fetcher: FileFetcher, site: Site) -> None:
-    assert code(ask(fetcher, site.url("/a").replace("http:", "https:"))) == "tls"
 
 
 def test_addresses_within_are_refused_at_every_hop(site: Site, fetcher: FileFetcher) -> None:
@@ -317,6 +307,11 @@ def test_redirects(site: Site, fetcher: FileFetcher) -> None:
         "/b?x=1": web.redirect(site.url("/c/../d e#part", "localhost"), 308),
         "/d%20e": web.text("there"),
     }
+    moved = ask(fetcher, site.url("/a"))
+    assert isinstance(moved, Moved)
+    assert (moved.location, moved.status) == ("b?x=1", 301)
+    assert moved.exchange is not None
+    assert "Location: b?x=1" in moved.exchange.headers
     found = chain(fetcher, site.url("/a"))
     last = site.url("/d%20e", "localhost")
     assert [(h.origin, h.target, h.status) for h in found.hops] == [
@@ -376,12 +371,10 @@ def test_a_url_is_asked_for_once(site: Site, fetcher: FileFetcher) -> None:
     assert len(site.asked("/end")) == 1
 
 
-def robots(site: Site, text: str) -> None:
-    site.pages["/robots.txt"] = web.text(text, "text/plain")
-
-
 def test_robots(site: Site, fetcher: FileFetcher) -> None:
-    robots(site, "User-agent: *\nDisallow: /\n\nUser-agent: sheaf\nDisallow: /private/\n")
+    site.pages["/robots.txt"] = web.text(
+        "User-agent: *\nDisallow: /\n\nUser-agent: sheaf\nDisallow: /private/\n", "text/plain"
+    )
     site.pages |= {"/a": web.text("x"), "/private/b": web.text("x")}
     assert isinstance(ask(fetcher, site.url("/a")), FileContent)
     assert code(ask(fetcher, site.url("/private/b"))) == "robots-disallowed"
@@ -389,56 +382,46 @@ def test_robots(site: Site, fetcher: FileFetcher) -> None:
     assert len(site.asked("/robots.txt")) == 1
 
 
-@pytest.mark.parametrize("status", [401, 403, 404, 410])
-def test_no_robots(site: Site, fetcher: FileFetcher, status: int) -> None:
-    site.pages |= {"/robots.txt": web.status(status), "/a": web.text("x")}
-    assert isinstance(ask(fetcher, site.url("/a")), FileContent)
+NO = b"User-agent: *\nDisallow: /a"
+ROBOTS: dict[str, tuple[web.Answer, str]] = {
+    # what robots.txt is, and what comes of a file; "" where that is fetched
+    **{str(status): (web.status(status), "") for status in (401, 403, 404, 410)},
+    "503": (web.status(503), "robots-unreachable"),
+    "silence": (web.silent(1.2), "robots-unreachable"),
+    "no HTTP": (web.raw(b"SSH-2.0\r\n"), "robots-unreachable"),
+    "refused address": (web.redirect("http://10.0.0.1:80/r"), "robots-unreachable"),
+    "redirected": (web.redirect("/r"), "robots-disallowed"),
+    "gzip": (
+        web.text(gzip.compress(NO), "text/plain", Content_Encoding="gzip"),
+        "robots-disallowed",
+    ),
+    "deflate": (
+        web.text(zlib.compress(NO), "text/plain", Content_Encoding="deflate"),
+        "robots-disallowed",
+    ),
+    "without end": (
+        web.raw(OK + b"\r\n" + NO + b"\n" + b"# and so on\n" * 100_000),
+        "robots-disallowed",
+    ),
+}
 
 
-def test_robots_that_cannot_be_had(site: Site, fetcher: FileFetcher) -> None:
-    site.pages |= {"/robots.txt": web.status(503), "/a": web.text("x"), "/b": web.text("x")}
-    assert code(ask(fetcher, site.url("/a"))) == "robots-unreachable"
-    assert code(ask(fetcher, site.url("/b"))) == "robots-unreachable"
-    assert site.paths() == ["/robots.txt"]
-
-
-def test_robots_behind_redirects(site: Site, fetcher: FileFetcher) -> None:
-    site.pages |= {
-        "/robots.txt": web.redirect("/r"),
-        "/r": web.text("User-agent: *\nDisallow: /a", "text/plain"),
-    }
-    assert code(ask(fetcher, site.url("/a"))) == "robots-disallowed"
-
-
-NO = "User-agent: *\nDisallow: /a"
-PACKED = {"gzip": gzip.compress(NO.encode()), "deflate": zlib.compress(NO.encode())}
-
-
-@pytest.mark.parametrize("coding", PACKED)
-def test_robots_that_are_packed_all_the_same(site: Site, fetcher: FileFetcher, coding: str) -> None:
-    site.pages["/robots.txt"] = web.text(PACKED[coding], "text/plain", Content_Encoding=coding)
-    assert code(ask(fetcher, site.url("/a"))) == "robots-disallowed"
-
-
-def test_robots_behind_an_address_that_is_refused(site: Site, fetcher: FileFetcher) -> None:
-    site.pages |= {"/robots.txt": web.redirect("http://10.0.0.1:80/r"), "/a": web.text("x")}
+@pytest.mark.parametrize("name", ROBOTS)
+def test_robots_of_every_kind(site: Site, fetcher: FileFetcher, name: str) -> None:
+    answer, expected = ROBOTS[name]
+    site.pages |= {"/robots.txt": answer, "/r": web.text(NO, "text/plain"), "/a": web.text("x")}
     fetcher = guarded(fetcher, {site.port, 80})
-    assert code(ask(fetcher, site.url("/a"))) == "robots-unreachable"
-    assert fetcher.client.hosts.resting(time.monotonic()) == []
-
-
-@pytest.mark.parametrize("answer", [web.silent(1.2), web.raw(b"SSH-2.0\r\n")])
-def test_robots_that_are_none(site: Site, fetcher: FileFetcher, answer: web.Answer) -> None:
-    site.pages |= {"/robots.txt": answer, "/a": web.text("x")}
-    result = ask(fetcher, site.url("/a"))
-    assert code(result) == "robots-unreachable"
-    assert "robots.txt" in str(result)
-
-
-def test_robots_without_end(site: Site, fetcher: FileFetcher) -> None:
-    rest = b"# and so on\n" * 100_000
-    site.pages["/robots.txt"] = web.raw(OK + b"\r\n" + NO.encode() + b"\n" + rest)
-    assert code(ask(fetcher, site.url("/a"))) == "robots-disallowed"
+    for _ in range(2):
+        result = ask(fetcher, site.url("/a"))
+        if not expected:
+            assert isinstance(result, FileContent)
+            continue
+        assert code(result) == expected
+        assert "robots.txt" in str(result)
+        assert site.paths().count("/robots.txt") == 1
+        assert "/a" not in site.paths()
+    if name == "refused address":
+        assert fetcher.client.hosts.resting(time.monotonic()) == []
 
 
 def test_the_pace_of_a_host(site: Site, fetcher: FileFetcher) -> None:
@@ -459,7 +442,7 @@ def test_the_pace_of_a_host(site: Site, fetcher: FileFetcher) -> None:
 
 
 def test_crawl_delay(site: Site, fetcher: FileFetcher) -> None:
-    robots(site, "User-agent: *\nCrawl-delay: 0.4\n")
+    site.pages["/robots.txt"] = web.text("User-agent: *\nCrawl-delay: 0.4\n", "text/plain")
     site.pages["/a"] = web.text("x")
     begun = time.monotonic()
     for _ in range(3):
@@ -513,15 +496,6 @@ def test_a_host_that_has_not_this_file_is_well(site: Site, fetcher: FileFetcher)
     assert times[-1] - times[0] < 1.5  # each rest is as short as the first
 
 
-def test_a_host_that_is_not_there_is_given_up(fetcher: FileFetcher) -> None:
-    fetcher = guarded(fetcher, {80})
-    for _ in range(3):
-        result = ask(fetcher, "http://no-such-host.invalid/a")
-        assert code(result) == "dns"
-        assert "not requested" not in str(result)
-    assert "not requested" in str(ask(fetcher, "http://no-such-host.invalid/b"))
-
-
 @in_real_time
 def test_a_wait_ends_when_the_work_does(site: Site, fetcher: FileFetcher) -> None:
     site.pages["/a"] = web.silent(20)
@@ -531,15 +505,6 @@ def test_a_wait_ends_when_the_work_does(site: Site, fetcher: FileFetcher) -> Non
     with pytest.raises(Deferred):
         ask(fetcher, site.url("/a"))
     assert time.monotonic() - began < 10
-
-
-def test_a_move_is_told(site: Site, fetcher: FileFetcher) -> None:
-    site.pages["/a"] = web.redirect("/b")
-    found = ask(fetcher, site.url("/a"))
-    assert isinstance(found, Moved)
-    assert (found.location, found.status) == ("/b", 302)
-    assert found.exchange is not None
-    assert "Location: /b" in found.exchange.headers
 
 
 @pytest.mark.parametrize("robots", [404, 503])
@@ -552,9 +517,3 @@ def test_a_failure_that_is_kept_keeps_nothing_else(
         result = ask(fetcher, site.url(f"/{number}"))
         assert isinstance(result, FetchError)
         assert (result.__traceback__, result.__cause__, result.__context__) == (None, None, None)
-
-
-def test_port_zero_is_no_other(fetcher: FileFetcher) -> None:
-    result = ask(fetcher, "http://127.0.0.1:0/")
-    assert isinstance(result, FetchError)
-    assert (result.code, result.detail) == ("port-refused", "127.0.0.1:0")

@@ -70,66 +70,51 @@ def test_scenario_9(world: World) -> None:
 
 
 def test_the_first_time(world: World) -> None:
-    url = world.site.url("/a.pdf")
-    world.site.pages["/a.pdf"] = web.text(
-        A, ETag='"1"', Last_Modified="Fri, 09 Nov 2012 17:13:50 GMT"
+    """The same bytes at two URLs are stored twice."""
+    urls = [world.site.url("/a.pdf"), world.site.url("/b.pdf")]
+    world.site.pages |= dict.fromkeys(
+        ("/a.pdf", "/b.pdf"),
+        web.text(A, ETag='"1"', Last_Modified="Fri, 09 Nov 2012 17:13:50 GMT"),
     )
-    world.refer([url])
+    world.refer(urls)
     account = world.gather()
-    incidence, version = world.rows()
-    assert isinstance(version, Version)
-    assert isinstance(incidence, Incidence)
-    assert (version.id, version.kind, version.bytes) == (url, "fobi", len(A))
-    assert (version.media_type, version.etag) == ("application/pdf", '"1"')
-    assert version.modified == 1352481230
-    assert (incidence.what, incidence.again) == ("appearance", False)
-    assert account.counts == {"appearances": 1}
+    (run,) = account.runs
+    versions = [row for row in world.rows() if isinstance(row, Version)]
+    for url, version in zip(urls, sorted(versions, key=lambda row: row.id), strict=True):
+        assert (version.id, version.kind, version.bytes) == (url, "fobi", len(A))
+        assert (version.media_type, version.etag) == ("application/pdf", '"1"')
+        assert version.modified == 1352481230
+        assert world.store.read(key.key(run, url)) == A
+    incidences_ = [row for row in world.rows() if isinstance(row, Incidence)]
+    assert [(row.what, row.again) for row in incidences_] == [("appearance", False)] * 2
+    assert account.counts == {"appearances": 2}
     assert account.left == 0
 
 
-def test_what_is_as_before_is_asked_for_conditionally(world: World) -> None:
+def test_what_is_as_before_is_asked_for_conditionally_and_what_is_lost_whole(world: World) -> None:
+    """The last word of the server counts: the same bytes under another ETag are no version."""
     url = world.site.url("/a")
-    world.site.pages["/a"] = web.conditional(A, '"1"')
     world.refer([url])
-    world.gather()
-    for _ in range(2):
+    for answer, asked, counts in (
+        (web.conditional(A, '"1"'), None, {"appearances": 1}),
+        (web.conditional(A, '"1"'), '"1"', {"seen": 1}),
+        (web.conditional(A, '"2"'), '"1"', {"seen": 1}),
+        (web.conditional(A, '"2"'), '"2"', {"seen": 1}),
+        (web.status(410), '"2"', {"deletions": 1}),
+        (web.conditional(A, '"1"'), None, {"reappearances": 1, "seen": 1}),
+    ):
+        world.site.pages["/a"] = answer
         world.days(31)
-        assert world.gather().counts == {"seen": 1}
-        (row,) = world.rows()
-        assert row == SeenRow(id=url, kind="fobi", status=304, etag='"1"')
-    assert [r.headers.get("if-none-match") for r in world.site.asked("/a")] == [None, '"1"', '"1"']
-
-
-def test_the_last_word_of_the_server_counts(world: World) -> None:
-    """The same bytes under another ETag are no version; the next request has that ETag."""
-    url = world.site.url("/a")
-    world.refer([url])
-    for tag in ('"1"', '"2"', '"2"'):
-        world.site.pages["/a"] = web.conditional(A, tag)
-        world.gather(again=True)
-    assert [r.headers.get("if-none-match") for r in world.site.asked("/a")] == [None, '"1"', '"2"']
+        assert world.gather(again=True).counts == counts
+        assert world.site.asked("/a")[-1].headers.get("if-none-match") == asked
+        if asked == '"2"' and counts == {"seen": 1}:
+            assert world.rows() == [SeenRow(id=url, kind="fobi", status=304, etag='"2"')]
     assert world.ask("SELECT versions FROM obi WHERE kind = 'fobi'") == [(1,)]
-
-
-def test_a_lost_file_is_asked_for_whole(world: World) -> None:
-    url = world.site.url("/a")
-    world.refer([url])
-    world.site.pages["/a"] = web.conditional(A, '"1"')
-    world.gather()
-    world.site.pages["/a"] = web.status(410)
-    assert world.gather(again=True).counts == {"deletions": 1}
-    world.site.pages["/a"] = web.conditional(A, '"1"')
-    assert world.gather(again=True).counts == {"reappearances": 1, "seen": 1}
-    assert "if-none-match" not in world.site.asked("/a")[2].headers
-
-
-def test_back_with_other_bytes(world: World) -> None:
-    url = world.site.url("/a")
-    world.refer([url])
-    for answer in (web.text(A), web.status(404), web.text(B)):
+    # Back with other bytes is one event with a version.
+    for answer in (web.status(404), web.text(B)):
         world.site.pages["/a"] = answer
         run = world.gather(again=True).runs[0]
-    (incidence, version) = world.rows()
+    incidence, version = world.rows()
     assert isinstance(version, Version)
     assert incidence == Incidence(
         id=url, kind="fobi", what="appearance", key=key.key(run, url), again=True
@@ -155,6 +140,8 @@ def test_a_failure_is_no_loss(world: World) -> None:
         ) == [(world.site.url(f"/{code}"), code) for code in sorted(answers)]
         assert {type(row) for row in world.rows()} == {FailureRow}
     assert world.ask("SELECT lost FROM obi WHERE kind = 'fobi'") == [(None,)] * 4
+    world.refer(["ftp://ftp.example.org/a.pdf"], handle="RePEc:aaa:wpaper:2")
+    assert world.gather().failures == {"unsupported-scheme": 1}
 
 
 def unreachable(world: World) -> str:
@@ -174,21 +161,24 @@ def deletions(world: World) -> int:
     return sum(row.what == "deletion" for row in world.rows() if isinstance(row, Incidence))
 
 
-@pytest.mark.thorough
-def test_a_server_that_is_not_there_for_two_weeks_is_a_loss(world: World) -> None:
-    """However often it was asked before, and once only."""
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize(
+    "tries",
+    [
+        ((300, 0), (300, 0), (1, 1)),
+        ((3, 0), (3, 0), (4, 0), (6, 0), (1, 1), (31, 0)),
+    ],
+    ids=["three-times", "two-weeks"],
+)
+def test_a_server_that_is_not_there_is_a_loss_after_three_tries_and_two_weeks(
+    world: World, tries: tuple[tuple[int, int], ...]
+) -> None:
+    """However often it was asked before, or however long it takes; and once only."""
     url = unreachable(world)
-    for days, events in ((3, 0), (3, 0), (4, 0), (6, 0), (1, 1), (31, 0)):
+    for days, events in tries:
         world.days(days)
         assert deletions(world) == events
     assert len(incidences(world, url)) == 2
-
-
-def test_twice_is_no_loss_however_long_it_takes(world: World) -> None:
-    unreachable(world)
-    for days, events in ((300, 0), (300, 0), (1, 1)):
-        world.days(days)
-        assert deletions(world) == events
 
 
 def test_what_was_heard_of_between_counts_anew(world: World) -> None:
@@ -325,14 +315,6 @@ def test_many_ways_to_one_file(world: World) -> None:
     assert len(world.site.asked("/end")) == 1
 
 
-def test_the_same_bytes_at_two_urls_are_stored_twice(world: World) -> None:
-    urls = [world.site.url("/a"), world.site.url("/b")]
-    world.site.pages |= {"/a": web.text(A), "/b": web.text(A)}
-    world.refer(urls)
-    (run,) = world.gather().runs
-    assert [world.store.read(key.key(run, url)) for url in urls] == [A, A]
-
-
 PAGE = web.text("<html>Not found</html>", "text/html")
 
 
@@ -361,15 +343,11 @@ def test_flags(world: World) -> None:
     assert {r.id: r.flags for r in world.rows() if isinstance(r, Version)} == expected
 
 
-def test_an_ftp_url_is_a_failure(world: World) -> None:
-    world.refer(["ftp://ftp.example.org/a.pdf"])
-    assert world.gather().failures == {"unsupported-scheme": 1}
-
-
 def test_when_files_are_due(world: World) -> None:
     world.site.pages |= {"/good": web.text(A), "/bad": web.status(500), "/none": web.status(404)}
     world.refer([world.site.url(f"/{n}") for n in ("good", "bad", "none")])
-    world.gather()
+    assert world.gather().runs
+    assert world.gather().runs == []  # nothing is due, and no run is opened
     tried: dict[str, list[int]] = {"/good": [], "/bad": [], "/none": []}
     days = (1, 2, 3, 6, 7, 15, 29, 30, 31, 60, 61)
     for before, day in pairwise((0, *days)):
@@ -381,15 +359,6 @@ def test_when_files_are_due(world: World) -> None:
                 tried[path].append(day)
     assert tried["/good"] == tried["/none"] == [30, 60]
     assert tried["/bad"] == [1, 3, 7, 15, 31, 61]
-
-
-def test_nothing_due_opens_no_run(world: World) -> None:
-    world.site.pages["/a"] = web.text(A)
-    world.refer([world.site.url("/a")])
-    world.gather()
-    runs = len(history(world.store))
-    assert world.gather().runs == []
-    assert len(history(world.store)) == runs
 
 
 def test_what_templates_ever_referred_to(world: World) -> None:
@@ -465,6 +434,9 @@ def test_batches(world: World) -> None:
     assert len(world.gather(files=3).runs) == 1
     assert sorted(world.site.paths()).count("/robots.txt") == 2
     assert len(set(world.site.paths())) == 11
+    world.site.requests.clear()
+    world.gather(again=True, files=3)  # each is tried once
+    assert len(world.site.paths()) == 11
 
 
 def test_a_batch_ends_by_the_clock(world: World) -> None:
@@ -497,14 +469,6 @@ def test_a_batch_that_fails_holds_nobody_up(world: World) -> None:
     assert len(history(world.store)) == 2  # with what had come
     assert not any(is_open(members) for members in standing(world.store).values())
     assert world.gather().counts == {}
-
-
-def test_again_tries_each_file_once(world: World) -> None:
-    world.refer([world.site.url(f"/{n}") for n in range(5)])
-    world.gather(files=2)
-    world.site.requests.clear()
-    world.gather(again=True, files=2)
-    assert len(world.site.paths()) == 6
 
 
 def test_logs_do_not_depend_on_the_order_of_answers(site: web.Site, tmp_path: Path) -> None:
