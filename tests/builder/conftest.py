@@ -207,6 +207,12 @@ class World:
             repository.close()
 
 
+def resize(monkeypatch: pytest.MonkeyPatch, **sizes: int) -> None:
+    """Change sizes of files, as `GROUP_ROWS`, so that few rows make many."""
+    for name, size in sizes.items():
+        monkeypatch.setattr(layout, name, size)
+
+
 def checking(clock: Callable[[], datetime]) -> VerifyRuntime:
     """Return what a check of a store is given, with no progress shown."""
     return VerifyRuntime(clock, lambda total: nullcontext(lambda count: None), 512, 1)

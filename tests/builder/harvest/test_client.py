@@ -68,25 +68,19 @@ def asking(site: Site, **more: object) -> Iterator[tuple[OaiClient, Waits]]:
         exchange.close()
 
 
-def test_one_connection_stays_open() -> None:
-    with serving(lambda path, n: (200, {}, GOOD)) as site, asking(site) as (exchange, _):
-        for _ in range(3):
-            assert exchange.ask(IDENTIFY).rows == ({"repositoryName": "R"},)
-    assert len({one.client for one in site.requests}) == 1
-    assert site.paths() == ["/oai?verb=Identify"] * 3
-    assert site.requests[0].headers["accept-encoding"] == "gzip, deflate"
-    assert site.requests[0].headers["user-agent"] == "Sheaf/1"
-
-
-def test_a_connection_that_the_server_ended_is_made_again_at_once() -> None:
+@pytest.mark.parametrize("lasting", [True, False])
+def test_one_connection_stays_open_and_one_that_was_ended_is_made_again(lasting: bool) -> None:
     with (
-        serving(lambda path, n: (200, {}, GOOD), lasting=False) as site,
+        serving(lambda path, n: (200, {}, GOOD), lasting=lasting) as site,
         asking(site) as (exchange, stop),
     ):
         for _ in range(3):
-            exchange.ask(IDENTIFY)
-            time.sleep(0.05)  # in which its end comes
-    assert len(site.requests) == 3
+            assert exchange.ask(IDENTIFY).rows == ({"repositoryName": "R"},)
+            time.sleep(0 if lasting else 0.05)  # in which its end comes
+    assert len({one.client for one in site.requests}) == (1 if lasting else 3)
+    assert site.paths() == ["/oai?verb=Identify"] * 3
+    assert site.requests[0].headers["accept-encoding"] == "gzip, deflate"
+    assert site.requests[0].headers["user-agent"] == "Sheaf/1"
     assert stop.seconds == []
 
 
@@ -146,35 +140,52 @@ def test_cookies_are_sent_back_within_a_run() -> None:
     assert sent == [None, "JSESSIONID=abc"] * 2
 
 
+LARGE = GOOD + b" " * 1_000_001
+
+
 @pytest.mark.parametrize(
-    ("status", "times", "later"),
-    [(404, 1, False), (422, 1, False), (500, 3, False), (502, 6, False), (503, 6, True)],
+    ("status", "body", "times", "later", "said"),
+    [
+        *(
+            (status, b"<html>", times, later, f"HTTP status {status}")
+            for status, times, later in (
+                (404, 1, False),
+                (422, 1, False),
+                (500, 3, False),
+                (502, 6, False),
+                (503, 6, True),
+            )
+        ),
+        (200, LARGE, 6, False, "too-large"),
+    ],
 )
-def test_what_does_not_pass_is_told(status: int, times: int, later: bool) -> None:
+def test_what_does_not_pass_is_told(
+    status: int, body: bytes, times: int, later: bool, said: str
+) -> None:
     with (
-        serving(lambda path, n: (status, {}, b"<html>")) as site,
-        asking(site) as (exchange, _),
-        pytest.raises(Unanswered, match=f"HTTP status {status}") as told,
+        serving(lambda path, n: (status, {}, body)) as site,
+        asking(site) as (exchange, stop),
     ):
-        exchange.ask(IDENTIFY)
-    assert len(site.requests) == times
-    assert (told.value.status, told.value.later) == (status, later)
+        with pytest.raises(Unanswered, match=said) as told:
+            exchange.ask(IDENTIFY)
+        if status == 503:  # all waits end when it is stopped
+            stop.set()
+            with pytest.raises(Deferred):
+                exchange.ask(IDENTIFY)
+    if body is not LARGE:
+        assert len(site.requests) == times
+        assert (told.value.status, told.value.later) == (status, later)
 
 
-def test_a_server_that_is_not_there_is_for_later() -> None:
-    with serving(lambda path, n: (200, {}, GOOD)) as site:
-        pass
-    with asking(site) as (exchange, stop), pytest.raises(Unanswered) as told:
-        exchange.ask(IDENTIFY)
-    assert told.value.later
-    assert stop.seconds == [0.5, 1.0, 2.0, 4.0, 8.0]
-
-
-def test_errors_are_read_whatever_the_status() -> None:
+def test_errors_are_read_whatever_the_status_and_a_server_that_is_not_there_is_for_later() -> None:
     body = answer('<error code="badResumptionToken">old</error>')
     with serving(lambda path, n: (500, {}, body)) as site, asking(site) as (exchange, _):
         assert exchange.ask(IDENTIFY).errors == (("badResumptionToken", "old"),)
     assert len(site.requests) == 1
+    with asking(site) as (exchange, stop), pytest.raises(Unanswered) as told:
+        exchange.ask(IDENTIFY)
+    assert told.value.later
+    assert stop.seconds == [0.5, 1.0, 2.0, 4.0, 8.0]
 
 
 def test_headers_of_ones_own_go_to_ones_own_host_alone() -> None:
@@ -230,15 +241,6 @@ def test_redirects_that_lead_nowhere_are_told(place: str) -> None:
     assert len(site.requests) <= 6
 
 
-def test_a_page_that_is_too_large_is_told() -> None:
-    with (
-        serving(lambda path, n: (200, {}, GOOD + b" " * 1_000_001)) as site,
-        asking(site, retry=RetryPolicy(retries=0)) as (exchange, _),
-        pytest.raises(Unanswered, match="too-large"),
-    ):
-        exchange.ask(IDENTIFY)
-
-
 def test_the_next_page_is_asked_for_while_one_is_taken_and_once() -> None:
     asked = threading.Event()
 
@@ -264,10 +266,3 @@ def test_a_broken_page_is_taken_apart_when_it_comes_again() -> None:
         page = exchange.ask(LIST)
     assert len(page.entries) == len(page.lost) == 1
     assert len(site.requests) == 3
-
-
-def test_all_waits_end_when_it_is_stopped() -> None:
-    with serving(lambda path, n: (503, {}, b"")) as site, asking(site) as (exchange, stop):
-        stop.set()
-        with pytest.raises(Deferred):
-            exchange.ask(IDENTIFY)

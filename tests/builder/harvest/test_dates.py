@@ -94,13 +94,6 @@ def test_a_day_outside_is_tolerated(
     assert window.is_outside(datestamp, going) == outside
 
 
-def test_a_list_that_was_begun_again_is_held_against_the_dates_of_the_run() -> None:
-    later = RunState(1, "", SINCE, None, begin="2026-12-01")
-    assert not window.is_outside(SINCE, later)
-    assert not window.is_outside(SINCE, RunState(1, "", None, None, begin="2026-12-01"))
-    assert not window.is_outside("2020-01-01", RunState(1, "", SINCE, None, begin=None))
-
-
 def test_what_changes_while_a_list_is_walked_is_reported(tmp_path: Path) -> None:
     def changing(provider: Provider, call: Call, answer: Answer) -> Answer:
         if call.is_list and not provider.now.minute:

@@ -115,27 +115,30 @@ def test_an_article_in_dublin_core() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "type_"),
+    ("data", "type_", "noun", "noun_type"),
     [
-        (PAPER, ["preprint"]),
-        (BOOK, ["book"]),
-        (CHAPTER, ["bookitem"]),
-        (SERIES, ["Collection"]),
-        (ARCHIVE, ["Collection"]),
-        (PERSON, None),
-        (INSTITUTION, None),
-        (PAPER.replace(b"ReDIF-Paper", b"ReDIF-Software"), ["software"]),
-        (PAPER.replace(b"ReDIF-Paper", b"ReDIF-Leaflet"), None),
+        # the template, its type in Dublin Core, and its noun and type in AMF
+        (PAPER, ["preprint"], "text", "preprint"),
+        (BOOK, ["book"], "text", "book"),
+        (CHAPTER, ["bookitem"], "text", "bookitem"),
+        (SERIES, ["Collection"], "collection", "serial"),
+        (ARCHIVE, ["Collection"], "collection", None),
+        (PERSON, None, "person", None),
+        (INSTITUTION, None, "organization", None),
+        (PAPER.replace(b"ReDIF-Paper", b"ReDIF-Software"), ["software"], "text", None),
+        (PAPER.replace(b"ReDIF-Paper", b"ReDIF-Leaflet"), None, "text", None),
     ],
 )
 def test_each_type_has_a_title_its_handle_and_the_terms(
-    data: bytes, type_: list[str] | None
+    data: bytes, type_: list[str] | None, noun: str, noun_type: str | None
 ) -> None:
     found = told(made("oai_dc", data))
     assert found["title"][0]
     assert found["identifier"][0].startswith("RePEc:")
     assert found.get("type") == type_
     assert found["rights"][-1] == REPEC.text
+    (one,) = made("amf", data)
+    assert (etree.QName(one).localname, one.findtext(f"{AMF}type")) == (noun, noun_type)
 
 
 def test_what_restricts_a_file_is_shown_wherever_it_is_told() -> None:
@@ -197,25 +200,6 @@ def test_an_article_in_amf() -> None:
         "issuedate": ["2011-04"],
     }
     assert text.find(f"{AMF}ispartof")[0].get("ref") == "RePEc:aaa:journl"
-
-
-@pytest.mark.parametrize(
-    ("data", "noun", "type_"),
-    [
-        (PAPER, "text", "preprint"),
-        (BOOK, "text", "book"),
-        (CHAPTER, "text", "bookitem"),
-        (PAPER.replace(b"ReDIF-Paper", b"ReDIF-Software"), "text", None),
-        (SERIES, "collection", "serial"),
-        (ARCHIVE, "collection", None),
-        (PERSON, "person", None),
-        (INSTITUTION, "organization", None),
-    ],
-)
-def test_each_type_is_a_noun_of_amf(data: bytes, noun: str, type_: str | None) -> None:
-    (one,) = made("amf", data)
-    assert etree.QName(one).localname == noun
-    assert one.findtext(f"{AMF}type") == type_
 
 
 def ties(element: etree._Element) -> list[tuple[str, str | None, str | None]]:

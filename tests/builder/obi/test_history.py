@@ -83,11 +83,8 @@ def test_the_life_of_a_template(home: Home) -> None:
         ("incidence", "appearance", True),
     ]
     assert found["version"]["tist"] == int(datetime(2025, 1, 7, tzinfo=UTC).timestamp())
-
-
-@pytest.mark.parametrize("written", ["RePEc:AAA:WPAPER:1", "repec:aaa:wpaper:1"])
-def test_a_handle_may_be_written_in_any_case(home: Home, written: str) -> None:
-    assert told(home("obi", written))[0] == HANDLE
+    for written in ("RePEc:AAA:WPAPER:1", "repec:aaa:wpaper:1"):
+        assert told(home("obi", written))[0] == HANDLE
 
 
 @pytest.mark.parametrize(
@@ -209,10 +206,7 @@ def test_a_failure_says_each_thing_once(repec: Repec) -> None:
     assert [line.partition("failure     ")[2] for line in lines[1:6]] == [
         expected for _, _, expected in failures
     ]
-
-
-def test_a_terminal_is_given_no_controls(repec: Repec) -> None:
-    """Neither of an id nor of what servers said, nor of what was asked for."""
+    # A terminal is given no controls: of an id, of what servers said, and of what is asked for.
     wild = "http://example.org/\x1b]0;rugs\x07\u202e"
     repec.gathered(FailureRow(id=wild, code="dns", detail="a\x9bb"))
     home = home_of(repec)

@@ -28,7 +28,7 @@ from functions.snapshot.errors import ConfigurationError, DamagedStore
 from functions.store.catalog import Catalogue
 from tests.bucket import fresh
 from tests.builder.beginning import begin
-from tests.builder.conftest import capture
+from tests.builder.conftest import capture, resize
 from tests.builder.obi.archive import PREFIX, Repec, harvested, state, within
 from tests.builder.redif.test_corpus import DATA
 from tests.builder.redif.trees import paper
@@ -260,8 +260,7 @@ def test_the_tables_can_be_made_anew_byte_for_byte_out_of_the_store(
 ) -> None:
     for table in obi.TABLES:
         assert layout.file_groups(table) == layout.FILE_GROUPS
-    monkeypatch.setattr(layout, "GROUP_ROWS", 3)
-    monkeypatch.setattr(layout, "FILE_GROUPS", 2)
+    resize(monkeypatch, GROUP_ROWS=3, FILE_GROUPS=2)
     repec.take(a=paper(1), b=paper(2), c=paper(3))
     repec.publish()
     repec.gathered(FailureRow(id="http://example.org/rugs.pdf", code="timeout"))
@@ -309,8 +308,7 @@ def test_the_size_of_ranges_and_files_changes_no_record(
 def test_files_of_tables_that_are_as_they_were_are_shared(
     repec: Repec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(layout, "GROUP_ROWS", 2)
-    monkeypatch.setattr(layout, "FILE_GROUPS", 1)
+    resize(monkeypatch, GROUP_ROWS=2, FILE_GROUPS=1)
     published(repec, 1, 2)
     before = [f.key for f in Catalogue(repec.store).files(repec.newest(), "incidence")]
     repec.take(c=paper(3))

@@ -81,16 +81,13 @@ def test_an_altered_note_is_refused(altered) -> None:  # type: ignore[no-untyped
         open_note(altered(f"{TEXT}\n\u2014 PeterNeumann {SIGNATURE}\n"), [key], ed25519.is_signed)
 
 
-@pytest.mark.parametrize("place", range(0, len(VKEY), 7))
-def test_an_altered_verifier_key_is_refused(place: int) -> None:
-    with pytest.raises(ProofError):
-        VerifierKey.parse(VKEY[:place] + chr(ord(VKEY[place]) + 1) + VKEY[place + 1 :])
-
-
-@pytest.mark.parametrize("text", ["", "a\n1\n", "a\n01\nAAAA\n", "\n1\nAAAA\n", "a\n-1\nAAAA\n"])
-def test_a_note_that_is_no_checkpoint_is_refused(text: str) -> None:
-    with pytest.raises(ProofError):
-        Checkpoint.parse(text)
+def test_an_altered_verifier_key_and_a_note_that_is_no_checkpoint_are_refused() -> None:
+    for place in range(0, len(VKEY), 7):
+        with pytest.raises(ProofError):
+            VerifierKey.parse(VKEY[:place] + chr(ord(VKEY[place]) + 1) + VKEY[place + 1 :])
+    for text in ("", "a\n1\n", "a\n01\nAAAA\n", "\n1\nAAAA\n", "a\n-1\nAAAA\n"):
+        with pytest.raises(ProofError):
+            Checkpoint.parse(text)
 
 
 @given(st.integers(1, 70), st.data())
@@ -141,8 +138,6 @@ def test_tiles_hold_the_tree(removes: bool) -> None:
     objects[tile_key(0, 1)] = bytes(32) + objects[tile_key(0, 1)][32:]
     with pytest.raises(ProofError):
         TileTree(read, 600).read_entry(300)
-
-
-def test_a_tile_has_the_path_of_the_specification() -> None:
+    # A tile has the path of the specification.
     assert tile_key(1, 1234067) == "log/tile/1/x001/x234/067"
     assert tile_key("entries", 7, 3) == "log/tile/entries/007.p/3"

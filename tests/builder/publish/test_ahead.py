@@ -18,7 +18,7 @@ from functions.snapshot import layout
 from functions.snapshot.errors import StoreUnavailable
 from functions.snapshot.manifest import Manifest, Span
 from functions.store.store_reader import FolderReader
-from tests.builder.conftest import World, capture
+from tests.builder.conftest import World, capture, resize
 
 pytestmark = pytest.mark.shared(2)
 
@@ -26,8 +26,7 @@ pytestmark = pytest.mark.shared(2)
 @pytest.fixture(scope="module", autouse=True)
 def small() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(layout, "GROUP_ROWS", 8)
-        monkeypatch.setattr(layout, "FILE_GROUPS", 3)
+        resize(monkeypatch, GROUP_ROWS=8, FILE_GROUPS=3)
         yield
 
 

@@ -20,12 +20,12 @@ from functions.database import engine
 from functions.oai.repository import PublishedRecord
 from functions.oai.repository import RecordSelection as Selected
 from functions.oai.repository_duckdb.repository import DuckRepository
-from functions.snapshot import layout, oai_name, schema
+from functions.snapshot import oai_name, schema
 from functions.snapshot.manifest import Span
 from functions.snapshot.oai_name import is_within_set
 from functions.store.catalog import Catalogue
 from tests.builder.beginning import begin
-from tests.builder.conftest import NAMESPACE, World, capture
+from tests.builder.conftest import NAMESPACE, World, capture, resize
 from tests.builder.snapshot.test_bounds import Watched
 from tests.builder.verify.test_verify import verified
 from tests.builder.withdraw.test_withdraw import held
@@ -260,8 +260,7 @@ def test_the_views_tell_the_same(world: World) -> None:
 def test_any_history(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
     """Publishes, withdrawals, restorations at random: each is what its captures say."""
     with pytest.MonkeyPatch.context() as monkeypatch:
-        for name, size in (("GROUP_ROWS", 3), ("FILE_GROUPS", 2), ("LEAF_FILES", 2)):
-            monkeypatch.setattr(layout, name, size)
+        resize(monkeypatch, GROUP_ROWS=3, FILE_GROUPS=2, LEAF_FILES=2)
         _history(tmp_path_factory, random.Random(seed))
 
 
@@ -366,8 +365,7 @@ def test_what_one_collection_touches_leaves_the_others_files_alone(world: World)
 def test_a_publish_into_an_old_collection_reads_little(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(layout, "GROUP_ROWS", 64)
-    monkeypatch.setattr(layout, "FILE_GROUPS", 2)
+    resize(monkeypatch, GROUP_ROWS=64, FILE_GROUPS=2)
     for n in range(8):
         world.ingest([hosted(k) for k in range(600 * n, 600 * (n + 1))], (NEWS,))
         world.publish()
@@ -382,8 +380,7 @@ def test_a_publish_into_an_old_collection_reads_little(
 def test_a_list_of_collections_alone_reads_where_they_are(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(layout, "GROUP_ROWS", 64)
-    monkeypatch.setattr(layout, "FILE_GROUPS", 2)
+    resize(monkeypatch, GROUP_ROWS=64, FILE_GROUPS=2)
     world.ingest([hosted(k) for k in range(5_000)], (NEWS,))
     world.publish()
     store, manifest = Watched(world.root), world.newest()
@@ -404,8 +401,7 @@ def test_a_new_collection_beside_an_old_one_is_found_again(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Their rows are written together, and lie in the table's order all the same."""
-    for name, size in (("GROUP_ROWS", 3), ("FILE_GROUPS", 1), ("SETS_GROUPS", 1)):
-        monkeypatch.setattr(layout, name, size)
+    resize(monkeypatch, GROUP_ROWS=3, FILE_GROUPS=1, SETS_GROUPS=1)
     numbers = range(0, 170, 17)  # of one host, so that there are few sets beside
     for n in range(8):
         world.ingest([hosted(numbers[n])], (f"collection:{n}",))

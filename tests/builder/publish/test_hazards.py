@@ -221,9 +221,20 @@ def _write_part(folder: Path) -> None:
     part.close()
 
 
-@pytest.mark.parametrize("at", [1, 2], ids=["part", "summary"])
-def test_an_ingest_that_fails_takes_back_what_it_moved(tmp_path: Path, at: int) -> None:
-    """Else a full disk would stay as full, until its parts are orphans."""
+@pytest.mark.parametrize(
+    ("at", "said"),
+    [
+        (1, "the disk is full"),
+        (2, "the disk is full"),
+        (0, r"captures-000000\.parquet was removed .* ingest again"),
+    ],
+    ids=["part", "summary", "expired"],
+)
+def test_an_ingest_that_fails_takes_back_what_it_moved(tmp_path: Path, at: int, said: str) -> None:
+    """Else a full disk would stay as full, until its parts are orphans.
+
+    One that an expiry takes for dead says so: its summary would name captures that nobody finds.
+    """
 
     class Full(FolderStore):
         left = at
@@ -234,32 +245,22 @@ def test_an_ingest_that_fails_takes_back_what_it_moved(tmp_path: Path, at: int) 
                 raise StoreError("the disk is full")
             return super()._temporary(key)
 
+        def put(self, key: str, source: Any) -> None:
+            super().put(key, source)
+            if not at:
+                self.remove(key)
+
     folder = tmp_path / "run"
     folder.mkdir()
     _write_part(folder)
     store = Full(tmp_path / "store")
-    with pytest.raises(StoreError, match="the disk is full"):
+    with pytest.raises(StoreError, match=said):
         intake.commit(store, intake.IntakeRun("run", ()), folder)
     assert list(store.keys("")) == []
+    if not at:
+        return
     intake.commit(store, intake.IntakeRun("run", ()), folder)
     assert [run.name for run in intake.runs(store)] == ["run"]
-
-
-def test_an_ingest_that_an_expiry_takes_for_dead_says_so(tmp_path: Path) -> None:
-    """Else its summary would name captures that nobody finds."""
-
-    class Slow(FolderStore):
-        def put(self, key: str, source: Any) -> None:
-            super().put(key, source)
-            self.remove(key)
-
-    folder = tmp_path / "run"
-    folder.mkdir()
-    _write_part(folder)
-    store = Slow(tmp_path / "store")
-    with pytest.raises(StoreError, match=r"captures-000000\.parquet was removed .* ingest again"):
-        intake.commit(store, intake.IntakeRun("run", ()), folder)
-    assert list(store.keys("")) == []
 
 
 def test_damaged_intake_is_told(world: World) -> None:

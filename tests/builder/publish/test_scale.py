@@ -12,9 +12,9 @@ from builder.runtime import Runtime
 from builder.store.folder import FolderStore
 from functions.config import configuration
 from functions.database import engine
-from functions.snapshot import layout
 from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
+from tests.builder.conftest import resize
 
 COUNT = 9000
 
@@ -22,8 +22,7 @@ COUNT = 9000
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make several files of several row groups out of few rows."""
-    monkeypatch.setattr(layout, "GROUP_ROWS", 256)
-    monkeypatch.setattr(layout, "FILE_GROUPS", 8)
+    resize(monkeypatch, GROUP_ROWS=256, FILE_GROUPS=8)
 
 
 def generated(root: Path) -> FolderStore:

@@ -24,7 +24,7 @@ from functions.snapshot import layout
 from functions.snapshot.manifest import Sequence
 from functions.snapshot.pointer import Pointer, PointerEntry
 from functions.store.catalog import Catalogue
-from tests.builder.conftest import World, capture
+from tests.builder.conftest import World, capture, resize
 from tests.builder.withdraw.test_withdraw import published
 
 pytestmark = pytest.mark.shared(2)
@@ -103,8 +103,7 @@ class Watched(FolderStore):
 def test_withdrawing_one_item_reads_and_writes_few_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(layout, "GROUP_ROWS", 16)
-    monkeypatch.setattr(layout, "FILE_GROUPS", 2)
+    resize(monkeypatch, GROUP_ROWS=16, FILE_GROUPS=2)
     monkeypatch.setattr(set_listings, "SPREAD", 0.25)
     world = World(tmp_path / "store")
     published(world, 1_000)
@@ -129,8 +128,7 @@ def test_withdrawing_one_item_reads_and_writes_few_files(
 def test_files_are_chosen_alike_whatever_comes_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(layout, "GROUP_ROWS", 4)
-    monkeypatch.setattr(layout, "FILE_GROUPS", 2)
+    resize(monkeypatch, GROUP_ROWS=4, FILE_GROUPS=2)
     world = World(tmp_path / "store")
     published(world, 100)
     for size in (1, 7, 1 << 14):

@@ -17,7 +17,7 @@ from builder.withdraw.selection import Selection
 from functions.database import engine
 from functions.snapshot import figure_rows, layout
 from functions.snapshot.figure_rows import COLUMNS, FigureRows
-from tests.builder.conftest import Clock, World, capture
+from tests.builder.conftest import Clock, World, capture, resize
 from tests.builder.verify.test_verify import verified
 from tests.extent import examples
 
@@ -105,8 +105,7 @@ def compare(world: World, connection: engine.Connection) -> FigureRows:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have few rows in a file, and few values in the figures."""
-    for name, size in (("GROUP_ROWS", 3), ("COUNT_GROUPS", 2), ("FILE_GROUPS", 2)):
-        monkeypatch.setattr(layout, name, size)
+    resize(monkeypatch, GROUP_ROWS=3, COUNT_GROUPS=2, FILE_GROUPS=2)
     monkeypatch.setattr(layout, "LEAF_FILES", 2)
     for module in (figures, figure_rows, checks):
         monkeypatch.setattr(module, "SHOWN", 3)

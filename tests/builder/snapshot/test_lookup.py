@@ -11,13 +11,12 @@ from builder.snapshot.lookup import fetch_groups, find_groups
 from builder.snapshot.transaction import Transaction
 from builder.store.folder import FolderStore
 from functions.database import engine
-from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.manifest import DataFile
 from functions.store.catalog import Catalogue
 from functions.store.checked_files import CheckedFiles
 from tests.bucket import Bucket
-from tests.builder.conftest import World, capture
+from tests.builder.conftest import World, capture, resize
 
 pytestmark = pytest.mark.shared(2)
 
@@ -40,9 +39,7 @@ class Watched(FolderStore):
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
-    monkeypatch.setattr(layout, "GROUP_ROWS", ROWS)
-    monkeypatch.setattr(layout, "FILE_GROUPS", GROUPS)
-    monkeypatch.setattr(layout, "LEAF_FILES", 2)
+    resize(monkeypatch, GROUP_ROWS=ROWS, FILE_GROUPS=GROUPS, LEAF_FILES=2)
     world = World(tmp_path / "store")
     world.ingest([capture(n) for n in range(200)])
     world.publish()
@@ -81,10 +78,7 @@ def test_few_rows_are_read_by_row_group(world: World) -> None:
         ]
     spans = {file.key: tuple(group.span for group in groups) for file, groups in found}
     assert dict(store.reads) == spans
-
-
-def test_a_file_of_which_most_is_wanted_is_read_whole(world: World) -> None:
-    files = position_files(world)
+    # A file of which most is wanted is read whole.
     store = Watched(world.root)
     with drafted(world, store) as (connection, draft):
         fetch_groups(connection, draft, "records", ("SELECT unnest(range(1, 18))", {}))
@@ -103,20 +97,17 @@ def test_leaves_that_cannot_hold_a_key_are_not_read(world: World) -> None:
     assert seen == [leaves[-1].key]
 
 
-@pytest.mark.parametrize("wanted", [True, False])
-def test_a_damaged_row_group_is_refused_if_it_is_read(world: World, wanted: bool) -> None:
+def test_a_damaged_row_group_is_refused_if_it_is_read(world: World) -> None:
     file = position_files(world)[0]
     path = world.root / file.key
     data = bytearray(path.read_bytes())
     data[file.groups[1].offset + 20] ^= 1
     path.write_bytes(data)
-    key = file.groups[1 if wanted else 0].first
+    other, key = (f"SELECT {group.first}" for group in file.groups[:2])
     with drafted(world, FolderStore(world.root)) as (connection, draft):
-        if not wanted:
-            assert fetch_groups(connection, draft, "records", (f"SELECT {key}", {}))
-            return
+        assert fetch_groups(connection, draft, "records", (other, {}))
         with pytest.raises(DamagedStore, match=f"{file.key} is damaged.*checksum of its row group"):
-            fetch_groups(connection, draft, "records", (f"SELECT {key}", {}))
+            fetch_groups(connection, draft, "records", (key, {}))
 
 
 def test_a_bucket_sends_the_row_groups_alone(

@@ -17,7 +17,7 @@ from functions.oai.repository import RecordSelection
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import layout, oai_name
 from functions.snapshot.manifest import Manifest, Span
-from tests.builder.conftest import NAMESPACE, World, capture
+from tests.builder.conftest import NAMESPACE, World, capture, resize
 from tests.extent import examples
 
 _MANY = 100
@@ -27,9 +27,7 @@ SPECS = ("mime:a:x", "mime:a:y", "mime:b:x", "domain:d:e", "domain:d", "topic:c"
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layout, "GROUP_ROWS", 4)
-    monkeypatch.setattr(layout, "FILE_GROUPS", 3)
-    monkeypatch.setattr(layout, "LEAF_FILES", 2)
+    resize(monkeypatch, GROUP_ROWS=4, FILE_GROUPS=3, LEAF_FILES=2)
     monkeypatch.setattr(set_listings, "SET_BYTES", 1 << 40)  # a query for each file
 
 

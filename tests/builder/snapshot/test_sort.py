@@ -42,16 +42,14 @@ def test_a_union_larger_than_memory_is_sorted(
     assert not (tmp_path / "unsorted.parquet").exists()
 
 
-def test_rows_of_one_value_are_one_range(tmp_path: Path) -> None:
-    sql = "SELECT 1 AS n, range AS t FROM range($rows)"
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize(("value", "count"), [("1", 2), ("NULL::INTEGER", 1)])
+def test_rows_of_one_value_are_one_range_and_no_value_makes_none(
+    tmp_path: Path, value: str, count: int
+) -> None:
+    sql = f"SELECT {value} AS n, range AS t FROM range($rows)"
     rows, queries = sorted_rows(tmp_path, sql, "n, t", 1 << 30)
-    assert (len(rows), queries) == (ROWS, 2)
-
-
-def test_no_value_at_all_makes_no_range(tmp_path: Path) -> None:
-    sql = "SELECT NULL::INTEGER AS n, range AS t FROM range($rows)"
-    rows, queries = sorted_rows(tmp_path, sql, "n, t", 1 << 30)
-    assert (len(rows), queries) == (ROWS, 1)
+    assert (len(rows), queries) == (ROWS, count)
 
 
 def test_what_is_left_of_an_aborted_sort_is_removed(tmp_path: Path) -> None:

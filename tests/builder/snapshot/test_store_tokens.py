@@ -1,6 +1,5 @@
 """Tokens are good in the store that gave them, and in what shares its history."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,24 +32,6 @@ def goes_on(world: World, token: str, store: Any = None) -> bool:
     assert page is not None
     assert page.codes in ([], ["badResumptionToken"])
     return not page.codes
-
-
-@pytest.mark.thorough
-def test_a_store_that_was_rebuilt_in_another_order_refuses_the_tokens_of_before(
-    make_world: Callable[[str], World],
-) -> None:
-    parts = [[capture(n) for n in range(first, first + 10)] for first in (0, 10, 20)]
-    worlds = make_world("before"), make_world("after")
-    for world, name, order in zip(worlds, "ab", (parts, parts[::-1]), strict=True):
-        world.identity = name * 32
-        for part in order:
-            world.ingest(part)
-            world.publish()
-            world.clock.sleep(100)
-    before, after = worlds
-    token = token_of(before)
-    assert goes_on(before, token)
-    assert not goes_on(after, token)
 
 
 @pytest.mark.thorough

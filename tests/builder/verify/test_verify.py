@@ -38,16 +38,14 @@ from functions.snapshot.errors import NewerSchema, OlderSchemaError, StoreError
 from functions.snapshot.manifest import DataFile, Leaf, Manifest, RowGroup
 from functions.snapshot.pointer import Pointer, PointerEntry
 from functions.store.catalog import Catalogue
-from tests.builder.conftest import Clock, World, capture
+from tests.builder.conftest import Clock, World, capture, resize
 from tests.extent import examples
 
 pytestmark = pytest.mark.shared(3)
 
 
 def made_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layout, "GROUP_ROWS", 8)
-    monkeypatch.setattr(layout, "FILE_GROUPS", 3)
-    monkeypatch.setattr(layout, "LEAF_FILES", 2)
+    resize(monkeypatch, GROUP_ROWS=8, FILE_GROUPS=3, LEAF_FILES=2)
     monkeypatch.setattr(set_listings, "SPREAD", 0.4)
 
 
