@@ -63,6 +63,8 @@ def entry(outcome: IngestOutcome) -> FilesetEntry:
     """
     item, row = outcome.item, status.of(outcome.status)
     identity = _identity(item) if item else None
+    version = _legible(_line(item.version)) if item else ""
+    strategy = outcome.archived.ingest_strategy if outcome.archived else ""
     files = _archived_files(outcome.archived) if row.hit else ()
     told = None
     if item and identity and row.lists and bool(files) == row.hit:
@@ -70,8 +72,10 @@ def entry(outcome: IngestOutcome) -> FilesetEntry:
     return FilesetEntry(
         deed=DELETE if row.gone else LIST if told else LEAVE,
         identity=identity,
-        version_identity=_version_identity(item, identity) if item else None,
-        kind=_kind(outcome.archived) if told else None,
+        version_identity=oai_name.version_identity(identity, version)
+        if identity and version
+        else None,
+        kind=("file" if strategy.endswith("-file") else "fileset") if told else None,
         sets=_sets(told) if told else (),
         document=_json(told) if told else None,
         result=_result(outcome),
@@ -83,15 +87,6 @@ def _identity(item: FilesetPlatformItem) -> str | None:
     if not (name and domain and id_):
         return None
     return oai_name.dataset_identity(_legible(name), _legible(domain), _legible(id_))
-
-
-def _version_identity(item: FilesetPlatformItem, identity: str | None) -> str | None:
-    version = _line(item.version)
-    return oai_name.version_identity(identity, _legible(version)) if identity and version else None
-
-
-def _kind(archived: ArchiveStrategyResult | None) -> str:
-    return "file" if archived and archived.ingest_strategy.endswith("-file") else "fileset"
 
 
 def _sets(document: Mapping[str, Any]) -> tuple[str, ...]:

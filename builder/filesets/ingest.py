@@ -169,7 +169,7 @@ class Ingest:
         api = self.api(course.until)
         course.resource, helper = self.detect(course.request, api)
         course.platform = helper.name
-        item = helper.process_request(course.request, course.resource, api)
+        item = helper.process_request(course.resource, api)
         course.item = item = replace(item, sent=tuple(api.heard))
         if item.platform_status != "success":
             raise FilesetError(item.platform_status, item.detail)
@@ -253,7 +253,7 @@ class Ingest:
         try:
             if resource.body is not None:  # the page itself may list the files
                 resource, helper = self.detect(course.request, api)
-            now = helper.process_request(course.request, resource, api)
+            now = helper.process_request(resource, api)
         except FilesetError:
             return False  # the failure already found stands
         return _facts(now) != _facts(course.item)

@@ -11,10 +11,8 @@ from builder.filesets.item import (
     FilesetManifestFile,
     FilesetPlatformItem,
     HttpExchange,
-    IngestRequest,
     PlatformAnswer,
 )
-from builder.filesets.platforms.facts import PlatformFacts
 from builder.http.limits import Stop
 from builder.http.secrets import clean_text
 from builder.zip import ZipSink as ZipSink
@@ -106,6 +104,20 @@ class Api(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class PlatformFacts:
+    """A platform's name, how it is recognised, and notes on what is read, in one line each."""
+
+    name: str
+    known_by: str
+    notes: str
+
+    @property
+    def row(self) -> str:
+        """The row of the table of platforms, in Markdown."""
+        return f"| `{self.name}` | {self.known_by} | {self.notes} |"
+
+
 class FilesetPlatformHelper(Protocol):
     """A platform. Only `process_request` sends requests."""
 
@@ -119,13 +131,11 @@ class FilesetPlatformHelper(Protocol):
         """Its row in the guide."""
         ...
 
-    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
+    def match_request(self, resource: DatasetResource) -> bool:
         """Return whether the resource is at this platform, by its URL, DOI or landing page."""
         ...
 
-    def process_request(
-        self, request: IngestRequest, resource: DatasetResource, api: Api
-    ) -> FilesetPlatformItem:
+    def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the dataset as the platform describes it. Raises FilesetError.
 
         An embargoed, restricted or deleted item is returned with that platform_status, if the

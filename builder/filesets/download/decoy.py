@@ -41,8 +41,3 @@ def is_json_error(file: FilesetManifestFile, kind: str | None, head: bytes) -> b
     except ValueError:
         return False
     return isinstance(found, dict) and not _ERRORS.isdisjoint(map(str.lower, found))
-
-
-def excerpt(head: bytes) -> str:
-    """Return the first 200 bytes as text in one line."""
-    return " ".join(head[:200].decode("utf-8", "replace").split())

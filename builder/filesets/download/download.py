@@ -22,7 +22,7 @@ from builder.filesets.manifest_file import best_digest
 from builder.filesets.protocols import FilesetError, OpenSink, Received, ZipSink
 from builder.http import responses
 from builder.http.client import FetchRequest, HttpClient
-from builder.http.errors import OUTCOMES, Deferred, FetchError
+from builder.http.errors import Deferred, FetchError
 from builder.http.limits import Limits, Stop
 from builder.http.url import normal_url
 from functions.snapshot.instant import to_digits
@@ -31,7 +31,6 @@ WORTH = 16 << 20
 """Bytes of progress after which a resumable download gets all its tries again."""
 SLACK = 1 << 20
 """Bytes beyond a limit that may arrive before the excess is noticed."""
-_AGAIN = frozenset({202, 408, 425})
 
 STATUSES: Mapping[str, str] = {
     "not-found": "file-404",
@@ -153,7 +152,11 @@ class _Work:
             except ContentMismatch as mismatch:
                 self._reject(mismatch, partial)
             except Deferred as error:
-                raise self._deferral() from error
+                if self.stop is not None and self.stop.is_set():
+                    raise FilesetError("cancelled") from error
+                last, status = self.failure, "error-platform-download"
+                told = error_of(last) if last else None
+                raise api.deferral(self.by.client, self.until, told, status) from error
 
     def _ask(self, partial: PartialDownload) -> None:
         assert self.file.platform_url is not None
@@ -194,7 +197,8 @@ class _Work:
         if came >= WORTH and continues:
             self.left = self.by.tries
         self.left -= 1
-        if not self.left or not _passes(failure):
+        # With 202, the platform is still preparing the file.
+        if not self.left or not (api.passes(failure) or failure.status == 202):
             raise error_of(failure) from failure
         if partial.size and not continues:
             raise RestartDownload from failure
@@ -227,20 +231,10 @@ class _Work:
         self.unpack = not self.unpack
         return True
 
-    def _deferral(self) -> FilesetError:
-        if self.stop is not None and self.stop.is_set():
-            return FilesetError("cancelled")
-        failure = error_of(self.failure) if self.failure else None
-        return api.deferral(self.by.client, self.until, failure, "error-platform-download")
-
 
 def error_of(failure: FetchError) -> FilesetError:
     """Return the file's error for a failure."""
     status = STATUSES.get(failure.code, "error-platform-download")
-    if failure.status == 202:  # the platform is still preparing the file
+    if failure.status == 202:
         status = "html-decoy"
     return FilesetError(status, failure.detail, code=failure.code)
-
-
-def _passes(failure: FetchError) -> bool:
-    return OUTCOMES[failure.code].soon or failure.status in _AGAIN

@@ -1,19 +1,17 @@
-"""Partial download: a file received in one or several responses and verified on the way."""
+"""Partial download: a file received in one or several responses and verified on the way.
+
+Validators of responses show whether two of them are of the same bytes.
+"""
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from email.utils import parsedate_to_datetime
 
 from builder.filesets.download import api, decoy
 from builder.filesets.download.exchanges import describe_redirects, mark_exchanges
 from builder.filesets.download.parts import FilePart
-from builder.filesets.download.validators import (
-    number,
-    sendable_validator,
-    strong_validator,
-    validators,
-)
 from builder.filesets.item import GIT, FilesetManifestFile
 from builder.filesets.manifest_file import Digests, begin_digests, best_digest
 from builder.filesets.protocols import Received, ZipSink
@@ -25,6 +23,7 @@ from builder.http.secrets import clean_fields, mark_file, strip_secrets
 from builder.store.documents import build
 
 _HEAD = 1024
+_LONGEST = 1000  # characters of an entity tag that is sent back
 _PAGE = "a page, judging by its first bytes"
 _RANGE = re.compile(r"bytes\s+([0-9]{1,18})-[0-9]*/([0-9]{1,18}|\*)")
 
@@ -126,10 +125,10 @@ class PartialDownload:
 
     def _begin(self, answer: Response, at: str) -> None:
         self.coding = responses.content_coding(answer.headers)
-        self._first = validators(answer.headers)
-        self._tag = sendable_validator(answer.headers)
+        self._first = _validators(answer.headers)
+        self._tag = _sendable_validator(answer.headers)
         self._refuses = answer.headers.get("accept-ranges", "").strip().lower() == "none"
-        self._total = number(answer.headers.get("content-length"))
+        self._total = _number(answer.headers.get("content-length"))
         self.head = Received(
             size=0,
             md5="",
@@ -180,9 +179,9 @@ class PartialDownload:
         told = _RANGE.match(headers.get("content-range", ""))
         if told is None or int(told[1]) != self.size or responses.content_coding(headers):
             raise RestartDownload(is_other=True)
-        now = validators(headers)
+        now = _validators(headers)
         changed = any(a and b and a != b for a, b in zip(self._first, now, strict=True))
-        same = self._tag is not None and strong_validator(headers) == self._tag
+        same = self._tag is not None and _strong_validator(headers) == self._tag
         if changed or not (same or best_digest(self.file)):
             raise RestartDownload(is_other=True)
         if self._total is not None and told[2] not in ("*", str(self._total)):
@@ -223,8 +222,9 @@ class PartialDownload:
         detail = _PAGE if head else "no bytes received, and no size declared"
         error = not self._page and decoy.is_json_error(self.file, kind, head)
         if (self._page or error) and not best_digest(self.file):
-            said = f"JSON in place of the file: {decoy.excerpt(head)}" if error else detail
-            raise ContentMismatch("html-decoy", said, _head_digest(head))
+            excerpt = " ".join(head[:200].decode("utf-8", "replace").split())
+            said = f"JSON in place of the file: {excerpt}" if error else detail
+            raise ContentMismatch("html-decoy", said, hashlib.sha256(head).hexdigest())
         if self._total is not None and not (self.coding and self.unpack):
             self._measure(self._total, f"length {self._total}")
 
@@ -286,5 +286,35 @@ class PartialDownload:
         return ContentMismatch(status, detail, seen, over)
 
 
-def _head_digest(head: bytes) -> str:
-    return hashlib.sha256(head).hexdigest()
+def _validators(headers: Mapping[str, str]) -> tuple[str, str]:
+    """Return ETag and Last-Modified of a response, "" for a missing one."""
+    return headers.get("etag", "").strip(), headers.get("last-modified", "").strip()
+
+
+def _strong_validator(headers: Mapping[str, str]) -> str:
+    """Return the strong validator of a response, or "".
+
+    A Last-Modified is one without an ETag, and at least a second before Date (RFC 9110, sections
+    8.8.2.2 and 13.1.5).
+    """
+    etag, modified = _validators(headers)
+    if etag:
+        return etag if etag.startswith('"') else ""
+    try:
+        age = parsedate_to_datetime(headers.get("date", "")) - parsedate_to_datetime(modified)
+    except (TypeError, ValueError):
+        return ""
+    return modified if age.total_seconds() >= 1 else ""
+
+
+def _sendable_validator(headers: Mapping[str, str]) -> str | None:
+    """Return the strong validator if it can be sent back in If-Range, or None."""
+    found = _strong_validator(headers)
+    sendable = found.isascii() and found.isprintable() and len(found) <= _LONGEST
+    return found if found and sendable else None
+
+
+def _number(text: str | None) -> int | None:
+    """Return the number in a header field, or None."""
+    found = (text or "").strip()
+    return int(found[:18]) if found.isascii() and found.isdigit() else None

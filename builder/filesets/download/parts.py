@@ -130,7 +130,7 @@ class DatasetParts:
     def open(self, file: FilesetManifestFile) -> FilePart | None:
         """Return the part of a file, or None if none is kept."""
         size = file.size
-        if (size or 0) > self.room or not (self.lasting or _is_large(size)):
+        if (size or 0) > self.room or not (self.lasting or size is None or size >= _SMALL):
             return None
         told = [file.path, file.platform_url, size, file.md5, file.sha1, file.sha256, file.sha512]
         name = hashlib.sha256(json.dumps(told).encode()).hexdigest()[:32]
@@ -201,10 +201,6 @@ class PartialFolder:
                 newest = max((path.stat().st_mtime for path in folder.iterdir()), default=0.0)
                 if newest < self.wall() - _SECONDS:
                     remove_abandoned(folder)
-
-
-def _is_large(size: int | None) -> bool:
-    return size is None or size >= _SMALL
 
 
 def _read_frame(file: BinaryIO) -> bytes | None:

@@ -15,13 +15,11 @@ from builder.filesets.item import (
     Description,
     FilesetManifestFile,
     FilesetPlatformItem,
-    IngestRequest,
 )
 from builder.filesets.platforms import json_document
-from builder.filesets.platforms.facts import PlatformFacts
 from builder.filesets.platforms.json_document import first_at, values_at
 from builder.filesets.platforms.metadata import licences, people_from_texts, plain_text
-from builder.filesets.protocols import Api, FilesetError
+from builder.filesets.protocols import Api, FilesetError, PlatformFacts
 
 NAME = "archiveorg"
 FACTS = PlatformFacts(
@@ -86,14 +84,12 @@ class ArchiveOrg:
     name = NAME
     facts = FACTS
 
-    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
+    def match_request(self, resource: DatasetResource) -> bool:
         """Return whether it is an item of archive.org; the Wayback Machine has another host."""
         known = json_document.host(resource.url) in _HOSTS
         return known and _ITEM.fullmatch(json_document.path(resource.url)) is not None
 
-    def process_request(
-        self, request: IngestRequest, resource: DatasetResource, api: Api
-    ) -> FilesetPlatformItem:
+    def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the item with its uploaded files. Raises FilesetError."""
         name = _item_name(resource)
         answer = api.document(f"https://{DOMAIN}/metadata/{quote(name)}")
@@ -197,10 +193,10 @@ def _describe(metadata: Mapping[str, Any], page: str) -> Description:
             name=plain_text(metadata.get("rights")),
             url=first_at(metadata, "licenseurl", json_document.text),
         ),
-        doi=first_at(metadata, "doi identifier-doi external-identifier", _doi),
+        doi=first_at(
+            metadata,
+            "doi identifier-doi external-identifier",
+            lambda one: json_document.doi((json_document.text(one) or "").removeprefix("urn:")),
+        ),
         url=page,
     )
-
-
-def _doi(value: object) -> str | None:
-    return json_document.doi((json_document.text(value) or "").removeprefix("urn:"))

@@ -15,11 +15,9 @@ from builder.filesets.item import (
     Description,
     FilesetManifestFile,
     FilesetPlatformItem,
-    IngestRequest,
     Person,
 )
 from builder.filesets.platforms import json_document
-from builder.filesets.platforms.facts import PlatformFacts
 from builder.filesets.platforms.json_document import first_at, values_at
 from builder.filesets.platforms.metadata import (
     licences,
@@ -27,7 +25,7 @@ from builder.filesets.platforms.metadata import (
     plain_text,
     relate_all,
 )
-from builder.filesets.protocols import Api, FilesetError
+from builder.filesets.protocols import Api, FilesetError, PlatformFacts
 
 NAME = "ckan"
 FACTS = PlatformFacts(
@@ -101,16 +99,14 @@ class Ckan:
     name = NAME
     facts = FACTS
 
-    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
+    def match_request(self, resource: DatasetResource) -> bool:
         """Return whether it is CKAN, by host or by the page's generator."""
         if not _DATASET.fullmatch(json_document.path(resource.url)):
             return False
         known = json_document.host(resource.url) in _HOSTS
         return known or _GENERATOR.search(resource.body or b"") is not None
 
-    def process_request(
-        self, request: IngestRequest, resource: DatasetResource, api: Api
-    ) -> FilesetPlatformItem:
+    def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the dataset as CKAN describes it. Raises FilesetError."""
         asked = _parse_resource(resource)
         url = f"{asked.root}/api/3/action/package_show?id={quote(asked.id, safe='')}"

@@ -1,7 +1,12 @@
-"""Dataverse: many installations with one API, and the URLs of their datasets."""
+"""Dataverse: many installations with one API: URLs, citation block and files of their datasets.
+
+For an ingested table, digests and original size describe the uploaded file. Dataverse serves a
+derived table by default, so the original is requested. Files are requested by number, which all
+have; many have no persistent id.
+"""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, ClassVar
@@ -9,16 +14,41 @@ from urllib.parse import parse_qsl, quote, urlsplit
 
 from builder.filesets.item import (
     DatasetResource,
+    Description,
     FilesetManifestFile,
     FilesetPlatformItem,
-    IngestRequest,
+    Licence,
+    Person,
+    Related,
 )
 from builder.filesets.platforms import json_document
-from builder.filesets.platforms.dataverse_metadata import describe, manifest
-from builder.filesets.platforms.facts import PlatformFacts
-from builder.filesets.platforms.json_document import host, inner, mapping, text
+from builder.filesets.platforms.json_document import (
+    day,
+    digests,
+    doi,
+    entries,
+    host,
+    inner,
+    mapping,
+    name,
+    objects_of,
+    size,
+    text,
+    texts,
+    web,
+)
 from builder.filesets.platforms.landing import handle_of
-from builder.filesets.protocols import Api, FilesetError
+from builder.filesets.platforms.metadata import (
+    contributor_type,
+    general_type,
+    licences,
+    orcid,
+    person_from_text,
+    plain_text,
+    relate_by_scheme,
+    spdx,
+)
+from builder.filesets.protocols import Api, FilesetError, PlatformFacts
 from builder.runtime import Clock
 
 FACTS = PlatformFacts(
@@ -36,6 +66,25 @@ _PERSISTENT = re.compile(r"(?:doi:10\.[0-9.]+/|hdl:[0-9A-Za-z.]+/|perma:|ark:)\S
 _LATEST = frozenset({":latest", ":latest-published"})
 _DRAFTS = frozenset({"draft", ":draft"})
 _VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+
+
+_ORGANISATIONS = frozenset({"ROR", "GRID"})
+_TYPES = {"dataset": "Dataset", "software": "Software", "workflow": "Workflow"}
+_EXTENSIONS = {
+    "application/x-spss-por": "por",
+    "application/x-spss-sav": "sav",
+    "application/x-stata": "dta",
+    "application/x-stata-6": "dta",
+    "application/x-stata-13": "dta",
+    "application/x-stata-14": "dta",
+    "application/x-stata-15": "dta",
+    "application/x-rlang-transport": "RData",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+    "text/csv": "csv",
+    "text/comma-separated-values": "csv",
+    "text/tsv": "tsv",
+}
+"""File extensions of original formats, for installations that do not give the original's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,26 +149,20 @@ def _persistent_id(given: str) -> str | None:
     return given if _PERSISTENT.fullmatch(given) else None
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 @dataclass(frozen=True, slots=True)
 class Dataverse:
     """The platform. `clock` gives the day to which embargoes are compared."""
 
-    clock: Clock = _now
+    clock: Clock = lambda: datetime.now(UTC)
     name: str = "dataverse"
     facts: ClassVar[PlatformFacts] = FACTS
 
-    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
+    def match_request(self, resource: DatasetResource) -> bool:
         """Return whether the URL has a persistent id in Dataverse's form, or its host is listed."""
         asked = persistent(resource)
         return host(resource.url) in json_document.DATAVERSE or (asked is not None and asked.named)
 
-    def process_request(
-        self, request: IngestRequest, resource: DatasetResource, api: Api
-    ) -> FilesetPlatformItem:
+    def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the requested version of the dataset, or else the newest one."""
         asked = persistent(resource)
         if asked is None:
@@ -132,7 +175,7 @@ class Dataverse:
             raise _file(asked, api)
         dataset = _dataset(asked, api)
         version = _version(asked, dataset, api)
-        files = manifest(version, asked.api, self.clock().date().isoformat())
+        files = _manifest(version, asked.api, self.clock().date().isoformat())
         return _item(asked, dataset, version, files)
 
 
@@ -222,7 +265,7 @@ def _item(
         web_base_url=page + (f"&version={number}" if number else ""),
         web_bundle_url=f"{bundle}&format=original" if status == "success" else None,
         detail=detail,
-        description=replace(describe(dataset, version, id), version=number),
+        description=replace(_describe(dataset, version, id), version=number),
     )
 
 
@@ -252,3 +295,150 @@ def _id(dataset: Mapping[str, Any], version: Mapping[str, Any]) -> str:
     if whole is None:
         raise FilesetError("platform-bad-response", "the dataset has no persistent id")
     return whole
+
+
+def _describe(
+    dataset: Mapping[str, Any], version: Mapping[str, Any], persistent: str
+) -> Description:
+    """Return the description of a dataset's version; `persistent` is its persistent id."""
+    fields = {
+        text(field.get("typeName")): field.get("value")
+        for field in entries(inner(version, "metadataBlocks", "citation").get("fields"))
+    }
+    published = next(
+        (
+            found
+            for given in (version, dataset)
+            for name in ("releaseTime", "publicationDate")
+            if (found := day(given.get(name)))
+        ),
+        None,
+    )
+    return Description(
+        title=plain_text(fields.get("title")),
+        creators=tuple(_people(fields.get("author"), "author")),
+        contributors=tuple(_people(fields.get("contributor"), "contributor")),
+        publisher=plain_text(dataset.get("publisher")),
+        published=published,
+        type=general_type(dataset.get("datasetType"), _TYPES),
+        abstract="\n\n".join(_parts(fields.get("dsDescription"), "dsDescriptionValue")) or None,
+        subjects=tuple(
+            dict.fromkeys(
+                [*texts(fields.get("subject")), *_parts(fields.get("keyword"), "keywordValue")]
+            )
+        ),
+        licences=_licences(version),
+        doi=doi(persistent),
+        url=web(dataset.get("persistentUrl")),
+        related=tuple(_relations(fields.get("publication"))),
+    )
+
+
+def _value(compound: Mapping[str, Any], name: str) -> str | None:
+    """Return a part of a compound field; a term of an external vocabulary gives its label."""
+    field = inner(compound, name)
+    terms = inner(field, "expandedvalue")
+    return plain_text(text(terms.get("termName")) or text(field.get("value")))
+
+
+def _parts(compounds: object, name: str) -> list[str]:
+    return [found for one in entries(compounds) if (found := _value(one, name))]
+
+
+def _people(compounds: object, kind: str) -> Iterator[Person]:
+    for one in entries(compounds):
+        person = person_from_text(_value(one, f"{kind}Name"))
+        if person is None:
+            continue
+        kind_of = _value(one, "contributorType")
+        if kind_of == "Funder":  # DataCite has a separate property for funders
+            continue
+        affiliation = _value(one, f"{kind}Affiliation")
+        yield replace(
+            person,
+            orcid=orcid(_raw(one, f"{kind}Identifier")),
+            affiliations=(affiliation.strip("()"),) if affiliation else (),
+            organisation=_value(one, f"{kind}IdentifierScheme") in _ORGANISATIONS,
+            role=contributor_type(kind_of) if kind == "contributor" else None,
+        )
+
+
+def _raw(compound: Mapping[str, Any], name: str) -> object:
+    return inner(compound, name).get("value")
+
+
+def _licences(version: Mapping[str, Any]) -> tuple[Licence, ...]:
+    """Return the licence, or the terms of use as text."""
+    given = version.get("license")
+    if isinstance(given, Mapping):
+        name = text(given.get("name"))
+        known = text(given.get("rightsIdentifier")) or spdx(text(given.get("uri"))) or spdx(name)
+        return (Licence(name, known, web(given.get("uri"))),) if name or known else ()
+    if text(given) not in (None, "NONE"):
+        return licences(name=given)
+    terms = plain_text(version.get("termsOfUse"))
+    return (Licence(terms),) if terms else ()
+
+
+def _relations(compounds: object) -> Iterator[Related]:
+    """Yield the dataset's related publications."""
+    for one in entries(compounds):
+        how = _value(one, "publicationRelationType") or "IsSupplementTo"
+        scheme, number = (text(_raw(one, f"publicationID{n}")) for n in ("Type", "Number"))
+        named = doi(number) if (scheme or "").lower() == "doi" else number
+        found = relate_by_scheme(named, scheme, how) or relate_by_scheme(
+            web(_raw(one, "publicationURL")), "url", how
+        )
+        yield from found
+
+
+def _manifest(version: Mapping[str, Any], api: str, today: str) -> tuple[FilesetManifestFile, ...]:
+    """Return the files of a version, as available on a day (W3CDTF).
+
+    `api` is the start of the API's URLs. Raises FilesetError (platform-bad-response).
+    """
+    files = objects_of(version.get("files", []), "the files")
+    return tuple(_listed_file(file, api, today) for file in files)
+
+
+def _listed_file(file: Mapping[str, Any], api: str, today: str) -> FilesetManifestFile:
+    data = mapping(file.get("dataFile", file.get("datafile")), "a file")
+    number = size(data.get("id"))
+    path = name(file.get("label") or data.get("filename"), "a file")
+    if number is None:
+        raise FilesetError("platform-bad-response", f"{path} has no number")
+    url = f"{api}/access/datafile/{number}"
+    extra: dict[str, Any] = {"id": str(number)}
+    length, kind = data.get("filesize"), data.get("contentType")
+    original = text(data.get("originalFileFormat")) or text(data.get("originalFileName"))
+    if original is not None:
+        extra["derived"] = path
+        ending = _EXTENSIONS.get(original)
+        likely = f"{path.removesuffix('.tab')}.{ending}" if ending else path
+        path = text(data.get("originalFileName")) or likely
+        url, length = f"{url}?format=original", data.get("originalFileSize")
+        kind = data.get("originalFileFormat")
+    folder = (text(file.get("directoryLabel")) or "").strip("/")
+    why, checksum = _withheld(file, data, today), inner(data, "checksum")
+    named = digests(checksum.get("type"), checksum.get("value"))
+    return FilesetManifestFile(
+        path=f"{folder}/{path}" if folder else path,
+        size=size(length),
+        mimetype=text(kind),
+        extra=extra | why,
+        status="withheld" if why else None,
+        platform_url=url,
+        **(digests("MD5", data.get("md5")) | named),
+    )
+
+
+def _withheld(file: Mapping[str, Any], data: Mapping[str, Any], today: str) -> dict[str, str]:
+    """Return the reason why the platform withholds a file, empty if it does not."""
+    available = day(inner(data, "embargo").get("dateAvailable"))
+    if available and available > today:
+        return {"withheld": "embargoed", "until": available}
+    ends = day(inner(data, "retention").get("dateUnavailable"))
+    if ends and ends <= today:
+        return {"withheld": "its retention has ended"}
+    restricted = file.get("restricted") is True or data.get("restricted") is True
+    return {"withheld": "restricted"} if restricted else {}

@@ -109,7 +109,7 @@ class _Detection:
             )
         if detected is None:
             self._be_sure()
-            if not LAST.match_request(IngestRequest(resource.url), resource):
+            if not LAST.match_request(resource):
                 detail = f"no known platform hosts {resource.url}, and its page lists no files"
                 raise FilesetError("no-platform-match", detail)
             detected = resource, LAST
@@ -129,9 +129,8 @@ class _Detection:
         return DatasetResource(url=target, hops=(name.url,), doi=name.doi), None
 
     def _match_url(self, resource: DatasetResource) -> Detected | None:
-        request = IngestRequest(resource.url)
         for platform in self._platforms:
-            if platform.match_request(request, resource):
+            if platform.match_request(resource):
                 return resource, platform
         return None
 

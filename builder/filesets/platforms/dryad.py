@@ -7,7 +7,7 @@ withheld (needs-token).
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, unquote
@@ -17,15 +17,13 @@ from builder.filesets.item import (
     Description,
     FilesetManifestFile,
     FilesetPlatformItem,
-    IngestRequest,
     Related,
 )
 from builder.filesets.platforms import json_document
-from builder.filesets.platforms.facts import PlatformFacts
 from builder.filesets.platforms.hosted import HostedPlatform
 from builder.filesets.platforms.json_document import first_at, read_pages, values_at
 from builder.filesets.platforms.metadata import licences, people_of, plain_text, relate, relate_all
-from builder.filesets.protocols import Api, FilesetError
+from builder.filesets.protocols import Api, FilesetError, PlatformFacts
 
 NAME = "dryad"
 FACTS = PlatformFacts(
@@ -73,9 +71,7 @@ class Dryad(HostedPlatform):
     hosts = _HOSTS
     dois = _DOI
 
-    def process_request(
-        self, request: IngestRequest, resource: DatasetResource, api: Api
-    ) -> FilesetPlatformItem:
+    def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the requested version, by the URL of its API, else the newest one.
 
         The others are related. Raises FilesetError.
@@ -244,11 +240,12 @@ def _describe(dataset: Mapping[str, Any], doi: str, version: str | None, page: s
         version=version,
         doi=doi,
         url=page,
-        related=relate_all(_works(json_document.entries(dataset.get("relatedWorks")))),
+        related=relate_all(
+            (work.get("identifier"), _RELATIONS.get(_relationship(work)))
+            for work in json_document.entries(dataset.get("relatedWorks"))
+        ),
     )
 
 
-def _works(works: Iterable[Mapping[str, Any]]) -> Iterator[tuple[object, object]]:
-    for work in works:
-        kind = json_document.text(work.get("relationship")) or ""
-        yield work.get("identifier"), _RELATIONS.get(kind.lower())
+def _relationship(work: Mapping[str, Any]) -> str:
+    return (json_document.text(work.get("relationship")) or "").lower()

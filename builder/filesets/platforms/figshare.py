@@ -9,13 +9,29 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from builder.filesets.item import DatasetResource, FilesetPlatformItem, IngestRequest
+from builder.filesets.item import (
+    DatasetResource,
+    Description,
+    FilesetManifestFile,
+    FilesetPlatformItem,
+    Related,
+)
 from builder.filesets.platforms import json_document
-from builder.filesets.platforms.facts import PlatformFacts
-from builder.filesets.platforms.figshare_article import TYPES, describe, manifest
-from builder.filesets.platforms.json_document import VersionRequest, edition, part_document
-from builder.filesets.platforms.metadata import plain_text
-from builder.filesets.protocols import Api, FilesetError
+from builder.filesets.platforms.json_document import (
+    VersionRequest,
+    edition,
+    first_at,
+    part_document,
+    values_at,
+)
+from builder.filesets.platforms.metadata import (
+    licences,
+    people_of,
+    plain_text,
+    relate_all,
+    texts_at,
+)
+from builder.filesets.protocols import Api, FilesetError, PlatformFacts
 
 NAME = "figshare"
 FACTS = PlatformFacts(
@@ -52,6 +68,34 @@ _PORTALS = frozenset(
 )
 """Hosts of portals; hosts below figshare.com need not be listed."""
 
+TYPES = {
+    "book": "Book",
+    "chapter": "BookChapter",
+    "composition": "Sound",
+    "conference contribution": "ConferencePaper",
+    "data management plan": "OutputManagementPlan",
+    "dataset": "Dataset",
+    "figure": "Image",
+    "fileset": "Dataset",
+    "journal contribution": "JournalArticle",
+    "media": "Audiovisual",
+    "model": "Model",
+    "monograph": "Book",
+    "online resource": "InteractiveResource",
+    "performance": "Audiovisual",
+    "physical object": "PhysicalObject",
+    "poster": "Text",
+    "preprint": "Preprint",
+    "presentation": "Text",
+    "report": "Report",
+    "software": "Software",
+    "standard": "Standard",
+    "thesis": "Dissertation",
+    "workflow": "Workflow",
+}
+"""Figshare's types of articles, in DataCite's terms."""
+
+_PUBLISHER = re.compile(r"[.\s]*(?P<publisher>.+?)\.\s+[A-Z][A-Za-z ]*\.\s+https?://\S+\s*")
 _KINDS = "|".join(sorted(name.replace(" ", "_") for name in TYPES))
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _TAIL = rf"/(?P<id>\d{{1,12}}|{_UUID})(?:(?:/versions)?/(?P<version>\d{{1,6}}))?/?"
@@ -75,7 +119,7 @@ class Figshare:
     name = NAME
     facts = FACTS
 
-    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
+    def match_request(self, resource: DatasetResource) -> bool:
         """Return whether it is Figshare: by host, by DOI, or by the form of an article's URL."""
         host, path = json_document.host(resource.url), json_document.path(resource.url)
         if _is_listed(host):
@@ -86,9 +130,7 @@ class Figshare:
             return _TOLD.fullmatch(path) is not None
         return _TYPED.fullmatch(path) is not None and b"figshare" in resource.body.lower()
 
-    def process_request(
-        self, request: IngestRequest, resource: DatasetResource, api: Api
-    ) -> FilesetPlatformItem:
+    def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the article as Figshare describes it. Raises FilesetError."""
         asked = _parse_resource(resource)
         whole = f"{_root(resource)}/articles/{asked.id}"
@@ -99,7 +141,11 @@ class Figshare:
         item = _item(article, asked, resource)
         if item.platform_status != "success":
             return item
-        made = replace(item, manifest=manifest(_files(api, where, article)))
+        listed = _files(api, where, article)
+        # Files with the same name are put into folders named by id.
+        ids = [json_document.text(file.get("id")) or "" for file in listed]
+        files = json_document.apart([_file(file) for file in listed], ids)
+        made = replace(item, manifest=files)
         if made.withheld and all("link_only" in file.extra for file in made.manifest or ()):
             raise FilesetError(
                 "platform-scope", "its files are links to other sites", item=made, code="link-only"
@@ -199,7 +245,7 @@ def _item(
         detail=detail,
         web_base_url=page or resource.url,
         web_bundle_url=bundle if version and _root(resource) == _API else None,
-        description=describe(article, version, page or resource.url),
+        description=_describe(article, version, page or resource.url),
     )
 
 
@@ -237,3 +283,71 @@ def _complete(article: Mapping[str, Any], files: Sequence[Mapping[str, Any]]) ->
     """Return whether the files' sizes add up to the article's, as far as known."""
     total, found = json_document.size(article.get("size")), _total(files)
     return total is None or found is None or found == total
+
+
+def _file(file: Mapping[str, Any]) -> FilesetManifestFile:
+    """Return a file. Its MD5 is the platform's own, or else the one supplied by the depositor."""
+    computed = json_document.digest(file.get("computed_md5"), "md5")
+    supplied = json_document.digest(file.get("supplied_md5"), "md5")
+    link, url = file.get("is_link_only") is True, json_document.web(file.get("download_url"))
+    extra: dict[str, Any] = {"id": file["id"]} if json_document.text(file.get("id")) else {}
+    if computed or supplied:
+        extra["md5_from"] = "computed_md5" if computed else "supplied_md5"
+    return FilesetManifestFile(
+        path=json_document.name(file.get("name"), "a file"),
+        size=None if link else json_document.size(file.get("size")),
+        md5=computed or supplied,
+        mimetype=json_document.text(file.get("mimetype")),
+        extra={**extra, "link_only": True} if link else extra,
+        status="withheld" if link or url is None else None,
+        platform_url=url,
+    )
+
+
+def _describe(article: Mapping[str, Any], version: str | None, url: str) -> Description:
+    """Return the description of an article; `url` is its page."""
+    licence = json_document.inner(article, "license")
+    kind = json_document.text(article.get("defined_type_name")) or "dataset"
+    return Description(
+        title=plain_text(article.get("title")),
+        creators=people_of(
+            values_at(article, "authors"),
+            given_at="first_name",
+            family_at="last_name",
+            name_at="full_name",
+            orcid_at="orcid_id",
+        ),
+        publisher=_publisher(article),
+        published=first_at(article, "published_date timeline.posted", json_document.day),
+        type=TYPES.get(kind.lower().replace("_", " "), "Other"),
+        abstract=plain_text(article.get("description")),
+        subjects=texts_at(article, "tags keywords categories.title", plain_text),
+        licences=licences(name=licence.get("name"), url=licence.get("url")),
+        version=version,
+        doi=json_document.doi(article.get("doi")),
+        url=url,
+        related=_relate_works(article),
+    )
+
+
+def _publisher(article: Mapping[str, Any]) -> str:
+    """Return the publisher, from the text after the title in the citation; no field has it."""
+    title, citation = plain_text(article.get("title")), plain_text(article.get("citation"))
+    if title and citation and title in citation:
+        found = _PUBLISHER.fullmatch(citation.partition(title)[2])
+        if found:
+            return found["publisher"]
+    return "figshare"
+
+
+def _relate_works(article: Mapping[str, Any]) -> tuple[Related, ...]:
+    works: list[tuple[object, object]] = [
+        (reference, "References") for reference in values_at(article, "references")
+    ]
+    works += [
+        (material.get("identifier") or material.get("link"), material.get("relation"))
+        for material in json_document.entries(article.get("related_materials"))
+    ]
+    paper = (article.get("resource_doi"), "IsSupplementTo")
+    own = json_document.doi(article.get("doi"))
+    return relate_all([paper, *works] if json_document.doi(paper[0]) != own else works)

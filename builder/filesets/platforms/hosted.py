@@ -3,9 +3,9 @@
 import re
 from typing import ClassVar
 
-from builder.filesets.item import DatasetResource, IngestRequest
+from builder.filesets.item import DatasetResource
 from builder.filesets.platforms import json_document
-from builder.filesets.platforms.facts import PlatformFacts
+from builder.filesets.protocols import PlatformFacts
 
 
 class HostedPlatform:
@@ -20,7 +20,7 @@ class HostedPlatform:
         """Its platform_name."""
         return self.facts.name
 
-    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
+    def match_request(self, resource: DatasetResource) -> bool:
         """Return whether it is the platform, by host or DOI."""
         if json_document.host(resource.url) in self.hosts:
             return True

@@ -14,13 +14,11 @@ from builder.filesets.item import (
     DatasetResource,
     FilesetManifestFile,
     FilesetPlatformItem,
-    IngestRequest,
 )
-from builder.filesets.platforms import invenio_legacy, invenio_record, json_document
-from builder.filesets.platforms.facts import PlatformFacts
+from builder.filesets.platforms import invenio_record, json_document
 from builder.filesets.platforms.invenio_record import Deposit
 from builder.filesets.platforms.json_document import host, inner, mapping, text
-from builder.filesets.protocols import Api, FilesetError
+from builder.filesets.protocols import Api, FilesetError, PlatformFacts
 
 _CLOSED = {
     invenio_record.EMBARGOED: "platform-embargoed",
@@ -70,7 +68,11 @@ def read_item(asked: InvenioRequest, api: Api) -> FilesetPlatformItem:
     The platform's id is the one that all versions share; the version is the record's own id.
     """
     if asked.latest:
-        asked = replace(asked, id=_latest(asked, api), latest=False)
+        url = f"{asked.record}/versions/latest"
+        newest = text(mapping(api.document(url), "the newest version").get("id"))
+        if newest is None:
+            raise FilesetError("platform-bad-response", f"{url} has no record")
+        asked = replace(asked, id=newest, latest=False)
     try:
         document = mapping(api.document(asked.record), "the record")
     except FilesetError as error:
@@ -82,21 +84,12 @@ def read_item(asked: InvenioRequest, api: Api) -> FilesetPlatformItem:
     if invenio_record.is_native(document):
         found = invenio_record.read_native(document, asked.record)
     else:
-        found = invenio_legacy.read(document, asked.record)
+        found = invenio_record.read_legacy(document, asked.record)
     _is_asked_for(asked, found)
     is_ours = api.shows_token(urlsplit(asked.base).netloc)
     if is_ours and found.files and found.access == invenio_record.RESTRICTED:
         found = replace(found, access=invenio_record.OPEN)  # it lists them for our account
     return _item(asked, found, _files(asked, found, api))
-
-
-def _latest(asked: InvenioRequest, api: Api) -> str:
-    """Return the id of the newest version. Raises FilesetError."""
-    url = f"{asked.record}/versions/latest"
-    newest = text(mapping(api.document(url), "the newest version").get("id"))
-    if newest is None:
-        raise FilesetError("platform-bad-response", f"{url} has no record")
-    return newest
 
 
 def _is_asked_for(asked: InvenioRequest, found: Deposit) -> None:
@@ -204,13 +197,11 @@ class InvenioRDM:
         "restricted and embargoed records",
     )
 
-    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
+    def match_request(self, resource: DatasetResource) -> bool:
         """Return whether the URL's host is listed; a probe of the API finds other hosts."""
         return host(resource.url) in json_document.INVENIORDM
 
-    def process_request(
-        self, request: IngestRequest, resource: DatasetResource, api: Api
-    ) -> FilesetPlatformItem:
+    def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the record, which is one version; `/latest` behind it requests the newest."""
         path = urlsplit(resource.url).path
         if _INVENIO_DRAFT.fullmatch(path):
@@ -235,16 +226,14 @@ class Zenodo:
         "a DOI of all versions is `work-level`",
     )
 
-    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
+    def match_request(self, resource: DatasetResource) -> bool:
         """Return whether it is Zenodo, by the URL's host or by the DOI."""
         return (
             host(resource.url) in json_document.ZENODO
             or _ZENODO_DOI.fullmatch(resource.doi or "") is not None
         )
 
-    def process_request(
-        self, request: IngestRequest, resource: DatasetResource, api: Api
-    ) -> FilesetPlatformItem:
+    def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the record, which is one version; `/latest` behind it requests the newest."""
         path = urlsplit(resource.url).path if host(resource.url) in json_document.ZENODO else ""
         record = _ZENODO_RECORD.fullmatch(path) or _IN_URL.fullmatch(path)

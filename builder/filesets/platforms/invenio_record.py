@@ -1,7 +1,8 @@
-"""Records of InvenioRDM: their common form, and the parser for InvenioRDM's own JSON.
+"""Records of InvenioRDM: their common form, and the parsers of its JSON and of Zenodo's older one.
 
-Zenodo's older JSON (invenio_legacy), in which some fields were renamed over the years, is read into
-the same common form.
+Zenodo's API still answers in the older form, in three variants. Until 2023 a file had `key`, `size`
+and a link `self` to its bytes. For a time it had `filename`, `filesize`, a digest without its
+algorithm and a link `download`. Now it has `key` and `size` again, and `self` ends in `/content`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote
 
-from builder.filesets.item import Description, FilesetManifestFile, Licence, Person, Related
+from builder.filesets.item import Description, FilesetManifestFile, Licence, Person
 from builder.filesets.platforms.json_document import (
     day,
     digests,
@@ -19,6 +20,7 @@ from builder.filesets.platforms.json_document import (
     inner,
     join_url,
     name,
+    objects_of,
     size,
     text,
     texts,
@@ -27,6 +29,8 @@ from builder.filesets.platforms.json_document import (
 from builder.filesets.platforms.metadata import (
     contributor_type,
     general_type,
+    licences,
+    orcid,
     person_from_parts,
     person_from_text,
     plain_text,
@@ -35,6 +39,12 @@ from builder.filesets.platforms.metadata import (
 )
 
 OPEN, EMBARGOED, RESTRICTED = "open", "embargoed", "restricted"
+_ACCESS = {
+    "open": OPEN,
+    "embargoed": EMBARGOED,
+    "restricted": RESTRICTED,
+    "closed": RESTRICTED,
+}
 TYPES = {
     "dataset": "Dataset",
     "event": "Event",
@@ -173,7 +183,13 @@ def _describe(document: Mapping[str, Any], metadata: Mapping[str, Any]) -> Descr
         version=text(metadata.get("version")),
         doi=doi(inner(document, "pids", "doi").get("identifier")),
         url=web(inner(document, "links").get("self_html")),
-        related=tuple(_relations(metadata.get("related_identifiers"))),
+        related=tuple(
+            work
+            for one in entries(metadata.get("related_identifiers"))
+            for work in relate_by_scheme(
+                one.get("identifier"), one.get("scheme"), inner(one, "relation_type").get("id")
+            )
+        ),
     )
 
 
@@ -218,7 +234,64 @@ def _licences(given: object) -> Iterator[Licence]:
             yield Licence(title or id, spdx(url) or spdx(id), url)
 
 
-def _relations(given: object) -> Iterator[Related]:
+def read_legacy(document: Mapping[str, Any], record: str) -> Deposit:
+    """Parse a record, which is at the URL `record` of its API."""
+    metadata = inner(document, "metadata")
+    links = inner(document, "links")
+    versions = entries(inner(metadata, "relations").get("version"))
+    told = size(versions[0].get("index")) if versions else None  # this form counts from 0
+    given = document.get("files")
+    files = objects_of(given, "the files") if given is not None else ()
+    access = _ACCESS.get(text(metadata.get("access_right")) or "open", RESTRICTED)
+    return Deposit(
+        id=text(document.get("id")) or text(document.get("recid")) or "",
+        parent=text(document.get("conceptrecid")),
+        index=None if told is None else told + 1,
+        draft=document.get("submitted") is False,
+        access=access,
+        until=day(metadata.get("embargo_date")) if access == EMBARGOED else None,
+        files=tuple(parse_file(file, record) for file in files),
+        page=web(links.get("self_html")) or web(links.get("html")),
+        bundle=web(links.get("archive")),
+        description=_describe_legacy(document, metadata),
+    )
+
+
+def _describe_legacy(document: Mapping[str, Any], metadata: Mapping[str, Any]) -> Description:
+    links = inner(document, "links")
+    related = [
+        work
+        for one in entries(metadata.get("related_identifiers"))
+        for work in relate_by_scheme(one.get("identifier"), one.get("scheme"), one.get("relation"))
+    ]
+    related += relate_by_scheme(doi(document.get("conceptdoi")), "doi", "isVersionOf")
+    return Description(
+        title=plain_text(metadata.get("title")),
+        creators=tuple(_legacy_people(metadata.get("creators"))),
+        contributors=tuple(_legacy_people(metadata.get("contributors"), contributors=True)),
+        publisher=plain_text(inner(metadata, "imprint").get("publisher")),
+        published=day(metadata.get("publication_date")),
+        type=general_type(inner(metadata, "resource_type").get("type"), TYPES),
+        abstract=plain_text(metadata.get("description")),
+        subjects=texts(metadata.get("keywords")),
+        language=text(metadata.get("language")),
+        licences=licences(
+            name=inner(metadata, "license").get("id"), url=inner(metadata, "license").get("url")
+        ),
+        version=text(metadata.get("version")),
+        doi=doi(document.get("doi")) or doi(metadata.get("doi")),
+        url=web(links.get("self_html")) or web(links.get("html")),
+        related=tuple(dict.fromkeys(related)),
+    )
+
+
+def _legacy_people(given: object, contributors: bool = False) -> Iterator[Person]:
     for one in entries(given):
-        relation = inner(one, "relation_type").get("id")
-        yield from relate_by_scheme(one.get("identifier"), one.get("scheme"), relation)
+        person = person_from_text(one.get("name"))
+        if person is not None:
+            yield replace(
+                person,
+                orcid=orcid(one.get("orcid")),
+                affiliations=texts(one.get("affiliation")),
+                role=contributor_type(one.get("type")) if contributors else None,
+            )

@@ -11,11 +11,8 @@ from builder.filesets.item import (
     Description,
     FilesetManifestFile,
     FilesetPlatformItem,
-    IngestRequest,
-    Related,
 )
 from builder.filesets.platforms import json_document
-from builder.filesets.platforms.facts import PlatformFacts
 from builder.filesets.platforms.hosted import HostedPlatform
 from builder.filesets.platforms.json_document import (
     VersionRequest,
@@ -30,7 +27,7 @@ from builder.filesets.platforms.metadata import (
     relate_all,
     texts_at,
 )
-from builder.filesets.protocols import Api, FilesetError
+from builder.filesets.protocols import Api, FilesetError, PlatformFacts
 
 NAME = "mendeley"
 FACTS = PlatformFacts(
@@ -53,9 +50,7 @@ class Mendeley(HostedPlatform):
     hosts = frozenset((DOMAIN,))
     dois = _DOI
 
-    def process_request(
-        self, request: IngestRequest, resource: DatasetResource, api: Api
-    ) -> FilesetPlatformItem:
+    def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the requested version, or else the newest. Raises FilesetError."""
         asked = _parse_resource(resource)
         where = f"{_ROOT}/{asked.id}"
@@ -168,6 +163,8 @@ def _file(file: Mapping[str, Any], place: str) -> FilesetManifestFile:
 def _describe(dataset: Mapping[str, Any], version: str, page: str) -> Description:
     licence = json_document.inner(dataset, "data_licence")
     name = licence.get("short_name") or licence.get("full_name")
+    articles = ((doi, "IsSupplementTo") for doi in values_at(dataset, "articles.doi"))
+    links = ((url, "References") for url in values_at(dataset, "related_links.href"))
     return Description(
         title=plain_text(dataset.get("name")),
         creators=people_of(
@@ -185,11 +182,5 @@ def _describe(dataset: Mapping[str, Any], version: str, page: str) -> Descriptio
         version=version,
         doi=json_document.doi(json_document.inner(dataset, "doi").get("id") or dataset.get("doi")),
         url=page,
-        related=_relate_works(dataset),
+        related=relate_all([*articles, *links]),
     )
-
-
-def _relate_works(dataset: Mapping[str, Any]) -> tuple[Related, ...]:
-    articles = ((doi, "IsSupplementTo") for doi in values_at(dataset, "articles.doi"))
-    links = ((url, "References") for url in values_at(dataset, "related_links.href"))
-    return relate_all([*articles, *links])

@@ -15,14 +15,12 @@ from builder.filesets.item import (
     Description,
     FilesetManifestFile,
     FilesetPlatformItem,
-    IngestRequest,
 )
 from builder.filesets.platforms import json_document
-from builder.filesets.platforms.facts import PlatformFacts
 from builder.filesets.platforms.hosted import HostedPlatform
 from builder.filesets.platforms.json_document import first_at, part_document, read_pages, values_at
 from builder.filesets.platforms.metadata import licences, people_of, plain_text
-from builder.filesets.protocols import Api, FilesetError
+from builder.filesets.protocols import Api, FilesetError, PlatformFacts
 
 NAME = "osf"
 FACTS = PlatformFacts(
@@ -54,9 +52,7 @@ class Osf(HostedPlatform):
     hosts = _HOSTS
     dois = _DOI
 
-    def process_request(
-        self, request: IngestRequest, resource: DatasetResource, api: Api
-    ) -> FilesetPlatformItem:
+    def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the project or registration with all its files. Raises FilesetError."""
         guid = _project_id(resource)
         kind, node = _node(api, guid)
@@ -110,11 +106,8 @@ def _node(api: Api, guid: str) -> tuple[str, Mapping[str, Any]]:
 def _access_status(about: Mapping[str, Any]) -> tuple[str, str | None, str]:
     """Return the status of access, its last day, and a detail; success if it is open."""
     if about.get("withdrawn") is True:
-        return (
-            "platform-gone",
-            None,
-            plain_text(about.get("withdrawal_justification")) or "withdrawn",
-        )
+        why = plain_text(about.get("withdrawal_justification")) or "withdrawn"
+        return "platform-gone", None, why
     if about.get("embargoed") is True:
         until = json_document.day(about.get("embargo_end_date"))
         return "platform-embargoed", until, "embargoed"
@@ -219,7 +212,11 @@ def _describe(node: Mapping[str, Any], kind: str, page: str) -> Description:
     return Description(
         title=plain_text(about.get("title")),
         creators=people_of(
-            filter(_is_author, values_at(node, "embeds.contributors.data")),
+            (
+                one
+                for one in values_at(node, "embeds.contributors.data")
+                if json_document.inner(one, "attributes").get("bibliographic") is not False
+            ),
             given_at="embeds.users.data.attributes.given_name",
             family_at="embeds.users.data.attributes.family_name",
             name_at="embeds.users.data.attributes.full_name attributes.unregistered_contributor",
@@ -234,7 +231,3 @@ def _describe(node: Mapping[str, Any], kind: str, page: str) -> Description:
         doi=first_at(node, "embeds.identifiers.data.attributes.value", json_document.doi),
         url=page,
     )
-
-
-def _is_author(contributor: object) -> bool:
-    return json_document.inner(contributor, "attributes").get("bibliographic") is not False

@@ -14,15 +14,13 @@ from builder.filesets.item import (
     Description,
     FilesetManifestFile,
     FilesetPlatformItem,
-    IngestRequest,
 )
 from builder.filesets.platforms import json_document
-from builder.filesets.platforms.facts import PlatformFacts
 from builder.filesets.platforms.hosted import HostedPlatform
 from builder.filesets.platforms.json_document import wrap_part_errors
 from builder.filesets.platforms.metadata import licences, plain_text
 from builder.filesets.platforms.pages import schema_org
-from builder.filesets.protocols import Api, FilesetError
+from builder.filesets.protocols import Api, FilesetError, PlatformFacts
 
 NAME = "pangaea"
 FACTS = PlatformFacts(
@@ -49,9 +47,7 @@ class Pangaea(HostedPlatform):
     hosts = _HOSTS
     dois = re.compile(re.escape(_PREFIX) + ".*")
 
-    def process_request(
-        self, request: IngestRequest, resource: DatasetResource, api: Api
-    ) -> FilesetPlatformItem:
+    def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the dataset with its table or its files. Raises FilesetError."""
         id_ = _dataset_number(resource)
         page = f"https://{DOMAIN}/10.1594/PANGAEA.{id_}"

@@ -409,15 +409,13 @@ def state(
     missing, altered = set(), set()
     for key, is_it in look(store, record.objects, go_on):
         if is_it is None:
-            if not _is_answers(key):  # what a platform sent once is not to be had again
+            name = key.removeprefix(place_of(key) or "")
+            # What a platform sent once is not to be had again.
+            if not name.startswith(platform_answers.ANSWERS):
                 missing.add(key)
         elif not is_it:
             altered.add(key)
     return frozenset(missing), frozenset(altered)
-
-
-def _is_answers(key: str) -> bool:
-    return key.removeprefix(place_of(key) or "").startswith(platform_answers.ANSWERS)
 
 
 def _read(

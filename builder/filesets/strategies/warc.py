@@ -94,7 +94,9 @@ class WarcRecords:
             "WARC-Payload-Digest": _sha1(received.sha1),
         }
         blocks = chain([http], payload())
-        placed = self._record(head, len(http) + received.size, blocks, _level(first))
+        shrinks = len(zlib.compress(first, 1)) <= _SHRINKS * len(first)
+        level = _LEVEL if shrinks else _STORED
+        placed = self._record(head, len(http) + received.size, blocks, level)
         self._request(last)
         return placed
 
@@ -189,11 +191,6 @@ def cdx(received: Received, placed: Placed, key: str) -> Cdx:
 def base32(hexadecimal: str) -> str:
     """Return a digest in base32, as in web archives."""
     return b32encode(bytes.fromhex(hexadecimal)).decode()
-
-
-def _level(first: bytes) -> int:
-    """Return the compression level of a file; 0 for data that does not shrink."""
-    return _LEVEL if len(zlib.compress(first, 1)) <= _SHRINKS * len(first) else _STORED
 
 
 def request_head(one: HttpExchange) -> bytes:

@@ -146,7 +146,14 @@ class _WebRun:
             self._open.discard(spool)
             spool.close()
             self._last = received, warc.cdx(received, placed, self.key)
-            return _at(files.add_received(file, received), placed, self.key)
+            kept = files.add_received(file, received)
+            return replace(
+                kept,
+                key=self.key,
+                offset=placed.offset,
+                compression=warc.WARC,
+                extra={**kept.extra, warc.LENGTH: placed.bytes},
+            )
 
         try:
             return tuple(
@@ -170,11 +177,6 @@ class _WebRun:
         meta = records.meta()
         kept = KeptObject(self.key, meta.size_bytes, meta.sha256hex)
         return record.of(self._item, archived, (kept,))
-
-
-def _at(file: FilesetManifestFile, placed: Placed, key: str) -> FilesetManifestFile:
-    extra = {**file.extra, warc.LENGTH: placed.bytes}
-    return replace(file, key=key, offset=placed.offset, compression=warc.WARC, extra=extra)
 
 
 def _within(file: FilesetManifestFile, placed: Placed) -> FilesetManifestFile:

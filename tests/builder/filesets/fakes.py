@@ -109,15 +109,14 @@ class Platform:
     asked: list[str] = field(default_factory=list)
     name: str = "fake"
 
-    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
+    def match_request(self, resource: DatasetResource) -> bool:
         return True
 
-    def process_request(
-        self, request: IngestRequest, resource: DatasetResource, api: Api
-    ) -> FilesetPlatformItem:
-        self.asked.append(request.base_url)
+    def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
+        asked = resource.hops[0] if resource.hops else resource.url
+        self.asked.append(asked)
         api.document(f"https://{HOST}/api")
-        answers = self.items[request.base_url]
+        answers = self.items[asked]
         found = answers.pop(0) if len(answers) > 1 else answers[0]
         if isinstance(found, Exception):
             raise found
@@ -209,6 +208,5 @@ class Fakes:
     def detect(self, request: IngestRequest, api: Api) -> tuple[DatasetResource, Platform]:
         if request.base_url not in self.platform.items:
             raise FilesetError("no-platform-match", f"no known platform hosts {request}")
-        return DatasetResource(
-            url=f"https://{HOST}/1", hops=("https://doi.org/10.5/1",)
-        ), self.platform
+        resource = DatasetResource(url=f"https://{HOST}/1", hops=(request.base_url,))
+        return resource, self.platform

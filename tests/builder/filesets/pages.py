@@ -11,7 +11,6 @@ import pytest
 from builder.filesets.item import (
     DatasetResource,
     FilesetPlatformItem,
-    IngestRequest,
     PlatformAnswer,
 )
 from builder.filesets.platforms.json_document import host
@@ -113,7 +112,7 @@ class Site:
 
     def matches(self, url: str, doi: str | None = None, body: bytes | None = None) -> bool:
         resource = DatasetResource(url=url, doi=doi, body=body)
-        return self.platform.match_request(IngestRequest(url), resource)
+        return self.platform.match_request(resource)
 
 
 def cases(
@@ -168,7 +167,7 @@ def told(
 def asked(
     platform: FilesetPlatformHelper, url: str, api: Api, doi: str | None = None
 ) -> FilesetPlatformItem:
-    return platform.process_request(IngestRequest(url), DatasetResource(url=url, doi=doi), api)
+    return platform.process_request(DatasetResource(url=url, doi=doi), api)
 
 
 def refused(

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builder.filesets.platforms.hubs.huggingface import read_linked_pages
 from builder.filesets.platforms.pages.links import (
     WebLink,
     is_same,
     parse_header,
     parse_linkset,
 )
-from builder.filesets.platforms.pages.listing import read_linked_pages
 from builder.filesets.protocols import ApiAnswer, FilesetError
 from tests.builder.filesets.pages import Pages
 

@@ -28,7 +28,7 @@ def item_of(there: World, text: str) -> FilesetPlatformItem:
     api = there.api()
     request = IngestRequest(text)
     resource, helper = detect(request, api, lambda: datetime(2026, 11, 22, tzinfo=UTC))
-    return helper.process_request(request, resource, api)
+    return helper.process_request(resource, api)
 
 
 def article(*names: str, **more: Any) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from builder.filesets.item import DatasetResource, FilesetPlatformItem, IngestRequest
-from builder.filesets.platforms import figshare_article
+from builder.filesets.platforms import figshare
 from builder.filesets.platforms.detect import LAST, PLATFORMS, detect
 from builder.filesets.platforms.probes import probe
 from builder.filesets.protocols import FilesetError
@@ -95,7 +95,7 @@ def test_what_gives_no_files_is_told_with_its_metadata(site: Site, case: dict[st
 def owners(url: str, doi: str | None, body: bytes | None = None) -> list[str]:
     """Return the platforms that take a URL for their own."""
     resource = DatasetResource(url=url, doi=doi, body=body)
-    return [one.name for one in PLATFORMS if one.match_request(IngestRequest(url), resource)]
+    return [one.name for one in PLATFORMS if one.match_request(resource)]
 
 
 @pytest.mark.parametrize(("site", "form"), table("FORMS", "KNOWN"))
@@ -195,7 +195,7 @@ def test_a_record_of_each_platform_is_valid_without_a_description(name: str) -> 
 
 
 def test_types_are_of_those_that_datacite_has() -> None:
-    assert set(figshare_article.TYPES.values()) <= datacite.TYPES
+    assert set(figshare.TYPES.values()) <= datacite.TYPES
 
 
 JUNK: list[Any] = [

@@ -42,7 +42,7 @@ NOW = datetime(2026, 11, 26, tzinfo=UTC)
 def of(api: Any, name: str = URL) -> FilesetPlatformItem:
     request = IngestRequest(name)
     resource, helper = detect(request, api, lambda: NOW)
-    return helper.process_request(request, resource, api)
+    return helper.process_request(resource, api)
 
 
 def at(body: str = "", link: str = "", **documents: Any) -> Pages:
@@ -380,7 +380,7 @@ def test_real_pages_list_their_files_even_on_an_unknown_host(
         pytest.skip(f"needs the real page {path}, which is not part of the repository")
     said = read_biblio(file.read_bytes(), URL)
     resource = DatasetResource(url=URL, body=file.read_bytes(), html_biblio=said)
-    assert Webpage().match_request(IngestRequest(URL), resource)
-    item = Webpage().process_request(IngestRequest(URL), resource, Pages({}))
+    assert Webpage().match_request(resource)
+    item = Webpage().process_request(resource, Pages({}))
     assert sorted(one.path for one in item.files) == names
     assert (item.platform_id, bool(item.description.creators)) == (doi, True)

@@ -15,16 +15,13 @@ from builder.filesets.item import (
     Description,
     FilesetManifestFile,
     FilesetPlatformItem,
-    IngestRequest,
-    Licence,
     Person,
 )
 from builder.filesets.platforms import json_document
-from builder.filesets.platforms.facts import PlatformFacts
 from builder.filesets.platforms.hosted import HostedPlatform
 from builder.filesets.platforms.json_document import edition, first_at, part_document
 from builder.filesets.platforms.metadata import licences, plain_text
-from builder.filesets.protocols import Api, FilesetError
+from builder.filesets.protocols import Api, FilesetError, PlatformFacts
 
 NAME = "github"
 DOMAIN = "github.com"
@@ -61,9 +58,7 @@ class GitHub(HostedPlatform):
     facts = FACTS
     hosts = _HOSTS
 
-    def process_request(
-        self, request: IngestRequest, resource: DatasetResource, api: Api
-    ) -> FilesetPlatformItem:
+    def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the requested release, else the newest one. Raises FilesetError."""
         asked = _parse_resource(resource)
         release = _release(asked, api)
@@ -154,7 +149,9 @@ def _describe(
     owner = json_document.inner(about, "owner")
     login = json_document.text(owner.get("login"))
     group = json_document.text(owner.get("type")) == "Organization"
-    named = plain_text(about.get("name"))
+    named, licence = plain_text(about.get("name")), json_document.inner(about, "license")
+    spdx = json_document.text(licence.get("spdx_id"))
+    url = None if spdx in (None, "NOASSERTION") else f"https://spdx.org/licenses/{spdx}.html"
     return Description(
         title=" ".join(one for one in (named, plain_text(release.get("name")) or tag) if one),
         creators=(Person(name=login, organisation=group),) if login else (),
@@ -163,14 +160,7 @@ def _describe(
         type="Software",
         abstract=plain_text(about.get("description")) or plain_text(release.get("body")),
         subjects=json_document.texts(about.get("topics")),
-        licences=tuple(_licences(json_document.inner(about, "license"))),
+        licences=licences(name=licence.get("name"), url=url),
         version=tag,
         url=page,
     )
-
-
-def _licences(given: Mapping[str, Any]) -> Iterator[Licence]:
-    spdx = json_document.text(given.get("spdx_id"))
-    known = spdx not in (None, "NOASSERTION")
-    url = f"https://spdx.org/licenses/{spdx}.html" if known else None
-    yield from licences(name=given.get("name"), url=url)

@@ -15,16 +15,14 @@ from builder.filesets.item import (
     Description,
     FilesetManifestFile,
     FilesetPlatformItem,
-    IngestRequest,
     Person,
 )
 from builder.filesets.platforms import json_document
-from builder.filesets.platforms.facts import PlatformFacts
 from builder.filesets.platforms.hubs.github import ARCHIVES
 from builder.filesets.platforms.json_document import first_at, part_document
 from builder.filesets.platforms.metadata import licences, plain_text, relate_all
 from builder.filesets.platforms.pages.schema_org import file_path
-from builder.filesets.protocols import Api, FilesetError
+from builder.filesets.protocols import Api, FilesetError, PlatformFacts
 
 NAME = "gitlab"
 FACTS = PlatformFacts(
@@ -77,15 +75,13 @@ class GitLab:
     name = NAME
     facts = FACTS
 
-    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
+    def match_request(self, resource: DatasetResource) -> bool:
         """Return whether it is GitLab, by host or by the form of the URL of a release."""
         known = json_document.host(resource.url) in _HOSTS
         found = _PROJECT.fullmatch(json_document.path(resource.url))
         return known or (found is not None and (found["rest"] or "").startswith("releases"))
 
-    def process_request(
-        self, request: IngestRequest, resource: DatasetResource, api: Api
-    ) -> FilesetPlatformItem:
+    def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the requested release, else the newest one. Raises FilesetError."""
         asked = _parse_resource(resource)
         release = _release(asked, api)

@@ -4,28 +4,26 @@ A large file (LFS) has the SHA-256 of its bytes. A small one has only the digest
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, unquote
 
+from builder.filesets.download.api import parse_document
 from builder.filesets.item import (
     GIT,
     DatasetResource,
     Description,
     FilesetManifestFile,
     FilesetPlatformItem,
-    IngestRequest,
-    Licence,
     Person,
 )
 from builder.filesets.platforms import json_document
-from builder.filesets.platforms.facts import PlatformFacts
 from builder.filesets.platforms.hosted import HostedPlatform
-from builder.filesets.platforms.json_document import first_at
+from builder.filesets.platforms.json_document import first_at, walk_pages, wrap_part_errors
 from builder.filesets.platforms.metadata import licences, plain_text, relate_all
-from builder.filesets.platforms.pages.listing import read_linked_pages
-from builder.filesets.protocols import Api, FilesetError
+from builder.filesets.platforms.pages.links import parse_header
+from builder.filesets.protocols import Api, FilesetError, PlatformFacts
 
 NAME = "huggingface"
 DOMAIN = "huggingface.co"
@@ -48,9 +46,7 @@ class HuggingFace(HostedPlatform):
     facts = FACTS
     hosts = _HOSTS
 
-    def process_request(
-        self, request: IngestRequest, resource: DatasetResource, api: Api
-    ) -> FilesetPlatformItem:
+    def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the dataset at the requested revision, else at the newest. Raises FilesetError."""
         id_, revision = _parse_resource(resource)
         about = _about(api, id_, revision)
@@ -131,6 +127,22 @@ def _files(api: Api, id_: str, commit: str) -> Iterator[FilesetManifestFile]:
                 yield _file(id_, commit, entry)
 
 
+def read_linked_pages(api: Api, first: str, hosts: Sequence[str]) -> Iterator[Any]:
+    """Yield the JSON documents of a list whose header `Link` names the next page.
+
+    Only `hosts` are asked. Raises FilesetError as `part_document` and `walk_pages` do.
+    """
+
+    def read(url: str) -> tuple[Any, str | None]:
+        with wrap_part_errors():
+            answer = api.answer(url, hosts=hosts)
+        links = parse_header(answer.headers.get("link", ""), answer.url)
+        following = next((one.target for one in links if one.relation == "next"), None)
+        return parse_document(answer), following
+
+    return walk_pages(first, read)
+
+
 def _file(id_: str, commit: str, entry: Mapping[str, Any]) -> FilesetManifestFile:
     path = json_document.name(entry.get("path"), "a file")
     large = json_document.inner(entry, "lfs")
@@ -157,14 +169,13 @@ def _describe(id_: str, about: Mapping[str, Any], commit: str, page: str) -> Des
         abstract=plain_text(about.get("description")),
         subjects=tuple(tag for tag in tags if ":" not in tag),
         language=next(iter(json_document.texts(card.get("language"))), None),
-        licences=tuple(_licences(card)),
+        licences=tuple(
+            one
+            for name in json_document.texts(card.get("license"))
+            for one in licences(name=name, url=card.get("license_link"))
+        ),
         version=commit,
         doi=next(filter(None, (json_document.doi(t) for t in tags if t.startswith("doi:"))), None),
         url=page,
         related=relate_all((tag, "References") for tag in tags if tag.startswith("arxiv:")),
     )
-
-
-def _licences(card: Mapping[str, Any]) -> Iterator[Licence]:
-    for name in json_document.texts(card.get("license")):
-        yield from licences(name=name, url=card.get("license_link"))

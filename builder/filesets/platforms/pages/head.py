@@ -73,12 +73,14 @@ def read_biblio(body: bytes, url: str, kind: str = "", link: str = "") -> dict[s
             links += _element_links(attributes, url)
     links += [one for one in parse_header(link, url) if is_same(one.context, url)]
     described = read_datasets(page)
-    return _drop_empty(_collect(metas, described) | _links(links) | {"json_ld": described})
+    found = _collect(metas, described) | _links(links) | {"json_ld": described}
+    return {key: value for key, value in found.items() if value not in (None, [], {}, "")}
 
 
 def _collect(metas: Mapping[str, list[str]], described: list[dict[str, Any]]) -> dict[str, Any]:
     # Several datasets are a catalogue, unless they have the same DOI.
-    alone = len(described) == 1 or _have_one_doi(described)
+    dois = {_doi_of(one) for one in described}
+    alone = len(described) == 1 or (len(dois) == 1 and None not in dois)
     first: Mapping[str, Any] = described[0] if alone else {}
     said: dict[str, Any] = {
         key: next((metas[name][0] for name in names if name in metas), None)
@@ -100,18 +102,9 @@ def _collect(metas: Mapping[str, list[str]], described: list[dict[str, Any]]) ->
     return said
 
 
-def _have_one_doi(described: list[dict[str, Any]]) -> bool:
-    dois = {_doi_of(one) for one in described}
-    return len(dois) == 1 and None not in dois
-
-
 def _doi_of(described: Mapping[str, Any]) -> str | None:
     named = [text for key in ("@id", "identifier") for text in texts(described.get(key))]
     return next((found for found in map(doi, named) if found), None)
-
-
-def _drop_empty(found: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in found.items() if value not in (None, [], {}, "")}
 
 
 def _text(body: bytes, kind: str) -> str:

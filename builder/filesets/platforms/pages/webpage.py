@@ -15,12 +15,9 @@ from builder.filesets.item import (
     Description,
     FilesetManifestFile,
     FilesetPlatformItem,
-    IngestRequest,
-    Licence,
     Person,
 )
 from builder.filesets.platforms import json_document
-from builder.filesets.platforms.facts import PlatformFacts
 from builder.filesets.platforms.json_document import wrap_part_errors
 from builder.filesets.platforms.landing import handle_of
 from builder.filesets.platforms.metadata import licences, orcid, people_from_texts, relate_all
@@ -33,7 +30,7 @@ from builder.filesets.platforms.pages.links import (
     parse_header,
     parse_linkset,
 )
-from builder.filesets.protocols import Api, FilesetError
+from builder.filesets.protocols import Api, FilesetError, PlatformFacts
 from builder.http.secrets import strip_secrets
 
 NAME = "webpage"
@@ -93,7 +90,7 @@ class Webpage:
     name = NAME
     facts = FACTS
 
-    def match_request(self, request: IngestRequest, resource: DatasetResource) -> bool:
+    def match_request(self, resource: DatasetResource) -> bool:
         """Return whether the landing page was fetched, and lists files or a set of links."""
         links = resource.html_biblio.get("links", {})
         return bool(
@@ -102,9 +99,7 @@ class Webpage:
             or any(schema_org.lists_files(one, resource.url) for one in _datasets(resource))
         )
 
-    def process_request(
-        self, request: IngestRequest, resource: DatasetResource, api: Api
-    ) -> FilesetPlatformItem:
+    def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the dataset as its page describes it. Raises FilesetError."""
         posts = _read_signposts(resource, api)
         dataset = _choose(resource, posts)
@@ -122,7 +117,10 @@ class Webpage:
             platform_domain=json_document.host(resource.url),
             platform_id=description.doi or _local(resource.url),
             version=description.version,
-            manifest=_name_apart(files, way),
+            manifest=json_document.apart(
+                [replace(file, extra={"listed_by": way}) for file in files],
+                [str(number) for number in range(1, len(files) + 1)],
+            ),
             web_base_url=strip_secrets(resource.url),
             detail="its page says that it is not free" if closed else _WAYS[way],
             description=replace(description, url=strip_secrets(resource.url)),
@@ -152,7 +150,10 @@ def _read_signposts(resource: DatasetResource, api: Api) -> _Signposts:
     if len(sets) > _SETS:
         raise FilesetError("platform-error", f"the page has more than {_SETS} sets of links")
     listed = tuple(
-        link for one in sets for link in _read_set(api, one.target) if _is_about(link, resource)
+        link
+        for one in sets
+        for link in _read_set(api, one.target)
+        if any(is_same(link.context, url) for url in (resource.url, *resource.hops))
     )
     way = LINKSET if any(link.relation == "item" for link in listed) else SIGNPOSTING
     return _Signposts((*listed, *page), way)
@@ -188,10 +189,6 @@ def _read_set(api: Api, url: str) -> tuple[WebLink, ...]:
     return tuple(parse_linkset(parse_document(answer), answer.url))
 
 
-def _is_about(link: WebLink, resource: DatasetResource) -> bool:
-    return any(is_same(link.context, url) for url in (resource.url, *resource.hops))
-
-
 def _items(
     posts: _Signposts, page: str, described: Sequence[FilesetManifestFile]
 ) -> Iterator[FilesetManifestFile]:
@@ -206,14 +203,6 @@ def _items(
             path=schema_org.file_path(url), platform_url=url
         )
         yield replace(file, mimetype=kinds.get(url) or file.mimetype)
-
-
-def _name_apart(
-    files: tuple[FilesetManifestFile, ...], way: str
-) -> tuple[FilesetManifestFile, ...]:
-    """Return the files with distinct paths; those with the same name get a number each."""
-    listed = [replace(file, extra={"listed_by": way}) for file in files]
-    return json_document.apart(listed, [str(number) for number in range(1, len(listed) + 1)])
 
 
 def _choose(resource: DatasetResource, posts: _Signposts) -> Mapping[str, Any]:
@@ -253,33 +242,22 @@ def _describe(
     described = posts.targets("describedby")
     cited = next((doi for url in posts.targets("cite-as") if (doi := _doi(url))), None)
     people = people_from_texts(biblio.get("contrib_names", ()))
+    licensed = tuple(one for url in posts.targets("license") for one in licences(url=url))
+    names = (url.rpartition("/")[2].lower() for url in posts.targets("type"))
+    kind = next((_TYPES[name] for name in names if name in _TYPES), None)
     found = replace(
         told,
         title=told.title or biblio.get("title"),
         creators=told.creators or people,
         publisher=told.publisher or biblio.get("publisher") or json_document.host(resource.url),
         published=told.published or biblio.get("release_date"),
-        licences=told.licences or tuple(_licences(posts)),
+        licences=told.licences or licensed,
         doi=cited or resource.doi or told.doi,
-        type=_type(posts) or (told.type if dataset else "Dataset"),
+        type=kind or (told.type if dataset else "Dataset"),
         related=tuple(
             dict.fromkeys((*told.related, *relate_all((url, "HasMetadata") for url in described)))
         ),
     )
-    return found if found.creators else replace(found, creators=tuple(_authors(posts)))
-
-
-def _type(posts: _Signposts) -> str | None:
-    names = (url.rpartition("/")[2].lower() for url in posts.targets("type"))
-    return next((_TYPES[name] for name in names if name in _TYPES), None)
-
-
-def _licences(posts: _Signposts) -> Iterator[Licence]:
-    for url in posts.targets("license"):
-        yield from licences(url=url)
-
-
-def _authors(posts: _Signposts) -> Iterator[Person]:
-    """Yield authors by their links, if nothing says their names."""
-    for url in posts.targets("author"):
-        yield Person(name=url, orcid=orcid(url))
+    # Authors are named by their links if nothing says their names.
+    authors = tuple(Person(name=url, orcid=orcid(url)) for url in posts.targets("author"))
+    return found if found.creators else replace(found, creators=authors)

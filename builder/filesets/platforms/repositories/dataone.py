@@ -17,11 +17,9 @@ from builder.filesets.item import (
     Description,
     FilesetManifestFile,
     FilesetPlatformItem,
-    IngestRequest,
     Related,
 )
 from builder.filesets.platforms import json_document
-from builder.filesets.platforms.facts import PlatformFacts
 from builder.filesets.platforms.hosted import HostedPlatform
 from builder.filesets.platforms.json_document import (
     first_at,
@@ -34,7 +32,7 @@ from builder.filesets.platforms.json_document import (
 )
 from builder.filesets.platforms.metadata import people_from_texts, plain_text, relate
 from builder.filesets.platforms.pages.links import media_type
-from builder.filesets.protocols import Api, FilesetError
+from builder.filesets.protocols import Api, FilesetError, PlatformFacts
 
 NAME = "dataone"
 DOMAIN = "search.dataone.org"
@@ -89,21 +87,20 @@ class DataOne(HostedPlatform):
     hosts = _HOSTS
     dois = _DOI
 
-    def process_request(
-        self, request: IngestRequest, resource: DatasetResource, api: Api
-    ) -> FilesetPlatformItem:
+    def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the package of the requested id. Raises FilesetError."""
         names = _object_ids(resource)
         found = _find(api, names)
         package = _package(api, found)
         objects = tuple(_query(api, f"resourceMap:{_quote(package)}", _LISTED))
-        own = _metadata(objects, found)
+        listed = [one for one in objects if text(one.get("formatType")) == _METADATA]
+        own = [one for one in listed if one.get("identifier") == found.get("identifier")]
         files = [one for one in objects if text(one.get("formatType")) != _MAP]
         parts = [one for one in objects if text(one.get("formatType")) == _MAP]
         if parts and not any(text(one.get("formatType")) == _DATA for one in files):
             detail = f"it has {len(parts)} packages and no files"
             raise FilesetError("platform-scope", detail, code="collection")
-        return _item(own, files, parts, _members(api, files))
+        return _item((own or listed or [found])[0], files, parts, _members(api, files))
 
 
 def _object_ids(resource: DatasetResource) -> tuple[str, ...]:
@@ -195,13 +192,6 @@ def _package(api: Api, found: Mapping[str, Any]) -> str:
     if not maps:
         raise FilesetError("empty-manifest", f"{name} is in no package")
     return maps[0]
-
-
-def _metadata(objects: Sequence[Mapping[str, Any]], found: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the metadata of a package: the requested object, or the first in the package."""
-    listed = [one for one in objects if text(one.get("formatType")) == _METADATA]
-    own = [one for one in listed if one.get("identifier") == found.get("identifier")]
-    return (own or listed or [found])[0]
 
 
 def _members(api: Api, files: Sequence[Mapping[str, Any]]) -> Mapping[str, str]:

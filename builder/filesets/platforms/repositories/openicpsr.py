@@ -14,16 +14,14 @@ from builder.filesets.item import (
     Description,
     FilesetManifestFile,
     FilesetPlatformItem,
-    IngestRequest,
 )
 from builder.filesets.platforms import json_document
-from builder.filesets.platforms.facts import PlatformFacts
 from builder.filesets.platforms.hosted import HostedPlatform
 from builder.filesets.platforms.json_document import VersionRequest
 from builder.filesets.platforms.metadata import people_from_texts
 from builder.filesets.platforms.pages import schema_org
 from builder.filesets.platforms.pages.head import read_biblio
-from builder.filesets.protocols import Api, ApiAnswer, FilesetError
+from builder.filesets.protocols import Api, ApiAnswer, FilesetError, PlatformFacts
 
 NAME = "openicpsr"
 FACTS = PlatformFacts(
@@ -68,9 +66,7 @@ class OpenIcpsr(HostedPlatform):
     hosts = frozenset(_ARCHIVES)
     dois = _DOI
 
-    def process_request(
-        self, request: IngestRequest, resource: DatasetResource, api: Api
-    ) -> FilesetPlatformItem:
+    def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the project by its page. Raises FilesetError."""
         asked = _parse_resource(resource)
         page = api.page(asked.page)

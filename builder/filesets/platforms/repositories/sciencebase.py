@@ -14,12 +14,9 @@ from builder.filesets.item import (
     Description,
     FilesetManifestFile,
     FilesetPlatformItem,
-    IngestRequest,
     Person,
-    Related,
 )
 from builder.filesets.platforms import json_document
-from builder.filesets.platforms.facts import PlatformFacts
 from builder.filesets.platforms.hosted import HostedPlatform
 from builder.filesets.platforms.json_document import entries, first_at, inner, text, values_at
 from builder.filesets.platforms.metadata import (
@@ -30,7 +27,7 @@ from builder.filesets.platforms.metadata import (
     relate_all,
     texts_at,
 )
-from builder.filesets.protocols import Api, FilesetError
+from builder.filesets.protocols import Api, FilesetError, PlatformFacts
 
 NAME = "sciencebase"
 DOMAIN = "www.sciencebase.gov"
@@ -53,9 +50,7 @@ class ScienceBase(HostedPlatform):
     facts = FACTS
     hosts = _HOSTS
 
-    def process_request(
-        self, request: IngestRequest, resource: DatasetResource, api: Api
-    ) -> FilesetPlatformItem:
+    def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the item with its files. Raises FilesetError."""
         id_ = _item_id(resource)
         page = f"https://{DOMAIN}/catalog/item/{id_}"
@@ -125,27 +120,28 @@ def _file(id_: str, one: Mapping[str, Any]) -> FilesetManifestFile:
 
 def _describe(item: Mapping[str, Any], page: str) -> Description:
     dois = (one for one in entries(item.get("identifiers")) if _kind(one) == "doi")
+    days = {
+        _kind(one): json_document.day(one.get("dateString")) for one in entries(item.get("dates"))
+    }
+    parent = text(item.get("parentId"))
+    works = [(f"https://{DOMAIN}/catalog/item/{quote(parent)}", "IsPartOf")] if parent else []
+    links = ((url, "References") for url in values_at(item, "webLinks.uri"))
     return Description(
         title=plain_text(item.get("title")),
         creators=tuple(_creators(entries(item.get("contacts")))),
         publisher="U.S. Geological Survey",
-        published=_publication_day(entries(item.get("dates"))),
+        published=next((day for kind in _PUBLISHED if (day := days.get(kind))), None),
         abstract=first_at(item, "body summary", plain_text),
         subjects=texts_at(item, "tags.name", plain_text),
         licences=licences(name=plain_text(item.get("rights"))),
         doi=first_at(list(dois), "key", json_document.doi),
         url=page,
-        related=_relate_works(item),
+        related=relate_all([*works, *links]),
     )
 
 
 def _kind(one: Mapping[str, Any]) -> str:
     return (text(one.get("type")) or "").lower()
-
-
-def _publication_day(dates: Sequence[Mapping[str, Any]]) -> str | None:
-    by_type = {_kind(one): json_document.day(one.get("dateString")) for one in dates}
-    return next((day for kind in _PUBLISHED if (day := by_type.get(kind))), None)
 
 
 def _creators(contacts: Sequence[Mapping[str, Any]]) -> Iterator[Person]:
@@ -159,9 +155,3 @@ def _creators(contacts: Sequence[Mapping[str, Any]]) -> Iterator[Person]:
             yield person
         elif name:
             yield Person(name=name, orcid=orcid(one.get("orcId")), organisation=group)
-
-
-def _relate_works(item: Mapping[str, Any]) -> tuple[Related, ...]:
-    parent = text(item.get("parentId"))
-    works = [(f"https://{DOMAIN}/catalog/item/{quote(parent)}", "IsPartOf")] if parent else []
-    return relate_all([*works, *((url, "References") for url in values_at(item, "webLinks.uri"))])
