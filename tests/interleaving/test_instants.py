@@ -47,33 +47,6 @@ def check(world: World, harvester: Harvester) -> None:
     harvester.check(world.chronicle.snapshots[world.chronicle.newest].rows)
 
 
-def test_a_pointer_that_comes_late_gets_a_later_instant(world: World) -> None:
-    harvester = Harvester("ListRecords", None)
-    world.ingest([Given(3, version=1)])
-    late = world.begin(Publication(), 0)
-    world.advance(late, "replace")
-    world.wait(LATE)
-    harvest(world, harvester)  # as of an instant at which it should have been there
-    world.finish(late)
-    assert world.chronicle.newest == 3
-    check(world, harvester)
-
-
-def test_a_pointer_that_came_late_and_whose_writer_died_gets_one_from_the_next(
-    world: World,
-) -> None:
-    harvester = Harvester("ListRecords", None)
-    world.ingest([Given(3, version=1)])
-    late = world.begin(Publication(), 0)
-    world.advance(late, "replace")
-    world.wait(LATE)
-    harvest(world, harvester)
-    world.advance(late, "replaced")
-    world.die(late)
-    check(world, harvester)
-    assert world.chronicle.newest == 3
-
-
 def test_what_is_published_while_the_pointer_is_read_is_not_claimed(world: World) -> None:
     harvester = Harvester("ListRecords", None)
     calls = iter(range(99))

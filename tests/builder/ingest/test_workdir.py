@@ -92,40 +92,10 @@ def test_a_file_that_changed_meanwhile_is_read_anew(
     assert table(tmp_path / "s", "captures") == as_read(files)[0]
 
 
-def test_files_that_came_or_went_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small ones are read together, so of a part some rows may be wanted, and in another order."""
-    small = tmp_path / "small"
-    small.mkdir()
-    files = [archive(small / f"{n}.warc.gz", 4, seed=n) for n in range(5)]
-    large = archive(tmp_path / "large.warc.gz", 80)
-    _begun(tmp_path / "s", [*files, large], monkeypatch, at=1, split=9000)
-    (begun,) = (tmp_path / "s" / ".tmp").glob("ingest-*")
-    files[1].unlink()
-    archive(files[3], 6, seed=7)
-    new = [files[0], archive(small / "new.warc.gz", 5, seed=8), *files[2:], large]
-    order = [str(path) for path in new]
-    # The same is asked for: a folder of which the files are others now.
-    begun.rename(_folder(tmp_path / "s", new))
-    _, seen = ingested(tmp_path / "s", new)
-    assert seen.before[2] == 3, order
-    captures, faults = as_read(new)
-    assert table(tmp_path / "s", "captures") == captures
-    assert table(tmp_path / "s", "faults") == faults
-
-
-def _folder(root: Path, files: list[Path]) -> Path:
-    from builder.ingest.plan import IngestJob
-    from tests.builder.ingest.test_ingest import RULES, SETS
-
-    asked = IngestJob((), SETS, RULES).fingerprint(list(map(str, files)), str(root))
-    return workdir.folder_of(root / ".tmp", asked)
-
-
 def _flipped(data: bytes) -> bytes:
     return data[:200] + bytes([data[200] ^ 1]) + data[201:]
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "damage",
     [
@@ -153,6 +123,35 @@ def test_a_part_that_is_damaged_is_read_anew(
     assert seen.before == (0, 0, 0)
     assert table(tmp_path / "s", "captures") == as_read(files)[0]
     assert list((tmp_path / "s" / ".tmp").iterdir()) == []
+
+
+def test_files_that_came_or_went_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small ones are read together, so of a part some rows may be wanted, and in another order."""
+    small = tmp_path / "small"
+    small.mkdir()
+    files = [archive(small / f"{n}.warc.gz", 4, seed=n) for n in range(5)]
+    large = archive(tmp_path / "large.warc.gz", 80)
+    _begun(tmp_path / "s", [*files, large], monkeypatch, at=1, split=9000)
+    (begun,) = (tmp_path / "s" / ".tmp").glob("ingest-*")
+    files[1].unlink()
+    archive(files[3], 6, seed=7)
+    new = [files[0], archive(small / "new.warc.gz", 5, seed=8), *files[2:], large]
+    order = [str(path) for path in new]
+    # The same is asked for: a folder of which the files are others now.
+    begun.rename(_folder(tmp_path / "s", new))
+    _, seen = ingested(tmp_path / "s", new)
+    assert seen.before[2] == 3, order
+    captures, faults = as_read(new)
+    assert table(tmp_path / "s", "captures") == captures
+    assert table(tmp_path / "s", "faults") == faults
+
+
+def _folder(root: Path, files: list[Path]) -> Path:
+    from builder.ingest.plan import IngestJob
+    from tests.builder.ingest.test_ingest import RULES, SETS
+
+    asked = IngestJob((), SETS, RULES).fingerprint(list(map(str, files)), str(root))
+    return workdir.folder_of(root / ".tmp", asked)
 
 
 def test_only_one_is_at_it_and_others_do_not_mind(tmp_path: Path, files: list[Path]) -> None:
