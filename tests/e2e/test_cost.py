@@ -11,10 +11,16 @@ from urllib.parse import quote
 import pytest
 
 from functions.config import configuration
+from functions.content import cdx, memento
+from functions.content.search import CaptureSearch
+from functions.http.http_message import Call, Reply
 from functions.oai.application import Application
 from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.search.query import parse
+from functions.search.search import WordSearch
 from functions.site.assembly import site_over
 from functions.snapshot import dumps, layout
+from functions.snapshot.manifest import Manifest
 from functions.store import mirror
 from functions.store.client import Client
 from functions.store.connection import BucketConnection
@@ -41,6 +47,7 @@ def bucket(moto_server: str, proxy: Proxy, tmp_path_factory: pytest.TempPathFact
     home = Bucketed(folder / "home", fresh(moto_server), proxy.url)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(layout, "GROUP_ROWS", 256)
+        patch.setattr(layout, "WORD_GROUP_ROWS", 1024)
         for number, (start, end) in enumerate(((0, 5000), (4950, 5500))):
             pages = {
                 f"http://h{n % 700}.cz/{n}": f"<title>{number}, the {n}th</title>".encode()
@@ -93,6 +100,22 @@ concurrent = 64
         assert told["store_requests"] == len(self.proxy.seen)
         assert (told["store_bytes"] > 0) == (told["store_requests"] > 0)
         return len(self.proxy.seen)
+
+    def manifest(self) -> Manifest:
+        newest = self.repository.pointer().newest()
+        assert newest is not None
+        return self.repository.manifest(newest.snapshot)
+
+    def search(self, address: str) -> tuple[int, Reply]:
+        """Return how many requests a list of captures takes, the manifest known, and the list."""
+        path, _, query = address.partition("?")
+        captures = CaptureSearch(self.repository.catalogue, self.repository.files)
+        answers = {"cdx": cdx.reply, "timemap": memento.timemap, "timegate": memento.timegate}
+        manifest, settings = self.manifest(), configuration.parse("", {})
+        self.proxy.seen.clear()
+        call = Call("GET", "http://x", path, query)
+        reply = answers[path.split("/")[1]](call, captures, manifest, settings)
+        return len(self.proxy.seen), reply
 
     def after(self, body: str) -> str:
         """Return the query that goes on behind a page."""
@@ -278,3 +301,38 @@ def test_the_page_of_publishes_takes_one_more_if_it_lists_dumps(
     assert environment.cost("", "/publishes") <= PAGES["/publishes", ""] + 1
     assert dumps.INDEX in [seen.key.partition("/")[2] for seen in proxy.seen]
     environment.close()
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/cdx?url=http://h7.cz/707", "/timemap/link/http://h7.cz/707", "/timegate/http://h7.cz/707"],
+)
+def test_one_url_takes_few_requests(begin: Callable[..., Environment], path: str) -> None:
+    """A row group of each of two runs, one of the dead, and one of the records."""
+    environment = begin()
+    count, reply = environment.search(path)
+    assert reply.status in (200, 302)
+    assert count <= 4
+    again, _ = environment.search(path.replace("707", "1407"))
+    assert again == 0  # the same row groups, which are here now
+
+
+def test_a_host_takes_what_its_lines_take(begin: Callable[..., Environment]) -> None:
+    """Its captures lie side by side, but for those that changed since."""
+    count, reply = begin().search("/cdx?url=h7.cz/*")
+    assert len(reply.body.splitlines()) == 8
+    assert count <= 7
+    count, reply = begin().search("/cdx?url=h7.cz/nothing")
+    assert (reply.body, count <= 2) == (b"", True)
+
+
+@pytest.mark.parametrize("text", ["h3", "17th", "0 17th", "17th the 17*", '"the 17th"', "17*"])
+def test_a_search_of_words_takes_few_requests(
+    begin: Callable[..., Environment], monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    environment = begin()
+    monkeypatch.setattr(mirror, "SMALL", 1 << 10)
+    repository, manifest = environment.repository, environment.manifest()
+    environment.proxy.seen.clear()
+    WordSearch(repository.catalogue, repository.files).find(manifest, parse(text), None, 20)
+    assert 1 <= len(environment.proxy.seen) <= 6

@@ -2,18 +2,14 @@
 
 import gzip
 import os
-import random
 import re
 import shutil
-import signal
 import socket
 import subprocess
-import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -83,40 +79,6 @@ def kept_files(folder: Path) -> list[Path]:
 def body_of(path: Path) -> bytes:
     data = path.read_bytes()
     return data[data.index(b"\x1f\x8b\x08") :]
-
-
-@pytest.mark.thorough
-def test_a_crowd_gets_what_one_harvester_gets_while_workers_are_killed(home: Home) -> None:
-    with running(home, **PAGES, **BASE, SHEAF_SERVE_PAGE_CACHE="0") as (url, _, _):
-        right = {target.partition("?")[2]: plain(body) for target, body in walk(url)}
-    draw = random.Random(1)
-    with running(home, **PAGES, **BASE, **TWO) as (url, _, process):
-        over = threading.Event()
-
-        def harvest(number: int) -> int:
-            done, end = 0, time.monotonic() + SECONDS
-            while not over.is_set() or (done <= len(right) and time.monotonic() < end):
-                connection = HTTPConnection(urlsplit(url).netloc, timeout=SECONDS)
-                try:
-                    for query in right:
-                        status, body = ask(connection, f"/oai?{query}")
-                        assert (status, plain(body)) == (200, right[query])
-                        done += 1
-                except (OSError, HTTPException):
-                    pass  # its worker was killed: the harvester asks again
-                finally:
-                    connection.close()
-            return done
-
-        with ThreadPoolExecutor(8) as pool:
-            harvests = [pool.submit(harvest, number) for number in range(8)]
-            for _ in range(3):
-                time.sleep(1)
-                os.kill(draw.choice(children(process.pid)), signal.SIGKILL)
-            time.sleep(2)
-            over.set()
-            counts = [one.result() for one in harvests]
-    assert min(counts) > len(right)
 
 
 def test_a_harvest_goes_on_over_kept_pages_while_there_is_a_publish_and_an_expiry(

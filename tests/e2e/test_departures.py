@@ -20,7 +20,6 @@ from functions.snapshot import layout, oai_name
 from functions.snapshot.manifest import Manifest, Span
 from tests.builder.conftest import NAMESPACE, World, capture
 from tests.extent import examples
-from tests.functions.oai.client import Client
 from tests.functions.oai.memory import Item, MemoryRepository
 
 COUNT = 12
@@ -192,49 +191,4 @@ def test_what_comes_back_of_an_older_snapshot_has_left_what_it_was_in_since() ->
         assert retire(some.world.store, some.world.runtime(), {2}).retired == (2,)
         some.items[3] = ("d:a:www", "m:x")
         some.reinstate(3)
-        some.alike()
-
-
-@pytest.mark.thorough
-def test_sets_are_listed_once_whatever_is_retired_between_two_pages() -> None:
-    """To clients with pages of several sizes, each of whom is in the midst of its list."""
-    with both() as some:
-        some.publish({n: (SETS[n % 3], SETS[3 + n % 2]) for n in range(COUNT)})
-        some.publish(dict.fromkeys(range(3, COUNT), ("d:a:www", "m:y")))
-        some.withdraw(2)  # d:b is empty, and m:x is not
-        some.world.clock.sleep(120)
-        names = {"d:b:later": "Later", "n": "Never", "m:y:z": "Soon"}
-        repository, clock = some.world.repository(), some.world.clock
-        clients = {
-            size: Client(repository, clock, pages_sets=size, sets_names=names)  # type: ignore[arg-type]
-            for size in (1, 2, 3, 5)
-        }
-        whole = Client(some.world.repository(), some.world.clock, sets_names=names)  # type: ignore[arg-type]
-        expected = whole.get("ListSets").text("setSpec")
-        assert expected == [
-            *("d", "d:a", "d:a:m", "d:a:www", "m", "m:x", "m:y"),
-            *("d:b", "d:b:later", "m:y:z", "n"),
-        ]
-        changes: list[dict[int, Kinds]] = [
-            dict.fromkeys(range(COUNT), ("d:b", "m:y:z")),
-            dict.fromkeys(range(5), ("d:b:later", "m:x")),
-            dict.fromkeys(range(COUNT), ("d:a:m", "m:y")),
-        ]
-        found: dict[int, list[str]] = {size: [] for size in clients}
-        pages = {size: client.get("ListSets") for size, client in clients.items()}
-        while pages:
-            for size, page in pages.items():
-                found[size] += page.text("setSpec")
-                assert page.token is not None
-                assert page.token.get("completeListSize") == str(len(expected))
-            if changes:
-                some.publish(changes.pop(0))
-                some.world.clock.sleep(120)
-                some.world.expire(keep=1)
-            pages = {
-                size: clients[size].get("ListSets", resumptionToken=page.next)
-                for size, page in pages.items()
-                if page.next
-            }
-        assert found == dict.fromkeys(clients, expected)
         some.alike()

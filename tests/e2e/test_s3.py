@@ -32,7 +32,7 @@ from functions.store.store_reader import BucketReader
 from tests.bucket import Bucket, fresh
 from tests.e2e.conftest import Home, Result, make_home, sheaf, warc
 from tests.functions.oai.client import event, respond
-from tests.proxy import Answer, Proxy, always, for_seconds, proxied
+from tests.proxy import Answer, Proxy, always, proxied
 
 pytestmark = pytest.mark.shared(2)
 
@@ -281,47 +281,6 @@ def test_a_question_that_the_disk_is_too_small_for_is_told(published: Bucketed) 
     with pytest.raises(StoreError, match=r"take 1,152,921,504,606,846,976 bytes, but .* TMPDIR"):
         question.statements(published.bucket, huge, {"sets"})
     assert "set_spec" in question.statements(published.bucket, huge, {"records"})
-
-
-@pytest.mark.thorough
-def test_a_publish_goes_through_a_spell_of_503(
-    home: Bucketed, proxy: Proxy, tmp_path: Path, serve: Callable[..., Served]
-) -> None:
-    home("ingest", warc(tmp_path / "one.warc.gz", PAGES))
-    proxy.fault = for_seconds(2, Answer(503, "SlowDown"))
-    published = home("publish")
-    assert published.code == 0, published.err
-    assert [s for s in proxy.seen if s.method == "PUT"]
-    home("ingest", warc(tmp_path / "two.warc.gz", {"http://novy.cz/": b"<title>New</title>"}))
-    proxy.seen.clear()
-    proxy.fault = lambda seen: Answer(503, "SlowDown") if seen.number % 3 == 0 else None
-    published = home("publish")
-    assert published.code == 0, published.err
-    proxy.fault = lambda seen: None
-    records = serve(home.bucket, proxy.url).harvest()
-    assert len(records) == len(set(records)) == 41
-
-
-@pytest.mark.thorough
-def test_a_publish_that_may_not_write_shows_nothing(
-    home: Bucketed, proxy: Proxy, tmp_path: Path, serve: Callable[..., Served]
-) -> None:
-    home.published(tmp_path / "one.warc.gz", PAGES)
-    before = home.bucket.read(layout.POINTER)
-    home("ingest", warc(tmp_path / "two.warc.gz", {"http://novy.cz/": b"x"}))
-    for key in ("records/", "current.json"):
-        proxy.fault = lambda seen, key=key: (
-            Answer(403, "AccessDenied") if seen.method == "PUT" and key in seen.key else None
-        )
-        refused = home("publish")
-        assert refused.code == 2
-        (line,) = [line for line in refused.err.splitlines() if line.startswith("sheaf:")]
-        assert "s3:PutObject" in line
-        assert home.bucket.read(layout.POINTER) == before
-        assert len(serve(home.bucket, proxy.url).harvest()) == 40
-    proxy.fault = lambda seen: None
-    assert home("publish", "--json").json["new"] == 1
-    assert len(serve(home.bucket, proxy.url).harvest()) == 41
 
 
 def test_an_outage_is_a_503_and_passes(

@@ -1,9 +1,7 @@
 """Whatever the bytes are: nothing is raised, and no record is lost from the count."""
 
-import gzip
 import io
 import zipfile
-import zlib
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -36,10 +34,6 @@ def _kinds(data, stream=io.BytesIO):
     return found
 
 
-def _records(found):
-    return sum(not isinstance(event, Fault) for event in found)
-
-
 @given(st.binary(max_size=4000))
 @settings(max_examples=examples(150), deadline=None)
 def test_arbitrary_bytes(data):
@@ -53,48 +47,6 @@ def test_arbitrary_bytes(data):
 @settings(max_examples=examples(150), deadline=None)
 def test_arbitrary_bytes_behind_a_good_start(start, data):
     _kinds(start + data)
-
-
-@given(st.sampled_from(_FILES), st.data())
-@settings(max_examples=examples(150), deadline=None)
-def test_cut_files(data, draw):
-    cut = draw.draw(st.integers(1, len(data)))
-    found = _kinds(data[:cut])
-    assert _records(found) <= 4
-    if cut < len(data) - 8:
-        assert any(isinstance(e, Fault) for e in found) or _records(found) < 4
-
-
-@given(st.sampled_from(_FILES), st.data())
-@settings(max_examples=examples(300), deadline=None)
-def test_corrupted_files(data, draw):
-    at = draw.draw(st.integers(0, len(data) - 1))
-    junk = draw.draw(st.binary(min_size=1, max_size=40))
-    broken = data[:at] + junk + data[at + draw.draw(st.integers(0, 40)) :]
-    found = _kinds(broken)
-    assert found
-    assert _records(found) + sum(isinstance(e, Fault) for e in found) >= 1
-
-
-def _inflates_to(one, other):
-    try:
-        return gzip.decompress(one) == gzip.decompress(other)
-    except (OSError, EOFError, zlib.error):
-        return False
-
-
-@given(st.sampled_from([1, 3]), st.integers(0, 3), st.data())
-@settings(max_examples=examples(200), deadline=None)
-def test_one_broken_member_costs_one_record_at_most(which, victim, draw):
-    parts = [members([record]) for record in ((_RECORDS, _ARCS)[which == 3])]
-    broken = bytearray(parts[victim])
-    at = draw.draw(st.integers(10, len(broken) - 1))
-    broken[at] ^= draw.draw(st.integers(1, 255))
-    found = _kinds(b"".join((*parts[:victim], bytes(broken), *parts[victim + 1 :])))
-    assert 3 <= _records(found) <= 4
-    if _inflates_to(bytes(broken), parts[victim]):
-        return  # the bits behind the last block, which fill up a byte, mean nothing
-    assert any(isinstance(e, Fault) and e.code.startswith("gzip-") for e in found)
 
 
 @given(st.data())

@@ -84,38 +84,6 @@ def test_replacing_what_was_removed_is_a_conflict(store: Writer) -> None:
 
 
 @pytest.mark.sampled(3)
-def test_of_sixteen_that_replace_at_once_one_wins_each_round(store: Writer) -> None:
-    tag = store.replace("x", b"start", None)
-    for turn in range(5):
-        won: list[tuple[int, str]] = []
-        ready = threading.Barrier(16)
-
-        def replace(
-            number: int,
-            tag: str = tag,
-            turn: int = turn,
-            ready: threading.Barrier = ready,
-            won: list[tuple[int, str]] = won,
-        ) -> None:
-            ready.wait()
-            try:
-                new = store.replace("x", f"{turn} {number}".encode(), tag)
-            except Conflict:
-                return
-            won.append((number, new))
-
-        threads = [threading.Thread(target=replace, args=(n,)) for n in range(16)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert len(won) == 1
-        assert store.read("x") == f"{turn} {won[0][0]}".encode()
-        tag = won[0][1]
-        assert store.tag("x") == tag
-
-
-@pytest.mark.sampled(3)
 def test_of_eight_that_count_at_once_no_count_is_lost(store: Writer) -> None:
     """As publishers do: who meets a conflict reads again, and tries again."""
     store.replace("x", b"0", None)

@@ -18,14 +18,8 @@ from functions.search.query import WordQuery, parse
 from functions.search.search import NoWordsError, WordSearch
 from functions.snapshot import layout, schema
 from functions.snapshot.manifest import Manifest, Span
-from functions.store import mirror
-from functions.store.client import Client
-from functions.store.connection import BucketConnection
-from functions.store.store_reader import BucketReader
-from tests.bucket import fresh
 from tests.builder.conftest import World, capture
 from tests.builder.snapshot.test_url_index import damage
-from tests.proxy import proxied
 
 pytestmark = pytest.mark.shared(2)
 
@@ -237,38 +231,3 @@ def test_wrong_words_are_found(world: World, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.undo()
     runtime = VerifyRuntime(world.clock, world.runtime().progress, 512, 1)
     assert {f.code for f in verify(world.store, runtime).findings} == {"words-wrong"}
-
-
-def test_a_search_makes_few_requests(
-    moto_server: str, world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(layout, "GROUP_ROWS", 256)
-    monkeypatch.setattr(layout, "WORD_GROUP_ROWS", 1024)
-    monkeypatch.setattr(mirror, "SMALL", 1 << 10)
-    dice = random.Random(1)
-    world.ingest(
-        [
-            capture(n, title=f"w{dice.randrange(300)} " + " ".join(dice.choices(_WORDS, k=3)))
-            for n in range(4000)
-        ]
-    )
-    world.publish()
-    with proxied(moto_server) as proxy:
-        target = fresh(moto_server).through(proxy.url)
-        for key in world.store.keys(""):
-            with world.store.open(key) as source:
-                target.put(key, source)
-        for text in ("h3", "w17", "w17 zpravy", "mapa zpravy kni*", '"mapa mapa"', "page", "w1*"):
-            connection = BucketConnection(endpoint=proxy.url)
-            reader = BucketReader(
-                target._address, Client(target._address, connection, target.environment), 1 << 26
-            )
-            repository = DuckRepository(reader)
-            proxy.seen.clear()
-            entry = repository.pointer().newest()
-            assert entry is not None
-            searching = WordSearch(repository.catalogue, repository.files)
-            searching.find(repository.manifest(entry.snapshot), parse(text), None, 20)
-            assert len(proxy.seen) <= 6, text
-            repository.close()
-            reader.close()
