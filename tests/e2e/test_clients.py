@@ -1,7 +1,6 @@
 """Harvesters that other people wrote, and every kind of page size."""
 
 import json
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,7 +10,6 @@ from sickle import Sickle
 
 from tests.e2e.conftest import ARCHIVES, Home, make_home, sheaf, warc
 from tests.e2e.harvester import harvest
-from tests.functions.oai.validity import OAI, valid
 
 pytestmark = pytest.mark.shared(2)
 
@@ -125,19 +123,6 @@ def test_real_sets_have_the_sizes_that_they_claim(core: Home) -> None:
     with core.served() as url:
         for spec in roots:
             assert harvest(url, set=spec).records == int(claimed[spec]), spec
-
-
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("verb", ["ListRecords", "ListIdentifiers"])
-def test_every_page_of_real_archives_is_valid(core: Home, verb: str) -> None:
-    """By our own schema and, as the archives are here, by the official ones too."""
-    query = f"verb={verb}&metadataPrefix=oai_dc"
-    with core.served(SHEAF_PAGES_RECORDS="100", SHEAF_PAGES_IDENTIFIERS="100") as url:
-        while query:
-            with urllib.request.urlopen(f"{url}?{query}", timeout=30) as answer:
-                root = valid(answer.read())
-            token = root.findtext(f".//{OAI}resumptionToken")
-            query = f"verb={verb}&resumptionToken={token}" if token else ""
 
 
 _UKWA = "ukwa-suite__IAH-20080430204825-00000-blackbook-truncated"

@@ -1,6 +1,5 @@
 """`sheaf serve` in several processes: they answer as one."""
 
-import json
 import os
 import signal
 import socket
@@ -153,14 +152,3 @@ def test_what_workers_cannot_open_is_told_once() -> None:
         [sys.executable, "-c", FAILING], capture_output=True, text=True, timeout=3 * SECONDS
     )
     assert (done.stdout, done.stderr) == ("no template\n", "")
-
-
-@pytest.mark.thorough
-def test_a_log_shared_by_workers_is_json(published: Home) -> None:
-    """Also on standard error, to which both write."""
-    with running(published, **TWO) as (url, errors, _):
-        opened = connections(url, 4)
-        with ThreadPoolExecutor(4) as pool:
-            list(pool.map(lambda one: [ask(one) for _ in range(25)], opened))
-        entries(errors, 104)
-        assert all(json.loads(line) for line in errors.read_text().splitlines())

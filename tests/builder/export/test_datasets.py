@@ -6,7 +6,7 @@ import json
 import shutil
 import subprocess
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -22,7 +22,6 @@ from builder.cli import main
 from builder.export.ocfl.inventory import place
 from functions.content import assembly
 from functions.oai.repository_duckdb.repository import DuckRepository
-from tests.bucket import Bucket
 from tests.builder.conftest import World as Published
 from tests.builder.filesets import command as commands
 from tests.builder.filesets.command import Command
@@ -205,32 +204,6 @@ def version(server: Server, number: int, files: Mapping[str, bytes], **more: Any
     deposit(server, number, files)
     server.add(f"{ZENODO}/api/records/{number}", json_of(told))
     return page(number)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("strategy", ["web-fileset", "s3-fileset"])
-def test_from_a_bucket_comes_the_same(
-    command: Command,
-    make_bucket: Callable[..., Bucket],
-    monkeypatch: pytest.MonkeyPatch,
-    strategy: str,
-) -> None:
-    bucket = make_bucket()
-    for name, value in bucket.environment.items():
-        monkeypatch.setenv(name, value)
-    told = {"fileset__strategy": STRATEGIES[strategy], "store__uri": f'"{bucket.uri}"'}
-    command.configure(**told)
-    command.results(with_bundle(command.server, FILES))
-    command("publish")
-    command("restore", DOI, str(command.folder / "restored"))
-    assert content(command.folder / "restored") == FILES
-    for name in ("rocrate", "bagit", "ocfl"):
-        command("export", name, str(command.folder / name))
-    for folder in (*(command.folder / "rocrate").iterdir(), *(command.folder / "bagit").iterdir()):
-        assert names(crate(folder), folder) == FILES
-        assert [*(folder / "metadata").glob("platform-*")]
-    (files,) = held(command.folder / "ocfl", NAME)
-    assert sorted(files.values()) == sorted(FILES.values())
 
 
 @pytest.mark.skipif(not TOOLS.is_dir(), reason="`make clients` installs ro-crate-py")

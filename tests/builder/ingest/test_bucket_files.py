@@ -20,7 +20,6 @@ from functions.store.connection import BucketConnection
 from tests.bucket import Bucket, administrator
 from tests.builder.ingest.test_ingest import _SHARED, RULES, SETS, as_read, crawl, ingested
 from tests.builder.ingest.test_parts import RUN, rows
-from tests.builder.ingest.test_web_files import published
 from tests.e2e.conftest import Home, make_home, warc
 from tests.proxy import Proxy, proxied
 
@@ -71,21 +70,6 @@ def spans(proxy: Proxy) -> list[tuple[int, int]]:
     asked = [one.range or "" for one in proxy.seen if "large" in one.path]
     pairs = [one.removeprefix("bytes=").split("-") for one in asked]
     return [(int(first), int(last)) for first, last in pairs]
-
-
-@pytest.mark.thorough
-def test_a_large_object_is_read_in_ranges(
-    home: Home, bucket: Bucket, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("builder.ingest.splits.LEAST", 500_000)
-    local = make_home(tmp_path / "local")
-    here = local("ingest", archive, "--json").json["sources"]
-    put(bucket, "a//large.warc.gz", archive.read_bytes())
-    done = home("ingest", f"s3://{bucket.bucket}/a/", "--json")
-    assert (done.code, done.json["read_in_one_piece"]) == (0, [])
-    own = {name: done.json["sources"][0][name] for name in ("path", "reading")}
-    assert done.json["sources"] == [here[0] | own]  # with the digest of the whole object
-    assert published(home) == published(local)
 
 
 def test_only_large_objects_are_looked_at(

@@ -56,15 +56,6 @@ def archive(tmp_path: Path) -> bytes:
     return warc(tmp_path / "crawl.warc.gz", pages).read_bytes()
 
 
-def ingest_in_parts(home: Home, large: str) -> None:
-    """Read a file of two ranges as three machines would."""
-    made = home("ingest", "plan", large, "--chunk", "1", "--json").json
-    assert made["chunks"] == 3  # the digest, and two ranges
-    for index in (2, 0, 1):
-        assert home("ingest", "part", "--run", made["run"], "--index", index).code == 0
-    assert home("ingest", "commit", "--run", made["run"]).code == 0
-
-
 def published(home: Home) -> dict[str, str]:
     """Publish, and return the digests of the data files other than the sources, which name URLs."""
     assert home("publish").code == 0
@@ -154,14 +145,6 @@ def test_a_large_file_is_read_in_ranges(
     assert ranges(site).count("bytes=0-0") == 1 + 1 + 4  # found, hashed, and read by four splits
     local = make_home(tmp_path / "local")
     assert local("ingest", tmp_path / "large.warc.gz").code == 0
-    assert published(home) == published(local)
-
-
-@pytest.mark.thorough
-def test_machines_share_a_large_file(home: Home, site: Site, large: str, tmp_path: Path) -> None:
-    ingest_in_parts(home, large)
-    local = make_home(tmp_path / "local")
-    assert local("ingest", tmp_path / "large.warc.gz", "--engine", "local").code == 0
     assert published(home) == published(local)
 
 

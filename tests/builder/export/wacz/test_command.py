@@ -9,17 +9,15 @@ import json
 import shutil
 import subprocess
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from functions.snapshot import schema
-from tests.bucket import Bucket
 from tests.builder.sources.containers import arc, filedesc, http, members, warc
 from tests.e2e.conftest import ARCHIVES, Home, Result, make_home
-from tests.e2e.test_s3 import Bucketed
 
 pytestmark = pytest.mark.shared(2)
 
@@ -346,15 +344,6 @@ def test_the_same_archive_gives_the_same_file(home: Home, tmp_path: Path) -> Non
         with zipfile.ZipFile(path) as archive:
             made.append(archive.read("indexes/index.idx"))
     assert len(made[0].splitlines()) == 2
-
-
-@pytest.mark.thorough
-def test_a_store_in_a_bucket_is_exported(
-    tmp_path: Path, make_bucket: Callable[..., Bucket]
-) -> None:
-    home = published(Bucketed(tmp_path / "home", make_bucket()), FILES)
-    assert exported(home, "wacz", tmp_path / "a.wacz")["captures"] == 6
-    assert exported(home, "cdxj", tmp_path / "a.cdxj", "--set", "domain:cz")["captures"] == 5
 
 
 @pytest.mark.thorough
