@@ -7,10 +7,8 @@ from urllib.parse import quote
 
 import pytest
 
-from functions.http import http_message
 from tests.aws.archive import Archive
 from tests.aws.request import (
-    FORM,
     HOST,
     KINDS,
     Answer,
@@ -147,62 +145,6 @@ def test_every_request_is_answered_as_by_the_server(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("method", ["GET", "POST", "HEAD"])
-@pytest.mark.parametrize("coding", ["", "gzip", "gzip;q=0", "br, gzip;q=0.5, *;q=0"])
-def test_methods_and_codings(
-    kind: str, method: str, coding: str, same: Callable[..., Answer]
-) -> None:
-    for verb, arguments in (
-        ("Identify", {}),
-        ("ListRecords", {"metadataPrefix": DC}),
-        ("ListRecords", {"metadataPrefix": "nope"}),
-    ):
-        request = asked(verb, method, **arguments)
-        request = Request(
-            request.query,
-            method,
-            "/oai",
-            {"accept-encoding": coding} if coding else {},
-            request.body,
-        )
-        for encoded in (True, False) if method == "POST" else (True,):
-            answer = same(request, KINDS[kind], encoded=encoded)
-            assert answer.status == 200
-            assert bool(answer.body) == (method != "HEAD")
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_is_no_protocol_is_answered_as_by_the_server(
-    kind: str, same: Callable[..., Answer]
-) -> None:
-    schema = "/schemas/capture.xsd"
-    for request, status in (
-        (Request(path="/"), 200),
-        (Request(path="/", method="HEAD"), 200),
-        (Request(path="/", method="POST", body=b"x=1"), 405),
-        (Request(path="/oai/", query="verb=Identify"), 200),
-        (Request(path="/nothing"), 404),
-        (Request(path="/oai/../etc/passwd"), 404),
-        (Request(path=f"/oai{schema}"), None),
-        (Request(method="PUT", body=b"x"), 405),
-        (Request(method="DELETE"), 405),
-        (Request(method="OPTIONS"), 204),
-        (Request("verb=Identify", headers={"if-none-match": "*"}), 304),
-    ):
-        answer = same(request, KINDS[kind])
-        assert status in (None, answer.status), request
-
-
-def test_a_document_that_is_held_is_not_sent_again(same: Callable[..., Answer]) -> None:
-    first = same(asked("ListRecords", metadataPrefix=DC))
-    tag = first.headers["etag"]
-    again = Request(asked("ListRecords", metadataPrefix=DC).query, headers={"if-none-match": tag})
-    held = same(again)
-    assert (held.status, held.body) == (304, b"")
-    assert tag == f'W/"{http_message.document_digest(first.plain)}"'
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_a_harvest_is_page_for_page_the_same(
     kind: str, same: Callable[..., Answer], archive: Archive
 ) -> None:
@@ -223,19 +165,6 @@ def test_a_harvest_is_page_for_page_the_same(
         assert gone == known["gone"] > 10
 
 
-def test_sets_are_page_for_page_the_same(same: Callable[..., Answer], archive: Archive) -> None:
-    found: list[bytes] = []
-    request = asked("ListSets")
-    while True:
-        body = same(request).plain
-        found += re.findall(rb"<setSpec>([^<]+)", body)
-        token = TOKEN.search(body)
-        if token is None:
-            break
-        request = asked("ListSets", resumptionToken=token[1].decode())
-    assert len(found) == len(set(found)) > 10
-
-
 def test_a_stage_is_a_part_of_the_base_url(runtime: Runtime, served: str) -> None:
     """What a document says of its own address is all that differs, and it is the address asked."""
     request = asked("ListRecords", metadataPrefix=DC)
@@ -248,17 +177,6 @@ def test_a_stage_is_a_part_of_the_base_url(runtime: Runtime, served: str) -> Non
         ours = undated(runtime.ask(request, lambda r, e=event: e).plain)
         assert ours.replace(base + b"/prod/oai", base + b"/oai") == theirs
         assert base + b"/prod/oai</request>" in ours
-
-
-def test_a_form_may_come_in_both_places(same: Callable[..., Answer]) -> None:
-    request = Request("verb=ListRecords", "POST", body=b"metadataPrefix=oai_dc")
-    assert b"<record>" in same(request).plain
-    mixed = Request(
-        "", "POST", headers={"content-type": f"{FORM}; charset=UTF-8"}, body=b"verb=Identify"
-    )
-    assert b"<Identify>" in same(mixed).plain
-    other = Request("", "POST", headers={"content-type": "text/xml"}, body=b"verb=Identify")
-    assert b"badArgument" in same(other).plain
 
 
 def test_each_request_is_a_line_of_the_log(runtime: Runtime) -> None:

@@ -18,13 +18,11 @@ from tests.aws.runtime import Runtime, running
 from tests.bucket import fresh
 
 HANDLER = "functions.content.function.handler"
-LARGE = bytes(range(256)) * 40_000
 WORDS = b"the same words again and again, " * 4000
 CODED = {
     "http://coded.example.cz/br": ("br", brotli.compress(WORDS)),
     "http://coded.example.cz/gzip": ("gzip", gzip.compress(WORDS)),
     "http://coded.example.cz/plain": ("identity", WORDS),
-    "http://coded.example.cz/large": ("identity", LARGE),
 }
 
 
@@ -91,7 +89,7 @@ def identifier(archive: Archive, url: str) -> str:
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
-@pytest.mark.parametrize("url", [u for u in CODED if not u.endswith("large")])
+@pytest.mark.parametrize("url", CODED)
 def test_codings_are_undone_and_bytes_come_as_they_were(
     url: str, kind: Kind, archive: Archive, content: Runtime
 ) -> None:
@@ -101,21 +99,6 @@ def test_codings_are_undone_and_bytes_come_as_they_were(
     assert "content-encoding" not in answer.headers
     answer = content.ask(Request("coded=1", path=f"/content/{name}"), kind)
     assert (answer.status, answer.body) == (200, CODED[url][1])
-
-
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
-def test_what_is_too_large_for_lambda_comes_in_parts(
-    kind: Kind, archive: Archive, content: Runtime
-) -> None:
-    path = f"/content/{identifier(archive, 'http://coded.example.cz/large')}"
-    answer = content.ask(Request(path=path), kind)
-    assert (answer.status, answer.headers["content-range"]) == (413, f"bytes */{len(LARGE)}")
-    data = b""
-    while len(data) < len(LARGE):
-        part = content.ask(Request(path=path, headers={"range": f"bytes={len(data)}-"}), kind)
-        assert part.status == 206
-        data += part.body
-    assert data == LARGE
 
 
 def test_nothing_is_lacking_in_what_was_packed(content: Runtime) -> None:

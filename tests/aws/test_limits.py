@@ -3,7 +3,6 @@
 import json
 import re
 import socket
-import time
 from contextlib import closing
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from tests.aws.request import Answer, Request, answer_of, asked, dumped, http_ap
 from tests.aws.runtime import FunctionError, running
 from tests.aws.test_answers import DC, TOKEN
 from tests.bucket import fresh
-from tests.proxy import Fault, Slow, Trickle, always, proxied
 
 MOST = 6_291_556
 """Bytes that Lambda hands over of an answer (6 MB, and 100 bytes of its own)."""
@@ -111,50 +109,3 @@ def test_a_store_that_never_answers_is_503_in_time(
                 # as long as the store is not there, this is all that can be said
                 unavailable(runtime.ask(asked("ListRecords", "POST", metadataPrefix=DC)))
             assert "Traceback" not in runtime.said()
-
-
-@pytest.mark.parametrize("fault", [Slow(600), Trickle(600)], ids=["silent", "trickling"])
-def test_a_store_that_hangs_for_a_while_is_served_from_again(
-    fault: Fault, archive: Archive, artefact: Path, tmp_path: Path
-) -> None:
-    with proxied(archive.environment["SHEAF_STORE_ENDPOINT"]) as proxy:
-        environment = quick(archive, SHEAF_STORE_ENDPOINT=proxy.url)
-        with running(artefact, environment, tmp_path, timeout=12) as runtime:
-            assert runtime.ask(asked("Identify")).status == 200
-            proxy.fault = lambda seen: fault if "/records/" in seen.path else None
-            begun = time.monotonic()
-            unavailable(runtime.ask(asked("ListRecords", metadataPrefix=DC)))
-            assert time.monotonic() - begun < 12
-            proxy.fault = lambda seen: None
-            answer = runtime.ask(asked("ListRecords", metadataPrefix=DC))
-            assert (answer.status, answer.plain.count(b"<record>")) == (200, 40)
-            # now the pointer cannot be read; what is there already is told for a while
-            proxy.fault = always(fault)
-            time.sleep(2.5)
-            again = runtime.ask(asked("ListRecords", metadataPrefix=DC))
-            assert again.status in (200, 503)
-            if again.status == 503:
-                unavailable(again)
-            proxy.fault = lambda seen: None
-            assert runtime.ask(asked("ListSets")).status == 200
-            assert "timed out" not in runtime.said()
-            assert "Traceback" not in runtime.said()
-
-
-def test_the_environment_may_be_a_file_of_the_artefact(
-    archive: Archive, artefact: Path, tmp_path: Path
-) -> None:
-    """A sheaf.toml in the zip's root is what SHEAF_* stands over."""
-    packed = tmp_path / "packed"
-    packed.mkdir()
-    for path in artefact.iterdir():
-        (packed / path.name).symlink_to(path)
-    (packed / "sheaf.toml").write_text(
-        '[repository]\nname = "From the file"\nnamespace = "archive.example.org"\n'
-        f'[pages]\nrecords = 7\n[store]\nuri = "{archive.store}"\n'
-    )
-    kept = {k: v for k, v in archive.environment.items() if not k.startswith("SHEAF_")}
-    kept |= {"SHEAF_STORE_ENDPOINT": archive.environment["SHEAF_STORE_ENDPOINT"]}
-    with running(packed, {**kept, "SHEAF_PAGES_RECORDS": "9"}, tmp_path / "run") as runtime:
-        assert b"<repositoryName>From the file<" in runtime.ask(asked("Identify")).plain
-        assert runtime.ask(asked("ListRecords", metadataPrefix=DC)).plain.count(b"<record>") == 9
