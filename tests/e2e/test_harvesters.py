@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import pytest
 
@@ -155,57 +154,7 @@ def test_the_archive_has_what_is_to_be_harvested(archive: Archive) -> None:
 
 def test_pypi_oaipmh(archive: Archive) -> None:
     pytest.importorskip("oaipmh", reason="oaipmh of PyPI is not installed")
-    harvested(archive, sys.executable, PROGRAMS / "with_pyoai.py", archive.url, "oaipmh")
-
-
-@pytest.mark.thorough
-def test_pypi_oaiharvest(archive: Archive, tmp_path: Path) -> None:
-    """As a library and as a command; with the pyoai that it asks for, which needs an old lxml."""
-    folder = tmp_path / "packages"
-    carried_out(
-        [
-            sys.executable,
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--no-compile",
-            "--target",
-            folder,
-            "--only-binary",
-            "lxml",
-            "oaiharvest==3.0.0",
-            "pyoai==2.5.0",
-            "lxml<5",
-        ],
-        "oaiharvest of PyPI",
-    )
-    path = {"PYTHONPATH": str(folder)}
-    harvested(
-        archive, sys.executable, PROGRAMS / "with_pyoai.py", archive.url, "oaiharvest", **path
-    )
-    subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "oaiharvest.harvest",
-            "--db",
-            tmp_path / "db",
-            "-d",
-            tmp_path / "found",
-            "-p",
-            "oai_dc",
-            archive.url,
-        ],
-        check=True,
-        capture_output=True,
-        timeout=SECONDS,
-        env={**os.environ, **path},
-    )
-    names = {
-        unquote(file.name).removesuffix(".oai_dc.xml") for file in (tmp_path / "found").iterdir()
-    }
-    assert names == {row.identifier for row in archive.rows if not row.deleted}
+    harvested(archive, sys.executable, PROGRAMS / "with_pyoai.py", archive.url)
 
 
 @pytest.mark.thorough

@@ -1,7 +1,4 @@
-"""Harvests with oaiharvest, or with the module `oaipmh` alone. See tests/e2e/test_harvesters.py.
-
-oaiharvest brings pyoai, which is an older `oaipmh`; which one is found is a matter of PYTHONPATH.
-"""
+"""Harvests with the module `oaipmh`. See tests/e2e/test_harvesters.py."""
 
 import json
 import sys
@@ -24,19 +21,11 @@ def given(selection: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def records(url: str, selection: dict[str, Any]) -> Any:
-    if sys.argv[2] == "oaiharvest":
-        from oaiharvest.harvest import OAIHarvester
-
-        return OAIHarvester(registry)._listRecords(url, **selection)
-    return Client(url, registry).listRecords(metadataPrefix="oai_dc", **selection)
-
-
 def harvested(url: str, selection: dict[str, Any]) -> list[list[Any]]:
     try:
         return [
             [h.identifier(), bool(h.isDeleted()), h.setSpec(), m and m.getField("title")]
-            for h, m, _ in records(url, selection)
+            for h, m, _ in Client(url, registry).listRecords(metadataPrefix="oai_dc", **selection)
         ]
     except NoRecordsMatchError:
         return []

@@ -3,7 +3,7 @@
 import http.client
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -75,19 +75,6 @@ def test_a_template_and_its_file_are_had_by_several_names(repec: Repec) -> None:
         assert headers["Content-Disposition"] == 'attachment; filename="one.pdf"'
         assert headers["Repr-Digest"].startswith("sha-256=:")
     assert asked(application, f"/content/{HANDLE}")[0] == 200
-
-
-def test_what_it_was_at_a_time_is_had(repec: Repec) -> None:
-    application = over(str(repec.root), repec, {})
-    when = datetime.strptime(
-        asked(application, f"/content/{URL}")[1]["Memento-Datetime"], "%a, %d %b %Y %H:%M:%S GMT"
-    ).replace(tzinfo=UTC)
-    before = f"at={when - timedelta(seconds=1):%Y%m%d%H%M%S}"
-    assert asked(application, f"/content/{URL}", before)[2] == OLD
-    status, headers, _ = asked(application, f"/content/{URL}", "at=1990")
-    assert (status, headers["X-Archive-Error"]) == (404, "not-held")
-    status, headers, _ = asked(application, "/content/http%3A%2F%2Fa.org%2Fnever")
-    assert (status, headers["X-Archive-Error"]) == (404, "unknown")
 
 
 def test_what_is_large_is_had_at_the_bucket(repec: Repec, weed_server: str) -> None:
