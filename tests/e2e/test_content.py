@@ -194,29 +194,6 @@ def test_the_function_reads_a_record_by_few_requests(bucketed: Bucketed, tmp_pat
     assert again <= 2
 
 
-def test_the_function_gives_nothing_to_who_bypasses_the_proxy(
-    bucketed: Bucketed, tmp_path: Path
-) -> None:
-    function = Lambda(bucketed, tmp_path, ORIGIN_SECRET="of-the-proxy")
-    path = f"/content/{identifier(bucketed, 'http://www.archiv.org/')}"
-    assert function.get(path)[0] == 403
-    status, _, body = function.get(path, **{"x-origin-secret": "of-the-proxy"})
-    assert (status, body) == (200, PAGES["http://www.archiv.org/"])
-
-
-def test_the_function_gives_what_is_large_in_parts(bucketed: Bucketed, tmp_path: Path) -> None:
-    function = Lambda(bucketed, tmp_path)
-    name = identifier(bucketed, "http://www.knihovna.cz/data")
-    status, headers, _ = function.get(f"/content/{name}")
-    assert (status, headers["Content-Range"]) == (413, f"bytes */{len(LARGE)}")
-    data = b""
-    while len(data) < len(LARGE):
-        status, _, part = function.get(f"/content/{name}", range=f"bytes={len(data)}-")
-        assert status == 206
-        data += part
-    assert data == LARGE
-
-
 def test_the_function_answers_lists(bucketed: Bucketed, tmp_path: Path) -> None:
     function = Lambda(bucketed, tmp_path)
     status, _, body = function.get("/cdx", "url=knihovna.cz&matchType=domain")

@@ -217,6 +217,7 @@ def test_a_store_with_nothing_in_it_is_looked_at_again(
 
 
 @in_real_time
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("fault", [Answer(503, "SlowDown"), Answer(403, "AccessDenied"), Slow(60)])
 def test_a_store_out_of_reach_at_the_beginning_may_come_back(
     published: Lambda, fault: Any, caplog: pytest.LogCaptureFixture
@@ -362,7 +363,7 @@ def test_a_statement_that_was_given_up_is_no_damage(published: Lambda) -> None:
 @in_real_time
 def test_many_requests_that_hang_leave_nothing_behind(published: Lambda) -> None:
     instance = published.begin()
-    for _ in range(5):
+    for _ in range(2):
         published.proxy.fault = lambda seen: Slow(4) if "records/records/" in seen.key else None
         assert in_time(instance, http(LIST), Context(2))["statusCode"] == 503
         assert published.held() == []

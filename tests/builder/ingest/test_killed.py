@@ -4,13 +4,9 @@ import multiprocessing
 import os
 import shutil
 import signal
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from builder.ingest.cdx import reader
 from builder.intake import intake
 from builder.store.folder import FolderStore
 from tests.builder.indexes import line
@@ -75,39 +71,12 @@ def _ended(*asked: Any) -> None:
     """Carry out a command that is ended; it says nothing but that it was asked to end."""
     process = ending.begun(*asked)
     out, err = process.communicate(timeout=_LONG)  # its pipes end when the last worker does
-    assert process.returncode == ending.STATUS[asked[2]], err
+    assert process.returncode == ending.STATUS[asked[1]], err
     assert out == ""
     assert "Traceback" not in err
-    if asked[2] == signal.SIGTERM:
+    if asked[1] == signal.SIGTERM:
         lines = [line for line in err.splitlines() if not line.startswith("resuming: ")]
         assert lines == ["sheaf: terminated; run the command again to finish its work"]
-
-
-@pytest.mark.thorough
-def test_an_index_is_begun_anew_where_its_ingest_was_ended(
-    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """When blocks of it were written and others were not: nothing is lost, nothing there twice."""
-    lines = 6000
-    listed = tmp_path / "index.cdxj"
-    listed.write_bytes(
-        b"\n".join(line(f"http://a{n % 9}.cz/{n}", offset=str(n)) for n in range(lines))
-    )
-    command = ["ingest", "--jobs", "1", "--json", str(listed), "--config", str(home.config)]
-    store = home.folder / "store"
-    _ended("block", 4, signal.SIGTERM, command)
-    assert list(store.glob("intake/*")) == []
-    _ended("block", 4, signal.SIGKILL, command)
-    assert list(store.glob("intake/*")) == []
-    # Who is asked to end clears up what is not whole; who is killed does not.
-    assert list(store.glob(".tmp/ingest-*/scratch/drafts/*/captures-own-*-000000.parquet"))
-    monkeypatch.setattr(reader, "read", partial(reader.read, size=ending.BLOCK))
-    document = home(*command[:-2]).json
-    assert document["sources"][0]["captures"] == lines
-    files = [path.name for path in (store / "intake" / document["run"]).glob("captures-*")]
-    assert len(files) > 4
-    assert list((store / ".tmp").glob("ingest-*")) == []
-    assert home("publish", "--json").json["new"] == lines
 
 
 def test_a_command_that_was_ended_goes_on_when_it_is_given_again(
@@ -123,7 +92,7 @@ def test_a_command_that_was_ended_goes_on_when_it_is_given_again(
     store = home.folder / "store"
     counts = [0]
     for number in (signal.SIGKILL, signal.SIGTERM):
-        _ended("reading", 2, number, command, environment)
+        _ended(2, number, command, environment)
         counts.append(len(list(store.glob(".tmp/ingest-*/parts/*.json"))))
     assert counts == sorted(set(counts))  # each went on
     done = home(*command[:-2])

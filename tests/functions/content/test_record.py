@@ -208,17 +208,6 @@ def test_what_cannot_be_undone_is_told_at_once_and_can_be_had_coded(
     assert stored.read(coded=True) == data
 
 
-def test_a_coding_that_was_cut_short_gives_what_there_is(stored: Stored) -> None:
-    whole = b"".join(b"%d\n" % (n * n) for n in range(20_000))
-    packed = gzip.compress(whole, mtime=0)[:-1000]
-    block = http(packed, b"Content-Encoding: gzip")
-    stored.put("a.warc", warc(block, length=str(len(block) + 1000).encode(), end=b""))
-    found = stored.read()
-    assert whole.startswith(found)
-    assert 0 < len(found) < len(whole)
-    assert stored.found().told == {"coded": "gzip", "truncated": "unspecified"}
-
-
 def test_a_length_that_lies_changes_nothing(stored: Stored) -> None:
     stored.put("a.warc", warc(http(PAGE, b"Content-Type: a/b", b"Content-Length: 9999999999")))
     assert stored.read() == PAGE
