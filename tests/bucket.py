@@ -30,6 +30,7 @@ from werkzeug.serving import make_server
 from builder.store.s3 import S3Store
 from functions.snapshot.layout import StoreAddress
 from functions.store.connection import BucketConnection
+from tests.proxy import Proxy, proxied
 
 ACCESS_KEY, SECRET_KEY = "sheaf-tests", "sheaf-tests-secret"
 REGION = "us-east-1"
@@ -122,6 +123,13 @@ def moto_server() -> Iterator[str]:
     """Give the endpoint of moto's S3."""
     with run_moto() as endpoint:
         yield endpoint
+
+
+@pytest.fixture
+def proxy(moto_server: str) -> Iterator[Proxy]:
+    """Give a proxy before moto's S3."""
+    with proxied(moto_server) as one:
+        yield one
 
 
 @contextmanager

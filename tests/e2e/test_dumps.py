@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,14 +15,8 @@ from functions.snapshot import dumps
 from tests.builder.dump.history import contents, expand
 from tests.e2e.conftest import Home, make_home, warc
 from tests.e2e.test_s3 import PAGES, Bucketed, Make
-from tests.proxy import Proxy, proxied
+from tests.proxy import Proxy
 from tests.static import on_the_web
-
-
-@pytest.fixture
-def proxy(moto_server: str) -> Iterator[Proxy]:
-    with proxied(moto_server) as one:
-        yield one
 
 
 @pytest.mark.thorough

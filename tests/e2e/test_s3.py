@@ -32,7 +32,7 @@ from functions.store.store_reader import BucketReader
 from tests.bucket import Bucket, fresh
 from tests.e2e.conftest import Home, Result, make_home, sheaf, warc
 from tests.functions.oai.client import event, respond
-from tests.proxy import Answer, Proxy, always, proxied
+from tests.proxy import Answer, Proxy, always
 
 pytestmark = pytest.mark.shared(2)
 
@@ -91,12 +91,6 @@ class Processes(Bucketed):
         )
         assert "Traceback" not in done.stderr, done.stderr
         return Result(done.returncode, done.stdout, done.stderr)
-
-
-@pytest.fixture
-def proxy(moto_server: str) -> Iterator[Proxy]:
-    with proxied(moto_server) as one:
-        yield one
 
 
 @pytest.fixture

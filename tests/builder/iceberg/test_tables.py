@@ -6,7 +6,6 @@ import shutil
 import tempfile
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -22,7 +21,6 @@ from builder.verify.verify import VerifyRuntime, verify
 from builder.withdraw.selection import Selection
 from functions.snapshot import layout
 from functions.snapshot.errors import StoreError
-from tests.bucket import Bucket, fresh
 from tests.builder.conftest import World, capture
 from tests.builder.dump.history import Operation, apply, histories, identify
 from tests.builder.iceberg.reader import IcebergReader, order, view_rows
@@ -83,8 +81,9 @@ MANY = 4_200
 """More than a row group, so that rows of the second are numbered too."""
 
 
-def change_many(world: World) -> None:
-    """Publish small changes of a large file, which are merged, and compare."""
+@pytest.mark.thorough
+def test_small_changes_of_large_files_write_little(world: World) -> None:
+    """They are merged."""
     begin(world, MANY)
     before = objects(world)
     for n in range(3):
@@ -100,31 +99,8 @@ def change_many(world: World) -> None:
     new = objects(world) - before
     assert sum(world.store.size(key) or 0 for key in new if key.endswith(".parquet")) < 20_000
     assert not findings(world)
-
-
-@pytest.mark.thorough
-def test_small_changes_of_large_files_write_little(world: World) -> None:
-    change_many(world)
     index = json.loads((world.root / INDEX).read_bytes())
     assert len([key for key, file in index["files"].items() if file[0]]) == 1
-
-
-class BucketWorld(World):
-    """The same in a bucket."""
-
-    bucket: Bucket
-
-    @property
-    def store(self) -> Any:
-        return self.bucket
-
-
-@pytest.mark.thorough
-def test_a_bucket_has_the_same_tables(tmp_path: Path, moto_server: str) -> None:
-    world = BucketWorld(tmp_path / "none")
-    world.bucket = fresh(moto_server)
-    change_many(world)
-    world.close()
 
 
 def test_a_withdrawal_hides_and_a_purge_forgets(world: World) -> None:

@@ -1,6 +1,5 @@
 """What a proof costs: requests to a bucket, and bytes."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,13 +10,7 @@ from functions.snapshot import instant, layout
 from tests.bucket import Bucket, fresh
 from tests.builder.dump.history import identify
 from tests.builder.proofs.conftest import Signed
-from tests.proxy import Proxy, proxied
-
-
-@pytest.fixture
-def proxy(moto_server: str) -> Iterator[Proxy]:
-    with proxied(moto_server) as one:
-        yield one
+from tests.proxy import Proxy
 
 
 def test_a_proof_takes_three_requests_and_an_earlier_state_five(

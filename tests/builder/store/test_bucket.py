@@ -38,19 +38,12 @@ from tests.proxy import (
     Unquoted,
     always,
     for_seconds,
-    proxied,
 )
 
 pytestmark = pytest.mark.shared(3)
 
 Make = Callable[..., Bucket]
 DATA = bytes(range(256)) * 8192
-
-
-@pytest.fixture
-def proxy(moto_server: str) -> Iterator[Proxy]:
-    with proxied(moto_server) as one:
-        yield one
 
 
 @pytest.fixture

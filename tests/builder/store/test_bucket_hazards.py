@@ -11,7 +11,7 @@ from functions.snapshot.errors import StoreUnavailable
 from tests.bucket import Bucket
 from tests.builder.conftest import World, capture
 from tests.builder.publish.test_hazards import urls
-from tests.proxy import Answer, Lost, Proxy, Seen, proxied
+from tests.proxy import Answer, Lost, Proxy, Seen
 
 pytestmark = pytest.mark.shared(2)
 
@@ -58,12 +58,6 @@ def begun(first: World, world: Bucketed) -> Bucketed:
     """The same in a bucket."""
     become(world, first)
     return world
-
-
-@pytest.fixture
-def proxy(moto_server: str) -> Iterator[Proxy]:
-    with proxied(moto_server) as one:
-        yield one
 
 
 def test_the_answers_of_conditional_writes_may_be_lost(begun: Bucketed, proxy: Proxy) -> None:

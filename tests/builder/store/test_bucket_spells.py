@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.bucket import Bucket
-from tests.proxy import Answer, Fault, Lost, Proxy, Seen, Truncated, proxied
+from tests.proxy import Answer, Fault, Lost, Proxy, Seen, Truncated
 
 FAULTS = {
     "busy": Answer(503, "SlowDown"),
@@ -17,12 +17,6 @@ FAULTS = {
     "lost": Lost(),
     "cut": Truncated(),
 }
-
-
-@pytest.fixture
-def proxy(moto_server: str) -> Iterator[Proxy]:
-    with proxied(moto_server) as one:
-        yield one
 
 
 @pytest.fixture

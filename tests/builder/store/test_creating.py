@@ -160,12 +160,6 @@ def test_parts_are_of_one_size_and_enough(
     assert not dangling(bucket)
 
 
-@pytest.fixture
-def proxy(moto_server: str) -> Iterator[Proxy]:
-    with proxied(moto_server) as one:
-        yield one
-
-
 def faulty(proxy: Proxy, make_bucket: Callable[..., Bucket], **settings: Any) -> Bucket:
     return make_bucket().through(proxy.url, part=PART, **settings)
 

@@ -12,7 +12,7 @@ from functions.store.connection import BucketConnection
 from functions.store.s3_request import ForbiddenObjectError
 from tests.bucket import ACCESS_KEY, SECRET_KEY, Bucket, fresh
 from tests.patience import in_real_time
-from tests.proxy import Answer, Fault, Lost, Proxy, Slow, Trickle, Truncated, always, proxied
+from tests.proxy import Answer, Fault, Lost, Proxy, Slow, Trickle, Truncated, always
 
 DATA = bytes(range(256)) * 8192
 REFUSALS = [
@@ -36,12 +36,6 @@ def bucket(moto_server: str) -> Iterator[Bucket]:
     made._client.put("empty", b"")
     yield made
     made.close()
-
-
-@pytest.fixture
-def proxy(moto_server: str) -> Iterator[Proxy]:
-    with proxied(moto_server) as one:
-        yield one
 
 
 def reader(bucket: Bucket, endpoint: str, **how: float) -> Client:

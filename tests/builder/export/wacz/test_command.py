@@ -17,7 +17,7 @@ import pytest
 
 from functions.snapshot import schema
 from tests.builder.sources.containers import arc, filedesc, http, members, warc
-from tests.e2e.conftest import ARCHIVES, Home, Result, make_home
+from tests.e2e.conftest import Home, Result, make_home
 
 pytestmark = pytest.mark.shared(2)
 
@@ -344,33 +344,3 @@ def test_the_same_archive_gives_the_same_file(home: Home, tmp_path: Path) -> Non
         with zipfile.ZipFile(path) as archive:
             made.append(archive.read("indexes/index.idx"))
     assert len(made[0].splitlines()) == 2
-
-
-@pytest.mark.thorough
-@pytest.mark.skipif(not ARCHIVES.exists(), reason=f"the real archives are not at {ARCHIVES}")
-def test_real_archives_come_through(tmp_path: Path) -> None:
-    home = make_home(tmp_path / "home")
-    home.config.write_text(
-        home.config.read_text().replace("# include = []", 'include = ["errors", "redirects"]')
-    )
-    assert home("ingest", "--jobs", "1", ARCHIVES / "core", ARCHIVES / "derived").code == 0
-    assert home("publish").code == 0
-    path = tmp_path / "real.wacz"
-    done = exported(home, "wacz", path)
-    before = listed(home)
-    assert done["missing"].keys() <= {"unplaced", "undated"}
-    assert done["captures"] == len(before) - sum(done["missing"].values())
-    after = listed(ingested_with(home, path, tmp_path / "other"))
-    assert after.keys() == before.keys() - {one["identifier"] for one in done["told"]}
-    if VALIDATOR.exists():
-        told = subprocess.run([VALIDATOR, "validate", "-f", path], capture_output=True, check=False)
-        assert told.returncode == 0, told.stdout
-
-
-def ingested_with(home: Home, path: Path, folder: Path) -> Home:
-    """Return a new archive of the same configuration."""
-    other = make_home(folder)
-    other.config.write_text(home.config.read_text())
-    assert other("ingest", path).code == 0
-    assert other("publish").code == 0
-    return other
