@@ -1,7 +1,8 @@
 """The command `sheaf` in a folder of its own, led to the fake server."""
 
 import json
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ class Command:
     server: Server
     folder: Path
     capsys: pytest.CaptureFixture[str]
+    defaults: Mapping[str, str] = field(default_factory=dict)
 
     def __call__(self, *arguments: str, code: int = 0) -> tuple[str, str]:
         """Run it, and return what it printed."""
@@ -53,6 +55,7 @@ class Command:
             "fileset.strategy": '"s3"',
             "http.host_seconds": "0",
             "http.backoff_seconds": "0",
+            **self.defaults,
             **{name.replace("__", "."): value for name, value in settings.items()},
         }
         lines = [f"{name} = {value}" for name, value in given.items()]

@@ -168,10 +168,3 @@ def asked(
     platform: FilesetPlatformHelper, url: str, api: Api, doi: str | None = None
 ) -> FilesetPlatformItem:
     return platform.process_request(DatasetResource(url=url, doi=doi), api)
-
-
-def refused(
-    platform: FilesetPlatformHelper, url: str, documents: dict[str, Any], doi: str | None = None
-) -> tuple[str, str]:
-    """Return the status and code by which a URL is refused."""
-    return Site(platform, url).refused(documents, doi=doi)

@@ -199,50 +199,40 @@ def osf(**more: Any) -> dict[str, Any]:
             "embeds": {
                 "contributors": {
                     "data": [
-                        {
-                            "attributes": {"bibliographic": True},
-                            "embeds": {
-                                "users": {
-                                    "data": {
-                                        "attributes": {
-                                            "full_name": "Jana Medová",
-                                            "given_name": "Jana",
-                                            "family_name": "Medová",
-                                            "social": {"orcid": "0000-0002-1825-0097"},
-                                        }
-                                    }
-                                }
-                            },
-                        },
-                        {
-                            "attributes": {"bibliographic": False},
-                            "embeds": {"users": {"data": {"attributes": {"full_name": "Admin"}}}},
-                        },
-                        {
-                            "attributes": {
-                                "bibliographic": True,
-                                "unregistered_contributor": "Jan Včelař",
-                            }
-                        },
+                        _osf_contributor(
+                            True,
+                            full_name="Jana Medová",
+                            given_name="Jana",
+                            family_name="Medová",
+                            social={"orcid": "0000-0002-1825-0097"},
+                        ),
+                        _osf_contributor(False, full_name="Admin"),
+                        _osf_of(bibliographic=True, unregistered_contributor="Jan Včelař"),
                     ]
                 },
                 "license": {
-                    "data": {
-                        "attributes": {
-                            "name": "CC0 1.0 Universal",
-                            "url": "https://creativecommons.org/publicdomain/zero/1.0/",
-                        }
-                    }
+                    "data": _osf_of(
+                        name="CC0 1.0 Universal",
+                        url="https://creativecommons.org/publicdomain/zero/1.0/",
+                    )
                 },
                 "identifiers": {
                     "data": [
-                        {"attributes": {"category": "ark", "value": "c7605/osf.io/hny12"}},
-                        {"attributes": {"category": "doi", "value": "10.17605/OSF.IO/HNY12"}},
+                        _osf_of(category="ark", value="c7605/osf.io/hny12"),
+                        _osf_of(category="doi", value="10.17605/OSF.IO/HNY12"),
                     ]
                 },
             },
         }
     }
+
+
+def _osf_of(**attributes: Any) -> dict[str, Any]:
+    return {"attributes": attributes}
+
+
+def _osf_contributor(bibliographic: bool, **user: Any) -> dict[str, Any]:
+    return _osf_of(bibliographic=bibliographic) | {"embeds": {"users": {"data": _osf_of(**user)}}}
 
 
 def osf_entry(name: str, place: str, **more: Any) -> dict[str, Any]:

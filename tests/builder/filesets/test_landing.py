@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder.filesets.platforms.pages.head import read_biblio
-from tests.builder.filesets.pages import REAL
 
 URL = "https://example.org/set/1"
 
@@ -135,24 +134,6 @@ def test_what_is_made_to_be_slow_is_not(unit: str) -> None:
     # What grows by squares takes hours with a page of that size.
     body = (unit * ((4 << 20) // len(unit))).encode()
     assert read_biblio(body, URL) == {}
-
-
-@pytest.mark.parametrize(
-    ("path", "doi", "title"),
-    [
-        ("dataverse/landing_NJ7XSO.html", "10.7910/dvn/nj7xso", "Summary data ankylosing"),
-        ("zenodo/landing_1196821.html", "10.5281/zenodo.1196821", "PsPM-SC4B: SCR, ECG"),
-        ("openicpsr/landing_132081_V1.html", "10.3886/e132081v1", "Data and Code for: Intra"),
-    ],
-)
-def test_real_pages(path: str, doi: str, title: str) -> None:
-    file = REAL / path
-    if not file.is_file():
-        pytest.skip(f"needs the real page {path}, which is not part of the repository")
-    found = read_biblio(file.read_bytes(), URL)
-    assert (found["doi"], found["title"][: len(title)]) == (doi, title)
-    assert found["contrib_names"]
-    assert found["json_ld"]
 
 
 @pytest.mark.parametrize("charset", ["punycode", "idna", "unicode_escape", "hex", "uu"])

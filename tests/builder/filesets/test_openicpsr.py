@@ -65,5 +65,6 @@ def test_a_real_page_is_read() -> None:
     body = real_bytes("openicpsr/landing_132081_V1.html")
     found = SITE.item({url: ApiAnswer(url=url, status=200, body=body)}, url)
     assert (found.version, found.description.doi) == ("1", "10.3886/e132081v1")
+    assert (found.description.title or "").startswith("Data and Code for: Intra")
     assert len(found.description.creators) == 4
     assert found.description.publisher == "American Economic Association"

@@ -17,12 +17,11 @@ from typing import Any
 
 import pytest
 
-from builder import cli
 from builder.store.folder import FolderStore
 from tests.builder.filesets.body import Generated, digest
+from tests.builder.filesets.command import Command
 from tests.builder.filesets.invenio import BODIES, Site
 from tests.builder.filesets.server import Exchange, Server, served, silent
-from tests.clock import make_context
 
 pytestmark = pytest.mark.shared(2)
 
@@ -33,24 +32,15 @@ SHEAF = [sys.executable, "-m", "builder"]
 class Here(Site):
     """The site, and the command in a folder beside it."""
 
-    folder: Path
-    capsys: pytest.CaptureFixture[str]
+    command: Command
 
-    def configure(self, **settings: str) -> None:
-        given = {
-            "repository.admin_emails": '["bees@archive.example.org"]',
-            "repository.namespace": '"archive.example.org"',
-            "store.uri": '"store"',
-            "publish.lead": "5",
-            "http.allow_networks": '["127.0.0.0/8"]',
-            "http.ports": f"[{self.server.port}]",
-            "http.host_seconds": "0",
-            "http.host_concurrent": "8",
-            "fileset.strategy": '"s3"',
-            **{name.replace("__", "."): value for name, value in settings.items()},
-        }
-        text = "\n".join(f"{name} = {value}" for name, value in given.items())
-        (self.folder / "sheaf.toml").write_text(text, "utf-8")
+    @property
+    def folder(self) -> Path:
+        return self.command.folder
+
+    @property
+    def store(self) -> FolderStore:
+        return self.command.store
 
     @contextmanager
     def begun(self, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
@@ -70,29 +60,13 @@ class Here(Site):
             process.kill()
             process.communicate()
 
-    def run(self, *arguments: str) -> str:
-        """Run a command to its end, within this process."""
-        self.capsys.readouterr()
-        assert (
-            cli.main([*arguments, "--config", str(self.folder / "sheaf.toml")], make_context) == 0
-        )
-        return self.capsys.readouterr().out
-
     def told(self, code: int, *arguments: str) -> dict[str, Any]:
         """Run a command that ends with this code, and return its document."""
-        self.capsys.readouterr()
-        known = ["--config", str(self.folder / "sheaf.toml")]
-        assert cli.main([*arguments, *known], make_context) == code
-        found: dict[str, Any] = json.loads(self.capsys.readouterr().out or "{}")
+        found: dict[str, Any] = json.loads(self.command(*arguments, code=code)[0] or "{}")
         return found
 
     def results(self, *urls: str) -> dict[str, str]:
-        lines = self.run("fileset", "--json", *urls).splitlines()
-        return {r["request"]["base_url"]: r["status"] for r in map(json.loads, lines)}
-
-    @property
-    def store(self) -> FolderStore:
-        return FolderStore(self.folder / "store")
+        return {r["request"]["base_url"]: r["status"] for r in self.command.results(*urls)}
 
     def await_(self, true: Callable[[], object]) -> None:
         end = time.monotonic() + 60
@@ -107,9 +81,14 @@ def site(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> Here:
-    found = Here(server, tmp_path, capsys)
-    found.configure()
-    return found
+    reached = {
+        "http.allow_networks": '["127.0.0.0/8"]',
+        "http.ports": f"[{server.port}]",
+        "http.host_concurrent": "8",
+    }
+    command = Command(server, tmp_path, capsys, reached)
+    command.configure()
+    return Here(server, command)
 
 
 @pytest.mark.sampled(3)
@@ -125,7 +104,7 @@ def site(
 def test_killed_in_the_midst_nothing_is_half_there_and_the_next_one_completes_it(
     site: Here, settings: dict[str, str]
 ) -> None:
-    site.configure(**settings)
+    site.command.configure(**settings)
     url = site.record("hives-1", n3=silent())
     with site.begun("fileset", url) as process:
         site.await_(lambda: site.server.asked(site.content("hives-1", "3.bin")))
@@ -135,13 +114,13 @@ def test_killed_in_the_midst_nothing_is_half_there_and_the_next_one_completes_it
     assert not [k for k in keys if k.endswith(("fileset.json", "bundle.zip", ".warc.gz"))]
     assert not [k for k in keys if k.startswith("intake/")]
     if keys:
-        site.run("verify")
+        site.command("verify")
     site.record("hives-1")
     assert site.results(url) == {url: "success"}
     assert site.results(url) == {url: "success-existing"}
-    site.run("publish")
-    site.run("verify")
-    out = site.run("query", "--json", "SELECT * FROM files ORDER BY path")
+    site.command("publish")
+    site.command("verify")
+    out, _ = site.command("query", "--json", "SELECT * FROM files ORDER BY path")
     rows = [json.loads(line) for line in out.splitlines()]
     assert [row["path"] for row in rows] == sorted(BODIES)
     for row in rows:
@@ -159,14 +138,14 @@ def test_killed_in_the_midst_nothing_is_half_there_and_the_next_one_completes_it
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("strategy", ['"s3"', '{ backend = "s3", bundle = "always" }', '"web"'])
 def test_a_dataset_is_restored_under_its_paths(site: Here, strategy: str) -> None:
-    site.configure(fileset__strategy=strategy)
+    site.command.configure(fileset__strategy=strategy)
     bodies = {"a.csv": b"1,2\n", "data/b.csv": b"", "data/c.bin": b"c" * 300_000}
     url = site.record("hives-1", bodies)
     assert site.results(url, site.record("hives-2")) == {
         url: "success",
         site.url("hives-2"): "success",
     }
-    site.run("publish")
+    site.command("publish")
     folder = site.folder / "restored"
 
     def restore(code: int = 0, name: str = "doi:10.5072/HIVES-1") -> dict[str, Any]:
@@ -192,7 +171,7 @@ def test_a_dataset_is_restored_under_its_paths(site: Here, strategy: str) -> Non
 def test_an_altered_file_is_not_restored(site: Here) -> None:
     url = site.record("hives-1")
     site.results(url)
-    site.run("publish")
+    site.command("publish")
     (path,) = (site.folder / "store" / "filesets").rglob("3.bin")
     path.write_bytes(b"X" * 3000)
     found = site.told(1, "restore", "--json", "doi:10.5072/hives-1", str(site.folder / "restored"))
@@ -215,7 +194,7 @@ def test_killed_in_a_large_file_the_next_process_continues_it(site: Here, strate
     def parts() -> list[Path]:
         return list((site.folder / "store" / ".tmp").glob("downloads-*/*/*"))
 
-    site.configure(fileset__strategy=strategy)
+    site.command.configure(fileset__strategy=strategy)
     url = site.record("hives-1", LARGE, n1=hold)
     with site.begun("fileset", url) as process:
         site.await_(lambda: sum(path.stat().st_size for path in parts()) > 6_500_000)
@@ -230,7 +209,7 @@ def test_killed_in_a_large_file_the_next_process_continues_it(site: Here, strate
     assert asked.sent < 5_600_000
     assert not site.server.asked(site.content("hives-1", "0.bin"))
     assert not parts()
-    site.run("verify")
+    site.command("verify")
 
 
 def test_two_processes_fetch_a_dataset_once(site: Here) -> None:

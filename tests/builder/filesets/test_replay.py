@@ -1,5 +1,6 @@
 """What web strategies capture is found and replayed by the URLs of the platform."""
 
+import base64
 import gzip
 import hashlib
 import json
@@ -127,3 +128,32 @@ def test_only_a_token_that_may_name_the_file_is_marked(query: str, left: str) ->
         for body in (b"one", b"other")
     )
     assert (one != other) == ("sheaf-file" in left)
+
+
+def test_captured_files_are_published_as_captures_too(command: Command) -> None:
+    """And lie where the table of files says, by the digest and the time that it tells."""
+    command.configure(fileset__strategy='"web"')
+    files = {"a.csv": b"day,kg\n1,2\n", "b.png": b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 9}
+    page = deposit(command.server, 11, files)
+    (result,) = command.results(page)
+    assert (result["status"], result["ingest_strategy"]) == ("success", "web-fileset")
+    (key,) = command.store.keys("warcs/")
+    command("ingest", str(command.folder / "store" / key))
+    command("publish")
+
+    def asked(sql: str) -> list[list[object]]:
+        out, _ = command("query", "--json", sql)
+        return [list(json.loads(line).values()) for line in out.splitlines()]
+
+    captures = (
+        "SELECT url, fetch_status, content_digest, content_length, content_digest_declared, "
+        "'warcs/' || warc_filename, warc_record_offset, strftime(fetch_time, '%Y%m%d%H%M%S') "
+        "FROM captures ORDER BY url"
+    )
+    listed = "SELECT key, place, terminal_dt FROM files ORDER BY path"
+    digests = [base64.b32encode(hashlib.sha1(data).digest()).decode() for data in files.values()]
+    assert asked(captures) == [
+        [content(11, path), 200, digest, len(data), None, *place]
+        for (path, data), digest, place in zip(files.items(), digests, asked(listed), strict=True)
+    ]
+    assert asked("SELECT * FROM faults") == []

@@ -26,7 +26,7 @@ from builder.filesets.status import STATUSES
 from builder.filesets.wiring import Materials
 from builder.store.folder import FolderStore
 from tests.builder.filesets.body import digest
-from tests.builder.filesets.pages import REAL, Pages, page
+from tests.builder.filesets.pages import Pages, page, real_bytes
 from tests.builder.filesets.server import Server, html, redirect, served, text, then
 from tests.builder.filesets.test_detect import handle
 from tests.builder.filesets.test_formats import made
@@ -354,7 +354,7 @@ def test_a_page_with_junk_in_it_comes_to_an_item_or_to_a_status(data: st.DataObj
 
 
 @pytest.mark.parametrize(
-    ("path", "names", "doi"),
+    ("path", "names", "doi", "title"),
     [
         (
             "dataverse/landing_NJ7XSO.html",
@@ -364,22 +364,24 @@ def test_a_page_with_junk_in_it_comes_to_an_item_or_to_a_status(data: st.DataObj
                 "European_Case_Control_Results.txt",
             ],
             "10.7910/dvn/nj7xso",
+            "Summary data ankylosing",
         ),
         (
             "zenodo/landing_1196821.html",
             ["Data.zip", "README.txt", "excludes.txt"],
             "10.5281/zenodo.1196821",
+            "PsPM-SC4B: SCR, ECG",
         ),
     ],
 )
 def test_real_pages_list_their_files_even_on_an_unknown_host(
-    path: str, names: list[str], doi: str
+    path: str, names: list[str], doi: str, title: str
 ) -> None:
-    file: Path = REAL / path
-    if not file.is_file():
-        pytest.skip(f"needs the real page {path}, which is not part of the repository")
-    said = read_biblio(file.read_bytes(), URL)
-    resource = DatasetResource(url=URL, body=file.read_bytes(), html_biblio=said)
+    body = real_bytes(path)
+    said = read_biblio(body, URL)
+    assert (said["doi"], said["title"][: len(title)]) == (doi, title)
+    assert said["contrib_names"]
+    resource = DatasetResource(url=URL, body=body, html_biblio=said)
     assert Webpage().match_request(resource)
     item = Webpage().process_request(resource, Pages({}))
     assert sorted(one.path for one in item.files) == names
