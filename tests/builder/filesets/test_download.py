@@ -16,9 +16,6 @@ from builder.filesets.download import download
 from builder.filesets.item import GIT, REPLICAS
 from builder.filesets.protocols import FilesetError, Received
 from builder.http.limits import Limits
-from builder.store.folder import FolderStore
-from functions.snapshot.store import Writer
-from tests.bucket import Bucket, administrator, fresh
 from tests.builder.filesets.body import Body, Generated, digest
 from tests.builder.filesets.server import (
     DATE,
@@ -319,28 +316,6 @@ def test_what_never_ends_is_ended(there: World, known: bool) -> None:
         assert failed(there, None, limit=100_000) == "over-limit-stream"
         assert len(there.server.asked(URL)) == 1
         assert all(len(some) <= 100_000 for some in there.thrown)
-
-
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("kind", ["folder", "moto", "weed"])
-def test_what_never_ends_leaves_nothing_in_a_store(
-    there: World, kind: str, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
-    """Scenario 15: the upload is abandoned, and no parts of it stay."""
-    there.server.add(URL, endless(pause=0))
-    if kind == "folder":
-        store: Writer = FolderStore(tmp_path / "store")
-    else:
-        store = fresh(request.getfixturevalue(f"{kind}_server"), part=5 << 20)
-    file = manifest_file(URL)
-    with pytest.raises(FilesetError) as error:
-        there.downloader().download(file, 12_000_000, lambda: store.creating("filesets/x"))
-    assert error.value.status == "over-limit-stream"
-    assert list(store.keys("filesets/")) == []
-    if isinstance(store, Bucket):
-        client = administrator(store.endpoint)
-        assert not client.list_multipart_uploads(Bucket=store.bucket).get("Uploads")
-        store.close()
 
 
 def test_what_is_too_large_by_what_it_says_is_not_taken(there: World) -> None:

@@ -59,13 +59,6 @@ def test_files_that_are_withheld_are_told_beside_those_that_are_kept() -> None:
     assert told == {"a.csv": "verified", "b.csv": "verified", "c.csv": "withheld"}
 
 
-def test_nothing_is_kept_of_what_is_withheld_in_part_where_that_is_not_wanted() -> None:
-    made = Fakes(settings=fakes.SETTINGS.having("fileset.partial", False))
-    request = made.give(URL, item(file("a.csv"), file("c.csv", status="withheld")))
-    assert made.ingest().process(request).status == "platform-restricted"
-    assert made.processed == []
-
-
 @pytest.mark.parametrize("name", ["platform-embargoed", "platform-restricted", "platform-gone"])
 def test_an_item_that_the_platform_refuses_is_told_with_its_metadata(name: str) -> None:
     refused = item(platform_status=name, until="2027-01-01", detail="until then")
@@ -79,23 +72,6 @@ def test_every_item_is_told_with_the_order_of_its_version(name: str) -> None:
     found, _ = outcome(item(file(), platform_status=name, version="a", index=3))
     assert found.item is not None
     assert found.item.order == "i:000000000003"
-
-
-def test_a_manifest_without_files_is_empty() -> None:
-    assert outcome(item())[0].status == "empty-manifest"
-
-
-def test_limits_are_those_of_the_configuration() -> None:
-    made = Fakes(settings=fakes.SETTINGS.having("fileset.limits", {"files": 1}))
-    request = made.give(URL, item(file("a.csv"), file("b.csv")))
-    found = made.ingest().process(request)
-    assert (found.status, made.processed) == ("too-many-files", [])
-    made = Fakes(settings=fakes.SETTINGS.having("fileset.limits", {"file_bytes": 10}))
-    request = made.give(URL, item(file("a.csv"), file("b.csv", size=11)))
-    found = made.ingest().process(request)
-    assert found.status == "success-partial"
-    assert found.item is not None
-    assert [f.status for f in found.item.manifest or ()] == [None, "too-large-file"]
 
 
 def test_a_dry_run_ends_where_files_would_be_fetched() -> None:

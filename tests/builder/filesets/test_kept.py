@@ -16,7 +16,7 @@ from builder.filesets.strategies.bundled import Bundled
 from builder.filesets.strategies.keys import RECORD, place
 from builder.filesets.strategies.s3 import ObjectStrategy
 from builder.store.folder import FolderStore
-from tests.builder.filesets.server import Server, served, serving, status
+from tests.builder.filesets.server import Server, served, serving
 from tests.builder.filesets.test_s3 import HOST, item_of
 from tests.builder.filesets.world import World, settings_of, world
 from tests.extent import examples
@@ -117,15 +117,4 @@ def _ends_well(
     kept = record.read(store, place(item))
     assert kept is not None
     assert {*store.keys("filesets/")} == {place(item) + RECORD, *(o.key for o in kept.objects)}
-    assert request(strategy, item).status == "success-existing"
-
-
-def test_a_platform_that_has_the_file_no_more_takes_nothing_away(
-    there: World, tmp_path: Path
-) -> None:
-    item = item_of(there.server, dict(BODIES))
-    store = FolderStore(tmp_path)
-    strategy = ObjectStrategy("s3-fileset", store, there.downloader(), settings_of({}))
-    strategy.process(item)
-    there.server.add(f"{HOST}0", status(410))
     assert request(strategy, item).status == "success-existing"

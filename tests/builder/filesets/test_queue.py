@@ -210,12 +210,6 @@ def test_one_that_follows_waits_for_more_until_it_is_ended(sqs: Sqs) -> None:
     assert list(asked) == []
 
 
-def test_a_queue_that_is_not_there_is_one_clear_line(sqs: Sqs) -> None:
-    queue = Queue(f"{sqs.url}-not", sqs.client)
-    with pytest.raises(QueueError, match=f"^{sqs.url}-not: "):
-        list(queue.requests(threading.Event()))
-
-
 def test_the_region_is_that_of_the_queue_s_url(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_DEFAULT_REGION", "AWS_REGION", "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)

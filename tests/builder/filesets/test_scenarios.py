@@ -1,7 +1,7 @@
-"""Scenarios 1, 2, 3 and 17 by the command, from a DOI to what is listed, kept and verified.
+"""Scenarios 1 and 2 by the command, from a DOI to what is listed, kept and verified.
 
 They are played with made answers, in each way of keeping files, and with the platform's real ones
-where these are at hand.
+where these are at hand. Scenarios 3 and 17 are played with each strategy, in test_strategies.
 """
 
 import hashlib
@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from tests.builder.filesets.command import Command
-from tests.builder.filesets.deposits import content, deposit, doi, real_deposit
-from tests.builder.filesets.server import served
+from tests.builder.filesets.deposits import deposit, doi, real_deposit
 
 pytestmark = pytest.mark.shared(2)
 
@@ -95,60 +94,3 @@ def test_scenarios_1_and_2_all_files_are_listed_and_kept_and_none_is_fetched_aga
     assert datasets(command) == before
     out, _ = command("publish", "--json")
     assert (json.loads(out)["changed"], rows(command)) == (0, listed)
-
-
-def test_scenario_3_what_was_deleted_alone_is_fetched_again(command: Command) -> None:
-    name, _ = known(command, true=False)
-    command.results(name)
-    before = datasets(command)
-    (lost, *_) = [key for key in before if "/files/" in key]
-    command.store.remove(lost)
-    command.server.forget()
-    (found,) = command.results(name)
-    assert found["status"] in {"success", "success-existing"}
-    assert len(fetched(command)) == 1
-    assert datasets(command) == before
-
-
-def test_scenario_3_what_was_altered_is_told_and_not_written_over(command: Command) -> None:
-    name, _ = known(command, true=False)
-    command.results(name)
-    (key, *_) = [key for key in datasets(command) if "/files/" in key]
-    path = command.folder / "store" / key
-    path.chmod(0o644)
-    path.write_bytes(b"something else")
-    command.server.forget()
-    (found,) = command.results(name)
-    assert found["status"] == "mismatch-existing"
-    assert found["detail"].startswith(
-        "altered since it was archived, not overwritten; remove it to"
-    )
-    assert found["detail"].endswith(key)
-    assert not found["hit"]
-    assert [f["status"] for f in found["manifest"]].count("mismatch-existing") == 1
-    assert fetched(command) == []
-    assert path.read_bytes() == b"something else"
-    command("publish")
-    out, _ = command("verify", code=1)
-    assert "fileset-altered" in out
-
-
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("settings", WAYS.values(), ids=[*WAYS])
-def test_scenario_17_one_wrong_byte_spoils_the_dataset_and_nothing_of_it_is_listed(
-    command: Command, settings: dict[str, str]
-) -> None:
-    command.configure(http__tries="2", fileset__partial="false", **settings)
-    bodies = dict(zip("abcde", (bytes([65 + n]) * 4000 for n in range(5)), strict=True))
-    wrong = served(bodies["c"], wrong=1234)
-    url = deposit(command.server, 11, bodies, answers={"c": wrong})
-    (found,) = command.results(url)
-    assert found["status"] == "mismatch-md5"
-    told = {file["path"]: file["status"] for file in found["manifest"]}
-    assert told["c"] == "mismatch-md5"
-    assert len(command.server.asked(content(11, "c"))) == 2
-    assert not [k for k in datasets(command) if k.endswith((".zip", ".gz", "fileset.json"))]
-    command("publish")
-    assert rows(command) == []
-    out, _ = command("query", "SELECT status, hit FROM ingest_fileset_platform")
-    assert out.splitlines()[1:] == ["mismatch-md5,False"]

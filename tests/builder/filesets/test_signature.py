@@ -9,7 +9,6 @@ import pytest
 
 from builder.http.secrets import DOCUMENT_NAMES, VIEW_NAMES, clean_text, strip_secrets
 from tests.builder.filesets.command import Command
-from tests.builder.filesets.deposits import content, deposit
 from tests.builder.filesets.server import html, redirect, served
 from tests.secret_urls import SECRET as HIDDEN
 from tests.secret_urls import WAYS
@@ -20,7 +19,6 @@ PRESIGNED = (
     f"?response-content-disposition=attachment&X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Date=2026"
     f"&X-Amz-Credential={SECRET}%2Fs3&X-Amz-Signature={SECRET}&X-Amz-Security-Token={SECRET}"
 )
-A, B = b"weight,day\n1,2\n", b"price\n3\n"
 
 
 @pytest.mark.parametrize(
@@ -96,52 +94,6 @@ def objects(command: Command) -> Iterator[bytes]:
     for key in (*store.keys("filesets/"), *store.keys("warcs/")):
         data = store.read(key)
         yield gzip.decompress(data) if key.endswith(".gz") else data
-
-
-UNKNOWN = f"?response-content-disposition=attachment&code={SECRET}&sessionid={SECRET}"
-"""A query with secrets whose names are on no list."""
-
-
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize(
-    ("backend", "files", "query"),
-    [
-        ("s3", {"a.csv": A, "b.csv": B}, PRESIGNED),
-        ("web", {"a.csv": A}, PRESIGNED),
-        ("s3", {"a.csv": A, "b.csv": B}, UNKNOWN),
-        ("web", {"a.csv": A}, UNKNOWN),
-    ],
-    ids=["objects", "warc", "objects of unknown names", "warc of unknown names"],
-)
-def test_a_presigned_address_is_led_to_and_told_to_nobody(
-    command: Command, backend: str, files: dict[str, bytes], query: str
-) -> None:
-    command.configure(fileset__strategy=f'"{backend}"')
-    url = deposit(
-        command.server,
-        11,
-        files,
-        answers={path: redirect(STORE + path + query, 303) for path in files},
-    )
-    for path, body in files.items():
-        command.server.add(STORE + path + query, served(body))
-    found = command.results(url)
-    command("publish")
-    assert command.server.asked(STORE + "a.csv")[0].url.endswith(query)
-    plain = strip_secrets(f"{STORE}a.csv{query}")
-    assert found[0]["manifest"][0]["terminal_url"] == plain
-    out, _ = command("query", "SELECT terminal_url FROM files ORDER BY path")
-    assert out.splitlines()[1] == plain
-    told = [json.dumps(found).encode(), *objects(command)]
-    for table in ("files", "filesets", "ingest_fileset_platform", "records"):
-        rows, _ = command("query", "--json", f"SELECT * FROM {table}")
-        assert rows
-        told.append(rows.encode())
-    assert any(plain.encode() in some for some in told[1:])
-    for some in told:
-        assert SECRET.encode() not in some
-        assert b"x-amz-" not in some.lower()
-    assert command.server.asked(content(11, "a.csv"))
 
 
 @pytest.mark.parametrize("backend", ["s3", "web"])
