@@ -142,7 +142,8 @@ class Results:
         with self._lock:
             writer = self._open()
             with intake.writing(self._folder):
-                writer.append(_row(found))
+                told = (found.identity, found.version_identity, found.kind, found.sets)
+                writer.append((found.deed, *told, found.document, *found.result))
             self._count += 1
         return found
 
@@ -177,13 +178,6 @@ class Results:
                 path = intake.part_path(folder, "filesets", str(self._parts))
                 self._writer = LineWriter(path, intake.TABLES["filesets"])
         return self._writer
-
-
-def _row(found: FilesetEntry) -> tuple[object, ...]:
-    """Return a row of intake.FILESETS."""
-    names = (found.identity, found.version_identity)
-    told = (found.deed, *names, found.kind, found.sets, found.document)
-    return (*told, *found.result)
 
 
 def is_kept(outcome: IngestOutcome) -> bool:

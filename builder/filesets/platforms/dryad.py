@@ -76,7 +76,9 @@ class Dryad(HostedPlatform):
 
         The others are related. Raises FilesetError.
         """
-        asked = _version_url(resource)
+        found = _VERSION.fullmatch(json_document.path(resource.url))
+        here = json_document.host(resource.url) in _HOSTS
+        asked = f"{_ROOT}versions/{found['id']}" if found and here else None
         told = json_document.mapping(api.document(asked), "the version") if asked else None
         doi = _doi_of_version(told) if told is not None else _dataset_doi(resource)
         url = f"{_ROOT}datasets/{quote(f'doi:{doi}', safe='')}"
@@ -100,13 +102,6 @@ class Dryad(HostedPlatform):
                 detail=f"fileset.tokens has no token for {DOMAIN}",
             )
         return replace(item, manifest=manifest)
-
-
-def _version_url(resource: DatasetResource) -> str | None:
-    """Return the URL of the requested version in the API, or None."""
-    found = _VERSION.fullmatch(json_document.path(resource.url))
-    known = json_document.host(resource.url) in _HOSTS
-    return f"{_ROOT}versions/{found['id']}" if found and known else None
 
 
 def _doi_of_version(version: Mapping[str, Any]) -> str:

@@ -77,7 +77,10 @@ def file_keys(base: str, paths: Iterable[str]) -> dict[str, str]:
     found = {}
     for path, text in escaped.items():
         alone = folded[text.lower()] == 1 and text.lower() not in folders and len(text) <= _PATH
-        found[path] = base + FILES + (text if alone else _by_digest(path))
+        # No path is escaped to %7E, because ~ is plain: such a key belongs to no other file.
+        digest = hashlib.sha256(path.encode()).hexdigest()[:32]
+        apart = f"%7E{digest}/{part(path.rpartition('/')[2])}"
+        found[path] = base + FILES + (text if alone else apart)
     return found
 
 
@@ -118,11 +121,6 @@ def _short(escaped: str, longest: int) -> str:
         return escaped
     head = re.sub(r"%[0-9A-F]?$", "", escaped[: longest - _CUT - 3])
     return f"{head}%7E{hashlib.sha256(escaped.encode()).hexdigest()[:_CUT]}"
-
-
-def _by_digest(path: str) -> str:
-    # No path is escaped to %7E, because ~ is plain: such a key belongs to no other file.
-    return f"%7E{hashlib.sha256(path.encode()).hexdigest()[:32]}/{part(path.rpartition('/')[2])}"
 
 
 def item_name(item: FilesetPlatformItem, naming: Mapping[str, Any] = _NAMING) -> str:

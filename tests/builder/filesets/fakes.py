@@ -3,7 +3,7 @@
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -18,13 +18,15 @@ from builder.filesets.item import (
     FilesetManifestFile,
     FilesetPlatformItem,
     IngestRequest,
-    PlatformAnswer,
     Terminal,
 )
-from builder.filesets.protocols import Api, ApiAnswer, FilesetError
+from builder.filesets.protocols import Api, FilesetError
 from functions.config import configuration
+from tests.builder.filesets.pages import Pages
 
 HOST = "data.example.org"
+DOCUMENTS: dict[str, Any] = {f"https://{HOST}/api": {}}
+"""What the platform asks for, which tells nothing."""
 NOW = datetime(2026, 11, 22, 10, 0, tzinfo=UTC)
 SETTINGS = configuration.parse("", {})
 
@@ -71,31 +73,6 @@ CDX = Cdx(
     warc_offset=200,
     warc_path="warcs/a.warc.gz",
 )
-
-
-class NoApi:
-    """An API that nobody is to ask more than a document of."""
-
-    heard: Sequence[PlatformAnswer] = ()
-
-    def answer(
-        self,
-        url: str,
-        *,
-        accept: str = "application/json",
-        statuses: frozenset[int] = frozenset(),
-        hosts: Sequence[str] = (),
-    ) -> ApiAnswer:
-        return ApiAnswer(url=url, status=200, body=b"{}")
-
-    def document(self, url: str, *, hosts: Sequence[str] = ()) -> Any:
-        return {}
-
-    def page(self, url: str) -> ApiAnswer:
-        return ApiAnswer(url=url, status=200, body=b"<html>")
-
-    def shows_token(self, host: str) -> bool:
-        return False
 
 
 Answer = FilesetPlatformItem | Exception | Callable[[], FilesetPlatformItem]
@@ -196,7 +173,7 @@ class Fakes:
 
         return Ingest(
             detect=self.detect,
-            api=lambda until: NoApi(),
+            api=lambda until: Pages(DOCUMENTS),
             strategy=strategy,
             settings=self.settings,
             clock=lambda: NOW,

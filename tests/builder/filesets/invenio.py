@@ -10,6 +10,15 @@ from tests.builder.filesets.server import Server, json_of, served
 BODIES: dict[str, bytes] = {f"{n}.bin": bytes([65 + n]) * 3000 for n in range(5)}
 
 
+def reach(server: Server) -> dict[str, str]:
+    """Return the settings by which a process of its own reaches a server of this machine."""
+    return {
+        "http.allow_networks": '["127.0.0.0/8"]',
+        "http.ports": f"[{server.port}]",
+        "http.host_concurrent": "8",
+    }
+
+
 @dataclass
 class Site:
     """A site of InvenioRDM at the fake server, by its address."""

@@ -32,6 +32,7 @@ from builder.store.folder import FolderStore
 from tests.builder.filesets import fakes, test_s3
 from tests.builder.filesets.body import Body, Generated, whole
 from tests.builder.filesets.ias3 import KEYS, META, Internet, internet
+from tests.builder.filesets.pages import Pages
 from tests.builder.filesets.server import served, then
 from tests.builder.filesets.test_s3 import HOST, strategy
 from tests.builder.filesets.world import World, fileset_settings, settings_of
@@ -318,7 +319,7 @@ def test_a_request_tells_the_item_that_has_its_files(archive: Archive, bundle: s
     settings = settings_of({"fileset.strategy": {"backend": "archiveorg", "bundle": bundle}})
     ingest = Ingest(
         detect=lambda request, _: (DatasetResource(url=request.base_url), platform),
-        api=lambda until: fakes.NoApi(),
+        api=lambda until: Pages(fakes.DOCUMENTS),
         strategy=lambda name, until, go_on: archive.run(name),
         settings=settings,
         clock=lambda: datetime(2026, 11, 22, tzinfo=UTC),

@@ -284,7 +284,3 @@ def test_what_is_blocked_is_not_asked_for(text: str, block: str) -> None:
     )
     assert failed(text, api, (block,)).status == "skip-url-blocklist"
     assert not [url for url in api.asked if url.startswith(block)]
-
-
-def test_a_bad_identifier_is_told() -> None:
-    assert failed("not a name", Pages({})).status == "bad-identifier"

@@ -1,7 +1,6 @@
 """The memory of the whole process that archives datasets, from its start to its end."""
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -12,23 +11,14 @@ from typing import Any
 import pytest
 
 from tests.builder.filesets.body import Body, Generated
-from tests.builder.filesets.invenio import Site
+from tests.builder.filesets.command import Command
+from tests.builder.filesets.invenio import Site, reach
 from tests.builder.filesets.server import Server
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory is told as Linux does")
 
 _MB = 1_000_000
 _MOST = 100 * _MB
-_SETTINGS = """
-repository.admin_emails = ["bees@archive.example.org"]
-repository.namespace = "archive.example.org"
-store.uri = "store"
-http.allow_networks = ["127.0.0.0/8"]
-http.ports = [{port}]
-http.host_seconds = 0
-http.host_concurrent = 8
-fileset.strategy = {{ backend = "s3", bundle = "{bundle}" }}
-"""
 # A process counts for its own what the one had that started it: so that one has to be small.
 _RUNNER = """
 import os, subprocess, sys
@@ -40,21 +30,19 @@ print(os.waitstatus_to_exitcode(status), usage.ru_maxrss * 1024)
 
 @dataclass
 class Measured(Site):
-    """The site, and a folder in which the command runs."""
+    """The site, and the command in a folder of its own."""
 
-    folder: Path
+    command: Command
 
     def peak(self, *arguments: str, bundle: str = "never") -> tuple[int, list[dict[str, Any]]]:
         """Run the command; return the most memory that it had, in bytes, and its results."""
-        text = _SETTINGS.format(port=self.server.port, bundle=bundle)
-        (self.folder / "sheaf.toml").write_text(text, "utf-8")
+        self.command.configure(fileset__strategy=f'{{ backend = "s3", bundle = "{bundle}" }}')
         done = subprocess.run(
             [sys.executable, "-S", "-c", _RUNNER, sys.executable, "-m", "builder", *arguments],
-            cwd=self.folder,
+            cwd=self.command.folder,
             capture_output=True,
             text=True,
             check=True,
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
         )
         code, most = map(int, done.stdout.split())
         assert code == 0, done.stderr
@@ -63,8 +51,8 @@ class Measured(Site):
 
 
 @pytest.fixture
-def site(server: Server, tmp_path: Path) -> Measured:
-    return Measured(server, tmp_path)
+def site(server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Measured:
+    return Measured(server, Command(server, tmp_path, capsys, reach(server)))
 
 
 @pytest.mark.sampled(3)
@@ -83,7 +71,7 @@ def test_a_process_takes_less_than_100_mb_in_all(
     url = site.record("hives-1", bodies)
     most, (result, *_) = site.peak("fileset", "--json", url, bundle=bundle)
     assert (result["hit"], result["ingest_strategy"]) == (True, strategy)
-    assert list((site.folder / "store" / "intake").glob("*/filesets-1.jsonl.gz"))
+    assert list((site.command.folder / "store" / "intake").glob("*/filesets-1.jsonl.gz"))
     print(f"{strategy}: {most / _MB:.1f} MB")
     assert most < _MOST
 

@@ -2,7 +2,6 @@
 
 import io
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -20,7 +19,7 @@ import pytest
 from builder.store.folder import FolderStore
 from tests.builder.filesets.body import Generated, digest
 from tests.builder.filesets.command import Command
-from tests.builder.filesets.invenio import BODIES, Site
+from tests.builder.filesets.invenio import BODIES, Site, reach
 from tests.builder.filesets.server import Exchange, Server, served, silent
 
 pytestmark = pytest.mark.shared(2)
@@ -52,7 +51,6 @@ class Here(Site):
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
         )
         try:
             yield process
@@ -81,12 +79,7 @@ def site(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> Here:
-    reached = {
-        "http.allow_networks": '["127.0.0.0/8"]',
-        "http.ports": f"[{server.port}]",
-        "http.host_concurrent": "8",
-    }
-    command = Command(server, tmp_path, capsys, reached)
+    command = Command(server, tmp_path, capsys, reach(server))
     command.configure()
     return Here(server, command)
 
@@ -263,7 +256,6 @@ def test_requests_that_come_one_by_one_are_answered_one_by_one(site: Here) -> No
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None

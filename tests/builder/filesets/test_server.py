@@ -3,11 +3,8 @@
 import gzip
 import hashlib
 import threading
-import time
 import zlib
 from contextlib import closing, suppress
-
-import pytest
 
 from builder.http.connections import Connections
 from builder.http.errors import FetchError
@@ -20,7 +17,6 @@ from tests.builder.filesets.server import (
     bomb,
     redirect,
     served,
-    silent,
     status,
     then,
 )
@@ -80,19 +76,3 @@ def test_a_bomb_is_small_on_the_wire(server: Server) -> None:
     unpack = zlib.decompressobj(31)
     first = found[: len(found) // 16]
     assert len(unpack.decompress(first)) > 50 << 20
-
-
-def test_what_never_answers_ends_with_the_client(server: Server) -> None:
-    url = server.add("https://a.example.org/s", silent())
-    budget = Budget(Limits(5, 0.2, 30, 1, 100), threading.Event())
-    trusted = server.authority.trusted()
-    with (
-        closing(Connections(Names(server), trusted, Proxies())) as connections,
-        pytest.raises(FetchError),
-        connections.send(url, {}, budget),
-    ):
-        pass
-    end = time.monotonic() + 10
-    while server.active and time.monotonic() < end:
-        time.sleep(0.01)
-    assert not server.active

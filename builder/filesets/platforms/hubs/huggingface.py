@@ -56,7 +56,13 @@ class HuggingFace(HostedPlatform):
         item = _item(id_, commit, about)
         if item.platform_status != "success":
             return item
-        files = tuple(_files(api, id_, commit))
+        first = f"https://{DOMAIN}/api/datasets/{quote(id_)}/tree/{commit}?recursive=true"
+        files = tuple(
+            _file(id_, commit, entry)
+            for page in read_linked_pages(api, first, (DOMAIN,))
+            for entry in json_document.objects_of(page, "the list of files")
+            if json_document.text(entry.get("type")) != "directory"
+        )
         if about.get("gated") in (None, False) or api.shows_token(DOMAIN):
             return replace(item, manifest=files)
         return replace(
@@ -117,14 +123,6 @@ def _item(id_: str, commit: str, about: Mapping[str, Any]) -> FilesetPlatformIte
         detail=detail,
         description=_describe(named, about, commit, page),
     )
-
-
-def _files(api: Api, id_: str, commit: str) -> Iterator[FilesetManifestFile]:
-    first = f"https://{DOMAIN}/api/datasets/{quote(id_)}/tree/{commit}?recursive=true"
-    for page in read_linked_pages(api, first, (DOMAIN,)):
-        for entry in json_document.objects_of(page, "the list of files"):
-            if json_document.text(entry.get("type")) != "directory":
-                yield _file(id_, commit, entry)
 
 
 def read_linked_pages(api: Api, first: str, hosts: Sequence[str]) -> Iterator[Any]:

@@ -109,13 +109,17 @@ class Webpage:
         if not files:
             files, way = described, SCHEMA_ORG
         description = _describe(resource, posts, dataset)
-        if closed := _is_closed(dataset):
+        # A URL without scheme, host and fragment names the page on its host.
+        address = strip_secrets(resource.url.partition("#")[0])
+        said = dataset.get("isAccessibleForFree")
+        closed = said is False or (json_document.text(said) or "").lower().endswith("false")
+        if closed:
             files = tuple(replace(file, status="withheld") for file in files)
         return FilesetPlatformItem(
             platform_name=NAME,
             platform_status="platform-restricted" if closed else "success",
             platform_domain=json_document.host(resource.url),
-            platform_id=description.doi or _local(resource.url),
+            platform_id=description.doi or address.partition("://")[2].partition("/")[2] or "/",
             version=description.version,
             manifest=json_document.apart(
                 [replace(file, extra={"listed_by": way}) for file in files],
@@ -129,18 +133,6 @@ class Webpage:
 
 def _datasets(resource: DatasetResource) -> tuple[Mapping[str, Any], ...]:
     return json_document.entries(resource.html_biblio.get("json_ld"))
-
-
-def _is_closed(dataset: Mapping[str, Any]) -> bool:
-    """Return whether a dataset says that it is not accessible for free."""
-    said = dataset.get("isAccessibleForFree")
-    return said is False or (json_document.text(said) or "").lower().endswith("false")
-
-
-def _local(url: str) -> str:
-    """Return a URL without scheme, host and fragment; it names the page on its host."""
-    address = strip_secrets(url.partition("#")[0])
-    return address.partition("://")[2].partition("/")[2] or "/"
 
 
 def _read_signposts(resource: DatasetResource, api: Api) -> _Signposts:
