@@ -131,7 +131,7 @@ def _item(name: str, item: Mapping[str, Any], metadata: Mapping[str, Any]) -> Fi
         platform_status="platform-restricted" if restricted else "success",
         platform_domain=DOMAIN,
         platform_id=name,
-        manifest=tuple(_file(name, file) for file in files if is_uploaded(name, file)),
+        manifest=tuple(parse_file(name, file) for file in files if is_uploaded(name, file)),
         archiveorg_item_name=name,
         archiveorg_item_meta={
             "collection": list(json_document.texts(metadata.get("collection"))),
@@ -154,7 +154,8 @@ def is_uploaded(item: str, file: Mapping[str, Any]) -> bool:
     return not (item.startswith(start) and name in {item + end for end in ends})
 
 
-def _file(item: str, file: Mapping[str, Any]) -> FilesetManifestFile:
+def parse_file(item: str, file: Mapping[str, Any]) -> FilesetManifestFile:
+    """Return a file as the metadata of an item list it. Raises FilesetError without a name."""
     name = json_document.name(file.get("name"), "a file of the item")
     kind = json_document.text(file.get("format"))
     return FilesetManifestFile(

@@ -6,7 +6,7 @@ changed since. A link to a page or to a service is not a file.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
@@ -85,14 +85,6 @@ _NO_LABEL = re.compile(r"[/\\\x00-\x1f\x7f]+")
 _BY_LENGTH = {32: "md5", 40: "sha1", 64: "sha256", 128: "sha512"}
 
 
-@dataclass(frozen=True, slots=True)
-class _CkanRequest:
-    """The requested dataset, by name or id, and the root URL of its CKAN."""
-
-    root: str
-    id: str
-
-
 class Ckan:
     """CKAN."""
 
@@ -108,46 +100,40 @@ class Ckan:
 
     def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the dataset as CKAN describes it. Raises FilesetError."""
-        asked = _parse_resource(resource)
-        url = f"{asked.root}/api/3/action/package_show?id={quote(asked.id, safe='')}"
+        found = _DATASET.fullmatch(json_document.path(resource.url))
+        if found is None:
+            detail = f"{resource.url} is not a dataset"
+            raise FilesetError("platform-scope", detail, code="no-dataset")
+        if _RESOURCE.fullmatch(found["rest"] or ""):
+            raise FilesetError("platform-scope", "it is one file of a dataset", code="file-level")
+        parts = urlsplit(resource.url)
+        root = f"{parts.scheme}://{parts.netloc}{found['root']}"
+        url = f"{root}/api/3/action/package_show?id={quote(found['id'], safe='')}"
         answer = json_document.mapping(api.document(url), "the answer")
         if answer.get("success") is not True:
             raise FilesetError("platform-error", "CKAN reports no success")
-        dataset = json_document.mapping(answer.get("result"), "the dataset")
-        return _item(dataset, asked, resource)
+        return _item(json_document.mapping(answer.get("result"), "the dataset"), root, found["id"])
 
 
-def _parse_resource(resource: DatasetResource) -> _CkanRequest:
-    """Return the requested dataset. Raises FilesetError (platform-scope) for other pages."""
-    found = _DATASET.fullmatch(json_document.path(resource.url))
-    if found is None:
-        raise FilesetError("platform-scope", f"{resource.url} is not a dataset", code="no-dataset")
-    if _RESOURCE.fullmatch(found["rest"] or ""):
-        raise FilesetError("platform-scope", "it is one file of a dataset", code="file-level")
-    parts = urlsplit(resource.url)
-    return _CkanRequest(f"{parts.scheme}://{parts.netloc}{found['root']}", found["id"])
-
-
-def _item(
-    dataset: Mapping[str, Any], asked: _CkanRequest, resource: DatasetResource
-) -> FilesetPlatformItem:
+def _item(dataset: Mapping[str, Any], root: str, asked: str) -> FilesetPlatformItem:
+    """Return the dataset of a CKAN at `root`, where `asked` is its id or its name."""
     id_ = json_document.text(dataset.get("id"))
     if id_ is None:
         raise FilesetError("platform-bad-response", "the dataset has no id")
-    if asked.id.lower() not in (id_, (json_document.text(dataset.get("name")) or "").lower()):
-        raise FilesetError("platform-error", f"requested {asked.id}, received {id_}")
+    if asked.lower() not in (id_, (json_document.text(dataset.get("name")) or "").lower()):
+        raise FilesetError("platform-error", f"requested {asked}, received {id_}")
     status, detail = _access_status(dataset)
     resources = _resources(dataset)
     files = [one for one in resources if _is_file(one)]
     links = [one for one in resources if not _is_file(one)]
     if status == "success" and links and not files:
         status, detail = "metadata-only", "it only links to pages and services"
-    page = f"{asked.root}/dataset/{json_document.text(dataset.get('name')) or id_}"
+    page = f"{root}/dataset/{json_document.text(dataset.get('name')) or id_}"
     ids = [json_document.text(one.get("id")) or str(at) for at, one in enumerate(files)]
     return FilesetPlatformItem(
         platform_name=NAME,
         platform_status=status,
-        platform_domain=json_document.host(resource.url),
+        platform_domain=json_document.host(root),
         platform_id=id_,
         manifest=json_document.apart([_file(one) for one in files], ids),
         web_base_url=page,

@@ -20,7 +20,7 @@ from builder.filesets.item import (
 )
 from builder.filesets.protocols import FilesetError
 from builder.filesets.strategies import keys, record
-from builder.filesets.strategies.archiveorg_client import ArchiveClient, ItemContents, Stored
+from builder.filesets.strategies.archiveorg_client import ArchiveClient, ItemContents
 from builder.filesets.strategies.bundle import ZIP, pack
 from builder.filesets.strategies.choice import ARCHIVEORG
 from builder.filesets.strategies.keys import BUNDLE
@@ -84,7 +84,7 @@ def _existing(
     )
 
 
-def _is(file: FilesetManifestFile, stored: Stored | None) -> bool | None:
+def _is(file: FilesetManifestFile, stored: FilesetManifestFile | None) -> bool | None:
     """Return whether archive.org has exactly this file; None if it is missing or has no digests."""
     if stored is None:
         return None
@@ -231,7 +231,7 @@ class _ArchiveOrgRun:
         return FileSpool(self._asked.scratch, _MEMORY, self._asked.go_on)
 
 
-def _existing_file(file: FilesetManifestFile, stored: Stored) -> FilesetManifestFile:
+def _existing_file(file: FilesetManifestFile, stored: FilesetManifestFile) -> FilesetManifestFile:
     """Return a file that archive.org had before this run."""
     return replace(
         file,

@@ -13,24 +13,14 @@ from urllib.parse import quote
 
 from builder.filesets.download.api import PlatformApi
 from builder.filesets.item import FilesetManifestFile
-from builder.filesets.platforms.archiveorg import is_uploaded
-from builder.filesets.platforms.json_document import digest, entries, size, text
+from builder.filesets.platforms.archiveorg import is_uploaded, parse_file
+from builder.filesets.platforms.json_document import entries, text
 from builder.filesets.protocols import FilesetError
 from builder.http.client import FetchRequest
 
 S3 = "s3.us.archive.org"
 _SECONDS = 120.0  # IAS3 answers once it has stored a file, which takes longer than others do
 _PLAIN = re.compile(r"(?!uri\()[!-~]([ -~]*[!-~])?")
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """A file of an item, as archive.org describes it; digests in hexadecimal digits."""
-
-    size: int | None
-    md5: str | None
-    sha1: str | None
-    crc32: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +31,7 @@ class ItemContents:
     processing the item (`busy`), the list may lack files that it has.
     """
 
-    files: Mapping[str, Stored] = field(default_factory=dict)
+    files: Mapping[str, FilesetManifestFile] = field(default_factory=dict)
     uploaded: frozenset[str] = frozenset()
     busy: bool = False
 
@@ -88,7 +78,7 @@ class ArchiveClient:
             for file in entries(document.get("files"))
             if (name := text(file.get("name"))) and not text(file.get("old_version"))
         }
-        files = {name: _parse_file(file) for name, file in named.items()}
+        files = {name: parse_file(item, file) for name, file in named.items()}
         uploaded = frozenset(name for name, file in named.items() if is_uploaded(item, file))
         waiting = document.get("pending_tasks") is True or bool(document.get("tasks"))
         return ItemContents(files, uploaded, waiting)
@@ -158,12 +148,3 @@ def _metadata_fields(metadata: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             if plain:
                 field_name = f"x-archive-meta{number:02d}-{name.replace('_', '--')}"
                 yield field_name, plain if _PLAIN.fullmatch(plain) else f"uri({quote(plain)})"
-
-
-def _parse_file(file: Mapping[str, Any]) -> Stored:
-    return Stored(
-        size=size(file.get("size")),
-        md5=digest(file.get("md5"), "md5"),
-        sha1=digest(file.get("sha1"), "sha1"),
-        crc32=digest(file.get("crc32"), "crc32"),
-    )
