@@ -16,9 +16,9 @@ from urllib.parse import quote
 from builder.export import rocrate
 from builder.export.bagit import PAYLOAD
 from builder.export.rocrate import CrateFile
-from builder.filesets.strategies.kept_record import KeptRecord
 from builder.filesets.strategies.keys import RECORD
 from builder.filesets.strategies.platform_answers import ANSWERS
+from builder.filesets.strategies.record import KeptRecord
 from builder.obi import content
 from builder.progress import ProgressBar
 from builder.restore.dataset_paths import package_paths

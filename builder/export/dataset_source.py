@@ -9,7 +9,7 @@ from typing import Any
 from builder.context import Context
 from builder.errors import UsageError
 from builder.export.dataset_package import DatasetPackage, pack
-from builder.filesets.strategies.kept_record import find_record
+from builder.filesets.strategies.record import find_record
 from builder.publish.dataset_versions import DATASET
 from builder.restore.dataset_reader import DatasetReader, open_datasets
 from builder.restore.datasets import find_versions

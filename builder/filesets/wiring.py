@@ -1,7 +1,8 @@
 """Wiring: creates the parts of the fileset ingest from the configuration.
 
 The parts are the access to platforms over HTTP for a whole run, the strategies by name, and the
-ingest itself.
+ingest itself. Any strategy is held so that two processes fetch a dataset once, and is continued by
+a later one.
 """
 
 import math
@@ -19,14 +20,16 @@ from builder.filesets.download.api import PlatformApi
 from builder.filesets.download.download import FileDownloader
 from builder.filesets.download.parts import PartialFolder
 from builder.filesets.ingest import Ingest
-from builder.filesets.item import IngestRequest
+from builder.filesets.item import ArchiveStrategyResult, FilesetPlatformItem, IngestRequest
+from builder.filesets.manifest_file import wrap_store_errors
 from builder.filesets.platforms.detect import Detected, detect
 from builder.filesets.protocols import Api, Downloader, FilesetError, FilesetIngestStrategy
+from builder.filesets.strategies import record
 from builder.filesets.strategies.archiveorg import Items
 from builder.filesets.strategies.archiveorg_client import ArchiveClient
 from builder.filesets.strategies.bundled import Bundled
 from builder.filesets.strategies.choice import STRATEGIES
-from builder.filesets.strategies.continued import ContinuedStrategy
+from builder.filesets.strategies.keys import lease_key
 from builder.filesets.strategies.s3 import ObjectStrategy
 from builder.filesets.strategies.web import Captured
 from builder.http import connections
@@ -155,6 +158,49 @@ class Materials:
     clock: Callable[[], datetime]
     scratch: Path
     parts: PartialFolder | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ContinuedStrategy:
+    """The strategy `name`, or the one that has archived other files of the dataset.
+
+    `make` creates it with a downloader, whose parts are kept in `folder`. The folder's lock holds
+    the dataset on this machine, and a lease in the store on all machines; without a folder, nothing
+    is held. `go_on` is called while another process holds it, and may raise a FilesetError.
+    """
+
+    name: str
+    make: Callable[[str, Downloader], FilesetIngestStrategy]
+    store: Writer
+    downloader: FileDownloader
+    folder: PartialFolder | None
+    leases: Leases | None
+    go_on: Callable[[], None]
+
+    def check_existing(self, item: FilesetPlatformItem) -> ArchiveStrategyResult | None:
+        """Return what is archived of exactly this item; None if it is missing or incomplete."""
+        return self.make(self.name, self.downloader).check_existing(item)
+
+    def process(self, item: FilesetPlatformItem) -> ArchiveStrategyResult:
+        """Archive the item's files, unless another process did meanwhile. Raises FilesetError."""
+        with wrap_store_errors(item):
+            base = record.locate(self.store, item)
+            name = record.begun_by(self.store, base) or self.name
+        if self.folder is None or self.leases is None:
+            return self.make(name, self.downloader).process(item)
+        together = name.startswith("web-") or name.endswith("-bundled")
+        with (
+            self.folder.hold(base, self.go_on, lasting=together) as parts,
+            wrap_store_errors(item),
+            self.leases.hold(lease_key(base), self.go_on) as waited,
+        ):
+            strategy = self.make(name, replace(self.downloader, parts=parts))
+            waited = waited or (parts is not None and parts.waited)
+            done = strategy.check_existing(item) if waited else None
+            done = done or strategy.process(item)
+            if parts is not None:
+                parts.clear()
+            return done
 
 
 def make_strategy(

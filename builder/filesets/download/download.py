@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from builder.filesets.download import api
-from builder.filesets.download.decoy import packs
 from builder.filesets.download.partial import (
     ContentMismatch,
     PartialDownload,
     RestartDownload,
+    packs,
 )
 from builder.filesets.download.parts import DatasetParts, FilePart
 from builder.filesets.item import FAIL_ALONE, REPLICAS, FilesetManifestFile

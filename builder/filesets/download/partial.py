@@ -1,15 +1,19 @@
 """Partial download: a file received in one or several responses and verified on the way.
 
-Validators of responses show whether two of them are of the same bytes.
+Validators of responses show whether two of them are of the same bytes. Decoys are pages and errors
+that servers send in place of a file.
 """
 
 import hashlib
+import json
+import mimetypes
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
+from urllib.parse import unquote, urlsplit
 
-from builder.filesets.download import api, decoy
+from builder.filesets.download import api
 from builder.filesets.download.exchanges import describe_redirects, mark_exchanges
 from builder.filesets.download.parts import FilePart
 from builder.filesets.item import GIT, FilesetManifestFile
@@ -23,6 +27,10 @@ from builder.http.secrets import clean_fields, mark_file, strip_secrets
 from builder.store.documents import build
 
 _HEAD = 1024
+_TYPES = mimetypes.MimeTypes()  # Python's own table, the same on every system
+_ERRORS = frozenset({"error", "errors", "error_message", "errormessage", "exception"})
+_PACKED = (".gz", ".tgz", ".svgz", ".z", ".taz")
+_PAGES = (".html", ".htm", ".xhtml", ".shtml", ".mhtml")
 _LONGEST = 1000  # characters of an entity tag that is sent back
 _PAGE = "a page, judging by its first bytes"
 _RANGE = re.compile(r"bytes\s+([0-9]{1,18})-[0-9]*/([0-9]{1,18}|\*)")
@@ -215,12 +223,12 @@ class PartialDownload:
         assert self.head is not None
         kind = self.head.media_type
         packed = self.coding is not None and not self.unpack
-        if not (self.html or decoy.is_page_file(self.file)):
+        if not (self.html or is_page_file(self.file)):
             page = api.is_html(kind) if packed else api.is_page(kind, head)
             nothing = not head and self.file.size is None
             self._page = page or (nothing and not best_digest(self.file))
         detail = _PAGE if head else "no bytes received, and no size declared"
-        error = not self._page and decoy.is_json_error(self.file, kind, head)
+        error = not self._page and is_json_error(self.file, kind, head)
         if (self._page or error) and not best_digest(self.file):
             excerpt = " ".join(head[:200].decode("utf-8", "replace").split())
             said = f"JSON in place of the file: {excerpt}" if error else detail
@@ -318,3 +326,33 @@ def _number(text: str | None) -> int | None:
     """Return the number in a header field, or None."""
     found = (text or "").strip()
     return int(found[:18]) if found.isascii() and found.isdigit() else None
+
+
+def packs(file: FilesetManifestFile, url: str) -> bool:
+    """Return whether the file's names show that it is itself compressed, apart from its coding."""
+    named = (file.path.lower(), unquote(urlsplit(url).path).lower())
+    return any(name.endswith(_PACKED) for name in named)
+
+
+def is_page_file(file: FilesetManifestFile) -> bool:
+    """Return whether the file itself is an HTML page, by its type or name."""
+    kind = (file.mimetype or "").partition(";")[0].strip().lower()
+    return api.is_html(kind) or file.path.lower().endswith(_PAGES)
+
+
+def is_json_error(file: FilesetManifestFile, kind: str | None, head: bytes) -> bool:
+    """Return whether JSON came, such as an error, for a file of unknown size that is not JSON.
+
+    Its name tells that it is not. If the name has no known type, JSON with an error is one.
+    """
+    is_json = (kind or "").endswith(("/json", "+json"))
+    if not is_json or "json" in (file.mimetype or "") or file.size is not None:
+        return False
+    named, packing = _TYPES.guess_type(file.path)
+    if named or packing:
+        return "json" not in (named or "")
+    try:
+        found = json.loads(head)
+    except ValueError:
+        return False
+    return isinstance(found, dict) and not _ERRORS.isdisjoint(map(str.lower, found))

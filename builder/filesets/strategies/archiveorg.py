@@ -25,9 +25,8 @@ from builder.filesets.strategies.bundle import ZIP, pack
 from builder.filesets.strategies.choice import ARCHIVEORG
 from builder.filesets.strategies.keys import BUNDLE
 from builder.filesets.strategies.record import KeepingRecord
-from builder.filesets.strategies.spool import FileSpool
 from builder.filesets.strategies.strategy import ArchivingStrategy
-from builder.filesets.strategies.transfer import Quota, transfer
+from builder.filesets.strategies.transfer import FileSpool, Quota, transfer
 
 _MEMORY = 1 << 20
 FILE, FILESET, BUNDLED = "archiveorg-file", "archiveorg-fileset", "archiveorg-fileset-bundled"

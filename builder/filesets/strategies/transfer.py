@@ -4,11 +4,13 @@ What is kept, and which failure is reported, depends on the order of the files a
 """
 
 import io
+import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
 from builder.filesets.item import (
     FAIL_ALONE,
@@ -21,9 +23,11 @@ from builder.filesets.manifest_file import wrap_store_errors
 from builder.filesets.protocols import FilesetError
 from builder.http.limits import Stop
 from builder.http.settings import Settings, http_settings
+from builder.intake.intake import writing
 from builder.threads import map_in_order
 
 _TOTAL = "total"
+_PIECE = 1 << 18
 T = TypeVar("T")
 
 Fetch = Callable[[FilesetManifestFile, Stop], T]
@@ -174,3 +178,38 @@ def _failure(
     ]
     detail = f"{file.path}: {error.detail}" if error.detail else file.path
     return FilesetError(error.status, detail, item=item, manifest=manifest, code=error.code)
+
+
+class FileSpool:
+    """Sink for the bytes of one file, which are read again; more than `memory` go to `scratch`.
+
+    `go_on` is called while they are read, and may raise.
+    """
+
+    def __init__(self, scratch: Path, memory: int, go_on: Callable[[], None]) -> None:
+        self._scratch = scratch
+        self._go_on = go_on
+        self.file: Any = tempfile.SpooledTemporaryFile(memory, "w+b", dir=str(scratch))  # noqa: SIM115
+
+    @contextmanager
+    def open(self) -> Iterator["FileSpool"]:
+        """Yield the sink, empty."""
+        self.file.seek(0)
+        self.file.truncate()
+        yield self
+
+    def write(self, data: bytes) -> None:
+        """Append bytes. Raises StoreError if the disk is full."""
+        with writing(self._scratch):
+            self.file.write(data)
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the bytes from the start."""
+        self.file.seek(0)
+        while piece := self.file.read(_PIECE):
+            self._go_on()
+            yield piece
+
+    def close(self) -> None:
+        """Discard the bytes."""
+        self.file.close()

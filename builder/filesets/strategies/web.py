@@ -20,9 +20,8 @@ from builder.filesets.strategies.bundle import ZIP, examine
 from builder.filesets.strategies.keys import BUNDLE, RECORD, WARCS
 from builder.filesets.strategies.keys import warc_key as key_of
 from builder.filesets.strategies.record import KeepingRecord, KeptObject
-from builder.filesets.strategies.spool import FileSpool
 from builder.filesets.strategies.strategy import ArchivingStrategy
-from builder.filesets.strategies.transfer import Quota, ahead_of, transfer
+from builder.filesets.strategies.transfer import FileSpool, Quota, ahead_of, transfer
 from builder.filesets.strategies.warc import Placed, WarcRecords
 from builder.http.limits import Stop
 from functions.snapshot.errors import Conflict
