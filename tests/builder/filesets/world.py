@@ -89,7 +89,10 @@ def world(
 
 def settings_of(given: Mapping[str, Any]) -> configuration.Configuration:
     """Return a configuration with other values, as if they stood in sheaf.toml."""
-    return configuration.parse(toml(given), {})
+    settings = configuration.parse("", {})
+    for key, value in given.items():
+        settings = settings.having(key, value)
+    return settings
 
 
 def fileset_settings(**given: Any) -> configuration.Configuration:
@@ -108,25 +111,6 @@ def fileset_settings(**given: Any) -> configuration.Configuration:
             room = "http" if name in ("tries", "host_concurrent") else "fileset"
             keys[f"{room}.{name}"] = value
     return settings_of(keys)
-
-
-def toml(given: Mapping[str, Any]) -> str:
-    lines = []
-    for key, value in given.items():
-        lines.append(f"{key} = {_value(value)}")
-    return "\n".join(lines)
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str):
-        return f"'{value}'"
-    if isinstance(value, list):
-        return f"[{', '.join(map(_value, value))}]"
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"'{k}' = {_value(v)}" for k, v in value.items()) + "}"
-    return str(value)
 
 
 def manifest_file(
