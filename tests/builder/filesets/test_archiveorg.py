@@ -159,6 +159,7 @@ def test_another_file_of_that_name_is_not_written_over(archive: Archive, digests
     assert error.status == "mismatch-existing"
     assert [f.status for f in error.manifest] == ["mismatch-existing"]
     assert not archive.site.puts()
+    assert bool(archive.there.server.asked(HOST)) == (not digests)  # a digest tells at once
 
 
 def test_a_file_without_a_digest_that_is_there_is_not_put_again(archive: Archive) -> None:
