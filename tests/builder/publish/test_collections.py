@@ -26,7 +26,7 @@ from functions.snapshot.oai_name import is_within_set
 from functions.store.catalog import Catalogue
 from tests.builder.beginning import begin
 from tests.builder.conftest import NAMESPACE, World, capture, resize
-from tests.builder.snapshot.test_bounds import Watched
+from tests.builder.interrupted import Watched
 from tests.builder.verify.test_verify import verified
 from tests.builder.withdraw.test_withdraw import held
 from tests.extent import examples

@@ -1,7 +1,7 @@
 """What goes wrong around a publish: rivals, crashes, odd folders, full disks."""
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -22,32 +22,16 @@ from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore, StoreError
 from functions.snapshot.manifest import Span
 from functions.snapshot.pointer import Pointer
-from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
 from tests.builder.beginning import begin
 from tests.builder.conftest import NAMESPACE, Clock, World, capture
+from tests.builder.interrupted import Interrupted
 from tests.extent import EVERY
 from tests.interleaving.killer import Killed
 
 pytestmark = pytest.mark.shared(3)
 
 CALLS = ("read", "put", "create", "tag", "replace", "remove", "keys", "local")
-
-
-class Touchy:
-    """A store that calls back at its nth call."""
-
-    def __init__(self, store: Writer, at: int, then: Callable[[], None]) -> None:
-        self.store = store
-        self.left = at
-        self.then = then
-
-    def __getattr__(self, name: str) -> Any:
-        if name in CALLS:
-            self.left -= 1
-            if self.left == 0:
-                self.then()
-        return getattr(self.store, name)
 
 
 def urls(world: World) -> set[str]:
@@ -94,23 +78,13 @@ def test_a_rival_may_publish_at_any_moment(world: World, at: int, more: bool) ->
             other.ingest([capture(3)])
         other.publish()
 
-    store = Touchy(world.store, at, rival)
+    store = Interrupted(world.store, CALLS, rival, at)
     publish(cast(FolderStore, store), SETTINGS, runtime(world.clock))
     if store.left > 0:
         rival()  # the publish was over before
     publish(world.store, SETTINGS, runtime(world.clock))
     assert urls(world) == ({"1", "2", "3"} if more else {"1"})
     assert list(world.store.keys(layout.INTAKE)) == []
-
-
-class Overtaken(Touchy):
-    """A store that calls back before a pointer is moved."""
-
-    def replace(self, key: str, data: bytes, tag: str | None) -> str:
-        if self.left:
-            self.left = 0
-            self.then()
-        return self.store.replace(key, data, tag)
 
 
 def test_of_two_publishers_of_one_intake_one_reports_its_records(world: World) -> None:
@@ -125,7 +99,7 @@ def test_of_two_publishers_of_one_intake_one_reports_its_records(world: World) -
         rivals.append(publish(world.store, SETTINGS, surroundings))
 
     surroundings = replace(runtime(world.clock), publisher="a", say=said.append)
-    store = cast(FolderStore, Overtaken(world.store, 1_000, rival))
+    store = cast(FolderStore, Interrupted(world.store, "replace", rival))
     built = publish(store, SETTINGS, surroundings)
     assert [one.new for one in (*rivals, built)] == [2, 0]
     assert built.manifest is None
@@ -194,7 +168,9 @@ def test_a_removal_that_was_cut_short_is_completed(world: World) -> None:
         world.ingest([capture(1)])
         (run,) = intake.runs(world.store)
         with pytest.raises(Killed):
-            intake.discard(cast(FolderStore, Touchy(world.store, count + 1, _die)), [run])
+            intake.discard(
+                cast(FolderStore, Interrupted(world.store, CALLS, _die, count + 1)), [run]
+            )
         assert len(list(intake.runs(world.store))) == 1  # not forgotten
         assert world.publish().changed == 0
         assert list(world.store.keys(layout.INTAKE)) == []

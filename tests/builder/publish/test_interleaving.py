@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import duckdb
 import pytest
@@ -29,44 +29,13 @@ from functions.store.catalog import Catalogue
 from tests.builder.beginning import begin
 from tests.builder.conftest import World, capture
 from tests.builder.export.test_export import problems as findings
-from tests.builder.publish.test_hazards import Killed
+from tests.builder.interrupted import Interrupted
 from tests.builder.withdraw.test_withdraw import REASON, name, records
+from tests.interleaving.killer import Killed
 
 pytestmark = pytest.mark.shared(3)
 
 ITEM = Selection(identifiers=(name(3),))
-
-
-class Interrupted:
-    """A store before whose nth call of a kind, or after it, something happens."""
-
-    def __init__(
-        self,
-        store: Writer,
-        kind: str,
-        then: Callable[[], None],
-        at: int = 1,
-        *,
-        after: bool = False,
-    ) -> None:
-        self.store, self.kind, self.then, self.left = store, kind, then, at
-        self.after = after
-
-    def __getattr__(self, called: str) -> Any:
-        if called != self.kind:
-            return getattr(self.store, called)
-        self.left -= 1
-        if self.left == 0 and self.after:
-            return self._followed
-        if self.left == 0:
-            self.then()
-        return getattr(self.store, called)
-
-    def _followed(self, *arguments: Any) -> Any:
-        found = getattr(self.store, self.kind)(*arguments)
-        found = list(found) if self.kind == "keys" else found
-        self.then()
-        return found
 
 
 def interrupted(world: World, kind: str, then: Callable[[], None], at: int = 1) -> Writer:

@@ -2,7 +2,6 @@
 
 import tracemalloc
 from collections.abc import Iterator
-from collections.abc import Sequence as Series
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -14,7 +13,6 @@ from builder.snapshot import set_listings
 from builder.snapshot.draft import Draft
 from builder.snapshot.lookup import find_files
 from builder.snapshot.transaction import Transaction
-from builder.store.folder import FolderStore
 from builder.verify.inventory import Inventory
 from builder.withdraw import reinstate
 from builder.withdraw.selection import Selection
@@ -25,6 +23,7 @@ from functions.snapshot.manifest import Sequence
 from functions.snapshot.pointer import Pointer, PointerEntry
 from functions.store.catalog import Catalogue
 from tests.builder.conftest import World, capture, resize
+from tests.builder.interrupted import Watched
 from tests.builder.withdraw.test_withdraw import published
 
 pytestmark = pytest.mark.shared(2)
@@ -84,20 +83,6 @@ def test_what_a_takedown_holds_does_not_grow_with_what_is_withdrawn(many: World)
             remove_versions(connection, draft)
     # As lists, keys, positions and the sets that they are in took 28 MB.
     assert peak.bytes < 4 * MEGABYTE
-
-
-class Watched(FolderStore):
-    """Remembers which data files were asked for."""
-
-    def __init__(self, root: Path) -> None:
-        super().__init__(root)
-        self.asked: set[str] = set()
-
-    def local(
-        self, key: str, spans: Series[tuple[int, int]] | None = None, size: int | None = None
-    ) -> Path:
-        self.asked.add(key)
-        return super().local(key, spans, size)
 
 
 def test_withdrawing_one_item_reads_and_writes_few_files(

@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,6 +22,7 @@ from functions.snapshot.errors import Conflict, MissingObject
 from functions.snapshot.pointer import Expiry, Pointer
 from functions.store.catalog import Catalogue
 from tests.builder.conftest import Clock, World, capture
+from tests.builder.interrupted import Interrupted
 from tests.builder.publish.test_hazards import Killed, urls
 from tests.extent import ALL, EVERY
 
@@ -379,27 +379,6 @@ def test_a_damaged_store_is_told_before_anything_is_removed(
     assert world.expire().retired == (1, 2)
 
 
-class Meddled(FolderStore):
-    """A store in which something happens once, when a key that ends so is about to be written."""
-
-    def __init__(self, root: Path, end: str, then: Callable[[], Any]) -> None:
-        super().__init__(root)
-        self.end = end
-        self.todo: list[Callable[[], Any]] = [then]
-
-    def _meddle(self, key: str) -> None:
-        if key.endswith(self.end) and self.todo:
-            self.todo.pop()()
-
-    def create(self, key: str, data: bytes) -> None:
-        self._meddle(key)
-        super().create(key, data)
-
-    def replace(self, key: str, data: bytes, tag: str | None) -> str:
-        self._meddle(key)
-        return super().replace(key, data, tag)
-
-
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("at", ["views.sql", "manifest.json", layout.POINTER])
 @pytest.mark.parametrize("age", [timedelta(hours=1), 2 * DAY], ids=["young", "old"])
@@ -424,7 +403,7 @@ def test_an_expiry_in_the_midst_of_a_publish(
 
     said: list[str] = []
     runtime = Runtime(world.clock, world.clock.sleep, said.append, {"list": "1"}, 1)
-    store = Meddled(world.root, at, meddle)
+    store = Interrupted(world.store, ("create", "replace"), meddle, key=at)
     built = publish(store, world.configuration(), runtime)
     assert bool(lost) == (age > DAY)
     assert any("starting over" in text for text in said) == (age > DAY)

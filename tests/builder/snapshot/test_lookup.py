@@ -1,6 +1,6 @@
 """Look-ups read the row groups that can hold a key, and nothing else, and check what they read."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,24 +17,11 @@ from functions.store.catalog import Catalogue
 from functions.store.checked_files import CheckedFiles
 from tests.bucket import Bucket
 from tests.builder.conftest import World, capture, resize
+from tests.builder.interrupted import Watched
 
 pytestmark = pytest.mark.shared(2)
 
 ROWS, GROUPS = 8, 4  # rows of a row group, row groups of a file
-
-
-class Watched(FolderStore):
-    """A folder that notes what is read of data files: spans, or None for a whole file."""
-
-    def __init__(self, root: Path) -> None:
-        super().__init__(root)
-        self.reads: list[tuple[str, Sequence[tuple[int, int]] | None]] = []
-
-    def local(
-        self, key: str, spans: Sequence[tuple[int, int]] | None = None, size: int | None = None
-    ) -> Path:
-        self.reads.append((key, spans and tuple(spans)))
-        return super().local(key, spans, size)
 
 
 @pytest.fixture
