@@ -104,6 +104,12 @@ class Archive:
     def __call__(self, command: str, *arguments: object) -> Result:
         return sheaf(command, "--config", self.config, *arguments)
 
+    def gather(self, *arguments: object) -> dict[str, Any]:
+        """Gather, and return the account."""
+        done = self("gather", "--json", *arguments)
+        assert done.code == 0, done.err
+        return dict(done.json)
+
     def versions(self) -> list[Version]:
         return [
             row
@@ -125,9 +131,7 @@ def test_from_templates_to_files(archive: Archive, site: Site) -> None:
         "/two": web.text(b"%PDF 2"),
     }
     archive.ingest(paper(1, site.url("/1.pdf")), paper(2, site.url("/2.pdf"), site.url("/3.pdf")))
-    done = archive("gather", "--json")
-    assert done.code == 0, done.err
-    told = json.loads(done.out)
+    told = archive.gather()
     assert told["appearances"] == 2
     assert told["failures"] == {"not-found": 1}
     assert (told["redirects"], told["left"]) == (1, 0)
@@ -141,7 +145,7 @@ def test_from_templates_to_files(archive: Archive, site: Site) -> None:
     again = archive("gather")
     put_off = "1 file failed before and is postponed: --again tries them now"
     assert (again.code, again.out) == (0, f"nothing is due\n{put_off}\n")
-    assert json.loads(archive("gather", "--json").out)["put_off"] == 1
+    assert archive.gather()["put_off"] == 1
     assert told["put_off"] == 0  # it failed in that gathering, which tells of it
     strict = archive("gather", "--again", "--strict")
     assert strict.code == 1
@@ -155,8 +159,7 @@ def test_full_texts_of_replayed_history(archive: Archive, site: Site) -> None:
     first, second, other = map(site.url, names)
     archive.replay("2020-01-01", paper(1, first), paper(2, other))
     archive.replay("2021-01-01", paper(1, second))
-    done = archive("gather", "--json")
-    assert json.loads(done.out)["appearances"] == 3, done.err
+    assert archive.gather()["appearances"] == 3
     assert {row.id for row in archive.versions()} == {first, second, other}
 
 
@@ -168,7 +171,7 @@ def test_what_the_configuration_refused_is_due_once_it_allows_it(
     archive.ingest(paper(1, site.url("/1"), site.url("/2"), "http://10.0.0.1/3"))
 
     def came() -> tuple[dict[str, int], int, int]:
-        told = json.loads(archive("gather", "--json").out)
+        told = archive.gather()
         return told["failures"], told["appearances"], told["put_off"]
 
     assert came() == ({"port-refused": 2, "address-refused": 1}, 0, 0)
@@ -191,13 +194,13 @@ def test_what_robots_or_the_size_forbade_is_due_once_it_is_allowed(
     }
     archive.set(max_bytes=4999)
     archive.ingest(paper(1, site.url("/no"), site.url("/large")))
-    told = json.loads(archive("gather", "--json").out)
+    told = archive.gather()
     assert told["failures"] == {"robots-disallowed": 1, "too-large": 1}
-    assert json.loads(archive("gather", "--json").out)["put_off"] == 2
+    assert archive.gather()["put_off"] == 2
     archive.set(max_bytes=5000)
-    assert json.loads(archive("gather", "--json").out)["appearances"] == 1
+    assert archive.gather()["appearances"] == 1
     archive.set(robots=False)
-    told = json.loads(archive("gather", "--json").out)
+    told = archive.gather()
     assert (told["appearances"], told["put_off"]) == (1, 0)
 
 
@@ -282,7 +285,7 @@ def test_an_interrupt_keeps_what_came(
     assert len(archive.versions()) == 5
     gate.open.set()
     site.requests.clear()
-    told = json.loads(archive("gather", "--json").out)
+    told = archive.gather()
     assert told["appearances"] == 3
     assert not {"/0", "/1", "/2", "/3", "/4"} & set(site.paths())
 
@@ -323,8 +326,7 @@ def test_what_an_abandoned_run_had_is_not_requested_again(
     assert archive("obi", "--abandon", tist).code == 0
     with CLOCK.real():
         CLOCK.sleep(days * 86_400)
-        done = archive("gather", "--json")
-    assert json.loads(done.out)["appearances"] == 8, done.err
+        assert archive.gather()["appearances"] == 8
     assert all(len(site.asked(f"/{n}")) == asked for n in range(5))
     for row in archive.versions():
         assert archive.store.read(row.key) in {b"0", b"1", b"2", b"3", b"4", b"slow"}
@@ -355,7 +357,7 @@ def test_a_host_that_wants_to_be_left_alone(archive: Archive, site: Site) -> Non
             other.pages[f"/{n}"] = web.text(f"{n}")
         urls = [site.url(f"/{n}") for n in range(4)]
         archive.ingest(paper(1, *urls, *(other.url(f"/{n}", "127.0.0.2") for n in range(4))))
-        told = json.loads(archive("gather", "--json").out)
+        told = archive.gather()
         assert (told["appearances"], told["left"], told["failures"]) == (4, 4, {})
         assert len(site.paths()) == 2  # robots.txt, and one file
 
@@ -363,5 +365,5 @@ def test_a_host_that_wants_to_be_left_alone(archive: Archive, site: Site) -> Non
 def test_a_host_that_is_not_there_is_not_asked_for_each_file(archive: Archive, site: Site) -> None:
     urls = [f"http://no-such-host.invalid/{n}" for n in range(30)]
     archive.ingest(paper(1, *urls))
-    told = json.loads(archive("gather", "--json").out)
+    told = archive.gather()
     assert told["failures"] == {"dns": 30}

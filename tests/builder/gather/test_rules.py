@@ -1,6 +1,5 @@
 """Rules that exclude files or slow hosts down, and the plan with its estimates."""
 
-import json
 from itertools import pairwise
 
 import pytest
@@ -28,22 +27,22 @@ def test_rules_exclude_hosts_publishers_and_restricted_files(archive: Archive, s
         {"publisher": "RePEc:AAA:nosuch", "exclude": True},
     ]
     archive.set()
-    plan = json.loads(archive("gather", "--plan", "--json").out)
+    plan = archive.gather("--plan")
     assert plan["due"] == 3
     assert [(h["host"], h["due"], h["excluded"]) for h in plan["hosts"]] == [
         ("127.0.0.1", 3, 1),
         ("no.example.org", 0, 1),
     ]
     assert site.requests == []
-    told = json.loads(archive("gather", "--json").out)
+    told = archive.gather()
     assert (told["appearances"], told["failures"]) == (2, {"excluded": 2})
     assert "/1" not in site.paths()
     archive.settings["gather.rules"] = [{"publisher": "repec:aaa", "exclude": True}]
     archive.set()
-    assert json.loads(archive("gather", "--plan", "--json").out)["due"] == 0
+    assert archive.gather("--plan")["due"] == 0
     archive.settings["gather.rules"] = []
     archive.set()
-    assert json.loads(archive("gather", "--plan", "--json").out)["due"] == 3
+    assert archive.gather("--plan")["due"] == 3
 
 
 def test_a_rule_slows_a_host_down_and_the_plan_says_how_long_it_takes(

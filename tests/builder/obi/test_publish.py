@@ -183,6 +183,15 @@ def test_a_run_without_a_commit_is_not_seen(repec: Repec) -> None:
     assert repec.publish().manifest is None
 
 
+def test_a_run_whose_documents_were_edited_is_not_published(repec: Repec) -> None:
+    repec.take(a=paper(1))
+    place = next(k for k in repec.store.keys("obi/;runs/") if k.endswith("documents.parquet"))
+    repec.store.remove(place)
+    repec.store.create(place, b"")
+    with pytest.raises(DamagedStore, match=place):
+        repec.publish()
+
+
 def test_captures_and_templates_lie_side_by_side(repec: Repec) -> None:
     repec.ingest([capture(n) for n in range(40)], ("collection:c",))
     repec.take(a=paper(1), b=paper(2))
@@ -224,8 +233,10 @@ def test_a_withdrawn_template_stays_away_whatever_is_ingested(repec: Repec) -> N
 
 
 def test_a_bare_handle_names_a_template_and_nothing_else(repec: Repec) -> None:
-    repec.take(x=paper(1))
-    repec.publish()
+    odd = 'a%41"b<c>&d=e?f\\g`{h}/i'
+    data = paper(1).replace(b"wpaper:1", f"wpaper:{odd}".encode())
+    repec.take(x=paper(1), a=data, b=paper(1).replace(b"wpaper:1", b"wpaper:aA"))
+    assert repec.publish().new == 5
     with repec.asked() as client:
         (name,) = (n for n in state(client) if n.endswith(":wpaper:1"))
         handle = name.removeprefix(PREFIX)
@@ -237,6 +248,13 @@ def test_a_bare_handle_names_a_template_and_nothing_else(repec: Repec) -> None:
         for given in (f"{handle}x", "RePEc:aaa:wpaper", "oai:other.org:" + handle, "wpaper:1"):
             page = client.get("GetRecord", identifier=given, metadataPrefix="oai_dc")
             assert page.codes == ([] if given == "RePEc:aaa:wpaper" else ["idDoesNotExist"])
+        # One of odd characters is a valid identifier.
+        name = f"{PREFIX}RePEc:aaa:wpaper:a%2541%22b%3Cc%3E&d=e?f%5Cg%60%7Bh%7D/i"
+        page = client.get("GetRecord", identifier=name, metadataPrefix="amf")
+        assert page.codes == []
+        (text,) = page.root.iter("{http://amf.openlib.org}text")
+        assert text.get("id") == f"RePEc:aaa:wpaper:{odd}"
+    assert sound(repec) == []
 
 
 def test_another_prefix_of_identifiers_is_refused_once_published(repec: Repec) -> None:
@@ -318,15 +336,6 @@ def test_files_of_tables_that_are_as_they_were_are_shared(
     assert len(after) > len(before)
 
 
-def test_a_run_whose_documents_were_edited_is_not_published(repec: Repec) -> None:
-    repec.take(a=paper(1))
-    place = next(k for k in repec.store.keys("obi/;runs/") if k.endswith("documents.parquet"))
-    repec.store.remove(place)
-    repec.store.create(place, b"")
-    with pytest.raises(DamagedStore, match=place):
-        repec.publish()
-
-
 @pytest.mark.thorough
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"no real ReDIF at {DATA}")
 def test_a_harvester_who_comes_after_each_replayed_tarball_misses_nothing(repec: Repec) -> None:
@@ -396,21 +405,6 @@ def test_a_tombstone_with_a_document_is_damage(repec: Repec) -> None:
         return with_column(rows, "document", ["{}"] * rows.num_rows) if deleted else None
 
     assert ("tombstone-full", change_first(repec, "records", fill)) in found(repec)
-
-
-def test_a_handle_of_odd_characters_is_a_valid_identifier(repec: Repec) -> None:
-    odd = 'a%41"b<c>&d=e?f\\g`{h}/i'
-    data = paper(1).replace(b"wpaper:1", f"wpaper:{odd}".encode())
-    repec.take(a=data, b=paper(1).replace(b"wpaper:1", b"wpaper:aA"))
-    assert repec.publish().new == 4
-    name = f"{PREFIX}RePEc:aaa:wpaper:a%2541%22b%3Cc%3E&d=e?f%5Cg%60%7Bh%7D/i"
-    with repec.asked() as client:
-        page = client.get("GetRecord", identifier=name, metadataPrefix="amf")
-        assert page.codes == []
-        assert next(page.root.iter("{http://amf.openlib.org}text")).get("id") == (
-            f"RePEc:aaa:wpaper:{odd}"
-        )
-    assert sound(repec) == []
 
 
 def test_faults_and_files_of_redif_are_in_the_tables(repec: Repec) -> None:
