@@ -44,10 +44,10 @@ def run(context: Context) -> int:
             _print(context, scenario.report, [])
             context.say(f"sheaf: {error}")
             return 1
-        _print(context, scenario.report, _hints(context, scenario.report.document, folder))
-        if arguments.once:
-            return 0
-        try:
+        try:  # an interrupt may come as soon as the report is read
+            _print(context, scenario.report, _hints(context, scenario.report.document, folder))
+            if arguments.once:
+                return 0
             return 1 if _wait(server) else 0
         except KeyboardInterrupt:
             context.say("stopped")
