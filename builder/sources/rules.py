@@ -27,7 +27,7 @@ class SetRule:
 
     @staticmethod
     def from_table(table: Mapping[str, Any]) -> "SetRule":
-        """Parse a table of `sets.rules` (see functions.config.key)."""
+        """Parse a table of `sets.rules` (see functions.config.set_rules)."""
 
         def lower(name: str) -> tuple[str, ...]:
             return tuple(value.lower() for value in table.get(name, ()))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from xml.parsers import expat
 
+from functions.config.key import list_of, table_of
 from functions.snapshot import instant, layout, oai_name
 from functions.url import authority
 
@@ -23,12 +24,7 @@ _CHARACTER = r"(?:[A-Za-z0-9\-._~!$&'()*+,;=:@]|%[0-9A-Fa-f]{2})"
 _PATH = rf"(?:{_CHARACTER}|/)*"
 _REST = rf"(?:\?(?:{_CHARACTER}|[/?])*)?(?:#(?:{_CHARACTER}|[/?])*)?"
 _HOST = r"(?:[A-Za-z0-9\-._]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?"
-_URL = re.compile(rf"https?://{_HOST}(?:/{_PATH})?{_REST}")
-_URI = re.compile(rf"[A-Za-z][A-Za-z0-9+.\-]*:(?:{_CHARACTER}|/)+{_REST}")
-_PLACE = re.compile(rf"(?:https?://{_HOST}(?:/{_PATH})?|s3://{_PATH})")
 _MEANT_AS_URL = re.compile(r"https?://\S*")
-_NAME = re.compile(r"[A-Za-z0-9_\-]+")
-_MEDIA_TYPE = re.compile(r"[a-z]+/[a-z]+")
 _PROSE = re.compile(r"[^\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]+")
 
 LONGEST_NOTICE = 2000
@@ -38,22 +34,30 @@ NOTICE = f"a text of up to {LONGEST_NOTICE} characters or an http or https URL"
 POLICIES = ("content", "metadata_policy", "data_policy", "submission_policy", "comment")
 _ICON = ("icon", "icon_link", "icon_title", "icon_width", "icon_height")
 _RENDERING = frozenset({"url", "namespace", "type"})
-_EMAIL = re.compile(r"[^\s@<>:]+@([^\s@.]+\.)+[^\s@.]+")
-_PREFIX = re.compile(r"[A-Za-z0-9\-_.!~*'()]+")
 _ENDPOINT = re.compile(r"https?://[^/?#]*")
 
 
-def is_url(value: Any) -> bool:
-    """Return whether `value` is an http or https URL without user and fully escaped."""
-    return isinstance(value, str) and _URL.fullmatch(value) is not None
+def like(pattern: str) -> Callable[[Any], bool]:
+    """Return a test for texts that match a regular expression as a whole."""
+    compiled = re.compile(pattern)
+    return lambda v: isinstance(v, str) and compiled.fullmatch(v) is not None
+
+
+is_url = like(rf"https?://{_HOST}(?:/{_PATH})?{_REST}")
+"""Return whether a value is an http or https URL without user and fully escaped."""
+is_email = like(r"[^\s@<>:]+@([^\s@.]+\.)+[^\s@.]+")
+"""Return whether a value is an e-mail address."""
+is_prefix = like(r"[A-Za-z0-9\-_.!~*'()]+")
+"""Return whether a value is a metadata prefix."""
+_is_uri = like(rf"[A-Za-z][A-Za-z0-9+.\-]*:(?:{_CHARACTER}|/)+{_REST}")
+_is_media_type = like(r"[a-z]+/[a-z]+")
+_is_http_or_s3 = like(rf"(?:https?://{_HOST}(?:/{_PATH})?|s3://{_PATH})")
 
 
 def is_place(value: Any) -> bool:
     """Return whether `value` is a place of files: an http or https URL or s3://bucket/prefix."""
-    return (
-        isinstance(value, str)
-        and _PLACE.fullmatch(value) is not None
-        and (not value.startswith(layout.S3_SCHEME) or layout.is_address(value))
+    return _is_http_or_s3(value) and (
+        not value.startswith(layout.S3_SCHEME) or layout.is_address(value)
     )
 
 
@@ -67,26 +71,15 @@ def is_notice(value: Any) -> bool:
     return is_statement(value) and len(value) <= LONGEST_NOTICE
 
 
-def expect_list(test: Callable[[Any], Any], least: int = 0) -> Callable[[Any], bool]:
-    """Return a test for lists of values that pass `test`, of at least `least` of them."""
-    return lambda v: isinstance(v, list) and len(v) >= least and all(map(test, v))
-
-
-def expect_table(name: Callable[[str], Any], test: Callable[[Any], Any]) -> Callable[[Any], bool]:
-    """Return a test for tables whose keys pass `name`, and whose values pass `test`."""
-    return lambda v: isinstance(v, dict) and all(name(k) and test(v[k]) for k in v)
+_has_urls = table_of(like(r"[A-Za-z0-9_\-]+"), list_of(is_url, "URLs", least=1).test, "").test
 
 
 def are_repositories(value: Any) -> bool:
     """Return whether `value` is a table from names to lists of base URLs, each in one of them."""
-    if not isinstance(value, dict) or not all(map(_NAME.fullmatch, value)):
+    if not _has_urls(value):
         return False
-    if not all(
-        isinstance(urls, list) and urls and all(map(is_url, urls)) for urls in value.values()
-    ):
-        return False
-    every = [url for urls in value.values() for url in urls]
-    return len({*every}) == len(every)
+    urls = [url for own in value.values() for url in own]
+    return len({*urls}) == len(urls)
 
 
 def is_friend(value: Any) -> bool:
@@ -137,8 +130,8 @@ def _is_element(text: str) -> bool:
 
 def _has_schema(text: str) -> bool:
     """Return whether the element gives an http or https URL for the schema of its namespace."""
-    namespace, told = _read(text)
-    parts = told.split()
+    namespace, schemas = _read(text)
+    parts = schemas.split()
     if len(parts) % 2:
         return False
     return is_url(dict(zip(parts[::2], parts[1::2], strict=True)).get(namespace or ""))
@@ -157,10 +150,8 @@ def _is_rendering(row: Any) -> bool:
         isinstance(row, Mapping)
         and row.keys() == _RENDERING
         and is_url(row["url"])
-        and isinstance(row["namespace"], str)
-        and _URI.fullmatch(row["namespace"]) is not None
-        and isinstance(row["type"], str)
-        and _MEDIA_TYPE.fullmatch(row["type"]) is not None
+        and _is_uri(row["namespace"])
+        and _is_media_type(row["type"])
     )
 
 
@@ -172,13 +163,13 @@ def _read(text: str) -> tuple[str | None, str]:
     some parsers refuse a whole answer for it. An element is invalid if it would inherit the
     namespace of the surrounding document.
     """
-    found: list[str] = []
+    namespaces: list[str] = []
     schemas: list[str] = []
     wrong: list[object] = []
     defaults: list[str | None] = []  # default namespaces in scope
 
     def declare(prefix: str | None, uri: str | None) -> None:
-        if uri and not _URI.fullmatch(uri):
+        if uri and not _is_uri(uri):
             wrong.append(uri)
         if prefix is None:
             defaults.append(uri)
@@ -188,22 +179,22 @@ def _read(text: str) -> tuple[str | None, str]:
             defaults.pop()
 
     def start(name: str, attributes: Mapping[str, str]) -> None:
-        found.append(name.rpartition(" ")[0])
+        namespaces.append(name.rpartition(" ")[0])
         schemas.append(attributes.get(f"{_XSI} schemaLocation", ""))
-        if not found[-1] and not defaults:
+        if not namespaces[-1] and not defaults:
             wrong.append(name)
 
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.StartElementHandler = start
     parser.StartNamespaceDeclHandler = declare
     parser.EndNamespaceDeclHandler = end
-    parser.XmlDeclHandler = lambda *said: wrong.append(said)
-    parser.StartDoctypeDeclHandler = lambda *said: wrong.append(said)
+    parser.XmlDeclHandler = lambda *declaration: wrong.append(declaration)
+    parser.StartDoctypeDeclHandler = lambda *declaration: wrong.append(declaration)
     try:
         parser.Parse(text.strip(), True)
     except (expat.ExpatError, ValueError):
         return None, ""
-    return (None, "") if wrong else (found[0], schemas[0])
+    return (None, "") if wrong else (namespaces[0], schemas[0])
 
 
 def is_text(value: Any) -> bool:
@@ -226,16 +217,6 @@ def is_second(value: Any) -> bool:
         return False
 
 
-def is_email(value: Any) -> bool:
-    """Return whether the value is an e-mail address."""
-    return isinstance(value, str) and _EMAIL.fullmatch(value) is not None
-
-
-def is_prefix(value: Any) -> bool:
-    """Return whether the value is a metadata prefix."""
-    return isinstance(value, str) and _PREFIX.fullmatch(value) is not None
-
-
 def is_prose(value: Any) -> bool:
     """Return whether the value is a text of one or more lines."""
     return isinstance(value, str) and is_text(" ".join(value.split()))
@@ -245,8 +226,8 @@ def is_base_url(value: Any) -> bool:
     """Return whether the value is a server's http or https URL without user, query, fragment."""
     if not is_url(value) or "?" in value or "#" in value:
         return False
-    found = _ENDPOINT.match(value)
-    return found is not None and authority.is_endpoint(found[0])
+    endpoint = _ENDPOINT.match(value)
+    return endpoint is not None and authority.is_endpoint(endpoint[0])
 
 
 def is_namespace(value: Any) -> bool:

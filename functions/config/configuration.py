@@ -94,8 +94,8 @@ def parse(text: str, environment: Mapping[str, str], source: str = FILE) -> Conf
     return Configuration({key.name: key.complete(values[key.name]) for key in KEYS})
 
 
-def template(given: Mapping[str, Any]) -> str:
-    """Return a `sheaf.toml` with the given values; other keys are comments with their defaults."""
+def template(values: Mapping[str, Any]) -> str:
+    """Return a `sheaf.toml` with these values; other keys are comments with their defaults."""
     lines: list[str] = ["# Sheaf's configuration. A value behind # is the default."]
     section = ""
     for key in KEYS:
@@ -103,8 +103,8 @@ def template(given: Mapping[str, Any]) -> str:
         if head != section:
             section = head
             lines += ["", f"[{section}]"]
-        mark = "" if key.name in given else "# "
-        value = _toml(given.get(key.name, key.default))
+        mark = "" if key.name in values else "# "
+        value = _toml(values.get(key.name, key.default))
         lines += [f"# {key.meaning} ({key.expected})", f"{mark}{name} = {value}"]
     return "\n".join(lines) + "\n"
 
@@ -135,12 +135,11 @@ def _unknown(source: str, name: str, known: list[str]) -> ConfigurationError:
 
 
 def _check(source: str, name: str, value: Any, variable: str = "") -> None:
-    key = _BY_NAME[name]
-    if not key.test(value):
+    if (fault := _BY_NAME[name].find_fault(value)) is not None:
+        part, wrong, expected = fault
         where = f" ({variable})" if variable else ""
-        part, given, expected = (key.problem and key.problem(value)) or ("", value, key.expected)
         raise ConfigurationError(
-            f"{source}: {name}{part}{where} is {_show(given)}, expected {expected}"
+            f"{source}: {name}{part}{where} is {_show(wrong)}, expected {expected}"
         )
 
 

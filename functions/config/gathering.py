@@ -3,20 +3,20 @@
 Filesets are datasets hosted by platforms.
 """
 
-import re
 from typing import Any
 
 from functions.config import check
 from functions.config.key import (
-    ConfigKey,
     Field,
     Fields,
     choice,
     flag,
+    list_of,
     number,
     optional,
     row,
     seconds,
+    table_of,
 )
 from functions.snapshot import oai_name
 
@@ -27,9 +27,7 @@ _RULE: dict[str, Field] = {
     "host": Field(None, check.is_text, "a host's name, or a pattern such as *.example.org"),
     "publisher": Field(
         None,
-        lambda v: (
-            isinstance(v, str) and re.fullmatch(r"(?i)repec:[a-z]{3}(:[^:\s]+)?", v) is not None
-        ),
+        check.like(r"(?i)repec:[a-z]{3}(:[^:\s]+)?"),
         "RePEc:aaa or RePEc:aaa:ssssss",
     ),
     "restricted": flag(None),
@@ -37,30 +35,17 @@ _RULE: dict[str, Field] = {
     "seconds": seconds(0, 0, 3600),
 }
 _EFFECTS = frozenset({"exclude", "seconds"})
-RULES_EXPECTED = (
-    "a list of tables, each with host, publisher or restricted, and with exclude or seconds"
+_RULES = Fields(_RULE).rules(
+    "host, publisher or restricted, and with exclude or seconds",
+    lambda rule: (
+        ""
+        if rule.keys() - _EFFECTS and len(rule.keys() & _EFFECTS) == 1
+        else "host, publisher or restricted, and one of exclude and seconds"
+    ),
 )
 
 
-def gather_rules_problem(value: Any) -> tuple[str, Any, str] | None:
-    """Return the first wrong part of `gather.rules`, as `Fields.problem` does."""
-    if not isinstance(value, list):
-        return "", value, RULES_EXPECTED
-    for place, rule in enumerate(value):
-        where = f"[{place}]"
-        if not isinstance(rule, dict):
-            return where, rule, "a table"
-        for name, given in rule.items():
-            if name not in _RULE:
-                return f"{where}.{name}", given, f"one of the keys {', '.join(_RULE)}"
-            if not _RULE[name].test(given):
-                return f"{where}.{name}", given, _RULE[name].expected
-        if not (rule.keys() - _EFFECTS and len(rule.keys() & _EFFECTS) == 1):
-            return where, rule, "host, publisher or restricted, and one of exclude and seconds"
-    return None
-
-
-GATHER_KEYS: tuple[ConfigKey, ...] = (
+GATHER_KEYS: tuple[Field, ...] = (
     BATCH.row(
         "gather.batch",
         "a batch starts no request after this many minutes or files, and is then committed",
@@ -72,13 +57,10 @@ GATHER_KEYS: tuple[ConfigKey, ...] = (
         "when a file is tried again after a temporary failure; doubles each time, up to "
         "gather.interval_days",
     ),
-    ConfigKey(
+    row(
         "gather.rules",
-        [],
-        lambda v: gather_rules_problem(v) is None,
-        RULES_EXPECTED,
+        _RULES,
         "files to exclude or to request less often (docs/guide/repec.md, Rules)",
-        gather_rules_problem,
     ),
     row(
         "gather.pdf_text",
@@ -96,7 +78,7 @@ def contains_ascii(encoding: Any) -> bool:
         return False
 
 
-REPEC_KEYS: tuple[ConfigKey, ...] = (
+REPEC_KEYS: tuple[Field, ...] = (
     row(
         "redif.directory",
         optional(check.is_text, "a folder"),
@@ -107,11 +89,13 @@ REPEC_KEYS: tuple[ConfigKey, ...] = (
         number(256, 1, 65_536, "megabytes"),
         "size limit of a ReDIF file; larger files are skipped and reported",
     ),
-    ConfigKey(
+    row(
         "redif.encodings",
-        {},
-        check.expect_table(re.compile("[a-z0-9]{3}").fullmatch, contains_ascii),
-        "a table from archives such as aaa to encodings of their bytes such as windows-1251",
+        table_of(
+            check.like("[a-z0-9]{3}"),
+            contains_ascii,
+            "from archives such as aaa to encodings of their bytes such as windows-1251",
+        ),
         "encoding of templates that declare none and are not UTF-8, by archive; otherwise "
         "windows-1252",
     ),
@@ -133,16 +117,6 @@ REPEC_KEYS: tuple[ConfigKey, ...] = (
 BACKENDS = ("web", "s3", "archiveorg")
 
 
-_ITEM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-
-
-def is_item_name(given: object, most: int) -> bool:
-    """Return whether the value is empty or may begin the name of an item, of `most` letters."""
-    if not isinstance(given, str):
-        return False
-    return given == "" or (len(given) <= most and _ITEM.fullmatch(given) is not None)
-
-
 STRATEGY = Fields(
     {
         "backend": Field("auto", lambda v: v in ("auto", *BACKENDS), "auto, web, s3 or archiveorg"),
@@ -152,8 +126,12 @@ STRATEGY = Fields(
         "file_bytes": number(128_000_000, 1, 1 << 50, "bytes"),
         "bundle": choice("never", "many", "always"),
         "platform_bundle": flag(False),
-        "collection": Field("", lambda v: is_item_name(v, 100), "the name of a collection"),
-        "item_prefix": Field("", lambda v: is_item_name(v, 30), "at most 30 of A-Z a-z 0-9 . _ -"),
+        "collection": Field(
+            "", check.like(r"([A-Za-z0-9][A-Za-z0-9._-]{0,99})?"), "the name of a collection"
+        ),
+        "item_prefix": Field(
+            "", check.like(r"([A-Za-z0-9][A-Za-z0-9._-]{0,29})?"), "at most 30 of A-Z a-z 0-9 . _ -"
+        ),
         "item_names": choice("digest", "sandcrawler"),
     }
 )
@@ -171,26 +149,18 @@ LIMITS = Fields(
 )
 
 
-def is_strategy(given: object) -> bool:
-    """Return whether the value is auto, the name of a backend, or a table of STRATEGY."""
-    return given in ("auto", *BACKENDS) or STRATEGY.is_valid(given)
-
-
-def strategy(given: Any) -> dict[str, Any]:
-    """Return the complete table for a value of `fileset.strategy`."""
-    return STRATEGY.complete({"backend": given} if isinstance(given, str) else given)
-
-
-FILESET_KEYS: tuple[ConfigKey, ...] = (
-    ConfigKey(
+FILESET_KEYS: tuple[Field, ...] = (
+    row(
         "fileset.strategy",
-        "auto",
-        is_strategy,
-        f"auto, web, s3, archiveorg, or {STRATEGY.expectation}",
+        Field(
+            "auto",
+            lambda v: v in ("auto", *BACKENDS) or STRATEGY.is_valid(v),
+            f"auto, web, s3, archiveorg, or {STRATEGY.expectation}",
+            STRATEGY.problem,
+            lambda v: STRATEGY.complete({"backend": v} if isinstance(v, str) else v),
+        ),
         "where and how files are stored; auto: web (a WARC in the store) for few small files, "
         "else s3 (objects in the store)",
-        STRATEGY.problem,
-        strategy,
     ),
     LIMITS.row(
         "fileset.limits",
@@ -217,18 +187,20 @@ FILESET_KEYS: tuple[ConfigKey, ...] = (
         number(86_400, 1, 604_800, "seconds"),
         "time limit for one dataset",
     ),
-    ConfigKey(
+    row(
         "fileset.block",
-        [],
-        check.expect_list(lambda v: isinstance(v, str) and v.startswith(("http://", "https://"))),
-        "a list of URL prefixes",
+        list_of(
+            lambda v: isinstance(v, str) and v.startswith(("http://", "https://")), "URL prefixes"
+        ),
         "datasets to refuse",
     ),
-    ConfigKey(
+    row(
         "fileset.tokens",
-        {},
-        check.expect_table(check.is_text, lambda v: check.is_text(v) and v.isascii()),
-        "a table from host names to tokens",
+        table_of(
+            check.is_text,
+            lambda v: check.is_text(v) and v.isascii(),
+            "from host names to tokens",
+        ),
         "tokens by host, each sent to its host only, such as for datadryad.org",
     ),
 )

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from functions.config import check
-from functions.config.key import ConfigKey, Field, Fields, between, flag, number, row, seconds
+from functions.config.key import Field, Fields, between, flag, list_of, number, row, seconds
 
 AUTO = "auto"
 """The value of a key that selects each command's default."""
@@ -80,12 +80,10 @@ DEFAULTS: Mapping[str, Mapping[str, Any]] = {
         "least_rate": 64,
     },
 }
-SERVE_KEYS: tuple[ConfigKey, ...] = (
-    ConfigKey(
+SERVE_KEYS: tuple[Field, ...] = (
+    row(
         "serve.page_cache",
-        1024,
-        lambda v: v == 0 or between(16, 1_048_576)(v),
-        "megabytes from 16, or 0",
+        Field(1024, lambda v: v == 0 or between(16, 1_048_576)(v), "megabytes from 16, or 0"),
         "size of the folder in TMPDIR that keeps pages of lists for `sheaf serve`; 0: none is kept",
     ),
     row(
@@ -114,22 +112,17 @@ SERVE_KEYS: tuple[ConfigKey, ...] = (
         number(30, 1, 3600, "seconds"),
         "Retry-After of a 503: seconds until a harvester should retry",
     ),
-    ConfigKey(
+    row(
         "serve.access_log",
-        "-",
-        lambda v: v == "" or check.is_text(v),
-        "a file, - or empty",
+        Field("-", lambda v: v == "" or check.is_text(v), "a file, - or empty"),
         "access log of `sheaf serve`; -: standard error; empty: no log",
     ),
 )
 
 
-def are_networks(given: Any) -> bool:
-    """Return whether the value is a list of networks, such as 10.1.0.0/16."""
-    if not isinstance(given, list):
-        return False
+def _is_network(value: Any) -> bool:
     try:
-        return all(isinstance(text, str) and ipaddress.ip_network(text) for text in given)
+        return isinstance(value, str) and bool(ipaddress.ip_network(value))
     except ValueError:
         return False
 
@@ -156,11 +149,11 @@ _ROWS: Mapping[str, tuple[Field, str]] = {
     "wait_seconds": (seconds(AUTO, 0, 86_400), "longest pause that a Retry-After may request"),
     "tries": (number(AUTO, 1, 1000), "attempts before a request fails"),
     "ports": (
-        Field(PORTS, check.expect_list(between(1, 65_535), 1), "a list of ports from 1 to 65535"),
+        list_of(between(1, 65_535), "ports from 1 to 65535", PORTS, 1),
         "allowed ports",
     ),
     "allow_networks": (
-        Field([], are_networks, "a list of networks such as 10.1.0.0/16 or fd00::/8"),
+        list_of(_is_network, "networks such as 10.1.0.0/16 or fd00::/8"),
         "allowed networks that are not part of the public internet",
     ),
     "connect_seconds": (seconds(AUTO, 0.1, 600), "time limit for connecting to a host"),
@@ -176,43 +169,30 @@ _ROWS: Mapping[str, tuple[Field, str]] = {
     "max_bytes": (number(AUTO, 1, 1 << 50, "bytes"), "size limit of a file or response, unpacked"),
 }
 
-_FIELDS = {
-    command: Fields({name: _ROWS[name][0] for name in defaults})
-    for command, defaults in DEFAULTS.items()
-}
-_COMMANDS = f"{', '.join(list(DEFAULTS)[:-1])} or {list(DEFAULTS)[-1]}"
+_COMMANDS = Fields(
+    {
+        command: Fields({name: _ROWS[name][0] for name in defaults}).part("a table of keys")
+        for command, defaults in DEFAULTS.items()
+    },
+    "commands",
+)
 
 
-def problem(given: Any) -> tuple[str, Any, str] | None:
-    """Return the first wrong part of `http.commands`, as `Fields.problem` does."""
-    if not isinstance(given, dict):
-        return None
-    for command, table in given.items():
-        if command not in _FIELDS:
-            return f".{command}", table, f"one of the commands {_COMMANDS}"
-        if not isinstance(table, dict):
-            return f".{command}", table, "a table of keys"
-        if (found := _FIELDS[command].problem(table)) is not None:
-            part, wrong, expected = found
-            return f".{command}{part}", wrong, expected
-    return None
-
-
-def _key(name: str, field: Field, meaning: str) -> ConfigKey:
+def _key(name: str, field: Field, meaning: str) -> Field:
     if field.default != AUTO:
-        return ConfigKey(f"http.{name}", field.default, field.test, field.expected, meaning)
+        return row(f"http.{name}", field, meaning)
     expected = f"{field.expected}, or auto"
-    return ConfigKey(f"http.{name}", AUTO, lambda v: v == AUTO or field.test(v), expected, meaning)
+    return row(f"http.{name}", Field(AUTO, lambda v: v == AUTO or field.test(v), expected), meaning)
 
 
-CLIENT_KEYS: tuple[ConfigKey, ...] = (
+CLIENT_KEYS: tuple[Field, ...] = (
     *(_key(name, field, meaning) for name, (field, meaning) in _ROWS.items()),
-    ConfigKey(
+    row(
         "http.commands",
-        {},
-        lambda v: isinstance(v, dict) and problem(v) is None,
-        f"a table from {_COMMANDS} to tables of these keys",
+        _COMMANDS.part(
+            f"a table from {', '.join(list(DEFAULTS)[:-1])} or {list(DEFAULTS)[-1]} to tables of "
+            "these keys"
+        ),
         "values for one command only, such as { fileset = { concurrent = 8 } }",
-        problem,
     ),
 )

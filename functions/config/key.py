@@ -1,20 +1,11 @@
-"""Configuration keys: a row of their table, and keys whose value has several parts.
+"""Configuration keys, and the forms of their values: numbers, lists, tables of parts, rules."""
 
-A value is a table of named parts, each with a default, or the rules of an operator's own sets
-(`sets.rules`).
-"""
-
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-from functions.snapshot import oai_name
-
-RESERVED_SETS = ("domain", "mime", "collection")
-"""First levels of generated sets, not allowed in rules."""
-
-_TYPE = r"[a-z0-9!#$&^_.+\-]+"
+Fault = tuple[str, Any, str]
+"""The wrong part of a value such as `[0].hosts`, that part's value, what is expected there."""
 
 
 def _same(value: Any) -> Any:
@@ -22,34 +13,29 @@ def _same(value: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class ConfigKey:
-    """A configuration key: name, default, test of a value, expected values, meaning.
+class Field:
+    """A configuration key, or a part of a table: default, test of a value, expected values.
 
-    `problem` returns the wrong part of a value, that part's value, and the values expected there.
-    `complete` adds the default parts to a valid value.
+    `problem` returns the fault of a part of a value, or None if the whole value is the fault.
+    `complete` adds the default parts to a valid value. Only keys have a name and a meaning.
     """
 
-    name: str
     default: Any
     test: Callable[[Any], bool]
     expected: str
-    meaning: str
-    problem: Callable[[Any], tuple[str, Any, str] | None] | None = None
+    problem: Callable[[Any], Fault | None] = lambda _: None
     complete: Callable[[Any], Any] = _same
+    name: str = ""
+    meaning: str = ""
+
+    def find_fault(self, value: Any) -> Fault | None:
+        """Return the fault of a value; None if it is valid."""
+        return None if self.test(value) else self.problem(value) or ("", value, self.expected)
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
-    """A part of a table: default, test of a value, expected values."""
-
-    default: Any
-    test: Callable[[Any], bool]
-    expected: str
-
-
-def row(name: str, field: Field, meaning: str) -> ConfigKey:
-    """Return the key of a field that is no part of a table."""
-    return ConfigKey(name, field.default, field.test, field.expected, meaning)
+def row(name: str, field: Field, meaning: str) -> Field:
+    """Return the key of a form."""
+    return replace(field, name=name, meaning=meaning)
 
 
 def flag(default: bool | None) -> Field:
@@ -82,11 +68,29 @@ def choice(*names: str) -> Field:
     return Field(names[0], lambda v: v in names, f"{', '.join(names[:-1])} or {names[-1]}")
 
 
+def list_of(
+    test: Callable[[Any], Any], expected: str, default: Iterable[Any] = (), least: int = 0
+) -> Field:
+    """Return a field of lists of values that pass `test`, of at least `least` of them."""
+    return Field(
+        list(default),
+        lambda v: isinstance(v, list) and len(v) >= least and all(map(test, v)),
+        f"a list of {expected}",
+    )
+
+
 def some_of(default: list[str], *names: str) -> Field:
     """Return a field of a list of some of these names."""
-    test = names.__contains__
-    expected = f"a list of {', '.join(names)}"
-    return Field(default, lambda v: isinstance(v, list) and all(map(test, v)), expected)
+    return list_of(names.__contains__, ", ".join(names), default)
+
+
+def table_of(name: Callable[[str], Any], test: Callable[[Any], Any], expected: str) -> Field:
+    """Return a field of tables whose names pass `name`, and whose values pass `test`."""
+    return Field(
+        {},
+        lambda v: isinstance(v, dict) and all(name(k) and test(v[k]) for k in v),
+        f"a table {expected}",
+    )
 
 
 def optional(test: Callable[[Any], bool], expected: str) -> Field:
@@ -96,9 +100,10 @@ def optional(test: Callable[[Any], bool], expected: str) -> Field:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The fields of a table, by name. All fields are optional."""
+    """The fields of a table, by name. All fields are optional. `noun` is what names are called."""
 
     fields: Mapping[str, Field]
+    noun: str = "keys"
 
     @property
     def expectation(self) -> str:
@@ -114,87 +119,56 @@ class Fields:
         """Return whether `value` is a table of these fields, or of some of them."""
         return isinstance(value, dict) and self.problem(value) is None
 
-    def problem(self, value: Any) -> tuple[str, Any, str] | None:
-        """Return the first wrong field, its value and the expected values; None if unknown.
+    def problem(self, value: Any) -> Fault | None:
+        """Return the fault of the first wrong field; None if there is none, or no table.
 
         The field is written as a suffix of the key: `.files`.
         """
         if not isinstance(value, dict):
             return None
-        for name, given in value.items():
+        for name, part in value.items():
             if name not in self.fields:
-                return f".{name}", given, f"one of the keys {', '.join(self.fields)}"
-            if not self.fields[name].test(given):
-                return f".{name}", given, self.fields[name].expected
+                return f".{name}", part, f"one of the {self.noun} {', '.join(self.fields)}"
+            if (fault := self.fields[name].find_fault(part)) is not None:
+                place, wrong, expected = fault
+                return f".{name}{place}", wrong, expected
         return None
 
     def complete(self, value: Mapping[str, Any]) -> dict[str, Any]:
         """Return the table with defaults for missing fields."""
         return {**self.defaults(), **value}
 
-    def row(self, name: str, meaning: str) -> ConfigKey:
-        """Return the key of this table."""
-        test, expected = self.is_valid, self.expectation
-        return ConfigKey(
-            name, self.defaults(), test, expected, meaning, self.problem, self.complete
+    def row(self, name: str, meaning: str) -> Field:
+        """Return the key of this table, whose defaults are filled in."""
+        form = self.part(self.expectation)
+        return replace(
+            form, default=self.defaults(), complete=self.complete, name=name, meaning=meaning
         )
 
+    def part(self, expected: str) -> Field:
+        """Return a field of such tables, empty by default."""
+        return Field({}, self.is_valid, expected, self.problem)
 
-def _like(pattern: str) -> Callable[[str], bool]:
-    compiled = re.compile(pattern, re.IGNORECASE | re.ASCII)
-    return lambda text: compiled.fullmatch(text) is not None
+    def rules(self, expected: str, find_lack: Callable[[Mapping[str, Any]], str]) -> Field:
+        """Return a field of a list of such tables, in which nothing is missing.
 
+        `find_lack` returns what else is expected of a table, or an empty text.
+        """
 
-CONDITIONS: dict[str, tuple[Callable[[str], bool], str]] = {
-    # condition: test of each of its values, and the expected values
-    "hosts": (
-        _like(r"[a-z0-9_]([a-z0-9_.\-]*[a-z0-9_\-])?|[0-9a-f:.]*:[0-9a-f:.]*"),
-        "host names such as idnes.cz, internationalized ones as punycode",
-    ),
-    "url_prefixes": (
-        lambda text: bool(re.match(r"[A-Za-z][A-Za-z0-9+\-]*:", text)) and text.isprintable(),
-        "URL prefixes with the scheme, such as http://www.idnes.cz/news/",
-    ),
-    "types": (_like(rf"{_TYPE}/(\*|{_TYPE})"), "media types such as text/html or image/*"),
-    "languages": (_like(r"[a-z]{1,8}"), "language codes without a region, such as cs or en"),
-    "collections": (
-        lambda text: all(text.split(":")) and text.isprintable(),
-        "collections as in `sheaf ingest --collection`, such as serials:novinky",
-    ),
-}
-_ONE_OR_MORE = f"one or more of {', '.join(CONDITIONS)}"
-SET_RULES_EXPECTED = f"a list of tables, each with set and {_ONE_OR_MORE}"
+        def find(value: Any) -> Fault | None:
+            for number, rule in enumerate(value if isinstance(value, list) else ()):
+                fault = self.problem(rule)
+                if not isinstance(rule, dict):
+                    fault = "", rule, f"a table with {expected}"
+                elif fault is None and (lack := find_lack(rule)):
+                    fault = "", rule, lack
+                if fault is not None:
+                    return f"[{number}]{fault[0]}", fault[1], fault[2]
+            return None
 
-
-def set_rules_problem(value: Any) -> tuple[str, Any, str] | None:
-    """Return the fault of a value of `sets.rules`; None if it is valid.
-
-    The fault is its place, such as `[0].hosts`, the value there, and the expected values.
-    """
-    if not isinstance(value, list):
-        return "", value, SET_RULES_EXPECTED
-    found = (_rule_problem(f"[{number}]", rule) for number, rule in enumerate(value))
-    return next((one for one in found if one is not None), None)
-
-
-def _rule_problem(where: str, rule: Any) -> tuple[str, Any, str] | None:
-    if not isinstance(rule, dict):
-        return where, rule, f"a table with set and {_ONE_OR_MORE}"
-    spec = rule.get("set")
-    root = spec.partition(":")[0] if isinstance(spec, str) and oai_name.is_set(spec) else ""
-    if not root or root in RESERVED_SETS:
-        reserved = f"{', '.join(RESERVED_SETS[:-1])} or {RESERVED_SETS[-1]}"
-        expected = f"a setSpec such as topic:news, whose first level is not {reserved}"
-        if "set" not in rule:
-            return where, rule, f"a set: {expected}"
-        return f"{where}.set", spec, expected
-    for name, values in rule.items():
-        if name == "set":
-            continue
-        if name not in CONDITIONS:
-            return f"{where}.{name}", values, f"one of the keys set, {', '.join(CONDITIONS)}"
-        fits, what = CONDITIONS[name]
-        texts = isinstance(values, list) and all(isinstance(one, str) for one in values)
-        if not (texts and values and all(map(fits, values))):
-            return f"{where}.{name}", values, f"a list of {what}"
-    return (where, rule, f"{_ONE_OR_MORE} besides the set") if len(rule) == 1 else None
+        return Field(
+            [],
+            lambda v: isinstance(v, list) and find(v) is None,
+            f"a list of tables, each with {expected}",
+            find,
+        )

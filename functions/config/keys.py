@@ -1,33 +1,138 @@
 """The table of configuration keys: name, default, valid values and meaning, one row each."""
 
 import re
+from dataclasses import replace
+from typing import Any
 
-from functions.config import check, content, gathering, http, key, signing, site
-from functions.config.key import ConfigKey as ConfigKey
-from functions.config.key import choice, flag, number, optional, row, some_of
+from functions.config import check, gathering, http, set_rules, signing
+from functions.config.key import (
+    Field,
+    choice,
+    flag,
+    list_of,
+    number,
+    optional,
+    row,
+    some_of,
+    table_of,
+)
 from functions.snapshot import oai_name
 from functions.url import authority
 
-KEYS: tuple[ConfigKey, ...] = (
-    ConfigKey(
+ADDRESS_FIELDS = ("identifier", "timestamp", "url", "file")
+"""Fields of an address of an archived copy."""
+_FIELD = re.compile(r"\{(.*?)\}")
+_ROOT = re.compile(r"(https?://[^/{}]+)?/(?!/)")
+
+
+def _is_address(template: Any) -> bool:
+    if not isinstance(template, str):
+        return False
+    fields, filled = set(_FIELD.findall(template)), _FIELD.sub("x", template)
+    root = _ROOT.match(template)
+    return (
+        root is not None
+        and check.is_url(filled if root[1] else f"http://x{filled}")
+        and fields <= {*ADDRESS_FIELDS}
+        and not fields.isdisjoint({"identifier", "url"})
+    )
+
+
+CONTENT_KEYS: tuple[Field, ...] = (
+    row(
+        "content.serve",
+        flag(False),
+        "serve archived bytes at `/content`, and captures at `/cdx`, `/timemap` and `/timegate`",
+    ),
+    row(
+        "content.archives",
+        list_of(check.is_store, "folders and s3://bucket/prefix"),
+        "places to look for archive files by name, in this order; empty: where they were "
+        "ingested. Folders are relative to sheaf.toml",
+    ),
+    row(
+        "content.address",
+        list_of(
+            _is_address,
+            "http or https URLs, or of paths from /, with {identifier} or {url}, and optionally "
+            "{timestamp} or {file}",
+        ),
+        "addresses of archived copies, stated in each record: the first whose fields the record "
+        "has. Paths replace the /oai of repository.base_url",
+    ),
+    row(
+        "content.redirect_bytes",
+        number(4_000_000, 0, 1 << 50, "bytes"),
+        "larger objects that are stored unpacked in a bucket are redirected to a signed URL",
+    ),
+    row(
+        "content.redirect_seconds",
+        number(900, 1, 604_800, "seconds"),
+        "how long a signed URL is valid",
+    ),
+    row(
+        "content.lines",
+        number(10_000, 1, 100_000),
+        "lines in one response of `/cdx` and `/timemap`",
+    ),
+)
+
+
+ROBOTS = ("pages", "none")
+KINDS = ("capture", "collection", "file", "fileset", "harvested", "template")
+
+
+SITE_KEYS: tuple[Field, ...] = (
+    row(
+        "site.language",
+        Field(
+            "en",
+            check.like(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*"),
+            "the name of a file of languages/, such as en or cs",
+        ),
+        "language of the pages, unless a reader chooses another",
+    ),
+    row(
+        "site.colours",
+        table_of(
+            ("light", "dark").__contains__,
+            check.like(r"#[0-9a-fA-F]{6}"),
+            'with light and dark, colours such as "#0b57d0"',
+        ),
+        "colour of links and charts, for light and for dark screens",
+    ),
+    row(
+        "site.imprint",
+        optional(check.is_notice, check.NOTICE),
+        "who is responsible for the pages, shown on each of them",
+    ),
+    row(
+        "site.sitemap",
+        some_of(["collection", "file", "fileset", "template"], *KINDS),
+        "kinds of records that `sitemap.xml` lists; empty: no sitemap",
+    ),
+    row(
+        "site.robots",
+        choice(*ROBOTS),
+        "what `robots.txt` allows crawlers: the pages, or nothing but harvesting",
+    ),
+)
+
+
+KEYS: tuple[Field, ...] = (
+    row(
         "repository.name",
-        "An unnamed repository",
-        check.is_text,
-        "a text",
+        Field("An unnamed repository", check.is_text, "a text"),
         "repositoryName of Identify",
     ),
-    ConfigKey(
+    row(
         "repository.admin_emails",
-        ["admin@example.org"],
-        check.expect_list(check.is_email, 1),
-        "a list of one or more e-mail addresses",
+        list_of(check.is_email, "one or more e-mail addresses", ["admin@example.org"], 1),
         "adminEmail of Identify",
     ),
-    ConfigKey(
+    row(
         "repository.namespace",
-        "example.org",
-        check.is_namespace,
-        "a domain name such as archive.example.org",
+        Field("example.org", check.is_namespace, "a domain name such as archive.example.org"),
         "namespace of the OAI identifiers; do not change it after the first publish",
     ),
     row(
@@ -46,37 +151,43 @@ KEYS: tuple[ConfigKey, ...] = (
         "earliestDatestamp of Identify, if earlier than the first publish; empty: the first "
         "publish",
     ),
-    ConfigKey(
+    row(
         "identify.friends",
-        [],
-        check.expect_list(check.is_friend),
-        "a list of http or https URLs without ? and #",
+        list_of(check.is_friend, "http or https URLs without ? and #"),
         "base URLs of other repositories, announced to harvesters",
     ),
-    ConfigKey(
+    row(
         "identify.branding",
-        {},
-        check.is_branding,
-        "a table with icon (a URL) and optionally icon_link, icon_title, icon_width, icon_height, "
-        "and rendering (a list of tables with url, namespace and type, such as text/xsl)",
+        Field(
+            {},
+            check.is_branding,
+            "a table with icon (a URL) and optionally icon_link, icon_title, icon_width, "
+            "icon_height, and rendering (a list of tables with url, namespace and type, such as "
+            "text/xsl)",
+        ),
         "icon to show beside the records, and style sheets for metadata",
     ),
-    ConfigKey(
+    row(
         "identify.eprints",
-        {},
-        check.expect_table(check.POLICIES.__contains__, check.is_statement),
-        f"a table with {', '.join(check.POLICIES)}, each a text or an http or https URL",
+        table_of(
+            check.POLICIES.__contains__,
+            check.is_statement,
+            f"with {', '.join(check.POLICIES)}, each a text or an http or https URL",
+        ),
         "content and policies in the eprints description of Identify",
     ),
-    ConfigKey(
+    row(
         "identify.descriptions",
-        [],
-        check.expect_list(check.is_description),
-        "a list of texts. Each is one well-formed XML element with its namespace declarations and "
-        "xsi:schemaLocation, without XML declaration and DOCTYPE, and not in the namespace of the "
-        "protocol or of oai-identifier",
+        replace(
+            list_of(
+                check.is_description,
+                "texts. Each is one well-formed XML element with its namespace declarations and "
+                "xsi:schemaLocation, without XML declaration and DOCTYPE, and not in the namespace "
+                "of the protocol or of oai-identifier",
+            ),
+            problem=check.description_problem,
+        ),
         "further descriptions of Identify, copied verbatim",
-        check.description_problem,
     ),
     row(
         "identify.data_url",
@@ -88,11 +199,9 @@ KEYS: tuple[ConfigKey, ...] = (
         optional(check.is_notice, check.NOTICE),
         "rights of the metadata, stated in each record; empty: no statement",
     ),
-    ConfigKey(
+    row(
         "rights.sets",
-        {},
-        check.expect_table(oai_name.is_set, check.is_notice),
-        "a table from set specifications to such texts or URLs",
+        table_of(oai_name.is_set, check.is_notice, "from set specifications to such texts or URLs"),
         "rights of the records of a set, instead of rights.statement",
     ),
     row(
@@ -100,11 +209,9 @@ KEYS: tuple[ConfigKey, ...] = (
         gathering.PLACE,
         "address of the archive files, stated in each record; empty: no statement",
     ),
-    ConfigKey(
+    row(
         "store.uri",
-        "store",
-        check.is_store,
-        "a folder or s3://bucket/prefix",
+        Field("store", check.is_store, "a folder or s3://bucket/prefix"),
         "address of the store; a folder is relative to sheaf.toml",
     ),
     row(
@@ -114,11 +221,9 @@ KEYS: tuple[ConfigKey, ...] = (
         ),
         "S3-compatible server; empty: AWS_ENDPOINT_URL, else AWS",
     ),
-    ConfigKey(
+    row(
         "store.region",
-        "",
-        lambda v: isinstance(v, str) and bool(re.fullmatch(r"[a-z0-9-]*", v)),
-        "a region such as eu-central-1, or empty",
+        Field("", check.like(r"[a-z0-9-]*"), "a region such as eu-central-1, or empty"),
         "region of the bucket; empty: AWS_REGION or the profile's region, else us-east-1",
     ),
     row(
@@ -146,11 +251,9 @@ KEYS: tuple[ConfigKey, ...] = (
         "folder of your own metadata formats (docs/reference/oai-pmh.md, Formats); relative to "
         "sheaf.toml",
     ),
-    ConfigKey(
+    row(
         "formats.offered",
-        [],
-        check.expect_list(check.is_prefix),
-        "a list of metadata prefixes",
+        list_of(check.is_prefix, "metadata prefixes"),
         "metadata formats to offer, in this order; oai_dc is always offered; empty: all",
     ),
     row(
@@ -174,38 +277,29 @@ KEYS: tuple[ConfigKey, ...] = (
         "sets to make: by collection (`ingest --collection`), registered domain and host, media "
         "type",
     ),
-    ConfigKey(
+    row(
         "sets.names",
-        {},
-        check.expect_table(oai_name.is_set, check.is_text),
-        "a table from set specifications to names",
+        table_of(oai_name.is_set, check.is_text, "from set specifications to names"),
         "setName of a set, instead of the generated one",
     ),
-    ConfigKey(
+    row(
         "sets.descriptions",
-        {},
-        check.expect_table(oai_name.is_set, check.is_prose),
-        "a table from set specifications to texts",
+        table_of(oai_name.is_set, check.is_prose, "from set specifications to texts"),
         "setDescription of a set",
     ),
-    ConfigKey(
+    row(
         "sets.rules",
-        [],
-        lambda v: key.set_rules_problem(v) is None,
-        key.SET_RULES_EXPECTED,
+        set_rules.RULES,
         "your own sets, applied at ingest (docs/reference/oai-pmh.md, Rules)",
-        key.set_rules_problem,
     ),
     row(
         "publish.lead",
         number(2, 1, 3600, "seconds"),
         "time from a publish to the instant when it takes effect",
     ),
-    ConfigKey(
+    row(
         "publish.dumps",
-        [],
-        check.expect_list(check.is_prefix),
-        "a list of jsonl and metadata prefixes, without repetition",
+        list_of(check.is_prefix, "jsonl and metadata prefixes, without repetition"),
         "formats that each publish writes dumps in, below `dumps/` in the store",
     ),
     row(
@@ -218,11 +312,13 @@ KEYS: tuple[ConfigKey, ...] = (
         number(2048, 256, 1_048_576, "megabytes"),
         "memory of the database of a publish; larger data is sorted on disk, in `TMPDIR`",
     ),
-    ConfigKey(
+    row(
         "harvest.repositories",
-        {},
-        check.are_repositories,
-        "a table from names (letters, digits, - and _) to lists of different base URLs",
+        Field(
+            {},
+            check.are_repositories,
+            "a table from names (letters, digits, - and _) to lists of different base URLs",
+        ),
         "repositories that are harvested: the present base URL of each, then former ones",
     ),
     *signing.SIGN_KEYS,
@@ -231,6 +327,6 @@ KEYS: tuple[ConfigKey, ...] = (
     *http.CLIENT_KEYS,
     *gathering.GATHER_KEYS,
     *gathering.FILESET_KEYS,
-    *content.CONTENT_KEYS,
-    *site.SITE_KEYS,
+    *CONTENT_KEYS,
+    *SITE_KEYS,
 )

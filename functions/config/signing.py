@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from functions.config import check
-from functions.config.key import ConfigKey
+from functions.config.key import Field, row
 
 NAME = "sign.key"
 PRIVATE = "PRIVATE+KEY+"
@@ -27,12 +27,15 @@ def _is_key(value: object) -> bool:
     return bool(_ARN.fullmatch(value)) if value.startswith("arn:") else check.is_text(value)
 
 
-SIGN_KEYS: tuple[ConfigKey, ...] = (
-    ConfigKey(
+SIGN_KEYS: tuple[Field, ...] = (
+    row(
         NAME,
-        "",
-        _is_key,
-        "a file of `sheaf prove --new-key`, its text, an ARN of Secrets Manager or KMS, or empty",
+        Field(
+            "",
+            _is_key,
+            "a file of `sheaf prove --new-key`, its text, an ARN of Secrets Manager or KMS, or "
+            "empty",
+        ),
         "private key that signs each snapshot; a file is relative to sheaf.toml, the text is for "
         "the environment; empty: nothing is signed",
     ),

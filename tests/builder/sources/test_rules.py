@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from builder.sources.rules import DocumentRules, SetRule
-from functions.config import key
+from functions.config import set_rules
 from tests.builder.sources.containers import ALL, PAGE, captures, http, warc
 
 
 def sets(*tables, url=b"http://www.a.cz/news/1", header=b"", body=PAGE, collections=()):
     for table in tables:
-        assert key.set_rules_problem([table]) is None
+        assert set_rules.RULES.test([table])
     rules = DocumentRules(
         domain_sets=False,
         mime_sets=False,
