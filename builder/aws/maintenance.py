@@ -20,8 +20,7 @@ from builder.dump.derived import expire
 from builder.errors import UsageError
 from builder.progress import show_bytes
 from builder.verify.choice import StorePart, parse_part
-from builder.verify.record import make_report, record
-from builder.verify.report import report_document
+from builder.verify.report import make_report, record, report_document
 from builder.verify.verify import VerifyRuntime, verify
 from functions.config.configuration import Configuration
 

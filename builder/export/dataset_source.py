@@ -11,8 +11,7 @@ from builder.errors import UsageError
 from builder.export.dataset_package import DatasetPackage, pack
 from builder.filesets.strategies.record import find_record
 from builder.publish.dataset_versions import DATASET
-from builder.restore.dataset_reader import DatasetReader, open_datasets
-from builder.restore.datasets import find_versions
+from builder.restore.datasets import DatasetReader, find_versions, open_datasets
 from builder.snapshot import query
 from builder.store.web_store import UnlistedError
 from functions.database import engine

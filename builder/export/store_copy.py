@@ -32,10 +32,9 @@ from builder.iceberg.update import refresh_tables
 from builder.obi import key as obi
 from builder.obi.content import digest_object
 from builder.obi.publishes import PUBLISHES
-from builder.proofs.errors import ProofError
 from builder.proofs.index import NEWEST
-from builder.proofs.signed_log import SignedLog, open_log
-from builder.proofs.tiles import CHECKPOINT
+from builder.proofs.note import ProofError
+from builder.proofs.tiles import CHECKPOINT, SignedLog, open_log
 from builder.runtime import Advance, Progress, Runtime
 from builder.snapshot import consistency, recovery
 from builder.snapshot.expiry import complete, retire, snapshots

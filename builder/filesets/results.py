@@ -26,7 +26,7 @@ from builder.intake import intake
 from builder.intake.intake import writing
 from builder.intake.lines import LineWriter
 from builder.store.documents import build
-from builder.store.journal import LineJournal
+from builder.store.durable import LineJournal
 from functions.snapshot.store import Writer
 from functions.store.folder_lock import lock_folder
 

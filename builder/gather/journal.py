@@ -19,8 +19,7 @@ from builder.http.errors import OUTCOMES, FetchError
 from builder.intake.intake import writing
 from builder.obi.content import ExchangeRow
 from builder.store import documents
-from builder.store.durable import sync
-from builder.store.journal import LineJournal
+from builder.store.durable import LineJournal, sync
 
 _LINES, _FILES = "responses", "files"
 

@@ -12,24 +12,14 @@ import sys
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Protocol
 
 from builder.errors import UsageError
+from builder.gather.results import FileContent
 
 _SECONDS = 120.0
 _MEMORY = 2 << 30
 _READ, _NO_TEXT, _BROKEN, _ABSENT = 0, 1, 2, 3
 """Exit codes of the program; _ABSENT: the library is not installed."""
-
-
-class PdfFile(Protocol):
-    """A file with its path and its first bytes."""
-
-    @property
-    def path(self) -> Path: ...  # noqa: D102
-    @property
-    def head(self) -> bytes: ...  # noqa: D102
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +40,7 @@ def check() -> None:
         )
 
 
-def text(file: PdfFile) -> PdfText | None:
+def text(file: FileContent) -> PdfText | None:
     """Return the digest of a PDF's text; None for other files, and for PDFs without readable text.
 
     A PDF that crashes the reader, or takes too long, counts as unreadable.

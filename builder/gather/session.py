@@ -18,10 +18,7 @@ from builder.gather.hold import Hold
 from builder.gather.sitemaps import SitemapReader
 from builder.gather.state import DueFile, FileStates, HostEstimate, HostWork, estimate
 from builder.http.client import origin_of
-from builder.obi.content import (
-    Row,
-    SeenRow,
-)
+from builder.obi.content import Row, SeenRow
 from builder.obi.history import OpenedRun
 from builder.obi.run import Committed, ObiRun, ObiRuntime, Purpose, claim, history
 from builder.text import visible
@@ -193,8 +190,7 @@ class GatherSession:
         return state.list_unchanged(choice, now, self._begun, _UNCHANGED) if many else []
 
     def _estimate(self, hosts: Iterable[HostWork]) -> list[HostEstimate]:
-        interval = self.fetcher.client.hosts.interval
-        return estimate(hosts, interval)
+        return estimate(hosts, self.fetcher.client.hosts.interval)
 
     def _now(self) -> int:
         return int(self.runtime.clock().timestamp())

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -192,8 +192,15 @@ class FileStates:
         values: dict[str, object] = {"ids": wanted, "hosts": sorted({*map(host_of, wanted)})}
         with engine.reading("the state of files"):
             rows = self._connection.execute(STATEMENTS.get("states"), values).fetchall()
-        found = {row[0]: _before(row) for row in rows}
-        return {url: found.get(url, Before()) for url in wanted}
+        names = [member.name for member in fields(Before)][1:]  # all but the key, in their order
+        states = {
+            url: Before(
+                key=None if noted is None else key.key(noted, url),
+                **dict(zip(names, values, strict=True)),
+            )
+            for url, noted, *values in rows
+        }
+        return {url: states.get(url, Before()) for url in wanted}
 
     def _ask(
         self, name: str, choice: FileChoice, now: int, begun: int, more: Mapping[str, object]
@@ -231,21 +238,3 @@ def _find_depth(due: Sequence[int], most: int) -> int:
         else:
             low = middle + 1
     return low
-
-
-def _before(row: Sequence[Any]) -> Before:
-    names = (
-        "digest",
-        "text_sha256",
-        "text_method",
-        "lost",
-        "etag",
-        "last_modified",
-        "unreached",
-        "since",
-        "target",
-        "status",
-        "redirect",
-    )
-    held: Mapping[str, Any] = dict(zip(names, row[2:], strict=True))
-    return Before(key=None if row[1] is None else key.key(row[1], row[0]), **held)

@@ -8,16 +8,20 @@ The bytes of a version are checked against the digest in its row.
 import hashlib
 import io
 import json
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, BinaryIO, ClassVar, cast, get_args
 
-from builder.obi.pack import open_packed, read_packed
+from builder.obi import key as keys
 from builder.store.durable import read_chunks
+from functions.archive.redif_text import restore_text
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.store import Reader
 from functions.store.window_stream import PieceStream
+
+_CHUNK = 1 << 20  # bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,7 +275,13 @@ def row_line(row: Row) -> bytes:
 def read_version(store: Reader, version: Version) -> bytes:
     """Return the bytes of a version. Raises MissingObject, and DamagedStore if they differ."""
     if version.pack is not None:
-        return read_packed(store, version)
+        where, start = keys.pack(version.pack), version.start or 0
+
+        def read(size: int) -> bytes:
+            with store.local(where, [(start, size)]).open("rb") as file:
+                return os.pread(file.fileno(), size, start)
+
+        return restore_packed(read, version)
     data = store.read(version.key)
     if hashlib.sha256(data).hexdigest() != version.sha256:
         raise _damage(version.key)
@@ -283,10 +293,39 @@ def open_version(store: Reader, version: Version) -> BinaryIO:
 
     Raises MissingObject. The stream raises DamagedStore at its end if the bytes differ.
     """
-    packed = version.pack is not None
-    source = open_packed(store, version) if packed else store.open(version.key)
+    if version.pack is None:
+        source = store.open(version.key)
+    elif version.length is not None:  # a template: its text is made from its range
+        source = io.BytesIO(read_version(store, version))
+    else:
+        start = version.start or 0
+        file = store.local(keys.pack(version.pack), [(start, version.bytes)]).open("rb")
+        file.seek(start)
+
+        def pieces(left: int) -> Iterator[bytes]:
+            while data := file.read(min(left, _CHUNK)):
+                left -= len(data)
+                yield data
+
+        source = cast(BinaryIO, PieceStream(pieces(version.bytes), file))
     raw = PieceStream(_check(source, version.key, version.sha256), source)
     return cast(BinaryIO, io.BufferedReader(raw, 1 << 16))
+
+
+def restore_packed(read: Callable[[int], bytes], version: Version) -> bytes:
+    """Return the bytes of a version; `read` returns so many bytes of its pack from its start.
+
+    Raises DamagedStore if they differ from its digest.
+    """
+    if version.length is not None and version.encoding is not None:
+        data = restore_text(read, version.length, version.bytes, version.encoding, version.sha256)
+    else:
+        data = read(version.bytes)
+        data = data if hashlib.sha256(data).hexdigest() == version.sha256 else None
+    if data is None:
+        place = f"byte {version.start} of {keys.pack(version.pack or '')}"
+        raise DamagedStore(f"{version.key} is damaged: {place} differs")
+    return data
 
 
 def version_parts(store: Reader, version: Version) -> Iterator[bytes]:

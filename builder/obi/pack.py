@@ -1,4 +1,4 @@
-"""Packs: objects that hold the bytes of many versions, one after the other.
+"""Packs: objects that hold the bytes of many versions, one after the other, as they are written.
 
 A pack is named by the SHA-256 of its bytes, and is written before the log that names it. It holds
 raw ReDIF files. A template is a range of its file. The text itself is added only where it cannot be
@@ -6,109 +6,15 @@ had again from that range. Both readings of such a range stay within the pack.
 """
 
 import hashlib
-import io
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Protocol, cast
-
-from builder.obi import key
-from functions.archive.redif_text import restore_text
-from functions.snapshot.errors import DamagedStore
-from functions.snapshot.store import Reader
-from functions.store.window_stream import PieceStream
+from typing import BinaryIO
 
 SIZE = 32 << 20
 """Bytes from which a pack takes no further file."""
 _CHUNK = 1 << 20
-
-
-class PackedRow(Protocol):
-    """What a version in a pack must say; implemented by builder.obi.content.Version."""
-
-    @property
-    def key(self) -> str:
-        """Its name."""
-        ...
-
-    @property
-    def bytes(self) -> int:
-        """Number of its bytes."""
-        ...
-
-    @property
-    def sha256(self) -> str:
-        """Digest of its bytes."""
-        ...
-
-    @property
-    def length(self) -> int | None:
-        """For a template, the number of its bytes in its file."""
-        ...
-
-    @property
-    def encoding(self) -> str | None:
-        """For a template, the encoding of its file's bytes."""
-        ...
-
-    @property
-    def pack(self) -> str | None:
-        """Digest of its pack."""
-        ...
-
-    @property
-    def start(self) -> int | None:
-        """Its first byte there."""
-        ...
-
-
-def read_packed(store: Reader, row: PackedRow) -> bytes:
-    """Return the bytes of a version in a pack. Raises MissingObject, DamagedStore."""
-    where, start = key.pack(row.pack or ""), row.start or 0
-
-    def read(size: int) -> bytes:
-        with store.local(where, [(start, size)]).open("rb") as file:
-            return os.pread(file.fileno(), size, start)
-
-    return restore(read, row)
-
-
-def open_packed(store: Reader, row: PackedRow) -> BinaryIO:
-    """Return the bytes of a version in a pack as a stream; those of a file are not checked.
-
-    Raises MissingObject, and DamagedStore for a template.
-    """
-    if row.length is not None:
-        return io.BytesIO(read_packed(store, row))
-    start = row.start or 0
-    file = store.local(key.pack(row.pack or ""), [(start, row.bytes)]).open("rb")
-    file.seek(start)
-
-    def pieces(left: int) -> Iterator[bytes]:
-        with file:
-            while data := file.read(min(left, _CHUNK)):
-                left -= len(data)
-                yield data
-
-    return cast(BinaryIO, PieceStream(pieces(row.bytes)))
-
-
-def restore(read: Callable[[int], bytes], row: PackedRow) -> bytes:
-    """Return the bytes of a version; `read` returns so many bytes of its pack from its start.
-
-    Raises DamagedStore if they differ from its digest.
-    """
-    if row.length is not None and row.encoding is not None:
-        found = restore_text(read, row.length, row.bytes, row.encoding, row.sha256)
-    else:
-        found = read(row.bytes)
-        found = found if hashlib.sha256(found).hexdigest() == row.sha256 else None
-    if found is None:
-        raise DamagedStore(
-            f"{row.key} is damaged: byte {row.start} of {key.pack(row.pack or '')} differs"
-        )
-    return found
 
 
 @dataclass(frozen=True, slots=True)

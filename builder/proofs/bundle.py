@@ -15,10 +15,10 @@ from typing import Any
 
 from builder.proofs.checkpoint import Checkpoint, open_checkpoint
 from builder.proofs.entry import LogEntry, RunHead, sequence_line
-from builder.proofs.errors import ProofError
 from builder.proofs.merkle import hash_leaf, trace_root
-from builder.proofs.note import VerifierKey
+from builder.proofs.note import ProofError, VerifierKey
 from builder.proofs.rows import BLOCK_ROWS, LOOKUP, LOOKUP_ROW, RECORDS, WIDTHS, hash_group
+from builder.text import visible
 from functions.snapshot import oai_name
 from functions.snapshot.seal import Struct, build, to_values
 
@@ -253,3 +253,24 @@ def _find_datestamp(bundle: ProofBundle, entry: LogEntry, row: dict[str, Any]) -
     if root != entry.sequences.root:
         raise ProofError("the publish of the record is not in the entry")
     return proof.effective
+
+
+def describe_verdict(verdict: Verdict) -> str:
+    """Return the claim that a bundle proves, in one or two lines."""
+    until = f"until {verdict.until}" if verdict.until else "and was the newest one in the log"
+    place = f"snapshot {verdict.snapshot}, which was in effect from {verdict.effective} {until}"
+    # A bundle may claim any text: none may look like a part of this one.
+    name = visible(verdict.identifier)
+    name = f'"{name}"' if " " in name else name
+    if not verdict.present:
+        return f"{name} was not in {place}"
+    state = "was deleted in" if verdict.deleted else "was in"
+    return (
+        f"{name} {state} {place}\n"
+        f"datestamp {verdict.datestamp}, SHA-256 of the record {verdict.digest}"
+    )
+
+
+def verdict_document(verdict: Verdict) -> dict[str, Any]:
+    """Return the claim as JSON values."""
+    return {"proved": True, **to_values(verdict)}

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from builder.proofs import note
 from builder.proofs.ed25519 import is_signed
-from builder.proofs.errors import ProofError
-from builder.proofs.note import VerifierKey
+from builder.proofs.note import ProofError, VerifierKey
 
 _SIZE = re.compile("0|[1-9][0-9]{,17}")
 

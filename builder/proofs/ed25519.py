@@ -3,8 +3,7 @@
 from typing import Any
 
 from builder.errors import UsageError
-from builder.proofs.errors import ProofError
-from builder.proofs.note import SecretKey, VerifierKey
+from builder.proofs.note import ProofError, SecretKey, VerifierKey
 
 
 def load_library() -> Any:

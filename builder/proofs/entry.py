@@ -5,8 +5,8 @@ An entry is one JSON document. It holds digests alone, so it says nothing of a w
 
 import json
 
-from builder.proofs.errors import ProofError
 from builder.proofs.merkle import hash_leaf
+from builder.proofs.note import ProofError
 from functions.snapshot import instant
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.seal import Struct, build, encode

@@ -12,7 +12,6 @@ from itertools import groupby
 
 from builder.proofs.checkpoint import Checkpoint
 from builder.proofs.entry import LogEntry, TreeHead, hash_sequences, list_sequences
-from builder.proofs.errors import ProofError
 from builder.proofs.index import (
     NEWEST,
     FileTrees,
@@ -24,6 +23,7 @@ from builder.proofs.index import (
     run_keys,
 )
 from builder.proofs.merkle import root_of
+from builder.proofs.note import ProofError
 from builder.proofs.rows import (
     COLUMNS,
     LOOKUP,
@@ -32,9 +32,8 @@ from builder.proofs.rows import (
     GroupRows,
     read_groups,
 )
-from builder.proofs.signed_log import open_log
 from builder.proofs.signer import LogSigner
-from builder.proofs.tiles import CHECKPOINT, TileTree, list_partials
+from builder.proofs.tiles import CHECKPOINT, TileTree, list_partials, open_log
 from builder.runtime import Runtime
 from builder.snapshot import consistency, recovery
 from functions.database import engine

@@ -7,7 +7,7 @@ A tree is known by its size and by its nodes: `nodes(level, index)` is the root 
 import hashlib
 from collections.abc import Callable, Sequence
 
-from builder.proofs.errors import ProofError
+from builder.proofs.note import ProofError
 
 Nodes = Callable[[int, int], bytes]
 EMPTY = hashlib.sha256(b"").digest()

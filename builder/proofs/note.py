@@ -10,7 +10,12 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from builder.proofs.errors import ProofError
+from functions.snapshot.errors import SheafError
+
+
+class ProofError(SheafError):
+    """A note, a log or a bundle is not what its key signed, or does not prove its claim."""
+
 
 _ED25519 = 1
 _DASH = "\u2014"

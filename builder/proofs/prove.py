@@ -16,10 +16,10 @@ from builder.proofs.bundle import (
 )
 from builder.proofs.checkpoint import open_checkpoint
 from builder.proofs.entry import LogEntry, hash_sequences
-from builder.proofs.errors import ProofError
 from builder.proofs.index import NEWEST, ProofIndex, RunTree, index_key
 from builder.proofs.log import read_index
 from builder.proofs.merkle import Nodes, hash_leaf, nodes_of, prove_inclusion, prove_leaf
+from builder.proofs.note import ProofError
 from builder.proofs.rows import (
     BLOCK_ROWS,
     LOOKUP,

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from builder.proofs import ed25519
-from builder.proofs.errors import ProofError
-from builder.proofs.note import SecretKey, VerifierKey, sign_note
+from builder.proofs.note import ProofError, SecretKey, VerifierKey, sign_note
 from builder.store import aws
 from functions.config import signing
 from functions.config.configuration import Configuration

@@ -4,10 +4,11 @@ A tile has up to 256 hashes of one level of the tree; a level of tiles is eight 
 A bundle has the entries of a tile of level 0, each after its length in two bytes.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
-from builder.proofs.errors import ProofError
+from builder.proofs.checkpoint import Checkpoint, open_checkpoint
 from builder.proofs.merkle import (
     find_root,
     hash_leaf,
@@ -15,7 +16,9 @@ from builder.proofs.merkle import (
     prove_inclusion,
     trace_root,
 )
+from builder.proofs.note import ProofError, VerifierKey
 from functions.snapshot.errors import MissingObject
+from functions.snapshot.store import Reader
 
 LOG = "log/"
 CHECKPOINT = "log/checkpoint"
@@ -161,3 +164,42 @@ def _split_bundle(data: bytes) -> list[bytes]:
     if at != len(data):
         raise ProofError("a bundle of entries is cut off")
     return found
+
+
+_KEPT = 64
+"""Tiles that are kept in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class SignedLog:
+    """A log: the note with its checkpoint, the checkpoint, and the tree in the tiles."""
+
+    note: str
+    checkpoint: Checkpoint
+    tree: TileTree
+
+    def has_root(self) -> bool:
+        """Return whether the tiles lead to the root. Raises ProofError, StoreError."""
+        return self.tree.find_root() == self.checkpoint.root
+
+    def continues(self, earlier: Checkpoint) -> bool:
+        """Return whether the log begins with the entries of `earlier`.
+
+        False if it has fewer. Raises ProofError, StoreError.
+        """
+        if earlier.origin != self.checkpoint.origin or earlier.size > self.checkpoint.size:
+            return False
+        return find_root(earlier.size, self.tree.node) == earlier.root
+
+
+def open_log(reader: Reader, keys: Sequence[VerifierKey] | None) -> SignedLog | None:
+    """Return the log of a store, None without one; `keys` of None checks no signature.
+
+    Raises ProofError if its checkpoint is not signed, and StoreError.
+    """
+    try:
+        note = reader.read(CHECKPOINT).decode("utf-8", "replace")
+    except MissingObject:
+        return None
+    checkpoint = open_checkpoint(note, keys)
+    return SignedLog(note, checkpoint, TileTree(lru_cache(_KEPT)(reader.read), checkpoint.size))

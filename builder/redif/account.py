@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 
 from builder.obi.run import Committed
 from builder.redif import spool
-from builder.redif.acceptance import can_be_named
 from builder.redif.staging import (
     BACK,
     BACK_CHANGED,
@@ -13,6 +12,7 @@ from builder.redif.staging import (
     NEW,
     SAME,
     STORED,
+    can_be_named,
 )
 from builder.sources.redif import specification
 from builder.text import tally, visible

@@ -10,9 +10,9 @@ from builder.errors import UsageError
 from builder.obi import log
 from builder.obi.history import history
 from builder.obi.key import DAY_START, parse_tist
-from builder.redif.acceptance import Acceptance
 from builder.redif.source import Sources, tarballs
 from builder.redif.spool import FileOrigin
+from builder.redif.staging import Acceptance
 from functions.snapshot.store import Writer
 
 KIND = "ingest"

@@ -9,16 +9,48 @@ were not found, and `vanished` counts them by archive. A loss needs proof, and m
 once are not believed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
+from builder.errors import UsageError
 from builder.intake import loss
 from builder.obi.content import SOURCE, TEMPLATE
-from builder.redif.acceptance import Acceptance
 from builder.redif.parse import TABLES, path
 from builder.redif.scope import ChangeScope
 from builder.redif.spool import FileOrigin, Flaw, Segment
 from builder.snapshot.sql import Statements
 from functions.database import engine
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """Archives whose losses are accepted, however many: all of them, or the named ones.
+
+    For a named archive, losses are accepted even if its folder is absent or lacks its own template.
+    `everything` also covers templates outside all archive folders.
+    """
+
+    everything: bool = False
+    archives: Collection[str] = ()
+    """Names of folders, in lower case."""
+
+    @staticmethod
+    def of(given: Sequence[str | None]) -> "Acceptance":
+        """Return what the values of --accept-loss accept; None: all. Raises UsageError."""
+        archives = [one.lower().removeprefix("repec:") for one in given if one]
+        for one in archives:
+            if not can_be_named(one):
+                raise UsageError(
+                    f"--accept-loss {one}: expected an archive such as aaa or RePEc:aaa; to accept "
+                    "all losses, write --accept-loss after the sources"
+                )
+        return Acceptance(None in given, frozenset(archives))
+
+
+def can_be_named(archive: str) -> bool:
+    """Return whether a folder is an archive's: a code of three in lower case."""
+    return len(archive) == 3 and archive.isascii() and archive.isalnum()
+
 
 _SQL = Statements(__file__)
 PREFIX = "RePEc-file:"

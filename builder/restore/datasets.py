@@ -5,24 +5,29 @@ reported. So a repeated restore continues, and restores what is missing.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from builder.context import Context
+from builder.errors import UsageError
 from builder.filesets.platforms.landing import handle_of
 from builder.restore.captures import MissingError, RebuildError
 from builder.restore.dataset_paths import name_files
 from builder.restore.folder import RestoreFolder
-from builder.snapshot import query
+from builder.snapshot import query, recovery
 from functions.content import stored
 from functions.content.protocols import ContentError
 from functions.content.stored import Holding
 from functions.database import engine
-from functions.oai.repository import PublishedRecord
+from functions.oai.repository import PublishedRecord, Repository
+from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.snapshot.errors import NothingPublished
+from functions.snapshot.manifest import Manifest
 from functions.snapshot.store import Writer
-from functions.store.slice import Slices
+from functions.store.slice import Slices, open_reader, open_slices
 
 _NAMED = """
 SELECT identifier, dataset FROM (
@@ -179,3 +184,32 @@ def _write(target: RestoreFolder, store: Slices, holding: Holding, path: str) ->
             target.place(name, path, over=False)
     except OSError as error:
         raise RebuildError(f"{path} cannot be written: {error.strerror}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetReader:
+    """Reads the records of datasets in one snapshot; `slices` has the bytes of their files."""
+
+    manifest: Manifest
+    repository: Repository
+    slices: Slices
+
+    def record(self, identifier: str) -> PublishedRecord:
+        """Return the record of a dataset. Raises UsageError if it is not listed, and StoreError."""
+        found = self.repository.record(self.manifest, identifier)
+        if found is None or found.deleted:
+            raise UsageError(f"{self.slices.address}: {identifier} is not listed any more")
+        return found
+
+
+@contextmanager
+def open_datasets(context: Context) -> Iterator[DatasetReader]:
+    """Open the datasets of the newest snapshot. Raises SheafError."""
+    where = context.store_uri()
+    reader = open_reader(*where, context.configuration, context.reading_environment)
+    slices = open_slices(*where, context.configuration, context.reading_environment)
+    with closing(DuckRepository(reader)) as repository:
+        entry = recovery.current(context.store)[0].newest()
+        if entry is None:
+            raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
+        yield DatasetReader(repository.manifest(entry.snapshot), repository, slices)

@@ -4,8 +4,6 @@ Captures are listed by /cdx or, for a set, by OAI-PMH ListRecords in the format 
 come from /content as stored, so that their digest is verified and their content codings are decoded
 here. An interrupted response is continued by a range request.
 
-Client of an endpoint: requests over HTTP, and parsers of its lists of captures.
-
 Temporary failures are retried; others are raised. The delay that a server asks for is observed
 (RFC 9110, section 10.2.3). The lists are lines of /cdx, and OAI-PMH records (format capture). The
 endpoint is not trusted: invalid captures are left out.
@@ -123,24 +121,6 @@ class EndpointClient:
         """Stop all requests, and close the connections."""
         self.client.stop.set()
         self.client.close()
-
-
-class LoopDetector:
-    """Detects a loop in the keys of list pages by Brent's algorithm, in constant memory."""
-
-    def __init__(self) -> None:
-        self._kept = ""
-        self._left = self._room = 1
-
-    def again(self, key: str) -> bool:
-        """Return whether a key has been seen before; a loop is found after a few rounds at most."""
-        if key == self._kept:
-            return True
-        self._left -= 1
-        if not self._left:
-            self._kept = key
-            self._left = self._room = 2 * self._room
-        return False
 
 
 def parse_line(raw: bytes) -> ListedCapture | str | None:
@@ -348,7 +328,7 @@ class EndpointSource:
             "showResumeKey": "true",
         }
         key: str | None = ""
-        keys = LoopDetector()
+        seen: set[str] = set()
         while key is not None:
             given = {**asked, RESUME_KEY: key} if key else asked
             url = f"{self.address}/cdx?{urlencode(given, errors='surrogatepass')}"
@@ -362,14 +342,15 @@ class EndpointSource:
                     yield line
                 elif line:
                     key = line
-            if key is not None and keys.again(key):
+            if key in seen:
                 raise RebuildError(f"{self.address} repeats the same resume key")
+            seen |= {key} if key else set()
 
     def _list_set(self, spec: str | None) -> Iterator[ListedCapture]:
         asked = {"verb": "ListRecords", "metadataPrefix": "capture"}
         if spec is not None:
             asked["set"] = spec
-        keys = LoopDetector()
+        seen: set[str] = set()
         while True:
             answer, body = self._client.read(f"{self.address}/oai?{urlencode(asked)}")
             if answer.status != 200:
@@ -378,8 +359,9 @@ class EndpointSource:
             yield from found
             if not token:
                 return
-            if keys.again(token):
+            if token in seen:
                 raise RebuildError(f"{self.address} repeats the same resumption token")
+            seen.add(token)
             asked = {"verb": "ListRecords", "resumptionToken": token}
 
 

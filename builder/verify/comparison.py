@@ -14,11 +14,9 @@ from builder.filesets.strategies.keys import FILESETS, WARCS
 from builder.obi import key as obi
 from builder.obi.content import digest_object
 from builder.proofs.entry import LogEntry
-from builder.proofs.errors import ProofError
 from builder.proofs.index import NEWEST, index_key, run_keys
-from builder.proofs.note import VerifierKey
-from builder.proofs.signed_log import SignedLog, open_log
-from builder.proofs.tiles import CHECKPOINT, LOG, WIDTH, list_tiles, tile_key
+from builder.proofs.note import ProofError, VerifierKey
+from builder.proofs.tiles import CHECKPOINT, LOG, WIDTH, SignedLog, list_tiles, open_log, tile_key
 from builder.runtime import Progress
 from builder.store.findings import Finding
 from builder.verify.choice import Sample, StorePart, choose_keys

@@ -5,11 +5,10 @@ from functools import cache
 
 from builder.proofs.checkpoint import Checkpoint, open_checkpoint
 from builder.proofs.entry import LogEntry, TreeHead, hash_sequences, list_sequences
-from builder.proofs.errors import ProofError
 from builder.proofs.index import NEWEST, index_key
 from builder.proofs.log import describes, find_runs, read_index
 from builder.proofs.merkle import Nodes, find_root, hash_leaf, nodes_of, root_of
-from builder.proofs.note import VerifierKey
+from builder.proofs.note import ProofError, VerifierKey
 from builder.proofs.rows import LOOKUP, RECORDS
 from builder.proofs.tiles import CHECKPOINT, LOG, WIDTH, TileTree, list_tiles, tile_key
 from builder.snapshot import consistency

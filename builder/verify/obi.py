@@ -5,20 +5,26 @@ is read, several in parallel. Objects of open and abandoned runs are ignored.
 """
 
 import hashlib
-from collections.abc import Callable, Iterator
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Any
 
-from builder.obi import content, key, log
-from builder.obi.content import Redirect, Row, Version
-from builder.obi.history import Committed
+from builder.gather import file_table
+from builder.obi import content, key, log, replay
+from builder.obi.content import Redirect, Row, Version, restore_packed
+from builder.obi.history import Committed, history
 from builder.obi.key import KeySet
 from builder.obi.publishes import PUBLISHES
 from builder.runtime import Advance
 from builder.store.findings import Finding
 from builder.threads import map_in_order
-from builder.verify.file_tables import file_table_findings
 from builder.verify.obi_history import Chain
-from builder.verify.obi_packs import PackAudit
+from functions.database import engine
 from functions.snapshot.errors import DamagedStore, MissingObject, StoreError
 from functions.snapshot.store import Writer
 
@@ -41,7 +47,7 @@ class ObiAudit:
     findings: list[Finding] = field(default_factory=list)
     _sound: list[Committed] = field(default_factory=list)
     _broken: set[str] = field(default_factory=set)
-    _packs: PackAudit | None = None
+    _packs: "PackAudit | None" = None
 
     @staticmethod
     def none(store: Writer) -> "ObiAudit":
@@ -236,3 +242,128 @@ def _is_packed(row: Row) -> bool:
 
 def _of(row: Row) -> str:
     return repr(row.origin if isinstance(row, Redirect) else getattr(row, "id", ""))
+
+
+_PACK_THREADS = 4
+_COLUMNS = ("id", "kind", "key", "bytes", "md5", "sha256", "length", "encoding", "pack", "start")
+_GROUP = "GROUP BY pack ORDER BY pack"
+_NAMED = f"SELECT {', '.join(_COLUMNS)} FROM ({{}}) WHERE row = 'version' AND pack IS NOT NULL"
+
+
+@dataclass
+class PackAudit:
+    """Packs that logs name and that exist, and findings on them. `bytes` are to be read."""
+
+    store: Writer
+    runs: Sequence[Committed]
+    sizes: dict[str, int] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    bytes: int = 0
+    objects: int = 0
+    read: int = 0
+
+    @staticmethod
+    def begin(
+        store: Writer, runs: Sequence[Committed], chosen: Callable[[str], bool], *, whole: bool
+    ) -> "PackAudit":
+        """Compare the listing of packs with the logs of `runs`; `chosen` selects packs to read.
+
+        Other packs are orphans if the runs are the `whole` history.
+        """
+        found = PackAudit(store, runs)
+        there = {entry.key: entry.bytes for entry in store.entries(key.PACKS)}
+        named: set[str] = set()
+        for name, end in found._rows("pack, max(start + coalesce(length, bytes)) AS last", _GROUP):
+            where = key.pack(name)
+            named.add(where)
+            if where not in there:
+                found._find("obi-missing", where, "a log names this pack, but it does not exist")
+            elif there[where] < end:
+                found._find("obi-altered", where, f"a log names its byte {end - 1:,}")
+            elif chosen(where):
+                found.sizes[where] = there[where]
+        found.bytes = sum(found.sizes.values())
+        found.objects = len(named)
+        for where in sorted(there.keys() - named if whole else ()):
+            found._find("obi-pack-orphan", where, "no log names this pack")
+        return found
+
+    def finish(self, advance: Advance) -> None:
+        """Read the chosen packs, and check each range."""
+        rows = (
+            Version(**dict(zip(_COLUMNS, row, strict=True)))
+            for row in self._rows("*", "ORDER BY pack, start, key")
+        )
+        packs = ((name, list(some)) for name, some in groupby(rows, lambda row: row.pack))
+        some = (one for one in packs if key.pack(one[0]) in self.sizes)
+        for where, findings in map_in_order(self._check, some, _PACK_THREADS, _PACK_THREADS):
+            self.findings += findings
+            self.read += 1
+            advance(self.sizes[where])
+
+    def _check(self, one: tuple[str, list[Version]]) -> tuple[str, list[Finding]]:
+        where = key.pack(one[0])
+        try:
+            path = self.store.local(where)
+            with path.open("rb") as file:
+                found = []
+                for row in one[1]:
+                    try:
+                        restore_packed(_reader(file.fileno(), row.start or 0), row)
+                    except DamagedStore as error:
+                        found.append(Finding("obi-altered", row.key, str(error)))
+                file.seek(0)
+                if hashlib.file_digest(file, "sha256").hexdigest() != one[0]:
+                    problem = "its bytes differ from its name"
+                    found.insert(0, Finding("obi-altered", where, problem))
+                return where, found
+        except MissingObject:
+            return where, [Finding("obi-missing", where, "it was removed during the check")]
+        except StoreError as error:
+            return where, [Finding("obi-altered", where, str(error))]
+
+    def _rows(self, columns: str, rest: str) -> Iterator[tuple[Any, ...]]:
+        if not self.runs:
+            return
+        with (
+            tempfile.TemporaryDirectory(prefix="sheaf-verify-") as folder,
+            closing(engine.connect(scratch=Path(folder))) as connection,
+            replay.logs(connection, self.store, self.runs, Path(folder)) as logs,
+        ):
+            named = " UNION ALL ".join(map(_NAMED.format, logs))
+            for rows in engine.batches(connection, f"SELECT {columns} FROM ({named}) {rest}"):
+                yield from rows
+
+    def _find(self, code: str, where: str, problem: str) -> None:
+        self.findings.append(Finding(code, where, problem))
+
+
+def _reader(file: int, start: int) -> Callable[[int], bytes]:
+    return lambda size: os.pread(file, size, start)
+
+
+_TABLE_CODE = "files-table-wrong"
+
+
+def file_table_findings(store: Writer) -> Iterator[Finding]:
+    """Yield findings on all tables of files. Raises StoreError."""
+    for where in store.keys(key.FILES):
+        if key.parse_file_table(where) is None:
+            yield Finding("obi-stray", where, "it is no table of files")
+        elif problem := _find_problem(store, where):
+            yield Finding(_TABLE_CODE, where, problem)
+
+
+def _find_problem(store: Writer, where: str) -> str:
+    with tempfile.TemporaryDirectory(prefix="sheaf-verify-") as folder:
+        scratch = Path(folder)
+        try:
+            runs = history(store)
+            with closing(engine.connect(scratch=scratch)) as connection:
+                table = file_table.read(store, where, runs, connection)
+                if table is None:
+                    return "its bytes or its run differ from its name"
+                count = file_table.count_differences(connection, store, table, runs, scratch)
+        except DamagedStore:
+            return ""  # reported with the runs
+    return f"{count:,} rows differ from the runs' logs" if count else ""

@@ -2,7 +2,7 @@
 
 fixity.jsonl                      a line of JSON for each check, the newest last
 
-`builder.verify.record` writes it, and the pages read it. It is no part of a snapshot.
+`builder.verify.report` writes it, and the pages read it. It is no part of a snapshot.
 """
 
 import json

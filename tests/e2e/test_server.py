@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 import pytest
 from sickle import Sickle
 
-from builder.serve.access_log import open_log
+from builder.serve.server import open_log
 from functions.oai.application import Application
 from functions.snapshot.errors import StoreUnavailable
 from functions.snapshot.pointer import Pointer

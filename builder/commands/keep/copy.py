@@ -4,6 +4,7 @@ import argparse
 from dataclasses import asdict
 from pathlib import Path
 
+from builder.command_table import declare
 from builder.context import Context
 from builder.errors import UsageError
 from builder.export.store_copy import export
@@ -15,10 +16,13 @@ from builder.text import tally
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument(
-        "target", metavar="STORE", help="address of the copy: a folder or s3://bucket/prefix"
+    declare(
+        parser,
+        {
+            "target STORE": "address of the copy: a folder or s3://bucket/prefix",
+            "--newest": "copy only the newest snapshot",
+        },
     )
-    parser.add_argument("--newest", action="store_true", help="copy only the newest snapshot")
 
 
 def run(context: Context) -> int:

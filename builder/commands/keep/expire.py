@@ -5,6 +5,7 @@ import re
 from dataclasses import asdict
 from datetime import timedelta
 
+from builder.command_table import declare
 from builder.context import Context
 from builder.dump.derived import check_derived, expire, update_derived
 from builder.errors import UsageError
@@ -18,11 +19,13 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("--keep", type=int, metavar="N", help="always keep the newest N snapshots")
-    parser.add_argument(
-        "--older-than",
-        metavar="AGE",
-        help="retire only snapshots superseded longer ago than this: 90m, 36h, 14d, 8w",
+    declare(
+        parser,
+        {
+            "--keep N": "always keep the newest N snapshots",
+            "--older-than AGE": "retire only snapshots superseded longer ago than this: 90m, 36h, "
+            "14d, 8w",
+        },
     )
 
 

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from builder.command_table import declare
 from builder.context import Context
 from builder.dump import json_lines
 from builder.errors import UsageError
@@ -32,12 +33,6 @@ from functions.oai.format import MANDATORY
 from functions.snapshot.errors import NothingPublished
 
 
-def add_ocfl(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    parser.add_argument("dir", metavar="DIR", help="the OCFL storage root")
-    archival.add_objects(parser)
-
-
 def export_ocfl(context: Context) -> int:
     """Write templates, files and datasets with all their versions as OCFL 1.1 objects.
 
@@ -47,13 +42,6 @@ def export_ocfl(context: Context) -> int:
     done, elsewhere = archival.write_objects(context, target)
     text = f"{tally(done.objects, 'object')} and {tally(done.versions, 'version')} added"
     return _report(context, "ocfl", target, text, asdict(done), elsewhere)
-
-
-def add_bagit(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    parser.add_argument("dir", metavar="DIR", help="folder for the bags")
-    _add_runs(parser)
-    archival.add_datasets(parser)
 
 
 def export_bagit(context: Context) -> int:
@@ -67,12 +55,6 @@ def export_bagit(context: Context) -> int:
     return _report(context, "bagit", target, text, asdict(done), elsewhere)
 
 
-def add_rocrate(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    parser.add_argument("dir", metavar="DIR", help="folder for the crates")
-    archival.add_datasets(parser)
-
-
 def export_rocrate(context: Context) -> int:
     """Write a folder with an RO-Crate for each version of a dataset.
 
@@ -82,17 +64,6 @@ def export_rocrate(context: Context) -> int:
     done, elsewhere = archival.write_crates(context, target)
     text = f"{tally(done.folders, 'crate')} added with {tally(done.files, 'file')}"
     return _report(context, "rocrate", target, text, asdict(done), elsewhere)
-
-
-def add_warc(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    parser.add_argument(
-        "file",
-        metavar="FILE|DIR",
-        help="one file (FILE.warc or FILE.warc.gz), or a folder with one file per run",
-    )
-    _add_runs(parser)
-    _add_selection(parser)
 
 
 def export_warc(context: Context) -> int:
@@ -132,13 +103,6 @@ def export_warc(context: Context) -> int:
     return _report(context, "warc", target, text, asdict(done))
 
 
-def add_wacz(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    parser.add_argument("file", metavar="FILE", help="file to create")
-    _add_selection(parser)
-    parser.add_argument("--title", metavar="TEXT", help="title of the file")
-
-
 def export_wacz(context: Context) -> int:
     """Write captures as one WACZ file, for replay.
 
@@ -147,34 +111,12 @@ def export_wacz(context: Context) -> int:
     return captures.export_wacz(context, captures.excerpt(context.arguments))
 
 
-def add_cdxj(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    parser.add_argument(
-        "file",
-        metavar="FILE",
-        help="file to create; compressed with gzip if the name ends with .gz",
-    )
-    _add_selection(parser)
-
-
 def export_cdxj(context: Context) -> int:
     """Write an index of captures as CDXJ.
 
     The captures are those of the newest snapshot, either all or those that the options select.
     """
     return captures.export_cdxj(context, captures.excerpt(context.arguments))
-
-
-def add_parquet(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    parser.add_argument("dir", metavar="DIR", help="folder to create")
-    parser.add_argument(
-        "--view",
-        choices=parquet_files.VIEWS,
-        default="captures",
-        metavar="VIEW",
-        help="a view of `sheaf query` (default: captures)",
-    )
 
 
 def export_parquet(context: Context) -> int:
@@ -213,28 +155,12 @@ def export_parquet(context: Context) -> int:
     return _report(context, "parquet", target, text, {**counts, "files": len(files)})
 
 
-def add_jsonl(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    records.add_options(parser)
-
-
 def export_jsonl(context: Context) -> int:
     """Write records as JSON lines: all, or what changed since a snapshot.
 
     The parts are compressed, and manifest.json has their digests.
     """
     return records.export(context, json_lines.NAME)
-
-
-def add_oai(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    records.add_options(parser)
-    parser.add_argument(
-        "--format",
-        default=MANDATORY,
-        metavar="PREFIX",
-        help=f"metadata format (default: {MANDATORY})",
-    )
 
 
 def export_oai(context: Context) -> int:
@@ -247,54 +173,85 @@ def export_oai(context: Context) -> int:
     return records.export(context, context.arguments.format)
 
 
+def _select_captures(parser: argparse.ArgumentParser) -> None:
+    """Declare the options that select captures."""
+    declare(
+        parser.add_argument_group("selection of captures (all conditions must hold)"),
+        {
+            "--set SPEC": "captures of this set and its subsets",
+            "--url PREFIX": "captures whose URL has this prefix, including http://",
+            "--as-of DATE": "the last capture of each URL up to this date, such as 2007-11-05",
+            "--where SQL": "captures that meet a condition over the view `captures`",
+        },
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class ExportFormat:
-    """A format: what declares the arguments of its command, and what runs the command."""
+    """A format: what runs its command, the command's arguments, and what declares others.
 
-    add: Callable[[argparse.ArgumentParser], None]
+    `view` and `format` have the defaults of arguments of these names.
+    """
+
     run: Callable[[Context], int]
+    arguments: Mapping[str, str]
+    declare_more: Callable[[argparse.ArgumentParser], None] | None = None
+
+    def add(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the arguments."""
+        declare(
+            parser,
+            self.arguments,
+            view={"choices": parquet_files.VIEWS, "default": "captures"},
+            format={"default": MANDATORY},
+        )
+        if self.declare_more is not None:
+            self.declare_more(parser)
 
 
+_RUNS = {"--run TIST... as runs": "only this run; may be repeated"}
 SUBCOMMANDS: Mapping[str, ExportFormat] = {
-    "ocfl": ExportFormat(add_ocfl, export_ocfl),
-    "bagit": ExportFormat(add_bagit, export_bagit),
-    "rocrate": ExportFormat(add_rocrate, export_rocrate),
-    "warc": ExportFormat(add_warc, export_warc),
-    "wacz": ExportFormat(add_wacz, export_wacz),
-    "cdxj": ExportFormat(add_cdxj, export_cdxj),
-    "parquet": ExportFormat(add_parquet, export_parquet),
-    "jsonl": ExportFormat(add_jsonl, export_jsonl),
-    "oai": ExportFormat(add_oai, export_oai),
+    "ocfl": ExportFormat(export_ocfl, {"dir DIR": "the OCFL storage root"}, archival.add_objects),
+    "bagit": ExportFormat(
+        export_bagit, {"dir DIR": "folder for the bags", **_RUNS}, archival.add_datasets
+    ),
+    "rocrate": ExportFormat(
+        export_rocrate, {"dir DIR": "folder for the crates"}, archival.add_datasets
+    ),
+    "warc": ExportFormat(
+        export_warc,
+        {
+            "file FILE|DIR": "one file (FILE.warc or FILE.warc.gz), or a folder with one file per "
+            "run",
+            **_RUNS,
+        },
+        _select_captures,
+    ),
+    "wacz": ExportFormat(
+        export_wacz,
+        {"file FILE": "file to create", "--title TEXT": "title of the file"},
+        _select_captures,
+    ),
+    "cdxj": ExportFormat(
+        export_cdxj,
+        {"file FILE": "file to create; compressed with gzip if the name ends with .gz"},
+        _select_captures,
+    ),
+    "parquet": ExportFormat(
+        export_parquet,
+        {
+            "dir DIR": "folder to create",
+            "--view VIEW": "a view of `sheaf query` (default: captures)",
+        },
+    ),
+    "jsonl": ExportFormat(export_jsonl, {}, records.add_options),
+    "oai": ExportFormat(
+        export_oai,
+        {"--format PREFIX": f"metadata format (default: {MANDATORY})"},
+        records.add_options,
+    ),
 }
 """The formats by their names on the command line."""
-
-
-def _add_runs(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--run",
-        type=int,
-        action="append",
-        dest="runs",
-        metavar="TIST",
-        help="only this run; may be repeated",
-    )
-
-
-def _add_selection(parser: argparse.ArgumentParser) -> None:
-    """Declare the options that select captures."""
-    which = parser.add_argument_group("selection of captures (all conditions must hold)")
-    which.add_argument("--set", metavar="SPEC", help="captures of this set and its subsets")
-    which.add_argument(
-        "--url", metavar="PREFIX", help="captures whose URL has this prefix, including http://"
-    )
-    which.add_argument(
-        "--as-of",
-        metavar="DATE",
-        help="the last capture of each URL up to this date, such as 2007-11-05",
-    )
-    which.add_argument(
-        "--where", metavar="SQL", help="captures that meet a condition over the view `captures`"
-    )
 
 
 def _report(

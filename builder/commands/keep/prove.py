@@ -5,12 +5,12 @@ import re
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from builder.command_table import declare
 from builder.context import Context
 from builder.errors import UsageError
 from builder.proofs import signer
-from builder.proofs.bundle import verify_bundle
+from builder.proofs.bundle import describe_verdict, verdict_document, verify_bundle
 from builder.proofs.prove import Prover
-from builder.proofs.report import describe_verdict, verdict_document
 from builder.text import tally
 from functions.snapshot import instant, oai_name
 from functions.store.catalog import Catalogue
@@ -18,23 +18,17 @@ from functions.store.catalog import Catalogue
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("identifier", nargs="?", metavar="ID", help="an OAI identifier")
-    parser.add_argument(
-        "--as-of",
-        metavar="DATE",
-        help="in the snapshot in effect then: a day (its end) or an instant, such as "
-        "2026-11-26T12:00:00Z (default: the newest snapshot)",
-    )
-    parser.add_argument(
-        "--to",
-        metavar="FILE",
-        default="proof.json",
-        help="file of the bundle (default: proof.json)",
-    )
-    parser.add_argument(
-        "--new-key",
-        metavar="FILE",
-        help="instead, write a new private key for sign.key, and print its verifier key",
+    declare(
+        parser,
+        {
+            "identifier [ID]": "an OAI identifier",
+            "--as-of DATE": "in the snapshot in effect then: a day (its end) or an instant, such "
+            "as 2026-11-26T12:00:00Z (default: the newest snapshot)",
+            "--to FILE": "file of the bundle (default: proof.json)",
+            "--new-key FILE": "instead, write a new private key for sign.key, and print its "
+            "verifier key",
+        },
+        to={"default": "proof.json"},
     )
 
 

@@ -8,13 +8,13 @@ from contextlib import ExitStack, closing
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from builder.command_table import declare
 from builder.context import Context
 from builder.errors import UsageError
 from builder.progress import ProgressBar
 from builder.restore import captures, sources
 from builder.restore.captures import CaptureFilter, CaptureSource, ListedCapture, RebuildError
-from builder.restore.dataset_reader import open_datasets
-from builder.restore.datasets import find_dataset, names_dataset, restore_dataset
+from builder.restore.datasets import find_dataset, names_dataset, open_datasets, restore_dataset
 from builder.restore.folder import RestoreFolder
 from builder.restore.manifest import ManifestEntries, RestoreReport, of_file
 from builder.restore.names import MANIFEST
@@ -30,62 +30,37 @@ _LARGEST = 1 << 31
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument(
-        "source",
-        metavar="SOURCE",
-        help="a store, the URL of a served one, or the DOI or identifier of a dataset",
+    declare(
+        parser,
+        {
+            "source SOURCE": "a store, the URL of a served one, or the DOI or identifier of a "
+            "dataset",
+            "dir DIR": "target folder; an existing restore is resumed",
+            "--set SPEC": "only captures of this set",
+            "--url URL... as urls": "only URLs with this prefix; a host for the whole host, "
+            "*.host for its subdomains too; may be repeated",
+            "--as-of DATE": "state at this date (default: the latest)",
+            "--status LIST": "HTTP statuses of captures to restore (default: %(default)s)",
+            "--convert-links": "convert links in pages to the restored files",
+            "--adjust-extension": "add extensions such as .html to names without one; implied by "
+            "--convert-links",
+            "--hardlink": "store files with the same bytes once",
+            "--jobs N": "files at once",
+            "--max-bytes N": "size limit of a file in bytes (default: %(default)s)",
+            "--dry-run": "show what would be restored, and write nothing",
+            "--list": "also list the files, with --dry-run",
+        },
+        status={"default": captures.USUAL_STATUSES},
+        jobs={"default": _JOBS},
+        max_bytes={"default": _LARGEST},
     )
-    parser.add_argument("dir", metavar="DIR", help="target folder; an existing restore is resumed")
-    parser.add_argument("--set", metavar="SPEC", help="only captures of this set")
-    parser.add_argument(
-        "--url",
-        action="append",
-        dest="urls",
-        default=[],
-        metavar="URL",
-        help="only URLs with this prefix; a host for the whole host, *.host for its subdomains "
-        "too; may be repeated",
-    )
-    parser.add_argument("--as-of", metavar="DATE", help="state at this date (default: the latest)")
-    parser.add_argument(
-        "--status",
-        default=captures.USUAL_STATUSES,
-        metavar="LIST",
-        help="HTTP statuses of captures to restore (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--convert-links", action="store_true", help="convert links in pages to the restored files"
-    )
-    parser.add_argument(
-        "--adjust-extension",
-        action="store_true",
-        help="add extensions such as .html to names without one; implied by --convert-links",
-    )
-    parser.add_argument(
-        "--hardlink", action="store_true", help="store files with the same bytes once"
-    )
-    parser.add_argument("--jobs", type=int, default=_JOBS, metavar="N", help="files at once")
-    parser.add_argument(
-        "--max-bytes",
-        type=int,
-        default=_LARGEST,
-        metavar="N",
-        help="size limit of a file in bytes (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--dry-run", action="store_true", help="show what would be restored, and write nothing"
-    )
-    parser.add_argument("--list", action="store_true", help="also list the files, with --dry-run")
-    datasets = parser.add_argument_group("datasets")
-    datasets.add_argument(
-        "--version",
-        metavar="VERSION",
-        help="a version, by its number on the platform or its label (default: the newest)",
-    )
-    datasets.add_argument(
-        "--safe-names",
-        action="store_true",
-        help="file names that are valid on every system instead of the platform's",
+    declare(
+        parser.add_argument_group("datasets"),
+        {
+            "--version VERSION": "a version, by its number on the platform or its label (default: "
+            "the newest)",
+            "--safe-names": "file names that are valid on every system instead of the platform's",
+        },
     )
 
 

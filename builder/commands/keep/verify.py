@@ -7,24 +7,25 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from builder.command_table import declare
 from builder.context import Context
 from builder.errors import UsageError
 from builder.progress import show_bytes
-from builder.proofs.bundle import ProofBundle, verify_bundle
+from builder.proofs.bundle import ProofBundle, describe_verdict, verdict_document, verify_bundle
 from builder.proofs.checkpoint import Checkpoint, open_checkpoint
-from builder.proofs.errors import ProofError
-from builder.proofs.note import VerifierKey
-from builder.proofs.report import describe_verdict, verdict_document
+from builder.proofs.note import ProofError, VerifierKey
 from builder.store.s3 import open_store
 from builder.store.web_store import WebStore
 from builder.verify.archives import archive_findings
 from builder.verify.choice import Sample, StorePart
 from builder.verify.comparison import compare
 from builder.verify.log import log_findings
-from builder.verify.record import choose_part, make_report, record
 from builder.verify.report import (
+    choose_part,
     comparison_document,
     comparison_text,
+    make_report,
+    record,
     report_document,
     report_text,
 )
@@ -34,53 +35,30 @@ from functions.snapshot.store import Reader, Writer
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("--newest", action="store_true", help="check only the newest snapshot")
-    parser.add_argument(
-        "--sample",
-        type=float,
-        metavar="PERCENT",
-        help="read this percentage of the data files; check only existence and size of the others",
+    declare(
+        parser,
+        {
+            "--newest": "check only the newest snapshot",
+            "--sample PERCENT": "read this percentage of the data files; check only existence and "
+            "size of the others",
+            "--seed N": "seed of the sample (default: random)",
+            "--part K/N": "read part K of N, such as 3/30; only list the objects of the other "
+            "parts. next/N is the part that was recorded longest ago",
+            "--against STORE": "compare with a copy at this address, object by object, and check "
+            "nothing else",
+            "--record": "add the report to fixity.jsonl in the store, which the pages show",
+            "--repair": "rewrite views.sql, current.json and snapshots/newest.json from the rest "
+            "of the store if they are damaged, missing or old",
+        },
     )
-    parser.add_argument(
-        "--seed", type=int, metavar="N", help="seed of the sample (default: random)"
-    )
-    parser.add_argument(
-        "--part",
-        metavar="K/N",
-        help="read part K of N, such as 3/30; only list the objects of the other parts. next/N is "
-        "the part that was recorded longest ago",
-    )
-    parser.add_argument(
-        "--against",
-        metavar="STORE",
-        help="compare with a copy at this address, object by object, and check nothing else",
-    )
-    parser.add_argument(
-        "--record",
-        action="store_true",
-        help="add the report to fixity.jsonl in the store, which the pages show",
-    )
-    parser.add_argument(
-        "--repair",
-        action="store_true",
-        help="rewrite views.sql, current.json and snapshots/newest.json from the rest of the "
-        "store if they are damaged, missing or old",
-    )
-    signed = parser.add_argument_group("signed snapshots")
-    signed.add_argument(
-        "--key",
-        action="append",
-        metavar="VKEY",
-        dest="keys",
-        help="a verifier key that must have signed the log or the bundle; may be repeated",
-    )
-    signed.add_argument(
-        "--checkpoint",
-        metavar="FILE",
-        help="an earlier log/checkpoint, or a bundle: the log must continue it",
-    )
-    signed.add_argument(
-        "--bundle", metavar="FILE", help="check this bundle of `sheaf prove`, without a store"
+    declare(
+        parser.add_argument_group("signed snapshots"),
+        {
+            "--key VKEY... as keys": "a verifier key that must have signed the log or the bundle; "
+            "may be repeated",
+            "--checkpoint FILE": "an earlier log/checkpoint, or a bundle: the log must continue it",
+            "--bundle FILE": "check this bundle of `sheaf prove`, without a store",
+        },
     )
 
 
@@ -92,7 +70,7 @@ def run(context: Context) -> int:
     """
     arguments = context.arguments
     try:
-        keys = None if arguments.keys is None else [*map(VerifierKey.parse, arguments.keys)]
+        keys = [*map(VerifierKey.parse, arguments.keys)] or None
     except ProofError as error:
         raise UsageError(f"--key: {error}") from error
     if arguments.bundle is not None:

@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Callable
 from functools import partial
 
+from builder.command_table import declare
 from builder.context import Context
 from builder.errors import UsageError
 from builder.withdraw import report, withdraw
@@ -22,36 +23,29 @@ from functions.snapshot import oai_name
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_selection(parser)
-    parser.add_argument(
-        "--reason", metavar="TEXT", help="reason; stored in the snapshot, not served"
-    )
-    parser.add_argument(
-        "--purge",
-        action="store_true",
-        help="also retire all older snapshots that still contain their metadata",
+    declare(
+        parser,
+        {
+            "--reason TEXT": "reason; stored in the snapshot, not served",
+            "--purge": "also retire all older snapshots that still contain their metadata",
+        },
     )
 
 
 def add_selection(parser: argparse.ArgumentParser) -> None:
     """Declare the options that select items, and --dry-run."""
-    which = parser.add_argument_group("selection of items (all conditions must hold)")
-    which.add_argument(
-        "--identifier",
-        action="append",
-        default=[],
-        metavar="ID",
-        help="an OAI identifier, or a template's handle; may be repeated",
+    declare(
+        parser.add_argument_group("selection of items (all conditions must hold)"),
+        {
+            "--identifier ID...": "an OAI identifier, or a template's handle; may be repeated",
+            "--set SPEC": "a set and its subsets",
+            "--url-prefix URL": "captures whose URL has this prefix",
+            "--digest SHA1": "captures with this payload digest",
+            "--from DATE as start": "captured at or after this date, such as 2007",
+            "--until DATE as end": "captured up to this date, such as 2007-11-05",
+        },
     )
-    which.add_argument("--set", metavar="SPEC", help="a set and its subsets")
-    which.add_argument("--url-prefix", metavar="URL", help="captures whose URL has this prefix")
-    which.add_argument("--digest", metavar="SHA1", help="captures with this payload digest")
-    which.add_argument(
-        "--from", dest="start", metavar="DATE", help="captured at or after this date, such as 2007"
-    )
-    which.add_argument(
-        "--until", dest="end", metavar="DATE", help="captured up to this date, such as 2007-11-05"
-    )
-    parser.add_argument("--dry-run", action="store_true", help="only show the selected items")
+    declare(parser, {"--dry-run": "only show the selected items"})
 
 
 def run(context: Context) -> int:

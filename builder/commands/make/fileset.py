@@ -15,6 +15,7 @@ from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from builder.command_table import declare
 from builder.context import Context
 from builder.errors import UsageError
 from builder.filesets import request, status, wiring
@@ -39,36 +40,19 @@ _SLACK = timedelta(hours=1)
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument(
-        "request",
-        nargs="*",
-        metavar="URL|DOI",
-        help="landing page or DOI of a dataset; - reads requests from stdin, one JSON object "
-        "with a base_url per line. This is the default if stdin is not a terminal",
-    )
-    parser.add_argument(
-        "--dry-run",
-        action="store_true",
-        help="show platform, files and strategy; fetch no file, write nothing",
-    )
-    parser.add_argument(
-        "--due",
-        action="store_true",
-        help="retry datasets whose embargo or restriction has ended",
-    )
-    parser.add_argument(
-        "--retry",
-        action="store_true",
-        help="retry datasets that failed temporarily",
-    )
-    parser.add_argument(
-        "--queue", metavar="URL", help="take requests from an SQS queue until it is empty"
-    )
-    parser.add_argument(
-        "--follow", action="store_true", help="with --queue, wait for more requests"
-    )
-    parser.add_argument(
-        "--strict", action="store_true", help="exit with 1 if any dataset is not archived"
+    declare(
+        parser,
+        {
+            "request [URL|DOI]...": "landing page or DOI of a dataset; - reads requests from "
+            "stdin, one JSON object with a base_url per line. This is the default if stdin is not "
+            "a terminal",
+            "--dry-run": "show platform, files and strategy; fetch no file, write nothing",
+            "--due": "retry datasets whose embargo or restriction has ended",
+            "--retry": "retry datasets that failed temporarily",
+            "--queue URL": "take requests from an SQS queue until it is empty",
+            "--follow": "with --queue, wait for more requests",
+            "--strict": "exit with 1 if any dataset is not archived",
+        },
     )
 
 

@@ -4,6 +4,7 @@ import argparse
 import threading
 from dataclasses import replace
 
+from builder.command_table import declare
 from builder.context import Context
 from builder.errors import UsageError
 from builder.gather import pdf_text
@@ -31,22 +32,17 @@ _SHOWN = 10  # hosts of a plan
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument(
-        "--again", action="store_true", help="fetch all files now, including those that are not due"
+    declare(
+        parser,
+        {
+            "--again": "fetch all files now, including those that are not due",
+            "--only WHICH": "only the files of an archive or series (RePEc:aaa, "
+            "RePEc:aaa:ssssss), or URLs that match a pattern (https://example.org/*)",
+            "--plan": "fetch nothing: report what is due, and how long it will take, by host",
+            "--limit N": "fetch at most N files",
+            "--strict": "exit with 1 if there are failures",
+        },
     )
-    parser.add_argument(
-        "--only",
-        metavar="WHICH",
-        help="only the files of an archive or series (RePEc:aaa, RePEc:aaa:ssssss), or URLs "
-        "that match a pattern (https://example.org/*)",
-    )
-    parser.add_argument(
-        "--plan",
-        action="store_true",
-        help="fetch nothing: report what is due, and how long it will take, by host",
-    )
-    parser.add_argument("--limit", type=int, metavar="N", help="fetch at most N files")
-    parser.add_argument("--strict", action="store_true", help="exit with 1 if there are failures")
 
 
 def run(context: Context) -> int:
@@ -211,18 +207,10 @@ def _seconds(account: GatherReport) -> int:
 
 def report_json(account: GatherReport) -> dict[str, object]:
     """Return the report as a JSON document."""
-    names = (
-        "appearances",
-        "reappearances",
-        "changes",
-        "deletions",
-        "seen",
-        "redirects",
-        "soft_404",
-    )
+    kinds = "appearances reappearances changes deletions seen redirects soft_404"
     return {
         "runs": account.runs,
-        **{name: account.counts[name] for name in names},
+        **{name: account.counts[name] for name in kinds.split()},
         "failures": dict(sorted(account.failures.items())),
         "bytes": account.bytes,
         "left": account.left,

@@ -13,6 +13,7 @@ from itertools import product
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from builder.command_table import declare
 from builder.context import Context
 from builder.errors import UsageError
 from builder.harvest import batch, window
@@ -40,80 +41,36 @@ _HEADER = re.compile(
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument(
-        "url",
-        nargs="+",
-        metavar="URL",
-        help="base URLs of repositories, or names of harvest.repositories",
+    declare(
+        parser,
+        {
+            "url URL...": "base URLs of repositories, or names of harvest.repositories",
+            "dir DIR": "folder for the harvested records",
+            "--prefix PREFIX...": "metadataPrefix; may be given more than once (default: oai_dc)",
+            "--set SPEC...": "setSpec; may be given more than once",
+            "--from DATE as since": "from this datestamp, such as 2026-11-22 or "
+            "2026-11-22T10:00:00Z (default: the last run, less an overlap)",
+            "--until DATE": "up to this datestamp (default: all)",
+            "--full": "harvest everything again, not only newer records",
+            "--remove-missing": "with --full: end the records of earlier runs that are no longer "
+            "listed as deleted, unless more than 10 and more than a fifth of all are missing",
+            "--accept-loss": "with --remove-missing: however many are missing",
+            "--format": "rows as Parquet, rows as JSON lines, or raw record elements as XML "
+            "(default: the format of an existing harvest, else parquet)",
+            "--overlap S": "seconds by which a run overlaps the last one (default: an hour or "
+            "more, as the repository's delays ask for)",
+            "--every S": "seconds between commits of harvested records (default: 5, in long runs "
+            "a twentieth of their time)",
+            "--header HEADER...": "header to send, such as an API key; it is not stored. With "
+            "repositories of several origins, name the one that it is for: 'https://a.example "
+            "X-Key: VALUE'",
+            "--contact MAIL": "e-mail address to send in User-Agent",
+        },
+        format={"action": "store", "choices": FORMS},
+        overlap={"type": _seconds},
+        every={"type": _seconds, "default": 5.0},
+        header={"type": _header, "metavar": "'[ORIGIN] NAME: VALUE'"},
     )
-    parser.add_argument("dir", metavar="DIR", help="folder for the harvested records")
-    parser.add_argument(
-        "--prefix",
-        action="append",
-        metavar="PREFIX",
-        help="metadataPrefix; may be given more than once (default: oai_dc)",
-    )
-    parser.add_argument(
-        "--set", action="append", metavar="SPEC", help="setSpec; may be given more than once"
-    )
-    parser.add_argument(
-        "--from",
-        dest="since",
-        metavar="DATE",
-        help="from this datestamp, such as 2026-11-22 or 2026-11-22T10:00:00Z (default: the last "
-        "run, less an overlap)",
-    )
-    parser.add_argument("--until", metavar="DATE", help="up to this datestamp (default: all)")
-    parser.add_argument(
-        "--full", action="store_true", help="harvest everything again, not only newer records"
-    )
-    parser.add_argument(
-        "--remove-missing",
-        action="store_true",
-        help="with --full: end the records of earlier runs that are no longer listed as deleted, "
-        "unless more than 10 and more than a fifth of all are missing",
-    )
-    parser.add_argument(
-        "--accept-loss",
-        action="store_true",
-        help="with --remove-missing: however many are missing",
-    )
-    parser.add_argument(
-        "--format",
-        choices=FORMS,
-        help="rows as Parquet, rows as JSON lines, or raw record elements as XML (default: the "
-        "format of an existing harvest, else parquet)",
-    )
-    _add_manners(parser)
-
-
-def _add_manners(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of one repository or one run; keys http.* set pace and limits."""
-    parser.add_argument(
-        "--overlap",
-        type=_seconds,
-        metavar="S",
-        help="seconds by which a run overlaps the last one (default: an hour or more, as the "
-        "repository's delays ask for)",
-    )
-    parser.add_argument(
-        "--every",
-        type=_seconds,
-        default=5.0,
-        metavar="S",
-        help="seconds between commits of harvested records (default: 5, in long runs a "
-        "twentieth of their time)",
-    )
-    parser.add_argument(
-        "--header",
-        action="append",
-        default=[],
-        type=_header,
-        metavar="'[ORIGIN] NAME: VALUE'",
-        help="header to send, such as an API key; it is not stored. With repositories of several "
-        "origins, name the one that it is for: 'https://a.example X-Key: VALUE'",
-    )
-    parser.add_argument("--contact", metavar="MAIL", help="e-mail address to send in User-Agent")
 
 
 def run(context: Context) -> int:

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from builder.command_table import declare
 from builder.context import Context
 from builder.errors import UsageError
 from builder.ingest import ingest, splits, workdir
@@ -24,11 +25,11 @@ from builder.intake import intake
 from builder.obi.run import ObiRuntime
 from builder.progress import IngestProgress, ProgressBar
 from builder.redif import ingest as redif
-from builder.redif.acceptance import Acceptance
 from builder.redif.account import RedifReport
 from builder.redif.job import RedifJob, accept_held, is_done, plan_jobs
 from builder.redif.read_files import NOTHING_NEW, leave_known, list_failed
 from builder.redif.source import STDIN, Sources, read_list, sort_sources
+from builder.redif.staging import Acceptance
 from builder.sources.rules import DocumentRules
 from builder.text import tally
 from functions.snapshot import layout
@@ -37,71 +38,38 @@ from functions.snapshot.layout import S3_SCHEME
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument(
-        "sources",
-        nargs="*",
-        metavar="SOURCE",
-        help="ARC, WARC, WACZ, CDX, CDXJ files; trees and tarballs of ReDIF; folders of these, "
-        "or of `sheaf harvest`; s3://bucket/prefix; URLs; - for stdin (default: redif.directory)",
+    declare(
+        parser,
+        {
+            "sources [SOURCE]...": "ARC, WARC, WACZ, CDX, CDXJ files; trees and tarballs of ReDIF; "
+            "folders of these, or of `sheaf harvest`; s3://bucket/prefix; URLs; - for stdin "
+            "(default: redif.directory)",
+            "-f,--file TARBALL...": "a tarball of ReDIF, dated by its name or by --tist; several "
+            "are read in the order of their dates, before any SOURCE",
+            "--tist TIME": "date of a single TARBALL, or of the ReDIF in the SOURCEs: seconds "
+            "since 1970, or a date",
+            "--accept-loss [ARCHIVE]...": "delete missing templates, however many. With a name, "
+            "such as aaa: those of that ARCHIVE, even if its folder is missing. Without: those of "
+            "all archives that were read completely, and those outside archives",
+            "--collection SPEC...": "collection of all captures, with levels separated by colons",
+            "--jobs N": "files, or ranges of large files, to read in parallel (default: one per "
+            "processor)",
+            "--work FOLDER": "folder for intermediate results (default: .tmp/ of a store in a "
+            "folder; sheaf/ in $XDG_CACHE_HOME or ~/.cache for a bucket)",
+            "--files-from FILE": "a list of SOURCEs, one a line",
+            "--retry": "read again what could not be read",
+            "--again": "read known files, too",
+            "--strict": "exit with 1 if there are faults",
+            "--run RUN as plan": "with part and commit: the run",
+            "--index N": "with part: the chunk, from 0",
+            "--chunk MB": "chunk size (256)",
+            "--engine": "where parts are read",
+            "--scheduler ADDRESS": "of dask, spark, or lambda (ARN)",
+        },
+        jobs={"default": os.cpu_count() or 1},
+        chunk={"default": 256},
+        engine={"action": "store", "choices": ENGINES},
     )
-    parser.add_argument(
-        "-f",
-        "--file",
-        action="append",
-        default=[],
-        metavar="TARBALL",
-        help="a tarball of ReDIF, dated by its name or by --tist; several are read in the order of "
-        "their dates, before any SOURCE",
-    )
-    parser.add_argument(
-        "--tist",
-        metavar="TIME",
-        help="date of a single TARBALL, or of the ReDIF in the SOURCEs: "
-        "seconds since 1970, or a date",
-    )
-    parser.add_argument(
-        "--accept-loss",
-        action="append",
-        nargs="?",
-        default=[],
-        metavar="ARCHIVE",
-        help="delete missing templates, however many. With a name, such as aaa: those of that "
-        "ARCHIVE, even if its folder is missing. Without: those of all archives that were read "
-        "completely, and those outside archives",
-    )
-    parser.add_argument(
-        "--collection",
-        action="append",
-        default=[],
-        metavar="SPEC",
-        help="collection of all captures, with levels separated by colons",
-    )
-    parser.add_argument(
-        "--jobs",
-        type=int,
-        default=os.cpu_count() or 1,
-        metavar="N",
-        help="files, or ranges of large files, to read in parallel (default: one per processor)",
-    )
-    parser.add_argument(
-        "--work",
-        metavar="FOLDER",
-        help="folder for intermediate results (default: .tmp/ of a store in a folder; sheaf/ "
-        "in $XDG_CACHE_HOME or ~/.cache for a bucket)",
-    )
-    parser.add_argument("--files-from", metavar="FILE", help="a list of SOURCEs, one a line")
-    parser.add_argument("--retry", action="store_true", help="read again what could not be read")
-    parser.add_argument("--again", action="store_true", help="read known files, too")
-    parser.add_argument("--strict", action="store_true", help="exit with 1 if there are faults")
-    _add_machines(parser)
-
-
-def _add_machines(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--run", dest="plan", metavar="RUN", help="with part and commit: the run")
-    parser.add_argument("--index", type=int, metavar="N", help="with part: the chunk, from 0")
-    parser.add_argument("--chunk", type=int, default=256, metavar="MB", help="chunk size (256)")
-    parser.add_argument("--engine", choices=ENGINES, help="where parts are read")
-    parser.add_argument("--scheduler", metavar="ADDRESS", help="of dask, spark, or lambda (ARN)")
     parser.epilog = (
         "A file fails if it cannot be read. It also fails if it should be an archive, by its name, "
         "its content or because you named it, and has faults but no captures.\n\n"

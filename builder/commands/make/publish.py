@@ -2,6 +2,7 @@
 
 import argparse
 
+from builder.command_table import declare
 from builder.context import Context
 from builder.publish.publish import publish
 from builder.publish.report import report_document, report_text
@@ -12,11 +13,12 @@ from functions.oai.render import check
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument(
-        "--redate",
-        action="store_true",
-        help="accept another repository.name or content.address than the store was published with: "
-        "all records that show it get new datestamps",
+    declare(
+        parser,
+        {
+            "--redate": "accept another repository.name or content.address than the store was "
+            "published with: all records that show it get new datestamps"
+        },
     )
 
 

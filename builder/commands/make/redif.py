@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from builder.command_table import declare
 from builder.context import Context
 from builder.errors import UsageError
 from builder.ingest import splits
@@ -36,30 +37,19 @@ _HEAD = 16  # bytes by which a compressed file is recognised
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument(
-        "files",
-        nargs="+",
-        metavar="FILE",
-        help="ReDIF files, folders (with all .rdf and .redif files in them), or - for stdin",
+    declare(
+        parser,
+        {
+            "files FILE...": "ReDIF files, folders (with all .rdf and .redif files in them), or - "
+            "for stdin",
+            "--plain": "remove HTML tags and entities from the values in `structure`",
+            "--limit BYTES": f"truncate templates that are longer (default: {LIMIT:,})",
+            "--encoding NAME": "encoding of lines that are not UTF-8, such as koi8-r (default: "
+            "windows-1252)",
+            "--strict": "exit with 1 if there are errors",
+        },
+        limit={"default": LIMIT},
     )
-    parser.add_argument(
-        "--plain",
-        action="store_true",
-        help="remove HTML tags and entities from the values in `structure`",
-    )
-    parser.add_argument(
-        "--limit",
-        type=int,
-        default=LIMIT,
-        metavar="BYTES",
-        help=f"truncate templates that are longer (default: {LIMIT:,})",
-    )
-    parser.add_argument(
-        "--encoding",
-        metavar="NAME",
-        help="encoding of lines that are not UTF-8, such as koi8-r (default: windows-1252)",
-    )
-    parser.add_argument("--strict", action="store_true", help="exit with 1 if there are errors")
 
 
 def run(context: Context) -> int:

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from builder.command_table import declare
 from builder.context import Context
 from builder.runtime import Clock
-from builder.serve.access_log import open_log
 from builder.serve.kept_pages import KeptPages
-from builder.serve.server import Server, compress
+from builder.serve.server import Server, compress, open_log
 from builder.snapshot import recovery
 from functions.config.configuration import Configuration
 from functions.content import assembly
@@ -56,17 +56,17 @@ class ServedStore:
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen at")
-    parser.add_argument("--port", type=int, default=8080, help="port to listen at; 0 for any")
-    parser.add_argument(
-        "--access-log",
-        metavar="FILE",
-        help="access log, - for standard error (default: serve.access_log)",
-    )
-    parser.add_argument(
-        "--content",
-        action="store_true",
-        help="also serve archived bytes at /content, and captures at /cdx (default: content.serve)",
+    declare(
+        parser,
+        {
+            "--host HOST": "address to listen at",
+            "--port PORT": "port to listen at; 0 for any",
+            "--access-log FILE": "access log, - for standard error (default: serve.access_log)",
+            "--content": "also serve archived bytes at /content, and captures at /cdx (default: "
+            "content.serve)",
+        },
+        host={"default": "127.0.0.1"},
+        port={"default": 8080},
     )
 
 

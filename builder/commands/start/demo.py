@@ -9,6 +9,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
+from builder.command_table import declare
 from builder.context import Context
 from builder.demo import samples
 from builder.demo.scenario import HOST, DemoReport, Scenario, ScenarioError
@@ -20,10 +21,17 @@ _MARK = ".sheaf-demo"
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("sources", nargs="*", metavar="SOURCE", help="archive files of your own")
-    parser.add_argument("--folder", default="demo-store", help="folder of the demo; it is replaced")
-    parser.add_argument("--port", type=int, default=8080, help="port to serve at; 0 for any")
-    parser.add_argument("--once", action="store_true", help="end after the report")
+    declare(
+        parser,
+        {
+            "sources [SOURCE]...": "archive files of your own",
+            "--folder FOLDER": "folder of the demo; it is replaced",
+            "--port PORT": "port to serve at; 0 for any",
+            "--once": "end after the report",
+        },
+        folder={"default": "demo-store"},
+        port={"default": 8080},
+    )
 
 
 def run(context: Context) -> int:

@@ -4,6 +4,7 @@ import argparse
 import os
 from pathlib import Path
 
+from builder.command_table import declare
 from builder.context import Context
 from builder.errors import UsageError
 from builder.snapshot import recovery
@@ -27,9 +28,8 @@ _PATIENCE = 5
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("folder", nargs="?", help="folder for sheaf.toml (default: here)")
-    for option, key, text in _OPTIONS:
-        parser.add_argument(f"--{option}", dest=key, metavar="TEXT", help=text)
+    options = {f"--{option} TEXT as {key}": text for option, key, text in _OPTIONS}
+    declare(parser, {"folder [folder]": "folder for sheaf.toml (default: here)", **options})
 
 
 def run(context: Context) -> int:

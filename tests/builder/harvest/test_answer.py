@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from builder.harvest import answer
-from builder.harvest.answer import UNREADABLE, page, take_apart
+from builder.harvest.answer import NAMESPACES, UNREADABLE, page, take_apart
 from builder.harvest.errors import Broken
-from builder.harvest.markup import NAMESPACES
 from builder.harvest.page import ListPage, read
 from tests.builder.harvest.test_page import HEADER, OAI, listed
 

@@ -7,7 +7,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from builder.errors import UsageError
-from builder.ingest import step_functions
+from builder.ingest import engines
 from builder.store import aws
 from functions.snapshot.errors import StoreError
 from tests.e2e.conftest import make_home, warc
@@ -49,7 +49,7 @@ def listings(*missing: list[int]) -> Any:
 
 
 def test_parts_are_told_as_they_come(service: Service) -> None:
-    execution = step_functions.start(MACHINE, "RUN")
+    execution = engines.start(MACHINE, "RUN")
     (asked,) = service.started
     assert json.loads(asked["input"]) == {"run": "RUN", "commit": False}
     waits: list[float] = []
@@ -62,7 +62,7 @@ def test_parts_are_told_as_they_come(service: Service) -> None:
 
 def test_a_machine_that_ends_without_all_parts_is_an_error(service: Service) -> None:
     service.states = ["RUNNING", "ABORTED"]
-    execution = step_functions.start(MACHINE, "RUN")
+    execution = engines.start(MACHINE, "RUN")
     results = execution.results(listings([0, 1], [0]), [0, 1], lambda seconds: None)
     assert next(results) == 1
     with pytest.raises(StoreError, match="ended as ABORTED before all parts were there"):
@@ -73,14 +73,14 @@ def test_a_machine_that_ends_without_all_parts_is_an_error(service: Service) -> 
 
 def test_parts_that_came_just_before_the_end_count(service: Service) -> None:
     service.states = ["SUCCEEDED"]
-    execution = step_functions.start(MACHINE, "RUN")
+    execution = engines.start(MACHINE, "RUN")
     assert list(execution.results(listings([]), [0, 1], lambda seconds: None)) == [0, 1]
 
 
 @pytest.mark.parametrize("machine", ["", "sheaf-ingest", MACHINE.replace("states", "lambda")])
 def test_another_address_is_refused(machine: str) -> None:
     with pytest.raises(UsageError, match="--scheduler ARN"):
-        step_functions.start(machine, "RUN")
+        engines.start(machine, "RUN")
 
 
 def test_a_refusal_of_the_service_is_one_line(
@@ -91,7 +91,7 @@ def test_a_refusal_of_the_service_is_one_line(
 
     monkeypatch.setattr(service, "start_execution", refuse)
     with pytest.raises(StoreError, match="AccessDeniedException"):
-        step_functions.start(MACHINE, "RUN")
+        engines.start(MACHINE, "RUN")
 
 
 def test_files_of_this_machine_are_out_of_reach(tmp_path: Any) -> None:

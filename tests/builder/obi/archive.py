@@ -10,11 +10,11 @@ from builder.ingest import workdir
 from builder.obi.content import Row
 from builder.obi.history import Committed
 from builder.obi.run import ObiRuntime, Purpose, claim
-from builder.redif.acceptance import Acceptance
 from builder.redif.account import RedifReport
 from builder.redif.ingest import RedifRuntime, ingest
 from builder.redif.job import RedifJob
 from builder.redif.spool import NO_ENCODINGS, FileOrigin
+from builder.redif.staging import Acceptance
 from tests.builder.conftest import World
 from tests.builder.redif.trees import archive, tree
 from tests.functions.oai.client import Client, Page

@@ -10,12 +10,10 @@ from typing import Any
 
 import pytest
 
-from builder.proofs.bundle import ProofBundle, verify_bundle
-from builder.proofs.errors import ProofError
+from builder.proofs.bundle import ProofBundle, describe_verdict, verify_bundle
 from builder.proofs.index import NEWEST, index_key
 from builder.proofs.merkle import EMPTY
-from builder.proofs.note import encode
-from builder.proofs.report import describe_verdict
+from builder.proofs.note import ProofError, encode
 from builder.proofs.tiles import CHECKPOINT
 from builder.verify.log import log_findings
 from functions.snapshot.errors import DamagedStore, MissingObject, NothingPublished

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from builder.proofs import ed25519, merkle
 from builder.proofs.checkpoint import Checkpoint
-from builder.proofs.errors import ProofError
 from builder.proofs.merkle import hash_leaf, nodes_of, root_of
-from builder.proofs.note import SecretKey, VerifierKey, open_note, sign_note
+from builder.proofs.note import ProofError, SecretKey, VerifierKey, open_note, sign_note
 from builder.proofs.tiles import TileTree, list_partials, list_tiles, tile_key
 from functions.snapshot.errors import MissingObject
 

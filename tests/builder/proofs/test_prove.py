@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from builder.proofs.bundle import ProofBundle, verify_bundle
-from builder.proofs.errors import ProofError
+from builder.proofs.note import ProofError
 from functions.snapshot import instant
 from functions.snapshot.errors import MissingObject
 from tests.builder.dump.history import identify

@@ -17,8 +17,8 @@ from builder.obi import replay
 from builder.obi.content import FILE, SeenRow
 from builder.obi.history import history
 from builder.obi.log import read_rows
-from builder.redif.acceptance import Acceptance
 from builder.redif.scope import ChangeScope
+from builder.redif.staging import Acceptance
 from functions.database import engine
 from functions.snapshot import obi
 from tests.builder.obi.archive import Repec

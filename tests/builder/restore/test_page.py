@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.restore import pages, references
+from builder.restore import pages
 from builder.restore.plan import Planned
 from tests.extent import examples
 
@@ -217,7 +217,7 @@ def test_no_page_breaks_it_and_once_is_enough(text: str) -> None:
     ],
 )
 def test_references_of_a_style_sheet(before: str, after: str) -> None:
-    assert references.rewrite_css(before, lambda written: "N" + written) == after
+    assert pages.rewrite_css(before, lambda written: "N" + written) == after
 
 
 def test_a_style_sheet_leads_from_where_it_lies() -> None:

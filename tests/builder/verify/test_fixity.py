@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder.store.folder import FolderStore
-from builder.verify.record import record
+from builder.verify.report import record
 from functions.snapshot.errors import Conflict, DamagedStore
 from functions.snapshot.fixity import FIXITY, KEPT, CheckReport, find_since, next_part, read_reports
 from tests.e2e.conftest import Home, make_home, warc

@@ -13,7 +13,7 @@ import pytest
 from builder.snapshot import recovery
 from builder.store.findings import DAMAGE
 from builder.verify.log import log_findings
-from builder.verify.record import make_report, record
+from builder.verify.report import make_report, record
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore
 from tests.bucket import administrator, fresh

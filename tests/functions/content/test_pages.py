@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from functions.config import configuration
-from functions.content import cdx, listing
+from functions.content import cdx
 from functions.content.search import CaptureSearch
 from functions.database import files
 from functions.http.http_message import Call, Reply
@@ -130,7 +130,6 @@ def test_a_page_costs_the_same_wherever_it_is(
 
 def test_a_page_that_is_too_large_is_refused(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would lack lines, of which its clients would not know."""
-    monkeypatch.setattr(listing, "LARGEST", 500)
     monkeypatch.setattr(cdx, "LARGEST", 500)
     reply = get(index, "/cdx", url="*.org", page=0)
     assert (reply.status, b"fl" in reply.body) == (413, True)
