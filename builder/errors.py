@@ -1,7 +1,19 @@
 """Errors of the user's input: each is one line, with exit status 2."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from functions.snapshot.errors import SheafError
 
 
 class UsageError(SheafError):
     """Invalid arguments or input of a command."""
+
+
+@contextmanager
+def explaining(place: object, done: str, kind: type[SheafError] = UsageError) -> Iterator[None]:
+    """Raise an error of the operating system as `kind`: the place cannot be `done`, and why."""
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"{place} cannot be {done}: {error.strerror or error}") from error

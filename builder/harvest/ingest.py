@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from builder.errors import UsageError
+from builder.errors import UsageError, explaining
 from builder.harvest import folder, records
 from builder.harvest.errors import Broken, HarvestError
 from builder.harvest.fragment import (
@@ -125,11 +125,9 @@ def find(source: str) -> tuple[Path, ...]:
     path = Path(source)
     if not path.is_dir():
         return ()
-    try:
+    with explaining(source, "read"):  # no permission, or a name that is too long
         if (path / folder.STATE).is_file():
             return (path,)
-    except OSError as error:  # no permission, or a name that is too long
-        raise UsageError(f"{source} cannot be read: {error.strerror}") from error
     return tuple(sorted(one.parent for one in path.glob(f"*/{folder.STATE}")))
 
 

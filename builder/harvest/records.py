@@ -195,7 +195,7 @@ def open_part(path: Path, form: str) -> PartWriter:
     with _wrap_errors(path):
         if form == "parquet":
             return _Parquet(path)
-        return _Lines(path) if form == "jsonl" else _Elements(path)
+        return _Texts(path, _line) if form == "jsonl" else _Texts(path, _element, _HEAD, _FOOT)
 
 
 def read_part(path: Path, run: int, *, dc: bool = True) -> Iterator[HarvestedRow]:
@@ -295,16 +295,23 @@ class _Parquet:
             sync(self._path)
 
 
-class _Lines:
-    def __init__(self, path: Path) -> None:
-        self._path, self._file = path, path.open("w", encoding="utf-8")
+class _Texts:
+    """A part of texts, one for each row, between a head and a foot."""
+
+    def __init__(
+        self, path: Path, write: Callable[[HarvestedRow], str], head: str = "", foot: str = ""
+    ) -> None:
+        self._path, self._write, self._foot = path, write, foot
+        self._file = path.open("w", encoding="utf-8")
+        self._file.write(head)
 
     def append(self, row: HarvestedRow) -> None:
         with _wrap_errors(self._path):
-            self._file.write(_line(row))
+            self._file.write(self._write(row))
 
     def close(self) -> None:
         with _wrap_errors(self._path):
+            self._file.write(self._foot)
             self._file.close()
             sync(self._path)
 
@@ -327,21 +334,9 @@ def _texts(some: Sequence[str]) -> str:
     return f"[{', '.join(map(_text, some))}]"
 
 
-class _Elements:
-    def __init__(self, path: Path) -> None:
-        self._path, self._file = path, path.open("w", encoding="utf-8")
-        self._file.write(_HEAD)
-
-    def append(self, row: HarvestedRow) -> None:
-        fault = "" if row.fault is None else f"<?fault {row.fault.replace('?>', '? >')}?>\n"
-        with _wrap_errors(self._path):
-            self._file.write(f"{fault}{row.record}\n")
-
-    def close(self) -> None:
-        with _wrap_errors(self._path):
-            self._file.write(_FOOT)
-            self._file.close()
-            sync(self._path)
+def _element(row: HarvestedRow) -> str:
+    fault = "" if row.fault is None else f"<?fault {row.fault.replace('?>', '? >')}?>\n"
+    return f"{fault}{row.record}\n"
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
 from builder.errors import UsageError
 from builder.ingest import parts, pool, splits, workdir
@@ -22,6 +22,7 @@ from builder.ingest.result import IngestResult
 from builder.ingest.splits import ArchiveFile, Split
 from builder.ingest.workdir import Work
 from builder.intake import intake
+from builder.progress import IngestProgress
 from builder.store.durable import replace_durably, sync, sync_file
 from builder.store.folder import FolderStore
 from functions.snapshot import layout, oai_name
@@ -29,23 +30,11 @@ from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.store import Writer
 
 
-class Watch(Protocol):
-    """Observer of the progress."""
-
-    def resume(self, read: int, captures: int, files: int) -> None:
-        """Called with the counts of earlier processes."""
-        ...
-
-    def advance(self, read: int, captures: int, files: int) -> None:
-        """Called with bytes read, captures found and files finished since the last call."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class IngestOptions:
     """Options: processes, observer of the progress, and size of a split if it is given."""
 
-    watch: Watch
+    watch: IngestProgress
     jobs: int = 1
     say: Callable[[str], None] = lambda text: None
     split: int | None = None

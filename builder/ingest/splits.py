@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from builder.errors import UsageError
+from builder.errors import UsageError, explaining
 from builder.sources import identity, recognise, search
 from builder.sources.rules import DocumentRules
 from functions import distribution
@@ -166,10 +166,8 @@ class Split:
 
 def is_folder(source: str) -> bool:
     """Return whether a source is a folder. Raises UsageError if that cannot be known."""
-    try:
+    with explaining(source, "read"):  # no permission, or a name that is too long
         return Path(source).is_dir()
-    except OSError as error:  # no permission, or a name that is too long
-        raise UsageError(f"{source} cannot be read: {error.strerror}") from error
 
 
 def find(sources: Sequence[str]) -> list[Path]:
@@ -228,10 +226,8 @@ def _inside(folder: Path) -> list[Path]:
 
 def _is_new(folder: str, seen: set[tuple[int, int]]) -> bool:
     """Return whether a folder has not been seen, and remember it."""
-    try:
+    with explaining(folder, "read"):
         status = Path(folder).stat()
-    except OSError as error:
-        raise UsageError(f"{folder} cannot be read: {error.strerror}") from error
     place = (status.st_dev, status.st_ino)
     if place in seen:
         return False

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
+from builder.errors import explaining
 from builder.intake.intake import TABLES, part_path, writing
 from builder.parquet.writer import write_rows
 from functions.database import engine
@@ -123,7 +124,5 @@ def join_small_files(
 
 
 def _is_small(file: str) -> bool:
-    try:
+    with explaining(file, "read", StoreError):
         return Path(file).stat().st_size <= _SMALL
-    except OSError as error:
-        raise StoreError(f"{file} cannot be read: {error.strerror}") from error

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from builder.errors import UsageError
+from builder.errors import UsageError, explaining
 from builder.ingest import pool
 from builder.ingest.workdir import Work
 from builder.intake.intake import writing
@@ -262,12 +262,10 @@ class _ParsingProgress:
 def _members(
     number: int, origin: FileOrigin, known: KnownFiles | None
 ) -> Iterator[RedifFile | Flaw]:
-    try:
+    with explaining(origin.label, "read"):
         if not origin.is_tree:
             yield from tarball.members(origin.path)
         elif known is None:
             yield from tree_members(origin.path)
         else:
             yield from tree_members(origin.path, partial(known.compare, number))
-    except OSError as error:
-        raise UsageError(f"{origin.label} cannot be read: {error.strerror}") from error

@@ -11,34 +11,30 @@ from builder.obi import replay
 from builder.obi.content import DELETION, SOURCE, TEMPLATE
 from builder.obi.history import Committed
 from functions.database import engine
+from functions.snapshot import obi
 from functions.snapshot.store import Reader
 
 _AT_ONCE = 64  # logs
-_VERSION = {
-    "tist": "BIGINT",
-    "id": "VARCHAR",
-    "kind": "VARCHAR",
-    "key": "VARCHAR",
-    "bytes": "BIGINT",
-    "md5": "VARCHAR",
-    "sha256": "VARCHAR",
-    "text_sha256": "VARCHAR",
-    "home": "VARCHAR",
-    "source": "VARCHAR",
-    "length": "BIGINT",
-    "encoding": "VARCHAR",
-    "type": "VARCHAR",
-    "pack": "VARCHAR",
-    "start": "BIGINT",
-}
-_EVENT = {"tist": "BIGINT", "id": "VARCHAR", "what": "VARCHAR"}
-_SEEN = {
-    "tist": "BIGINT",
-    "id": "VARCHAR",
-    "kind": "VARCHAR",
-    "home": "VARCHAR",
-    "source": "VARCHAR",
-}
+_TYPES = {column.name: column.type for column in (*obi.VERSION, *obi.INCIDENCE)}
+_VERSION = [
+    "tist",
+    "id",
+    "kind",
+    "key",
+    "bytes",
+    "md5",
+    "sha256",
+    "text_sha256",
+    "home",
+    "source",
+    "length",
+    "encoding",
+    "type",
+    "pack",
+    "start",
+]
+_EVENT = ("tist", "id", "what")
+_SEEN = ("tist", "id", "kind", "home", "source")
 _TABLES = {
     "logged_version": (_VERSION, f"row = 'version' AND kind IN ('{TEMPLATE}', '{SOURCE}')"),
     "event": (_EVENT, f"row = 'incidence' AND kind = '{TEMPLATE}'"),
@@ -86,7 +82,7 @@ def read_state(
     `within` is a condition on the rows of logs. Raises DamagedStore and StoreError.
     """
     for table, (columns, _) in _TABLES.items():
-        typed = ", ".join(f"{name} {kind}" for name, kind in columns.items())
+        typed = ", ".join(f"{name} {_TYPES[name]}" for name in columns)
         connection.execute(f"CREATE TABLE {table} ({typed})")
     counting = f"({within}) AND {replay.find_undone(connection, store, runs, scratch)}"
     for at in range(0, len(runs), _AT_ONCE):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from builder.context import Context
-from builder.errors import UsageError
+from builder.errors import UsageError, explaining
 from builder.filesets.platforms.landing import handle_of
 from builder.restore.captures import MissingError, RebuildError
 from builder.restore.dataset_paths import name_files
@@ -175,15 +175,12 @@ def _is_same(path: Path, file: Mapping[str, Any]) -> bool:
 
 def _write(target: RestoreFolder, store: Slices, holding: Holding, path: str) -> None:
     """Write a file to a path. Raises ContentError, MissingError, RebuildError and StoreError."""
-    try:
-        with target.write() as (out, name):
-            with stored.open_stored(store, holding, checked=True) as (pieces, _):
-                for piece in pieces:
-                    out.write(piece)
-            out.flush()
-            target.place(name, path, over=False)
-    except OSError as error:
-        raise RebuildError(f"{path} cannot be written: {error.strerror}") from error
+    with explaining(path, "written", RebuildError), target.write() as (out, name):
+        with stored.open_stored(store, holding, checked=True) as (pieces, _):
+            for piece in pieces:
+                out.write(piece)
+        out.flush()
+        target.place(name, path, over=False)
 
 
 @dataclass(frozen=True, slots=True)

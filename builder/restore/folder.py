@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
+from builder.errors import explaining
 from builder.restore.captures import MissingError, RebuildError
 from builder.restore.names import MANIFEST
 
@@ -42,11 +43,9 @@ class RestoreFolder:
         self._root = root
         self._count = 0
         self._lock = threading.Lock()
-        try:
+        with explaining(root, "written to", RebuildError):
             root.mkdir(parents=True, exist_ok=True)
             self._at = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        except OSError as error:
-            raise RebuildError(f"{root} cannot be written to: {error.strerror}") from error
         try:
             self._work = self._begin()
         except BlockingIOError as error:

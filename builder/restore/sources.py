@@ -28,7 +28,8 @@ from builder.snapshot import recovery
 from builder.store.folder import FolderStore
 from functions.content import assembly, terms
 from functions.content.capture_row import FIELDS, CaptureRow
-from functions.content.protocols import BytePlace, ContentError, Contents, Searching
+from functions.content.contents import ArchivedContents
+from functions.content.protocols import BytePlace, ContentError
 from functions.content.search import CaptureSearch
 from functions.content.terms import Range
 from functions.oai.as_of import AsOf
@@ -52,8 +53,8 @@ class StoreSource:
         address: str,
         manifest: Manifest,
         repository: Repository,
-        search: Searching,
-        contents: Contents,
+        search: CaptureSearch,
+        contents: ArchivedContents,
         closing: Callable[[], None] = lambda: None,
     ) -> None:
         """Read through these objects; `closing` closes them."""

@@ -18,54 +18,9 @@ from typing import Any
 from builder.sources.index_entry import IndexEntry
 from functions.archive.record import RecordFault, show
 
-LETTERS: dict[str, str] = {
-    "A": "canonized url",
-    "B": "news group",
-    "C": "rulespace category",
-    "D": "compressed dat file offset",
-    "F": "canonized frame",
-    "G": "multi-column language description",
-    "H": "canonized host",
-    "I": "canonized image",
-    "J": "canonized jump point",
-    "K": "FBIS changes",
-    "L": "canonized link",
-    "M": "meta tags",
-    "N": "massaged url",
-    "P": "canonized path",
-    "Q": "language",
-    "R": "canonized redirect",
-    "S": "compressed record size",
-    "U": "uniqueness",
-    "V": "compressed archive file offset",
-    "X": "canonized url in other href tags",
-    "Y": "canonized url in other src tags",
-    "Z": "canonized url found in script",
-    "a": "original url",
-    "b": "date",
-    "c": "old style checksum",
-    "d": "uncompressed dat file offset",
-    "e": "IP address",
-    "f": "frame",
-    "g": "file name",
-    "h": "original host",
-    "i": "image",
-    "j": "original jump point",
-    "k": "new style checksum",
-    "l": "link",
-    "m": "media type of the original document",
-    "n": "archive document length",
-    "o": "port",
-    "p": "original path",
-    "r": "redirect",
-    "s": "response code",
-    "t": "title",
-    "v": "uncompressed archive file offset",
-    "x": "url in other href tags",
-    "y": "url in other src tags",
-    "z": "url found in script",
-    "#": "comment",
-}
+LETTERS = frozenset("ABCDFGHIJKLMNPQRSUVXYZabcdefghijklmnoprstvxyz#")
+"""The letters of cdx_legend."""
+_REQUIRED = {"a": "original url", "b": "date"}
 CDX_FIELDS: dict[str, str] = {
     # field of IndexEntry: its letters; the first one in a legend counts
     "url": "a",
@@ -142,7 +97,7 @@ class Legend:
         return {
             field: self.letters.index(letter)
             for field, letters in CDX_FIELDS.items()
-            for letter in [next((one for one in letters if one in self.letters), None)]
+            for letter in [next((name for name in letters if name in self.letters), None)]
             if letter
         }
 
@@ -161,7 +116,8 @@ def parse_header(line: bytes) -> Legend | None:
 
 def missing_fields(legend: Legend) -> str:
     """Return the required fields that a legend lacks, as text; empty if it is complete."""
-    return ", ".join(f"{one} ({LETTERS[one]})" for one in "ab" if one not in legend.letters)
+    lacking = _REQUIRED.keys() - set(legend.letters)
+    return ", ".join(f"{letter} ({_REQUIRED[letter]})" for letter in sorted(lacking))
 
 
 def unknown_letters(legend: Legend) -> str:

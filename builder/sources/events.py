@@ -13,32 +13,40 @@ from typing import NamedTuple
 
 from builder.sources.side_records import Crawl
 
-FAULT_CODES: dict[str, str] = {
+_LOSSES = {
     "not-an-archive": "the file is not an ARC, WARC or WACZ file",
     "unreadable": "the file cannot be opened, or cannot be read to its end",
     "empty-file": "the file has no bytes",
     "unsupported-compression": "the file's compression is not supported",
     "wacz-damaged": "the WACZ's zip structure cannot be read, in whole or in part",
-    "wacz-empty": "the WACZ holds no ARC or WARC file in its archive folder",
     "wacz-member": "a file of the WACZ is missing, differs from its manifest, or is not read",
     "gzip-corrupt": "a gzip member cannot be inflated, or its checksum is wrong",
     "gzip-truncated": "the file ends inside a gzip member",
     "gzip-garbage": "there are other bytes where a gzip member should begin",
-    "gzip-not-per-record": "a record does not begin a gzip member, so it has no offset",
     "zstd-corrupt": "a zstd frame cannot be decoded, or its checksum is wrong",
     "zstd-truncated": "the file ends inside a zstd frame",
     "zstd-garbage": "there are other bytes where a zstd frame should begin",
     "zstd-window": "a zstd frame needs more memory than the limit",
     "zstd-dictionary-missing": "zstd frames need a dictionary that the file does not begin with",
-    "zstd-not-per-record": "a record does not begin a zstd frame, so it has no offset",
     "garbage": "there are other bytes where a record should begin",
     "header-invalid": "a record's header has no end, or exceeds the limit",
-    "header-transposed": "the fields of an ARC header are in another order",
     "length-invalid": "a record's length is missing, not a number, or wrong",
-    "payload-short": "a record holds fewer bytes than it declares",
-    "segmented-record": "a record is one segment of several (WARC 1.1, section 8)",
     "unknown-type": "a record's type is missing, or WARC does not define it",
     "no-target-uri": "a record of a document has no URL",
+    "index-header-invalid": "the header of a CDX index lacks a field, or has an unknown one",
+    "index-line-invalid": "a line of an index does not have the index's form",
+    "harvest-unreadable": "a harvested record is not XML, or is nested too deep",
+    "harvest-namespace": "harvested metadata is not one element in its format's namespace",
+    "harvest-emptied": "a harvested record came without metadata, and without a deletion",
+    "harvest-damaged": "a part of a harvest cannot be read",
+}
+_HARMLESS = {
+    "wacz-empty": "the WACZ holds no ARC or WARC file in its archive folder",
+    "gzip-not-per-record": "a record does not begin a gzip member, so it has no offset",
+    "zstd-not-per-record": "a record does not begin a zstd frame, so it has no offset",
+    "header-transposed": "the fields of an ARC header are in another order",
+    "payload-short": "a record holds fewer bytes than it declares",
+    "segmented-record": "a record is one segment of several (WARC 1.1, section 8)",
     "date-invalid": "a date cannot be read, does not exist, or is not from 1970 to 2099",
     "date-partial": "a date is not exact to the second",
     "date-junk": "other characters follow a date",
@@ -48,43 +56,14 @@ FAULT_CODES: dict[str, str] = {
     "digest-unreadable": "a declared digest has an unknown form",
     "http-head-invalid": "an HTTP message's head exceeds the limit",
     "content-encoding-undecoded": "the payload cannot be decoded by its Content-Encoding",
-    "index-header-invalid": "the header of a CDX index lacks a field, or has an unknown one",
     "index-no-header": "a CDX index has no header, and was read by the form of its first line",
-    "index-line-invalid": "a line of an index does not have the index's form",
     "index-value-invalid": "a value in an index is invalid for its field",
     "index-digest": "digests of an index are not SHA-1, which identifies its archive's items",
-    "harvest-unreadable": "a harvested record is not XML, or is nested too deep",
-    "harvest-namespace": "harvested metadata is not one element in its format's namespace",
-    "harvest-emptied": "a harvested record came without metadata, and without a deletion",
-    "harvest-damaged": "a part of a harvest cannot be read",
     "faults-cut": "an index has more faults of one code than can be listed",
     "xml-illegal-character": "a text has characters that XML 1.0 forbids",
 }
-
-HARMLESS_CODES = frozenset(
-    {
-        "wacz-empty",
-        "gzip-not-per-record",
-        "zstd-not-per-record",
-        "header-transposed",
-        "payload-short",
-        "segmented-record",
-        "date-invalid",
-        "date-partial",
-        "date-junk",
-        "date-unix",
-        "date-zone",
-        "digest-mismatch",
-        "digest-unreadable",
-        "http-head-invalid",
-        "content-encoding-undecoded",
-        "index-no-header",
-        "index-value-invalid",
-        "index-digest",
-        "faults-cut",
-        "xml-illegal-character",
-    }
-)
+FAULT_CODES: dict[str, str] = _LOSSES | _HARMLESS
+HARMLESS_CODES = frozenset(_HARMLESS)
 """Codes of faults that lose no capture: a file with only these faults may have no captures."""
 _DIGITS = str.maketrans("abcdefghijklmnopqrstuvwxyz234567", "0123456789abcdefghijklmnopqrstuv")
 _DIGITS_OF_KEY = 12  # 60 bits of an identity that is a hash

@@ -208,10 +208,7 @@ class Crawl:
 
 def read_crawl_start(block: RecordBlock) -> bytes:
     """Return the first MAX_BYTES bytes of a block."""
-    data = b""
-    while len(data) < CRAWL_BYTES and (piece := block.take(CRAWL_BYTES - len(data))):
-        data += piece
-    return data
+    return _read_bytes(block, CRAWL_BYTES)
 
 
 def parse_crawl(block: bytes) -> Crawl | None:

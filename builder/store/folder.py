@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
+from builder.errors import explaining
 from builder.store.durable import (
     batches,
     disk_errors,
@@ -175,12 +176,10 @@ class FolderStore(FolderReader):
         """Yield the entries of the objects whose keys begin with `prefix`, in byte order."""
         start = self.root / prefix.rpartition("/")[0]
         found = []
-        try:
+        with explaining(start, "read", StoreError):
             for folder, _, names in os.walk(start, onerror=_unless_missing):
                 below = Path(folder).relative_to(self.root)
                 found += [(below / name).as_posix() for name in names]
-        except OSError as error:
-            raise StoreError(f"{start} cannot be read: {error.strerror}") from error
         for key in sorted(k for k in found if k.startswith(prefix)):
             if key.startswith(".") and not prefix.startswith("."):
                 continue  # a lock or a temporary file, not an object of the store

@@ -1,10 +1,12 @@
 """Checks that the tables of one snapshot agree, row by row, from the index of data files.
 
 Each check is one statement that returns the faults. An object gets one finding for each check, with
-the first example. Counts and ranges of sets are computed again from the listed records.
+the first example. Counts and ranges of sets are computed again from the listed records. So are the
+keys of revisits and originals, and the row of each capture in the table of URLs. The original that
+a revisit names must be among the listed records.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from builder.store.findings import Finding
@@ -162,6 +164,98 @@ _NOT_DEAD = (
 _NOT_FOUND = """SELECT key, position, count(*) OVER ()
 FROM records ANTI JOIN lookup USING (key, position) ORDER BY ALL LIMIT 1"""
 
+_KEY_VIEWS = "".join(
+    f"CREATE OR REPLACE TEMP VIEW {table} AS SELECT * FROM held_{table} SEMI JOIN chosen "
+    "USING (file);"
+    for table in ("owed", "referring", "findable")
+)
+# The original of each listed revisit, found by the hash of its identifier.
+_FOUND = (
+    "CREATE OR REPLACE TEMP VIEW found AS SELECT f.*, r.position AS original "
+    "FROM (SELECT * FROM referring SEMI JOIN live USING (position)) f "
+    "LEFT JOIN (SELECT name, position FROM live WHERE kind = 'capture' AND NOT deleted "
+    "AND position NOT IN (SELECT position FROM referring)) r ON f.original_name = r.name"
+)
+_SAME = (
+    "o.key = t.key AND o.position = t.position AND o.url IS NOT DISTINCT FROM t.url "
+    "AND o.moment IS NOT DISTINCT FROM t.moment"
+)
+# By file: number of rows, and an example.
+_KEYS_BY_FILE = (
+    (
+        "tie-wrong",
+        "{count:,} rows do not match the record at their position, the first {example}",
+        "SELECT t.file, count(*), min(t.position) FROM originals t "
+        f"LEFT JOIN owed o ON {_SAME} LEFT JOIN records r ON r.position = t.position "
+        "WHERE (r.position IS NOT NULL AND o.key IS NULL) OR t.position NOT BETWEEN 1 AND $last "
+        "GROUP BY t.file",
+    ),
+    (
+        "tie-wrong",
+        "{count:,} rows do not match the revisit at their position, the first {example}",
+        "SELECT t.file, count(*), min(t.position) FROM revisits t "
+        "LEFT JOIN records r ON r.position = t.position "
+        "LEFT JOIN referring f ON f.position = t.position "
+        "WHERE (r.position IS NOT NULL AND (t.goal IS NULL = (t.moment IS NULL) AND ("
+        "(t.key = f.date_key AND t.url IS NULL AND t.goal IS NULL) OR (t.key = f.digest_key "
+        "AND coalesce(t.url, f.url_hash) = f.url_hash "
+        "AND coalesce(t.moment, f.moment) = f.moment))) IS NOT TRUE) "
+        "OR t.position NOT BETWEEN 1 AND $last GROUP BY t.file",
+    ),
+    (
+        "revisit-wrong",
+        "{count:,} revisits refer to an item that cannot be their original, the first {example}",
+        "SELECT file, count(*), min(position) FROM found "
+        "WHERE original_name IS NOT NULL AND original IS NULL GROUP BY file",
+    ),
+    (
+        "url-wrong",
+        "{count:,} rows do not match the capture at their position, the first {example}",
+        "SELECT u.file, count(*), min(u.position) FROM urls u "
+        "LEFT JOIN records r USING (position) LEFT JOIN findable f USING (position) "
+        "WHERE (r.position IS NOT NULL AND f.mark IS DISTINCT FROM u.mark) "
+        "OR u.position NOT BETWEEN 1 AND $last GROUP BY u.file",
+    ),
+)
+_NO_TIE = (
+    """
+SELECT count(DISTINCT o.position), min(o.position)
+FROM (FROM owed SEMI JOIN live USING (position)) o
+LEFT JOIN originals t ON """
+    + _SAME
+    + " WHERE t.key IS NULL"
+)
+# A revisit with a URL and date needs their key. A revisit without an original also needs the key of
+# its digest. A revisit with an original needs a key of that original.
+_NO_KEY = """
+SELECT count(*), min(f.position) FROM found f WHERE
+    (f.date_key IS NOT NULL AND f.position NOT IN (
+        SELECT t.position FROM revisits t JOIN referring d USING (position)
+        WHERE t.key = d.date_key))
+    OR (f.original_name IS NULL AND f.digest_key IS NOT NULL AND f.position NOT IN (
+        SELECT t.position FROM revisits t JOIN referring d USING (position)
+        WHERE t.key = d.digest_key AND t.url IS NULL AND t.goal IS NULL))
+    OR (f.original IS NOT NULL AND f.position NOT IN (
+        SELECT t.position FROM revisits t JOIN found g USING (position)
+        JOIN owed o ON o.position = g.original AND o.key = t.key
+        AND o.moment IS NOT DISTINCT FROM t.goal AND (t.url IS NULL OR t.url = o.url)))
+"""
+_COUNTS = (
+    "SELECT count(*), count(*) FILTER (WHERE original_name IS NULL) "
+    "FROM referring SEMI JOIN live USING (position)"
+)
+_NO_URL = (
+    "SELECT count(*), min(position) FROM (FROM findable SEMI JOIN live USING (position)) "
+    "ANTI JOIN urls USING (mark, position)"
+)
+
+
+_MISSING = (
+    ("tie-missing", "captures cannot be found by their keys", _NO_TIE),
+    ("tie-missing", "revisits cannot be found by their keys", _NO_KEY),
+    ("url-missing", "captures cannot be found by their URLs", _NO_URL),
+)
+
 
 class TableChecks:
     """The checks of one snapshot; all its files are in the index."""
@@ -183,11 +277,12 @@ class TableChecks:
         """Yield the findings. Raises StoreError if scratch space or memory is insufficient."""
         with engine.reading(self._key):
             self._prepare()
-            yield from self._by_file()
+            yield from self._by_file(_BY_FILE)
             yield from self._by_leaf()
             yield from self._check_names()
             yield from self._counts()
             yield from self._missing()
+            yield from self._check_keys()
 
     def _prepare(self) -> None:
         numbers = {key: number for number, key in enumerate(self._keys)}
@@ -217,9 +312,9 @@ class TableChecks:
         for sql in (_VIEWS, _LIVE, _MEMBERS, _SUPERSEDED, _CELLS, _RANGES, _PLACED):
             self._connection.execute(sql)
 
-    def _by_file(self) -> Iterator[Finding]:
+    def _by_file(self, checks: Sequence[tuple[str, str, str]]) -> Iterator[Finding]:
         last, publishes = self._manifest.last_position, len(self._manifest.sequences)
-        for code, text, sql in _BY_FILE:
+        for code, text, sql in checks:
             for number, count, example in self._rows(sql, last=last, publishes=publishes):
                 yield Finding(code, self._keys[number], text.format(count=count, example=example))
 
@@ -283,6 +378,24 @@ class TableChecks:
         for key, position, count in self._rows(_NOT_FOUND):
             problem = f"{count:,} positions are not listed, the first is {position}"
             yield Finding("lookup-missing", self._home("lookup", key, position), problem)
+
+    def _check_keys(self) -> Iterator[Finding]:
+        """Check the keys and URLs of revisits and originals."""
+        self._connection.execute(_KEY_VIEWS)
+        self._connection.execute(_FOUND)
+        yield from self._by_file(_KEYS_BY_FILE)
+        for code, text, sql in _MISSING:
+            ((count, first),) = self._rows(sql)
+            if count:
+                yield Finding(code, self._key, f"{count:,} {text}, the first at {first}")
+        (counts,) = self._rows(_COUNTS)
+        revisits, unresolved = self._manifest.revisits, self._manifest.unresolved
+        if counts != (revisits, unresolved):
+            problem = (
+                f"there are {counts[0]:,} revisits, {counts[1]:,} of them without an original, "
+                f"not {revisits:,} and {unresolved:,}"
+            )
+            yield Finding("records-count", self._key, problem)
 
     def _home(self, table: str, bound: Any, position: int | None = None) -> str:
         """Return the key of the file in which a row should be, else the manifest's key."""

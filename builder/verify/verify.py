@@ -29,7 +29,6 @@ from builder.verify.filesets import FilesetAudit as Datasets
 from builder.verify.iceberg import table_findings
 from builder.verify.identity import identity_findings
 from builder.verify.inventory import Inventory, leftovers
-from builder.verify.lookups import lookup_findings
 from builder.verify.obi import ObiAudit
 from builder.verify.obi_publishes import publish_findings
 from builder.verify.tables import PROVED, TableChecks
@@ -317,7 +316,6 @@ def _check_tables(evidence: DataFileIndex, inventory: Inventory) -> Iterator[Fin
             )
             continue
         yield from TableChecks(evidence, held).findings()
-        yield from lookup_findings(evidence, held)
         yield from figure_findings(evidence, held)
         yield from word_findings(evidence.connection, evidence.keys, held)
 

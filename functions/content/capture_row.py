@@ -30,16 +30,14 @@ FIELDS = (
     "content_mime_detected",
     "content_truncated",
     "content_damaged",
-    "refers_to_url",
-    "refers_to_date",
-    "refers_to",
     "warc_record_type",
+    "refers_to",
     "warc_filename",
     "warc_record_offset",
     "warc_record_length",
     "warc_request_offset",
 )
-"""The columns of schema.CAPTURE that a row reads."""
+"""The columns of schema.CAPTURE that a row reads, in the order of the attributes of CaptureRow."""
 UNKNOWN = "-"
 REVISIT = "warc/revisit"
 """Media type of revisits in indexes."""
@@ -106,31 +104,8 @@ class CaptureRow:
         identifier: str, position: int, sets: tuple[str, ...], fields: Mapping[str, Any]
     ) -> "CaptureRow":
         """Return the capture from a record's fields, which must include FIELDS."""
-        return CaptureRow(
-            identifier=identifier,
-            position=position,
-            sets=sets,
-            url=fields["url"],
-            surt=fields["url_surtkey"] or "",
-            date=fields["fetch_date"],
-            time=fields["fetch_time"],
-            status=fields["fetch_status"],
-            method=fields["fetch_method"],
-            body=fields["fetch_body"],
-            redirect=fields["fetch_redirect"],
-            digest=fields["content_digest"],
-            length=fields["content_length"],
-            mime=fields["content_mime_type"],
-            detected=fields["content_mime_detected"],
-            truncated=fields["content_truncated"],
-            damaged=fields["content_damaged"],
-            type=fields["warc_record_type"],
-            original=fields["refers_to"],
-            filename=fields["warc_filename"],
-            offset=fields["warc_record_offset"],
-            stored=fields["warc_record_length"],
-            request=fields["warc_request_offset"],
-        )
+        url, surt, *others = map(fields.__getitem__, FIELDS)
+        return CaptureRow(identifier, position, sets, url, surt or "", *others)
 
 
 def _text(value: object) -> str | None:

@@ -20,8 +20,9 @@ from urllib.parse import urlencode
 from functions.config.configuration import Configuration
 from functions.content import capture_row, query, terms
 from functions.content.capture_row import FORMS, CaptureRow
-from functions.content.protocols import DIALECTS, Bound, BytePlace, Searching
+from functions.content.protocols import DIALECTS, Bound, BytePlace
 from functions.content.query import BadQuery, Query
+from functions.content.search import CaptureSearch
 from functions.content.terms import ResumeKey, cut_surt
 from functions.database.engine import QueryError
 from functions.http.http_message import Call, FormError, Reply
@@ -78,7 +79,7 @@ def largest(lines: int) -> int:
     return max(1, lines // layout.GROUP_ROWS)
 
 
-def find_pages(asked: Query, search: Searching, manifest: Manifest, lines: int) -> Pages:
+def find_pages(asked: Query, search: CaptureSearch, manifest: Manifest, lines: int) -> Pages:
     """Return the pages of a query. Raises StoreError."""
     blocks: list[PageBounds] = []
     for first, last in asked.scope.ranges:
@@ -92,7 +93,7 @@ def find_pages(asked: Query, search: Searching, manifest: Manifest, lines: int) 
 
 
 def _blocks(
-    search: Searching, manifest: Manifest, asked: Query, first: str, last: str
+    search: CaptureSearch, manifest: Manifest, asked: Query, first: str, last: str
 ) -> Iterator[PageBounds]:
     starts = search.starts(manifest, first, last, asked.since, asked.until)
     for number, (surt, stamp) in enumerate(starts):
@@ -100,7 +101,7 @@ def _blocks(
         yield PageBounds(first, last, BytePlace(surt, stamp, -1) if number else None, end)
 
 
-def _has_rows(search: Searching, manifest: Manifest, asked: Query, block: PageBounds) -> bool:
+def _has_rows(search: CaptureSearch, manifest: Manifest, asked: Query, block: PageBounds) -> bool:
     place = block.start
     while True:
         found = search.page(
@@ -146,7 +147,7 @@ class CdxLines:
         self.size += len(text) + 1
 
 
-def find(asked: Query, search: Searching, manifest: Manifest, most: int) -> CdxLines:
+def find(asked: Query, search: CaptureSearch, manifest: Manifest, most: int) -> CdxLines:
     """Return at most `most` lines of a query, and the place where they end if more follow."""
     wanted = most if asked.limit is None else min(asked.limit, most)
     lines = CdxLines(asked, wanted, _SCANNED * most, _marks(asked))
@@ -160,7 +161,7 @@ def find(asked: Query, search: Searching, manifest: Manifest, most: int) -> CdxL
     return lines
 
 
-def page(asked: Query, search: Searching, manifest: Manifest, pages: Pages) -> CdxLines:
+def page(asked: Query, search: CaptureSearch, manifest: Manifest, pages: Pages) -> CdxLines:
     """Return all lines of a page, up to the query's limit or LARGEST bytes."""
     most = asked.limit or sys.maxsize
     if asked.closest is not None:
@@ -187,7 +188,7 @@ def _ranges(asked: Query, after: BytePlace | None) -> Sequence[PageBounds]:
 
 
 def _walk(
-    lines: CdxLines, search: Searching, manifest: Manifest, blocks: Sequence[PageBounds]
+    lines: CdxLines, search: CaptureSearch, manifest: Manifest, blocks: Sequence[PageBounds]
 ) -> None:
     """Add the captures of the blocks to the lines, in order."""
     asked = lines.query
@@ -234,7 +235,7 @@ def _walk(
 
 
 def _near(
-    asked: Query, moment: int, search: Searching, manifest: Manifest, most: int
+    asked: Query, moment: int, search: CaptureSearch, manifest: Manifest, most: int
 ) -> Sequence[CaptureRow]:
     """Return dated captures of one URL, nearest to a date first."""
     found: list[CaptureRow] = []
@@ -267,7 +268,7 @@ A longer one becomes a resume key.
 """
 
 
-def reply(call: Call, search: Searching, manifest: Manifest, settings: Configuration) -> Reply:
+def reply(call: Call, search: CaptureSearch, manifest: Manifest, settings: Configuration) -> Reply:
     """Return the answer to a call at one of DIALECTS: lines, or 400 for an invalid query.
 
     `call.base` is the base URL of the paths here. Raises StoreError.

@@ -1,4 +1,4 @@
-"""Finds and reads the bytes of a snapshot's items; implements functions.content.protocols."""
+"""Finds and reads the bytes of a snapshot's items."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -63,9 +63,12 @@ class ArchivedContents:
         file: str = "",
         at: datetime | None = None,
     ) -> Content:
-        """Return a description of an item's bytes (see Contents.find).
+        """Return a description of a listed record's bytes, without reading all of them.
 
-        Without a record, `file` is the id of an object of interest: a handle, or the URL of a file.
+        `file` chooses a file of a dataset by its path, or a file of a template by its URL. `at`
+        chooses the version of a file behind a URL at that time (None: the last one). Without a
+        record, `file` is the id of an object of interest: a handle, or the URL of a file. Raises
+        ContentError, StoreError.
         """
         if record is None:
             return self._object(manifest, file, at)
@@ -88,7 +91,12 @@ class ArchivedContents:
     def open_content(
         self, content: Content, *, coded: bool = False, verified: bool = True
     ) -> Iterator[BinaryIO]:
-        """Open the bytes as a stream (see Contents.open_content)."""
+        """Open the bytes as a stream for forward reading.
+
+        Transfer and content codings are decoded. With `coded` the payload stays as stored. With
+        `verified`, the last read raises ContentError damaged if the stored payload does not have
+        the digest that its record declares. Raises ContentError, StoreError.
+        """
         if isinstance(content, HeldContent) and content.holding is not None:
             with stored.open_stored(self._store, content.holding, checked=verified) as (
                 pieces,

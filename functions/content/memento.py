@@ -17,7 +17,8 @@ from functions.config.configuration import Configuration
 from functions.content import capture_row, cdx, terms
 from functions.content.capture_row import CaptureRow
 from functions.content.neighbours import address, date, find_before, find_links, link
-from functions.content.protocols import NEWEST, BytePlace, Searching
+from functions.content.protocols import NEWEST, BytePlace
+from functions.content.search import CaptureSearch
 from functions.content.terms import NoScope, Scope, cut_surt
 from functions.http.http_message import Call, FormError, Reply
 from functions.oai.request import show
@@ -73,7 +74,9 @@ class TimeMap:
         return f"{self.base}{_TIMEGATE}/{self.original}"
 
 
-def timemap(call: Call, search: Searching, manifest: Manifest, settings: Configuration) -> Reply:
+def timemap(
+    call: Call, search: CaptureSearch, manifest: Manifest, settings: Configuration
+) -> Reply:
     """Return the answer to a call below /timemap: a format's name, then the URL, or ?url=.
 
     `call.base` is the base URL of the paths here. Raises StoreError.
@@ -100,7 +103,9 @@ def timemap(call: Call, search: Searching, manifest: Manifest, settings: Configu
     return Reply(200, media_type, body, headers, hashlib.sha256(body).hexdigest()[:32])
 
 
-def timegate(call: Call, search: Searching, manifest: Manifest, settings: Configuration) -> Reply:
+def timegate(
+    call: Call, search: CaptureSearch, manifest: Manifest, settings: Configuration
+) -> Reply:
     """Return the answer to a call below /timegate: 302 to the memento nearest to Accept-Datetime.
 
     Without that header it is the newest memento. Of two equally near ones it is the earlier (RFC
@@ -170,7 +175,7 @@ def _moment(text: str) -> int:
 
 
 def _nearest(
-    search: Searching, manifest: Manifest, key: str, moment: int | None
+    search: CaptureSearch, manifest: Manifest, key: str, moment: int | None
 ) -> CaptureRow | None:
     """Return the capture with that SURT that is nearest to a date (None: the newest).
 

@@ -13,7 +13,8 @@ from urllib.parse import quote
 
 from functions.content import capture_row, terms
 from functions.content.capture_row import CaptureRow
-from functions.content.protocols import NEWEST, BytePlace, Searching
+from functions.content.protocols import NEWEST, BytePlace
+from functions.content.search import CaptureSearch
 from functions.content.terms import cut_surt
 from functions.http.http_message import IN_PATH, Call, HttpResponse
 from functions.snapshot.errors import StoreError
@@ -42,7 +43,7 @@ def link(base: str, capture: CaptureRow, relation: str) -> str:
 
 
 def find_before(
-    search: Searching,
+    search: CaptureSearch,
     manifest: Manifest,
     within: terms.Range,
     until: int = NEWEST,
@@ -57,7 +58,7 @@ def find_before(
 
 
 def find_links(
-    search: Searching, manifest: Manifest, base: str, capture: CaptureRow | None
+    search: CaptureSearch, manifest: Manifest, base: str, capture: CaptureRow | None
 ) -> Sequence[str]:
     """Return links to a memento and its neighbours, one for each, by date.
 
@@ -85,7 +86,7 @@ def find_links(
 def add_links(
     response: HttpResponse,
     call: Call,
-    search: Searching,
+    search: CaptureSearch,
     manifest: Manifest,
     capture: CaptureRow | None,
 ) -> HttpResponse:
@@ -108,7 +109,7 @@ def add_links(
 
 
 def _neighbours(
-    search: Searching, manifest: Manifest, capture: CaptureRow
+    search: CaptureSearch, manifest: Manifest, capture: CaptureRow
 ) -> tuple[CaptureRow, CaptureRow | None, CaptureRow | None, CaptureRow]:
     """Return the first, the previous, the next and the last memento of a capture's URL."""
     within = terms.exact_range(capture.surt)

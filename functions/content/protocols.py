@@ -1,4 +1,4 @@
-"""Protocols of content: search, archive files, and the bytes of items.
+"""What searches and contents give: places of captures, archive files, and descriptions.
 
 An error has a reason why content is unavailable, and its HTTP status (RFC 9110, section 15). A
 dialect has the differences of pywb's and the Internet Archive's index servers. Each has its own
@@ -6,15 +6,12 @@ path, so that the clients of both get answers that they can parse.
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import BinaryIO, Protocol
 
 from functions.content.capture_row import CaptureRow
-from functions.oai.repository import PublishedRecord
 from functions.snapshot.errors import SheafError
-from functions.snapshot.manifest import Manifest
 
 STATUSES: Mapping[str, int] = {
     "unknown": 404,  # no item has that identifier, or the item has no such file
@@ -71,66 +68,6 @@ class CapturePlace:
     after: BytePlace | None
 
 
-class Searching(Protocol):
-    """Finds the live captures of a snapshot by SURT and date. Thread-safe.
-
-    A range includes the SURT `first` but not `last`. `since` and `until` are dates in 14 digits,
-    both included (a capture without a date has 0). The order is by the first schema.SURT_LONGEST
-    characters of the SURT, then date, then position. The methods raise StoreError.
-    """
-
-    def captures(
-        self,
-        manifest: Manifest,
-        first: str,
-        last: str,
-        after: BytePlace | None,
-        limit: int,
-        since: int = 0,
-        until: int = NEWEST,
-    ) -> Sequence[CaptureRow]:
-        """Return the first `limit` captures of the range behind `after`; fewer only at its end."""
-        ...
-
-    def page(
-        self,
-        manifest: Manifest,
-        first: str,
-        last: str,
-        after: BytePlace | None,
-        limit: int,
-        since: int = 0,
-        until: int = NEWEST,
-        *,
-        reverse: bool = False,
-        end: Bound | None = None,
-    ) -> CapturePlace:
-        """Return up to `limit` captures of the range behind `after`, and where to continue.
-
-        The range ends at `end` at the latest, which `reverse` does not support. In `reverse` order,
-        captures come from the end, and they lie before `after`. A call reads a limited amount, so
-        it may return fewer than `limit` captures, even 0, before the end of the range.
-        """
-        ...
-
-    def starts(
-        self, manifest: Manifest, first: str, last: str, since: int = 0, until: int = NEWEST
-    ) -> Sequence[Bound]:
-        """Return where the blocks of the range begin, ascending; empty if it has no rows.
-
-        Between two of them there is at most one row group of each run of the table. This reads only
-        the manifest's leaves.
-        """
-        ...
-
-    def matching(self, pattern: str, texts: Sequence[str], whole: bool) -> Sequence[bool]:
-        """Return for each text whether an RE2 expression matches it, wholly or anywhere.
-
-        Raises QueryError for an invalid expression.
-        """
-        ...
-
-
 class Archives(Protocol):
     """Reads archive files from all known places. Thread-safe."""
 
@@ -177,37 +114,6 @@ class Content:
     `coded` lists the codings of the stored payload by its header, in the order of application.
     """
     name: str = ""
-
-
-class Contents(Protocol):
-    """Gives the bytes of a snapshot's items. Thread-safe."""
-
-    def find(
-        self,
-        manifest: Manifest,
-        record: PublishedRecord | None,
-        *,
-        file: str = "",
-        at: datetime | None = None,
-    ) -> Content:
-        """Return a description of a listed record's bytes, without reading all of them.
-
-        `file` chooses a file of a dataset by its path, or a file of a template by its URL. `at`
-        chooses the version of a file behind a URL at that time (None: the last one). Raises
-        ContentError, StoreError.
-        """
-        ...
-
-    def open_content(
-        self, content: Content, *, coded: bool = False, verified: bool = True
-    ) -> AbstractContextManager[BinaryIO]:
-        """Open the bytes as a stream for forward reading.
-
-        Transfer and content codings are decoded. With `coded` the payload stays as stored. With
-        `verified`, the last read raises ContentError damaged if the stored payload does not have
-        the digest that its record declares. Raises ContentError, StoreError.
-        """
-        ...
 
 
 class ContentError(SheafError):

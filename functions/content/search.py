@@ -124,9 +124,12 @@ class _Window:
 
 
 class CaptureSearch:
-    """Finds captures in a store's snapshots; implements protocols.Searching. Thread-safe.
+    """Finds the live captures of a snapshot by SURT and date. Thread-safe.
 
-    `catalogue` and `files` are those of the repository that serves the same store.
+    A range includes the SURT `first` but not `last`. `since` and `until` are dates in 14 digits,
+    both included (a capture without a date has 0). The order is by the first schema.SURT_LONGEST
+    characters of the SURT, then date, then position. The methods raise StoreError. `catalogue` and
+    `files` are those of the repository that serves the same store.
     """
 
     def __init__(self, catalogue: Catalogue, files: Files) -> None:
@@ -143,7 +146,7 @@ class CaptureSearch:
         since: int = 0,
         until: int = NEWEST,
     ) -> Sequence[CaptureRow]:
-        """Return the first `limit` captures of the range; fewer only at its end."""
+        """Return the first `limit` captures of the range behind `after`; fewer only at its end."""
         captures: list[CaptureRow] = []
         while len(captures) < limit:
             wanted = limit - len(captures)
@@ -167,7 +170,12 @@ class CaptureSearch:
         reverse: bool = False,
         end: Bound | None = None,
     ) -> CapturePlace:
-        """Return captures of the range, and where to continue (see protocols.Searching.page)."""
+        """Return up to `limit` captures of the range behind `after`, and where to continue.
+
+        The range ends at `end` at the latest, which `reverse` does not support. In `reverse` order,
+        captures come from the end, and they lie before `after`. A call reads a limited amount, so
+        it may return fewer than `limit` captures, even 0, before the end of the range.
+        """
         start = ("", -1, -1) if after is None else (after.surt, after.stamp, after.position)
         if after is None and reverse:
             start = (last[:_LONGEST], _HIGHEST, _HIGHEST)
@@ -192,13 +200,20 @@ class CaptureSearch:
     def starts(
         self, manifest: Manifest, first: str, last: str, since: int = 0, until: int = NEWEST
     ) -> Sequence[Bound]:
-        """Return where the blocks of the range begin (see protocols.Searching.starts)."""
+        """Return where the blocks of the range begin, ascending; empty if it has no rows.
+
+        Between two of them there is at most one row group of each run of the table. This reads only
+        the manifest's leaves.
+        """
         window = _Window(first, last, since, until, False, ("", -1, -1), 0, 0)
         groups = self._groups(manifest.tables.get(TABLE, ()), window)
         return sorted({max(window.bounds[0], cast(Bound, group.first)) for _, group in groups})
 
     def matching(self, pattern: str, texts: Sequence[str], whole: bool) -> Sequence[bool]:
-        """Return for each text whether it matches (see protocols.Searching.matching)."""
+        """Return for each text whether an RE2 expression matches it, wholly or anywhere.
+
+        Raises QueryError for an invalid expression.
+        """
         return self._files.matching(pattern, texts, whole=whole)
 
     def _merge(self, manifest: Manifest, window: _Window) -> Iterator[_Candidate]:

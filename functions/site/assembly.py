@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from functions.content.protocols import Searching
 from functions.content.search import CaptureSearch
 from functions.http import aws
 from functions.oai.answer import Answer
@@ -34,7 +33,7 @@ def site_over(repository: DuckRepository) -> Callable[[OaiParts], PageService]:
 
 def make_site(
     shared: OaiParts,
-    search: Searching | None = None,
+    search: CaptureSearch | None = None,
     calendar: Calendar | None = None,
     words: WordSearch | None = None,
     dumps: Callable[[], DumpIndex | None] | None = None,

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from functions.config.configuration import Configuration
-from functions.content.protocols import Searching
+from functions.content.search import CaptureSearch
 from functions.http.http_message import IN_PATH, OAI_PATH, Call
 from functions.oai.answer import Answer
 from functions.oai.as_of import AsOf, PointerReading
@@ -95,7 +95,7 @@ class PageParts:
     write: Callable[[str, Mapping[str, Any]], bytes]
     render: Callable[[PublishedRecord, Format, str, str], str]
     answer: Callable[[Sequence[tuple[str, str]], str], tuple[Answer, bytes]]
-    search: Searching | None = None
+    search: CaptureSearch | None = None
     calendar: Calendar | None = None
     words: Callable[[Manifest, WordQuery, int | None, int], SearchPage] | None = None
     dumps: Callable[[], DumpIndex | None] | None = None

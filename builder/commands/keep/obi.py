@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from builder.command_table import declare
 from builder.context import Context
-from builder.errors import UsageError
+from builder.errors import UsageError, explaining
 from builder.http.url import normalise
 from builder.obi import content, log
 from builder.obi.claim import ObiRuntime
@@ -156,11 +156,8 @@ def _write(context: Context, version: Version, name: str) -> None:
         if name == "-":
             _copy(source, sys.stdout.buffer)
             return
-        try:
-            with Path(name).open("wb") as target:
-                _copy(source, target)
-        except OSError as error:
-            raise StoreError(f"{name} cannot be written: {error.strerror}") from error
+        with explaining(name, "written", StoreError), Path(name).open("wb") as target:
+            _copy(source, target)
 
 
 def _copy(source: BinaryIO, target: BinaryIO) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from builder.command_table import declare
 from builder.context import Context
-from builder.errors import UsageError
+from builder.errors import UsageError, explaining
 from builder.proofs import signer
 from builder.proofs.bundle import describe_verdict, verdict_document, verify_bundle
 from builder.proofs.prove import Prover
@@ -52,10 +52,8 @@ def run(context: Context) -> int:
     data, verdict = bundle.to_json(), verify_bundle(bundle, None)
     if not verdict.present:
         _check_form(context, arguments.identifier)
-    try:
+    with explaining(arguments.to, "written"):
         Path(arguments.to).write_bytes(data)
-    except OSError as error:
-        raise UsageError(f"{arguments.to} cannot be written: {error.strerror}") from error
     context.result(
         f"{describe_verdict(verdict)}\n{arguments.to} proves it ({tally(len(data), 'byte')})",
         {"bundle": arguments.to, "bytes": len(data), **verdict_document(verdict)},

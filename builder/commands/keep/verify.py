@@ -9,7 +9,7 @@ from pathlib import Path
 
 from builder.command_table import declare
 from builder.context import Context
-from builder.errors import UsageError
+from builder.errors import UsageError, explaining
 from builder.progress import show_bytes
 from builder.proofs.bundle import ProofBundle, describe_verdict, verdict_document, verify_bundle
 from builder.proofs.checkpoint import Checkpoint, open_checkpoint
@@ -128,7 +128,8 @@ def _compare(
 
 def _read_checkpoint(name: str, keys: Sequence[VerifierKey] | None) -> Checkpoint:
     """Return the checkpoint in a file or in a bundle."""
-    data = _read_file(name)
+    with explaining(name, "read"):
+        data = Path(name).read_bytes()
     try:
         text = ProofBundle.parse(data).checkpoint if data[:1] == b"{" else data.decode("utf-8")
         return open_checkpoint(text, keys)
@@ -136,19 +137,13 @@ def _read_checkpoint(name: str, keys: Sequence[VerifierKey] | None) -> Checkpoin
         raise UsageError(f"{name}: {error}") from error
 
 
-def _read_file(name: str) -> bytes:
-    try:
-        return Path(name).read_bytes()
-    except OSError as error:
-        raise UsageError(f"{name} cannot be read: {error.strerror}") from error
-
-
 def _verify_bundle(context: Context, keys: Sequence[VerifierKey] | None) -> int:
     """Check a bundle, and say what it proves."""
     name = context.arguments.bundle
     if keys is None:
         raise UsageError("--bundle needs --key: without one, anybody may have written the bundle")
-    data = _read_file(name)
+    with explaining(name, "read"):
+        data = Path(name).read_bytes()
     try:
         verdict = verify_bundle(ProofBundle.parse(data), keys)
     except ProofError as error:

@@ -13,7 +13,7 @@ from builder.command_table import declare
 from builder.context import Context
 from builder.demo import samples
 from builder.demo.scenario import HOST, DemoReport, Scenario, ScenarioError
-from builder.errors import UsageError
+from builder.errors import UsageError, explaining
 from builder.ingest import splits
 
 _MARK = ".sheaf-demo"
@@ -76,11 +76,9 @@ def _clear(folder: Path) -> Path:
         if not (folder / _MARK).exists():
             raise UsageError(f"{folder} is not a folder of a demo: choose another with --folder")
         shutil.rmtree(folder)
-    try:
+    with explaining(folder, "created"):
         folder.mkdir(parents=True)
         (folder / _MARK).touch()
-    except OSError as error:
-        raise UsageError(f"{folder} cannot be created: {error.strerror}") from error
     return folder
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from builder.command_table import declare
 from builder.context import Context
-from builder.errors import UsageError
+from builder.errors import UsageError, explaining
 from builder.snapshot import recovery
 from builder.store.s3 import open_store
 from functions.config import configuration
@@ -46,10 +46,8 @@ def run(context: Context) -> int:
         given["store.uri"] = _relate(arguments["store"], path.parent)
     text = configuration.template(given)
     configuration.parse(text, {}, "sheaf init")  # rejects invalid values of the options
-    try:
+    with explaining(path.parent, "created"):
         path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"{path.parent} cannot be created: {error.strerror}") from error
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)

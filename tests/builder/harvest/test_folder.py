@@ -15,8 +15,7 @@ from lxml import etree
 from builder.errors import UsageError
 from builder.harvest import folder, records
 from builder.harvest.errors import HarvestError
-from builder.harvest.folder import HarvestFolder
-from builder.harvest.seen import Seen
+from builder.harvest.folder import HarvestFolder, Seen
 from builder.harvest.state import COMPLETE, Counts, HarvestRun, HarvestState, RunState, parse
 from builder.harvest.version import DC, HarvestedRow, Sight
 from tests.extent import examples

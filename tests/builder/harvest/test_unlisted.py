@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from builder.harvest import records
-from builder.harvest.unlisted import VANISHED
+from builder.harvest.run import VANISHED
 from tests.builder.harvest.kept import expected
 from tests.builder.harvest.listening import serving
 from tests.builder.harvest.provider import NOW, Answer, Call, Page, Provider, items

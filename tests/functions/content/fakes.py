@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, BinaryIO, cast
 
 from functions.content.capture_row import FIELDS, CaptureRow
+from functions.content.contents import ArchivedContents
 from functions.content.handler import ContentApplication
 from functions.content.protocols import (
     NEWEST,
@@ -21,6 +22,7 @@ from functions.content.protocols import (
     Content,
     ContentError,
 )
+from functions.content.search import CaptureSearch
 from functions.oai.repository import PublishedRecord
 from functions.snapshot.manifest import Manifest
 from functions.url import surt
@@ -102,8 +104,8 @@ class Endless(io.RawIOBase):
         return bytes(count)
 
 
-class FakeContents:
-    """Implements Contents over what it is given; counts what is read and what is open."""
+class FakeContents(ArchivedContents):
+    """Contents that it is given; counts what is read and what is open."""
 
     def __init__(self, held: Mapping[str, Made | ContentError] | None = None) -> None:
         self.held = dict(held or {})
@@ -172,8 +174,8 @@ class FakeContents:
             self.open += opened
 
 
-class FakeSearch:
-    """Implements Searching: there is one capture, of URL. Counts searches; `broken` is raised."""
+class FakeSearch(CaptureSearch):
+    """There is one capture, of URL. Counts searches; `broken` is raised."""
 
     def __init__(self, broken: Exception | None = None) -> None:
         self.broken = broken

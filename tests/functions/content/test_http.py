@@ -10,9 +10,8 @@ from typing import BinaryIO
 
 import pytest
 
-from functions.content import delivery
-from functions.content.delivery import AHEAD
-from functions.content.handler import PART
+from functions.content import handler
+from functions.content.handler import AHEAD, PART
 from functions.content.protocols import STATUSES, ByteRange, Content, ContentError
 from functions.http import aws
 from functions.snapshot.errors import DamagedStore, StoreUnavailable
@@ -413,7 +412,7 @@ def test_the_size_that_took_reading_everything_is_remembered() -> None:
 def test_what_inflates_to_any_number_of_bytes_is_not_counted_to_its_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(delivery, "COUNTED", 1_000_000)
+    monkeypatch.setattr(handler, "COUNTED", 1_000_000)
     asker = Asker(Made(b"", size=None))
     asker.contents.zeros = 1 << 40
     for _ in range(3):
