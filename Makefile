@@ -86,12 +86,12 @@ soak: $(TOOLS)
 # .venv-crate, pywb into .venv-pywb, and wabac.js into .npm-wabac where node is installed.
 clients: $(TOOLS)
 	tests/e2e/clients/install.sh
-	PYTHON=$(PYTHON) tests/builder/export/install.sh
-	PYTHON=$(PYTHON) tests/builder/export/wacz/install.sh
-	PYTHON=$(PYTHON) tests/builder/export/wacz/replay/install.sh
+	PYTHON=$(PYTHON) tests/builder/exports/install.sh
+	PYTHON=$(PYTHON) tests/builder/exports/wacz/install.sh
+	PYTHON=$(PYTHON) tests/builder/exports/wacz/replay/install.sh
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) tests/e2e/test_clients.py \
-		tests/e2e/test_harvesters.py tests/builder/export/test_datasets.py \
-		tests/builder/export/wacz \
+		tests/e2e/test_harvesters.py tests/builder/exports/test_datasets.py \
+		tests/builder/exports/wacz \
 		tests/functions/content/test_pywb.py tests/builder/filesets/test_replay.py
 
 check: $(COMPILED)

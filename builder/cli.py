@@ -12,11 +12,10 @@ import sys
 import textwrap
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
-from builder.command_table import COMMANDS, FAMILIES, Command, ending, overview
+from builder.commands.command_table import COMMANDS, FAMILIES, Command, ending, overview
 from builder.context import Context, from_environment
 from builder.errors import UsageError
 from builder.http.secrets import clean_text
@@ -113,7 +112,7 @@ class _Command(_Parser):
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[Any, list[str]]:
         """Parse the arguments of the command. Raises UsageError for an unknown one."""
-        body = import_command(self.command)
+        body = self.command.load()
         self.register("type", None, require_text)
         self.description = _fill(inspect.getdoc(body.run) or "")
         body.add(self)
@@ -129,13 +128,6 @@ class _Command(_Parser):
         elif unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return found, unknown
-
-
-def import_command(command: Command) -> Any:
-    """Return what has the command's `add` and `run`: its module, or a row of SUBCOMMANDS."""
-    module = import_module(command.module)
-    _, _, name = command.name.partition(" ")
-    return module.SUBCOMMANDS[name] if name else module
 
 
 def _fill(text: str) -> str:
@@ -164,7 +156,7 @@ def _forget_output() -> None:
 def load(given: Sequence[str]) -> None:
     """Import the module of the command that these arguments name, if any."""
     if (command := COMMANDS.get(_find_command(given) or "")) is not None:
-        import_module(command.module)
+        command.load()
 
 
 def _find_command(given: Sequence[str]) -> str | None:

@@ -20,8 +20,8 @@ from bench.house import (
     participles,
     room_of,
 )
-from builder.cli import import_command
-from builder.command_table import COMMANDS, FAMILIES, GROUPS
+from builder.commands.command_table import COMMANDS, FAMILIES, GROUPS
+from builder.exports import EXPORTS
 
 ROOT = Path(__file__).parents[1]
 OWN = ("bench", "builder", "functions", "tests")
@@ -38,10 +38,10 @@ HEAVY = {
     "boto3": "builder/store/aws.py",
     "botocore": "builder/store/aws.py",
     "chardetng_py": "builder/sources/charset.py",
-    "cryptography": "builder/proofs/ed25519.py",
+    "cryptography": "builder/outputs/log/ed25519.py",
     "distributed": "builder/ingest/engines.py",
     "duckdb": "functions/database/engine.py",
-    "fastavro": "builder/iceberg/avro.py",
+    "fastavro": "builder/outputs/tables/avro.py",
     "jinja2": (
         "functions/oai/render/loop.py functions/oai/render/loop_tree.py "
         "functions/oai/render/template.py"
@@ -60,7 +60,7 @@ HEAVY = {
     "protego": "builder/http/politeness.py",
     "publicsuffixlist": "builder/sources/identity.py",
     "pypdfium2": "builder/gather/pdf_text.py",
-    "warcio": "builder/export/warc.py",
+    "warcio": "builder/exports/warc/gathered_files.py",
     "pyspark": "builder/ingest/engines.py",
     "tqdm": "builder/progress.py",
     "urllib3": "builder/http/connections.py builder/store/aws.py",
@@ -125,21 +125,25 @@ def test_commands_are_what_nobody_but_the_command_line_imports() -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_table_of_commands_says_what_each_does(name: str) -> None:
     command = COMMANDS[name]
-    (line, *_) = (import_command(command).run.__doc__ or "").split("\n")
+    (line, *_) = (command.load().run.__doc__ or "").split("\n")
     assert line == command.summary
     assert command.group in GROUPS
 
 
 def test_each_command_is_in_the_table() -> None:
     folder = ROOT / "builder" / "commands"
-    names = {path.stem for path in folder.rglob("*.py")} - {"__init__"}
-    assert names == {name.partition(" ")[0] for name in COMMANDS}
-    for family in FAMILIES:
-        (module,) = {c.module for c in COMMANDS.values() if c.name.startswith(f"{family} ")}
-        subcommands = import_module(module).SUBCOMMANDS
-        assert [f"{family} {name}" for name in subcommands] == [
-            name for name in COMMANDS if name.startswith(f"{family} ")
-        ]
+    names = {path.stem for path in folder.rglob("*.py")} - {"__init__", "command_table"}
+    assert names | {*FAMILIES} == {name.partition(" ")[0] for name in COMMANDS}
+
+
+def test_each_export_is_a_folder_with_a_row() -> None:
+    folder = ROOT / "builder" / "exports"
+    names = {path.parent.name for path in folder.glob("*/export.py")}
+    assert names == {export.name for export in EXPORTS}
+    for name in names:
+        for path in sources(f"builder/exports/{name}"):
+            others = [n.split(".")[2] for n in imports(path) if n.startswith("builder.exports.")]
+            assert not {*others} & names - {name}, f"{path} imports another format"
 
 
 def loaded(path: Path, known: set[Path]) -> set[Path]:

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from builder import cli
-from builder.command_table import COMMANDS, FAMILIES, GROUPS
+from builder.commands import command_table
+from builder.commands.command_table import COMMANDS, FAMILIES, GROUPS
 from builder.context import Context
 
 EMPTY = {"": "is empty", " ": "is empty", "\t\r\n ": "is empty", "a\0b": "NUL character"}
@@ -49,7 +50,7 @@ def refused(capsys: pytest.CaptureFixture[str], *given: str) -> str:
 def places(command: str) -> Iterator[tuple[list[str], argparse.Action]]:
     """Yield each argument of a command that has a value, and the line in front of that value."""
     parser, words = argparse.ArgumentParser(), command.split()
-    cli.import_command(COMMANDS[command]).add(parser)
+    COMMANDS[command].load().add(parser)
     values = [action for action in parser._actions if action.nargs != 0]
     for action in values:
         if action.option_strings:
@@ -109,7 +110,7 @@ def test_the_command_is_imported_before_interrupts_are_heard(
     line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     imported: list[str] = []
-    monkeypatch.setattr(cli, "import_module", imported.append)
+    monkeypatch.setattr(command_table, "import_module", imported.append)
     cli.load(line.split())
     assert imported == ["builder.commands.serve.query"]
 
@@ -161,7 +162,7 @@ def test_each_example_is_one_of_its_command(name: str, example: str) -> None:
     program, *line = shlex.split(example)
     assert program == "sheaf"
     assert line[: len(name.split())] == name.split()
-    assert parse(*line).run is cli.import_command(COMMANDS[name]).run
+    assert parse(*line).run is COMMANDS[name].load().run
 
 
 def test_the_table_has_one_or_two_examples_and_short_summaries() -> None:

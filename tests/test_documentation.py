@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.command_table import COMMANDS
+from builder.commands.command_table import COMMANDS
 from builder.harvest.version import ROW
 from builder.http.errors import OUTCOMES
 from builder.redif import spool as redif

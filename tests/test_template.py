@@ -11,11 +11,11 @@ from types import ModuleType
 import pytest
 
 from builder.aws import publisher
-from builder.iceberg.index import FOLDER as TABLES
 from builder.obi.history import COMMIT, LOG
 from builder.obi.key import run as key_of_run
 from builder.obi.publishes import PUBLISHES
-from builder.proofs.tiles import LOG as SIGNED
+from builder.outputs.log.tiles import LOG as SIGNED
+from builder.outputs.tables.index import FOLDER as TABLES
 from builder.store.identity import TRACES
 from builder.store.s3 import PROOF
 from functions.config import configuration, keys

@@ -18,10 +18,10 @@ from pathlib import Path
 from bench.generate import captures, fill
 from builder.intake import intake
 from builder.intake.rows import IntakeWriter
-from builder.proofs.bundle import verify_bundle
-from builder.proofs.log import sign_snapshots
-from builder.proofs.prove import Prover
-from builder.proofs.signer import create_key, open_signer
+from builder.outputs.log.bundle import verify_bundle
+from builder.outputs.log.log import sign_snapshots
+from builder.outputs.log.prove import Prover
+from builder.outputs.log.signer import create_key, open_signer
 from builder.publish.publish import publish
 from builder.runtime import Runtime
 from builder.store.folder import FolderStore

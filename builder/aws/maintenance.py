@@ -16,8 +16,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from builder.context import Context
-from builder.dump.derived import expire
 from builder.errors import UsageError
+from builder.outputs.follow import expire
 from builder.progress import show_bytes
 from builder.verify.choice import StorePart, parse_part
 from builder.verify.report import make_report, record, report_document

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from builder.obi import content, key, log
+from builder.obi import key, log
 from builder.obi.history import (
     ALIVE,
     COMMIT,
@@ -27,6 +27,7 @@ from builder.obi.history import (
     standing,
 )
 from builder.obi.log_table import WrittenLog
+from builder.store import durable
 from builder.store.lease import Leases
 from functions.snapshot import instant
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
@@ -93,7 +94,7 @@ def complete_run(store: Writer, tist: int, now: datetime) -> None:
     digest, size, counts = log.count_rows(store, tist)
     try:
         place = key.run(tist) + DOCUMENTS
-        documents: str | None = content.digest_object(store, place)[0]
+        documents: str | None = durable.digest_object(store, place)[0]
     except MissingObject:
         documents = None
     before = [run for run in history(store) if run.tist < tist]

@@ -334,15 +334,6 @@ def version_parts(store: Reader, version: Version) -> Iterator[bytes]:
         yield from read_chunks(source, version.key)
 
 
-def digest_object(store: Reader, key: str) -> tuple[str, int]:
-    """Return SHA-256 and size of the object at `key`, read in parts. Raises MissingObject."""
-    found, size = hashlib.sha256(), 0
-    for chunk in read_parts(store, key):
-        found.update(chunk)
-        size += len(chunk)
-    return found.hexdigest(), size
-
-
 def read_parts(store: Reader, key: str, sha256: str | None = None) -> Iterator[bytes]:
     """Yield the object at `key` in parts.
 

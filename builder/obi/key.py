@@ -4,14 +4,11 @@ A tist is the start of a run in whole seconds since 1970. Its decimal digits are
 after the third and the sixth: these are the folders. The escaped id is the name. The last digits
 change fastest, so the keys spread over a bucket.
 
-A key set keeps each key as a mark: 64 bits of a digest. With a million keys, a false match happens
-about once in ten million million look-ups. An option gives a tist as seconds, a day or an instant.
+An option gives a tist as seconds, a day or an instant.
 """
 
 import hashlib
 import re
-from array import array
-from bisect import bisect_left
 from urllib.parse import quote, unquote
 
 from builder.errors import UsageError
@@ -158,38 +155,6 @@ def _is_utf8(text: str) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-class KeySet:
-    """A set of texts with membership and comparison; the texts themselves are not kept."""
-
-    def __init__(self) -> None:
-        self._marks = array("Q")
-        self._sorted = True
-
-    def add(self, text: str) -> None:
-        """Add a text."""
-        self._marks.append(_mark(text))
-        self._sorted = False
-
-    def __contains__(self, text: str) -> bool:
-        mark, found = _mark(text), self._sort()
-        at = bisect_left(found, mark)
-        return at < len(found) and found[at] == mark
-
-    def same(self, other: "KeySet") -> bool:
-        """Return whether both have the same texts, each the same number of times."""
-        return self._sort() == other._sort()
-
-    def _sort(self) -> "array[int]":
-        if not self._sorted:
-            self._marks = array("Q", sorted(self._marks))
-            self._sorted = True
-        return self._marks
-
-
-def _mark(text: str) -> int:
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
 
 
 def parse_tist(text: str, option: str, second: str) -> int:

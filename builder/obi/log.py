@@ -7,7 +7,7 @@ from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from builder.obi import content, key, replay
+from builder.obi import key, replay
 from builder.obi.content import (
     DELETION,
     ROWS,
@@ -20,7 +20,7 @@ from builder.obi.content import (
 )
 from builder.obi.history import LOG, Committed
 from builder.obi.log_table import local_file
-from builder.store import documents
+from builder.store import documents, durable
 from functions.database import engine
 from functions.snapshot.store import Reader
 
@@ -65,7 +65,7 @@ def read_dated_rows(
 def count_rows(store: Reader, tist: int) -> tuple[str, int, Mapping[str, int]]:
     """Return SHA-256, size and rows by name of a log that is not committed. Raises DamagedStore."""
     where = key.run(tist) + LOG
-    digest, size = content.digest_object(store, where)
+    digest, size = durable.digest_object(store, where)
     with _rows_of(store, where, digest) as (connection, file), engine.reading(where):
         sql = f"SELECT row, count(*) FROM {engine.table('$files')} GROUP BY row ORDER BY row"
         return digest, size, dict(connection.execute(sql, {"files": [str(file)]}).fetchall())

@@ -11,10 +11,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import get_type_hints
 
-from builder.obi import content
 from builder.obi.content import ROWS, Row, row_line
 from builder.obi.history import LOG, Committed
 from builder.parquet.writer import write_rows
+from builder.store import durable
 from builder.store.durable import read_chunks
 from functions.database import engine
 from functions.snapshot.errors import DamagedStore, StoreError
@@ -176,7 +176,7 @@ def local_file(store: Reader, where: str, digest: str | None, copy: Path) -> Pat
     own = Path(store.address) / where
     if not own.is_file():
         return fetch(store, where, digest, copy)
-    if content.digest_object(store, where)[0] != digest:
+    if durable.digest_object(store, where)[0] != digest:
         raise _differs(where)
     return own
 

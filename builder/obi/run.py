@@ -35,6 +35,7 @@ from builder.obi.history import (
     log_format,
     standing,
 )
+from builder.store import durable
 from functions.snapshot.errors import Conflict, DamagedStore, MissingObject, StoreError
 from functions.snapshot.store import Writer
 
@@ -211,7 +212,7 @@ class ObiRun:
         except Conflict:
             with path.open("rb") as file:
                 own = hashlib.file_digest(file, "sha256").hexdigest()
-            self._check(where, content.digest_object(self._store, where)[0] == own)
+            self._check(where, durable.digest_object(self._store, where)[0] == own)
 
     def _check(self, where: str, same: bool) -> None:
         if not same:

@@ -13,10 +13,10 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from builder.dump.derived import change_store
 from builder.intake import intake
 from builder.obi import replay
 from builder.obi.history import Committed, history
+from builder.outputs.follow import change_store
 from builder.publish import captures, collections, filesets, harvested, revisits, templates
 from builder.publish.templates import write_obi_tables
 from builder.runtime import Runtime
@@ -106,7 +106,7 @@ def publish(
     The log, the tables of `publish.tables` and the dumps of `publish.dumps` follow. If that fails,
     the snapshot is in effect nevertheless, and the next publish completes them.
 
-    Raises NothingToPublish, DerivedError and the errors of transaction.revise.
+    Raises NothingToPublish, OutputError and the errors of transaction.revise.
     """
     change = IntakeChange(store, configuration, runtime, formats or {}, redate=redate)
     return change_store(store, configuration, runtime, change)

@@ -8,15 +8,17 @@ import contextlib
 import ctypes
 import errno
 import fcntl
+import hashlib
 import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 from functions.snapshot.errors import DamagedStore, StoreError
+from functions.snapshot.store import Reader
 
 DRAFT = ".draft"
 _BESIDE = ".d"  # suffix of the name of a file's folder
@@ -162,6 +164,16 @@ def read_chunks(source: BinaryIO, key: str) -> Iterator[bytes]:
         if not chunk:
             return
         yield chunk
+
+
+def digest_object(store: Reader, key: str) -> tuple[str, int]:
+    """Return SHA-256 and size of the object at `key`, read in chunks. Raises MissingObject."""
+    digest, size = hashlib.sha256(), 0
+    with closing(store.open(key)) as source:
+        for chunk in read_chunks(source, key):
+            digest.update(chunk)
+            size += len(chunk)
+    return digest.hexdigest(), size
 
 
 def put_in_place(path: Path, target: Path, move: Callable[[Path, Path], None]) -> None:

@@ -12,12 +12,20 @@ from datetime import datetime
 
 from builder.filesets.strategies.keys import FILESETS, WARCS
 from builder.obi import key as obi
-from builder.obi.content import digest_object
-from builder.proofs.entry import LogEntry
-from builder.proofs.index import NEWEST, index_key, run_keys
-from builder.proofs.note import ProofError, VerifierKey
-from builder.proofs.tiles import CHECKPOINT, LOG, WIDTH, SignedLog, list_tiles, open_log, tile_key
+from builder.outputs.log.entry import LogEntry
+from builder.outputs.log.index import NEWEST, index_key, run_keys
+from builder.outputs.log.note import ProofError, VerifierKey
+from builder.outputs.log.tiles import (
+    CHECKPOINT,
+    LOG,
+    WIDTH,
+    SignedLog,
+    list_tiles,
+    open_log,
+    tile_key,
+)
 from builder.runtime import Progress
+from builder.store.durable import digest_object
 from builder.store.findings import Finding
 from builder.verify.choice import Sample, StorePart, choose_keys
 from builder.verify.inventory import Inventory

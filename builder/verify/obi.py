@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from builder.gather import file_table
-from builder.obi import content, key, log, replay
+from builder.obi import key, log, replay
 from builder.obi.content import Redirect, Row, Version, restore_packed
 from builder.obi.history import Committed, history
-from builder.obi.key import KeySet
 from builder.obi.publishes import PUBLISHES
 from builder.runtime import Advance
+from builder.store import durable
 from builder.store.findings import Finding
+from builder.store.key_set import KeySet
 from builder.threads import map_in_order
 from builder.verify.obi_history import Chain
 from functions.database import engine
@@ -87,7 +88,7 @@ class ObiAudit:
         self, row: Version | Redirect
     ) -> tuple[Version | Redirect, tuple[str, int] | StoreError]:
         try:
-            return row, content.digest_object(self.store, str(row.key))
+            return row, durable.digest_object(self.store, str(row.key))
         except (MissingObject, DamagedStore) as error:
             return row, error
 
@@ -124,7 +125,7 @@ class ObiAudit:
 
     def _matches_commit(self, where: str, digest: str, code: str) -> bool:
         try:
-            if content.digest_object(self.store, where)[0] == digest:
+            if durable.digest_object(self.store, where)[0] == digest:
                 return True
             self._find(code, where, "it differs from the committed one")
         except MissingObject:

@@ -7,14 +7,16 @@ each other and from the snapshots, unless one of them names a missing snapshot.
 """
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
-from builder.iceberg.index import INDEX
 from builder.obi.history import history
+from builder.outputs import OUTPUTS
+from builder.outputs.output import OutputAudit
 from builder.runtime import Advance
 from builder.snapshot import recovery
 from builder.snapshot.commit import instant_line
@@ -23,10 +25,8 @@ from builder.store.web_store import WebStore
 from builder.verify import obi_history
 from builder.verify.choice import Sample, StorePart, choose_keys, make_rule
 from builder.verify.data_files import DataFileIndex
-from builder.verify.dumps import dump_findings
 from builder.verify.figures import figure_findings
 from builder.verify.filesets import FilesetAudit as Datasets
-from builder.verify.iceberg import table_findings
 from builder.verify.identity import identity_findings
 from builder.verify.inventory import Inventory, leftovers
 from builder.verify.obi import ObiAudit
@@ -109,6 +109,14 @@ class VerifyRuntime:
 
 
 @dataclass(frozen=True, slots=True)
+class Trusted:
+    """What a person trusts of a signed log: verifier keys, and an earlier checkpoint, as texts."""
+
+    keys: Sequence[str] | None = None
+    checkpoint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Verified:
     """Report: snapshots, data files that should exist, and files and bytes that were read.
 
@@ -141,13 +149,13 @@ def verify(
     newest_only: bool = False,
     choice: Sample | StorePart | None = None,
     repair: bool = False,
+    trusted: Trusted = Trusted(),
 ) -> Verified:
     """Check the store and return the report; with `choice`, only some objects are read.
 
-    With `repair`, objects that the rest of the store determines are written again
-    (builder.verify.verify). At a web address, only what snapshots name is checked.
-
-    Raises NewerSchema, and StoreError if the store cannot be read or scratch space runs out.
+    With `repair`, objects that the rest of the store determines are written again. At a web
+    address, only what snapshots name is checked. Raises NewerSchema, and StoreError if the store
+    cannot be read or scratch space runs out.
     """
     inventory = _take_inventory(store, means, newest_only=newest_only, repair=repair)
     rule = make_rule(choice)
@@ -174,12 +182,12 @@ def verify(
     if choice is None and listed:
         findings += _rebuilt(store, inventory, means)
     findings = _lasting(store, inventory, findings)
+    findings += obi.findings
     if not less:
         findings += _check_datasets(store, inventory, means, datasets)
-    findings += [*obi.findings, *datasets.findings]
-    if not less:
-        rows = choice is None and not any(finding.kind == DAMAGE for finding in findings)
-        findings += _check_derived(store, inventory, means, rule, rows=rows)
+        findings += [*datasets.findings, *publish_findings(store, means.clock())]
+        findings += purge_findings(store)
+    findings = _add_outputs(findings, store, inventory, means, choice, trusted, listed=not less)
     findings += _list_rest(store, inventory, means, newest_only=newest_only)
     return Verified(
         tuple(inventory.numbers),
@@ -208,19 +216,32 @@ def _take_inventory(
     return inventory
 
 
-def _check_derived(
+def _add_outputs(
+    findings: Sequence[Finding],
     store: Writer,
     inventory: Inventory,
     means: VerifyRuntime,
-    rule: Callable[[str], bool],
+    choice: Sample | StorePart | None,
+    trusted: Trusted,
     *,
-    rows: bool,
-) -> Iterator[Finding]:
-    """Check what follows from snapshots; the rows of tables only if `rows`."""
-    yield from publish_findings(store, means.clock())
-    yield from purge_findings(store)
-    yield from dump_findings(store, inventory.pointer, rule, means.clock())
-    yield from _check_iceberg(store, inventory, means, rows=rows)
+    listed: bool,
+) -> list[Finding]:
+    """Add the findings on the outputs, which say more than that a part of the store is missing."""
+    audit = OutputAudit(
+        store,
+        inventory.pointer,
+        means.clock(),
+        make_rule(choice),
+        listed=listed,
+        rows=choice is None and not any(finding.kind == DAMAGE for finding in findings),
+        open_database=partial(_open_database, means),
+        keys=trusted.keys,
+        checkpoint=trusted.checkpoint,
+    )
+    of_outputs = [finding for output in OUTPUTS for finding in output.verify(audit)]
+    places = {finding.object for finding in of_outputs}
+    others = (f for f in findings if f.code != "part-missing" or f.object not in places)
+    return [*others, *of_outputs]
 
 
 def _list_rest(
@@ -231,6 +252,12 @@ def _list_rest(
         return [Finding("unlisted", store.address, "a web address has no listing")]
     whole = inventory.complete and not newest_only
     return leftovers(store, inventory.names() if whole else None, means.clock())
+
+
+@contextmanager
+def _open_database(means: VerifyRuntime) -> Iterator[engine.Connection]:
+    with _database(means) as (connection, _):
+        yield connection
 
 
 @contextmanager
@@ -275,15 +302,6 @@ def _check_datasets(
                 yield from datasets.check_listed(connection, paths)
     except (DamagedStore, MissingObject):
         return  # reported with the snapshot's own files
-
-
-def _check_iceberg(
-    store: Writer, inventory: Inventory, means: VerifyRuntime, *, rows: bool
-) -> list[Finding]:
-    """Check the Iceberg tables, and their rows if the data files are sound."""
-    wanted = rows and store.tag(INDEX) is not None
-    with _database(means) if wanted else nullcontext((None, None)) as (connection, _):
-        return [*table_findings(store, inventory.pointer, means.clock(), connection)]
 
 
 def _sizes(store: Writer, files: Mapping[str, tuple[str, DataFile]]) -> Iterator[Finding]:

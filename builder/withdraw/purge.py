@@ -9,11 +9,8 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
-from datetime import timedelta
 
-from builder.dump.clean import remove_strays
-from builder.iceberg.clean import expire_tables
-from builder.proofs.clean import remove_retired
+from builder.outputs.follow import retire_outputs
 from builder.publish import filesets
 from builder.runtime import Runtime
 from builder.snapshot import lookup, scratch_tables
@@ -67,9 +64,7 @@ def complete_purges(
             items |= _parse_items(store.read(key), key)
     runtime.say(f"purging {len(items):,} items; if interrupted, the next command completes this")
     retired = _purge(store, configuration, runtime, sorted(items))
-    remove_strays(store)
-    remove_retired(store, runtime.clock(), timedelta(0))
-    expire_tables(store, runtime, anew=True)
+    retire_outputs(store, runtime, anew=True)
     store.remove(*keys)
     return retired
 

@@ -7,7 +7,7 @@ the next ingest of its archive.
 
 from dataclasses import dataclass, field, replace
 
-from builder.dump.derived import change_store
+from builder.outputs.follow import change_store
 from builder.publish import collections, filesets, harvested, revisits, templates
 from builder.publish.captures import NEW_VERSIONS, NO_INTAKE_VERSIONS
 from builder.publish.precedence import LEFT
@@ -34,7 +34,7 @@ def reinstate(
 ) -> Withdrawn:
     """Reverse the withdrawal of the selected items, and return when that is in effect.
 
-    Raises NothingSelectedError, DerivedError and the errors of transaction.revise.
+    Raises NothingSelectedError, OutputError and the errors of transaction.revise.
     """
     complete_purges(store, configuration, runtime)
     change = Reinstatement(selection)

@@ -10,7 +10,7 @@ they may quote the records. Dumps are rewritten.
 
 from dataclasses import dataclass, field
 
-from builder.dump.derived import change_store
+from builder.outputs.follow import change_store
 from builder.publish import captures, collections, filesets, revisits
 from builder.publish.captures import NEW_VERSIONS, NO_INTAKE_VERSIONS
 from builder.runtime import Runtime
@@ -97,7 +97,7 @@ def withdraw(
     """Withdraw the selected items, and return when that is in effect.
 
     `purge` also removes their metadata (builder.withdraw.purge). Items that are already withdrawn
-    do not change. Raises NothingSelectedError, DerivedError and the errors of transaction.revise
+    do not change. Raises NothingSelectedError, OutputError and the errors of transaction.revise
     and expiry.retire.
     """
     change = Withdrawal(selection, reason, purge)

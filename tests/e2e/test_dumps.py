@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from builder.dump.update import update_dumps
+from builder.outputs.dumps.update import update_dumps
 from builder.runtime import Runtime
 from functions.config import configuration
 from functions.snapshot import dumps
-from tests.builder.dump.history import contents, expand
+from tests.builder.outputs.dumps.history import contents, expand
 from tests.e2e.conftest import Home, make_home, warc
 from tests.e2e.test_s3 import PAGES, Bucketed, Make
 from tests.proxy import Proxy
@@ -79,7 +79,7 @@ def test_without_dumps_a_publish_loads_no_renderer() -> None:
 import sys
 from pathlib import Path
 from datetime import UTC, datetime
-from builder.dump.update import check_names, update_dumps
+from builder.outputs.dumps.update import check_names, update_dumps
 from builder.publish.publish import publish
 from builder.runtime import Runtime
 from builder.store.folder import FolderStore

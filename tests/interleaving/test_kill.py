@@ -18,13 +18,12 @@ from pathlib import Path
 import pytest
 
 from builder.intake import intake
-from builder.proofs.signer import create_key
+from builder.outputs.log.signer import create_key
 from builder.publish.publish import publish
 from builder.runtime import Runtime
 from builder.snapshot.expiry import expire, snapshots
 from builder.snapshot.transaction import NothingSelectedError
 from builder.store.folder import FolderStore
-from builder.verify.log import log_findings
 from builder.verify.verify import VerifyRuntime, verify
 from builder.withdraw.purge import complete_purges
 from builder.withdraw.reinstate import reinstate
@@ -328,7 +327,7 @@ def codes(stage: Stage) -> list[str]:
     runtime = VerifyRuntime(
         lambda: stage.now + HOUR, lambda total: nullcontext(lambda count: None), 512, 1
     )
-    findings = [*verify(stage.store, runtime).findings, *log_findings(stage.store, None, None)]
+    findings = verify(stage.store, runtime).findings
     return [finding.code for finding in findings if finding.code != "temporary"]
 
 

@@ -1,7 +1,7 @@
 """Engines give the answers of `sheaf query` from the tables (`make prove-tables`).
 
 Each engine is a process with the packages that `make prove-tables` puts into a folder of `.tables`.
-Without it, the engine is skipped: tests/builder/iceberg reads the tables by the specification.
+Without it, the engine is skipped. tests/builder/outputs/tables reads them by the specification.
 """
 
 import json

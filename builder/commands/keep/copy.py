@@ -4,10 +4,10 @@ import argparse
 from dataclasses import asdict
 from pathlib import Path
 
-from builder.command_table import declare
+from builder.arguments import declare
 from builder.context import Context
+from builder.copy.store_copy import export
 from builder.errors import UsageError
-from builder.export.store_copy import export
 from builder.progress import show_bytes
 from builder.store.s3 import open_store
 from builder.store.web_store import WebStore

@@ -5,10 +5,10 @@ import re
 from dataclasses import asdict
 from datetime import timedelta
 
-from builder.command_table import declare
+from builder.arguments import declare
 from builder.context import Context
-from builder.dump.derived import check_derived, expire, update_derived
 from builder.errors import UsageError
+from builder.outputs.follow import expire, open_outputs, update_outputs
 from builder.snapshot.template_changes import complete_records
 from builder.text import tally
 from builder.withdraw.purge import complete_purges
@@ -44,9 +44,9 @@ def run(context: Context) -> int:
         raise UsageError(f"--keep {keep}: expected a number from 1")
     age = _age(arguments.older_than)
     store, settings, runtime = context.published_store(), context.configuration, context.runtime()
-    signer = check_derived(settings)
+    updates = open_outputs(settings)
     complete_records(store)
-    update_derived(store, settings, runtime, signer)
+    update_outputs(store, runtime, updates)
     complete_purges(store, settings, runtime)
     done = expire(store, runtime, keep, age)
     gone, kept = len(done.retired), len(done.kept)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import unquote
 
-from builder.command_table import declare
+from builder.arguments import declare
 from builder.context import Context
 from builder.errors import UsageError, explaining
 from builder.http.url import normalise

@@ -5,12 +5,12 @@ import re
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from builder.command_table import declare
+from builder.arguments import declare
 from builder.context import Context
 from builder.errors import UsageError, explaining
-from builder.proofs import signer
-from builder.proofs.bundle import describe_verdict, verdict_document, verify_bundle
-from builder.proofs.prove import Prover
+from builder.outputs.log import signer
+from builder.outputs.log.bundle import describe_verdict, verdict_document, verify_bundle
+from builder.outputs.log.prove import Prover
 from builder.text import tally
 from functions.snapshot import instant, oai_name
 from functions.store.catalog import Catalogue

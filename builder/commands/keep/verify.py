@@ -7,19 +7,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from builder.command_table import declare
+from builder.arguments import declare
 from builder.context import Context
 from builder.errors import UsageError, explaining
+from builder.outputs.log.bundle import (
+    ProofBundle,
+    describe_verdict,
+    verdict_document,
+    verify_bundle,
+)
+from builder.outputs.log.checkpoint import open_checkpoint
+from builder.outputs.log.note import ProofError, VerifierKey
 from builder.progress import show_bytes
-from builder.proofs.bundle import ProofBundle, describe_verdict, verdict_document, verify_bundle
-from builder.proofs.checkpoint import Checkpoint, open_checkpoint
-from builder.proofs.note import ProofError, VerifierKey
 from builder.store.s3 import open_store
 from builder.store.web_store import WebStore
 from builder.verify.archives import archive_findings
 from builder.verify.choice import Sample, StorePart
 from builder.verify.comparison import compare
-from builder.verify.log import log_findings
 from builder.verify.report import (
     choose_part,
     comparison_document,
@@ -29,7 +33,7 @@ from builder.verify.report import (
     report_document,
     report_text,
 )
-from builder.verify.verify import VerifyRuntime, verify
+from builder.verify.verify import Trusted, VerifyRuntime, verify
 from functions.snapshot.store import Reader, Writer
 
 
@@ -93,13 +97,10 @@ def run(context: Context) -> int:
         newest_only=arguments.newest,
         choice=choice,
         repair=arguments.repair,
+        trusted=Trusted(arguments.keys or None, earlier),
     )
-    rows = choice is None and not done.damaged
-    of_log = list(log_findings(store, keys, earlier, rows=rows))
-    places = {finding.object for finding in of_log}
-    others = (f for f in done.findings if f.code != "part-missing" or f.object not in places)
     of_archives = [] if arguments.newest else archive_findings(context, store)
-    done = replace(done, findings=(*others, *of_log, *of_archives))
+    done = replace(done, findings=(*done.findings, *of_archives))
     if arguments.record:
         record(store, make_report(done, choice, began, context.now()))
     context.result(report_text(done, choice), report_document(context.store.address, done, choice))
@@ -126,15 +127,16 @@ def _compare(
     return 1 if done.findings else 0
 
 
-def _read_checkpoint(name: str, keys: Sequence[VerifierKey] | None) -> Checkpoint:
-    """Return the checkpoint in a file or in a bundle."""
+def _read_checkpoint(name: str, keys: Sequence[VerifierKey] | None) -> str:
+    """Return the text of the checkpoint in a file or in a bundle. Raises UsageError."""
     with explaining(name, "read"):
         data = Path(name).read_bytes()
     try:
         text = ProofBundle.parse(data).checkpoint if data[:1] == b"{" else data.decode("utf-8")
-        return open_checkpoint(text, keys)
+        open_checkpoint(text, keys)
     except (ProofError, UnicodeDecodeError) as error:
         raise UsageError(f"{name}: {error}") from error
+    return text
 
 
 def _verify_bundle(context: Context, keys: Sequence[VerifierKey] | None) -> int:

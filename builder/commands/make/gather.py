@@ -4,7 +4,7 @@ import argparse
 import threading
 from dataclasses import replace
 
-from builder.command_table import declare
+from builder.arguments import declare
 from builder.context import Context
 from builder.errors import UsageError
 from builder.gather import pdf_text

@@ -13,7 +13,7 @@ from itertools import product
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from builder.command_table import declare
+from builder.arguments import declare
 from builder.context import Context
 from builder.errors import UsageError
 from builder.harvest import batch, window

@@ -2,7 +2,7 @@
 
 import argparse
 
-from builder.command_table import declare
+from builder.arguments import declare
 from builder.context import Context
 from builder.publish.publish import publish
 from builder.publish.report import report_document, report_text

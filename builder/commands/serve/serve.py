@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from builder.command_table import declare
+from builder.arguments import declare
 from builder.context import Context
 from builder.runtime import Clock
 from builder.serve.kept_pages import KeptPages

@@ -9,7 +9,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from builder.command_table import declare
+from builder.arguments import declare
 from builder.context import Context
 from builder.demo import samples
 from builder.demo.scenario import HOST, DemoReport, Scenario, ScenarioError

@@ -4,7 +4,7 @@ import argparse
 import os
 from pathlib import Path
 
-from builder.command_table import declare
+from builder.arguments import declare
 from builder.context import Context
 from builder.errors import UsageError, explaining
 from builder.snapshot import recovery

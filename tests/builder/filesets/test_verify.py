@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.export.store_copy import export
+from builder.copy.store_copy import export
 from builder.filesets.strategies import keys as place
 from builder.filesets.strategies import record as records
 from builder.publish.publish import publish as publish_intake

@@ -11,12 +11,13 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-from builder.export.copied_objects import RunList, TargetListing
-from builder.export.store_copy import ObjectCopier
+from builder.copy.copied_objects import PLACES, RunList
+from builder.copy.store_copy import ObjectCopier
 from builder.obi import key, log, log_table
 from builder.obi.content import FILE, SOURCE, TEMPLATE, Incidence, Redirect, Row
 from builder.obi.pack import pad_text
 from builder.obi.run import Committed, ObiRun, Purpose, claim
+from builder.store.copier import TargetListing
 from builder.store.folder import FolderStore
 from builder.store.s3 import S3Store
 from tests.builder.conftest import Clock
@@ -120,7 +121,7 @@ def objects(store: Store, prefix: str = "obi/") -> dict[str, bytes]:
 
 def copy_runs(source: Store, target: Store) -> None:
     """Copy the runs of a store in which nothing is published."""
-    there = TargetListing(target)
+    there = TargetListing(target, PLACES)
     runs = RunList(source, target, there)
     ObjectCopier(source, target, there, lambda size: None).copy(runs.stages())
 

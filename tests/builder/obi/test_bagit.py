@@ -11,10 +11,10 @@ import pytest
 
 from builder.cli import main
 from builder.errors import UsageError
-from builder.export import bagit as bag
-from builder.export.bagit import Bagged
-from builder.export.obi_bag import bag_of_run
-from builder.export.obi_source import open_obi
+from builder.exports.bagit import bag
+from builder.exports.bagit.bag import Bagged
+from builder.exports.bagit.run_bag import bag_of_run
+from builder.exports.obi_source import open_obi
 from builder.obi import key
 from builder.obi.run import history
 from builder.store.folder import FolderStore

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from builder.export.copied_objects import ForeignTarget
-from builder.export.store_copy import CopyResult, export
+from builder.copy.store_copy import CopyResult, export
 from builder.obi import key
 from builder.obi.run import Committed, claim, history
+from builder.store.copier import ForeignTarget
 from builder.store.folder import FolderStore
 from tests.builder.beginning import begin
 from tests.builder.conftest import World, capture, world

@@ -18,13 +18,13 @@ from ocfl.validator import Validator
 
 from builder.cli import main
 from builder.errors import UsageError
-from builder.export import obi_source
-from builder.export.obi_source import open_obi
-from builder.export.ocfl import obi_objects
-from builder.export.ocfl import root as ocfl_root
-from builder.export.ocfl.inventory import place
-from builder.export.ocfl.obi_objects import NAMES
-from builder.export.ocfl.root import ForeignRoot, Rooted
+from builder.exports import obi_source
+from builder.exports.obi_source import open_obi
+from builder.exports.ocfl import obi_objects
+from builder.exports.ocfl import root as ocfl_root
+from builder.exports.ocfl.inventory import place
+from builder.exports.ocfl.obi_objects import NAMES
+from builder.exports.ocfl.root import ForeignRoot, Rooted
 from builder.obi.content import row_line
 from builder.store.folder import FolderStore
 from functions.snapshot import instant

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from builder.export import obi_source
-from builder.export.obi_source import open_obi
-from builder.export.ocfl import root as ocfl_root
-from builder.export.ocfl import series_objects
-from builder.export.ocfl.inventory import place
-from builder.export.ocfl.root import ForeignRoot, Rooted
-from builder.export.ocfl.series_objects import ARCHIVE, ROWS, SERIES
+from builder.exports import obi_source
+from builder.exports.obi_source import open_obi
+from builder.exports.ocfl import root as ocfl_root
+from builder.exports.ocfl import series_objects
+from builder.exports.ocfl.inventory import place
+from builder.exports.ocfl.root import ForeignRoot, Rooted
+from builder.exports.ocfl.series_objects import ARCHIVE, ROWS, SERIES
 from builder.obi import key
 from functions.snapshot.store import Writer
 from tests.builder.obi.kept import ODD, PAPER, RAW, Kept, texts, three, three_in

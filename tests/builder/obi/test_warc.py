@@ -13,9 +13,10 @@ from warcio.checker import Checker
 
 from builder.cli import main
 from builder.errors import UsageError
-from builder.export import obi_source, warc
-from builder.export.obi_source import open_obi
-from builder.export.warc import FetchedFile, Recorded
+from builder.exports import obi_source
+from builder.exports.obi_source import open_obi
+from builder.exports.warc import gathered_files as warc
+from builder.exports.warc.gathered_files import FetchedFile, Recorded
 from functions.snapshot import instant
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.store import Writer

@@ -12,11 +12,11 @@ from typing import cast
 import duckdb
 import pytest
 
-from builder.export.copied_objects import ForeignTarget
-from builder.export.store_copy import export
+from builder.copy.store_copy import export
 from builder.publish.publish import publish
 from builder.snapshot.expiry import expire, snapshots
 from builder.snapshot.recovery import rebuilt
+from builder.store.copier import ForeignTarget
 from builder.store.folder import FolderStore
 from builder.withdraw.selection import Selection
 from builder.withdraw.withdraw import withdraw
@@ -28,7 +28,7 @@ from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
 from tests.builder.beginning import begin
 from tests.builder.conftest import World, capture
-from tests.builder.export.test_export import problems as findings
+from tests.builder.copy.test_store_copy import problems as findings
 from tests.builder.interrupted import Interrupted
 from tests.builder.withdraw.test_withdraw import REASON, name, records
 from tests.interleaving.killer import Killed

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from builder.export.store_copy import export
+from builder.copy.store_copy import export
 from builder.snapshot import recovery
 from tests.builder.conftest import World, capture
-from tests.builder.export.test_export import problems
+from tests.builder.copy.test_store_copy import problems
 from tests.builder.snapshot.test_identity import (
     LIST,
     asked,

@@ -10,9 +10,9 @@ from urllib.parse import unquote
 
 import pytest
 
+from builder.outputs.log.verify import log_findings
 from builder.snapshot import recovery
 from builder.store.findings import DAMAGE
-from builder.verify.log import log_findings
 from builder.verify.report import make_report, record
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore
@@ -23,7 +23,7 @@ from tests.builder.filesets.kept import keep
 from tests.builder.filesets.outcomes import item
 from tests.builder.filesets.published import ingest
 from tests.builder.obi.archive import Repec
-from tests.builder.proofs.conftest import sign_with
+from tests.builder.outputs.log.conftest import sign_with
 from tests.builder.redif.trees import paper
 from tests.e2e.conftest import make_home, sheaf, warc
 from tests.e2e.test_commands import PAGES, one_line

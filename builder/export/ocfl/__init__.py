@@ -1,1 +1,0 @@
-"""Exports as an OCFL storage root: its inventories, the root, and what becomes an object."""

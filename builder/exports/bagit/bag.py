@@ -1,0 +1,143 @@
+"""Bags (BagIt 1.0, RFC 8493): folders for transfer, with digests of all their files.
+
+The names of files have no `%`: RFC 8493 requires escaped percent signs in manifests, but the
+reference implementation in Python does not support this. So only names without `%` are unambiguous.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from builder.errors import UsageError
+from builder.exports import staging
+from builder.runtime import Advance
+from functions import distribution
+
+PAYLOAD = "data/"
+"""Folder of the payload in a bag."""
+_ALGORITHMS = ("sha256", "sha512")
+_DECLARATION = b"BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Bagged:
+    """Result of an export: number of bags and payload files, and their bytes.
+
+    `there` counts the bags of an earlier export.
+    """
+
+    bags: int
+    files: int
+    bytes: int
+    there: int
+
+
+Payload = Iterable[tuple[str, Iterable[bytes]]]
+"""Paths below the bag, each with its bytes in chunks, which are read before the next is requested.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Bag:
+    """A bag to create: its name, the content of its `bag-info.txt`, and a function for its payload.
+
+    Paths of the payload are below PAYLOAD, and those of further tag files (`tags`) are not. `mark`
+    is a path with its SHA-256, which identifies an existing bag.
+    """
+
+    name: str
+    info: Mapping[str, str]
+    payload: Callable[[], Payload]
+    mark: tuple[str, str]
+    tags: Callable[[], Payload] = tuple
+
+
+def export(bags: Iterable[Bag], target: Path, today: date, advance: Advance) -> Bagged:
+    """Create those of `bags` that the folder `target` does not have yet.
+
+    A bag has another name until it is complete and synced. `advance` is called with the number of
+    bags. Raises what opening and reading the payload raises, UsageError and StoreError.
+    """
+    done = staging.add_folders((_BagFolder(bag, today) for bag in bags), target, advance)
+    return Bagged(done.folders, done.files, done.bytes, done.there)
+
+
+@dataclass(frozen=True, slots=True)
+class _BagFolder:
+    """A bag of a day; implements builder.exports.staging.NewFolder."""
+
+    bag: Bag
+    today: date
+
+    @property
+    def name(self) -> str:
+        return self.bag.name
+
+    def check(self, folder: Path) -> None:
+        """Raise UsageError if the existing bag is a different one."""
+        path, digest = self.bag.mark
+        try:
+            with (folder / path).open("rb") as file:
+                found = hashlib.file_digest(file, "sha256").hexdigest()
+        except (FileNotFoundError, NotADirectoryError):
+            found = ""
+        if found != digest:
+            raise UsageError(f"{folder} exists and is not the same bag: choose another folder")
+
+    def write(self, folder: Path) -> tuple[int, int]:
+        """Create the bag in a new folder; return the number of payload files, and their bytes."""
+        return _make_bag(self.bag, folder, self.today)
+
+
+def _make_bag(bag: Bag, folder: Path, today: date) -> tuple[int, int]:
+    (folder / PAYLOAD).mkdir()
+    files = size = 0
+    with ExitStack() as stack:
+        manifests = {
+            name: stack.enter_context((folder / f"manifest-{name}.txt").open("w", encoding="utf-8"))
+            for name in _ALGORITHMS
+        }
+        for path, parts in bag.payload():
+            digests, length = _write(parts, folder / path)
+            for name, digest in digests.items():
+                manifests[name].write(f"{digest}  {path}\n")
+            files, size = files + 1, size + length
+    for path, parts in bag.tags():
+        _write(parts, folder / path)
+    info = {
+        "Bag-Software-Agent": f"Sheaf {distribution.version()}",
+        "Bagging-Date": today.isoformat(),
+        "Payload-Oxum": f"{size}.{files}",
+    } | dict(bag.info)
+    (folder / "bagit.txt").write_bytes(_DECLARATION)
+    lines = (f"{name}: {' '.join(text.split())}\n" for name, text in info.items())
+    (folder / "bag-info.txt").write_text("".join(lines), "utf-8")
+    _write_tag_manifests(folder)
+    return files, size
+
+
+def _write_tag_manifests(folder: Path) -> None:
+    tops = [top for top in folder.iterdir() if top != folder / PAYLOAD]
+    tags = sorted(path for top in tops for path in (top, *top.rglob("*")) if path.is_file())
+    for name in _ALGORITHMS:
+        lines = []
+        for path in tags:
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, name).hexdigest()
+            lines.append(f"{digest}  {path.relative_to(folder).as_posix()}\n")
+        (folder / f"tagmanifest-{name}.txt").write_text("".join(lines), "utf-8")
+
+
+def _write(parts: Iterable[bytes], path: Path) -> tuple[dict[str, str], int]:
+    hashes = {name: hashlib.new(name) for name in _ALGORITHMS}
+    size = 0
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("xb") as out:
+        for part in parts:
+            for some in hashes.values():
+                some.update(part)
+            size += out.write(part)
+    return {name: some.hexdigest() for name, some in hashes.items()}, size

@@ -1,0 +1,49 @@
+"""`sheaf export bagit`."""
+
+import argparse
+from collections.abc import Iterator
+from itertools import chain
+
+from builder.arguments import declare
+from builder.context import Context
+from builder.exports.archived_content import add_datasets, open_content, report_folders
+from builder.exports.bagit import bag
+from builder.exports.bagit.bag import Bag
+from builder.exports.bagit.dataset_bag import bag_of_dataset
+from builder.exports.bagit.run_bag import bag_of_run
+from builder.exports.obi_source import RUNS, choose_runs
+from builder.exports.staging import target_path
+from builder.progress import ProgressBar
+from builder.text import tally
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    declare(parser, {"dir DIR": "folder for the bags", **RUNS})
+    add_datasets(parser)
+
+
+def run(context: Context) -> int:
+    """Write a BagIt bag for each run, and each version of a dataset.
+
+    A repeated run adds the bags that are missing. Each object's content is verified.
+    """
+    settings, wanted = context.configuration, context.arguments.runs
+    target = target_path(context.store, context.arguments.dir)
+    sender = {
+        "Source-Organization": settings["repository.name"],
+        "Contact-Email": str(settings["repository.admin_emails"][0]),
+    }
+    with open_content(context, runs=wanted) as (opened, datasets):
+        runs = choose_runs(opened[0], wanted) if opened else ()
+        bags: Iterator[Bag] = iter(())
+        if opened:
+            bags = (bag_of_run(context.store, opened[1], each, sender) for each in runs)
+        if datasets:
+            packages = (package for package in datasets.pack_all() if package.data)
+            bags = chain(bags, (bag_of_dataset(package, sender) for package in packages))
+        count = len(runs) + (datasets.count if datasets else 0)
+        with ProgressBar("exporting", count, " bags") as advance:
+            done = bag.export(bags, target, context.now().date(), advance)
+    text = f"{tally(done.bags, 'bag')} added with {tally(done.files, 'file')}"
+    return report_folders(context, "bagit", target, text, done, datasets)

@@ -1,0 +1,90 @@
+"""Records of chosen captures, read from their archive files for an export."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from builder.exports.chosen_captures import Chosen, read_chosen
+from builder.exports.record_copy import cut, cut_request
+from builder.runtime import Advance
+from functions.content.capture_row import CaptureRow
+from functions.content.protocols import Archives, ContentError
+from functions.database import engine
+
+
+@dataclass(frozen=True, slots=True)
+class MissingCapture:
+    """A chosen capture that could not be exported: the code of its ContentError, and the text.
+
+    The code may also be `undated`: an index line needs a date.
+    """
+
+    identifier: str
+    url: str
+    code: str
+    detail: str
+
+
+Tell = Callable[[MissingCapture], None]
+"""Called for each missing capture as it is found."""
+
+
+@dataclass(slots=True)
+class ExportResult:
+    """Result: captures chosen, additional originals, pages, bytes, and missing captures."""
+
+    captures: int = 0
+    originals: int = 0
+    pages: int = 0
+    bytes: int = 0
+    missing: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportRuntime:
+    """Dependencies: the archive files, a folder for large data, and callbacks for reports."""
+
+    archives: Archives
+    scratch: Path
+    tell: Tell
+    advance: Advance
+
+
+def copy_records(
+    connection: engine.Connection,
+    means: ExportRuntime,
+    add: Callable[[Chosen, BinaryIO, BinaryIO | None], None],
+) -> ExportResult:
+    """Give the records of the captures in table `chosen`, with their requests, to `add`."""
+    done = ExportResult()
+    for one in read_chosen(connection):
+        means.advance(1)
+        if not is_dated(one.capture, done, means.tell):
+            continue
+        try:
+            with (
+                cut(means.archives, one.capture, means.scratch) as record,
+                cut_request(means.archives, one.capture, means.scratch) as request,
+            ):
+                add(one, record, request)
+        except ContentError as error:
+            _miss(one.capture, error.code, str(error), done, means.tell)
+        else:
+            done.originals += one.besides
+            done.captures += not one.besides
+    return done
+
+
+def is_dated(capture: CaptureRow, done: ExportResult, tell: Tell) -> bool:
+    """Return whether a capture has a date, and report it as missing if not."""
+    if not capture.stamp:
+        detail = f"{capture.identifier} ({capture.url}) has no date"
+        _miss(capture, "undated", detail, done, tell)
+    return bool(capture.stamp)
+
+
+def _miss(capture: CaptureRow, code: str, detail: str, done: ExportResult, tell: Tell) -> None:
+    done.missing[code] += 1
+    tell(MissingCapture(capture.identifier, capture.url, code, detail))

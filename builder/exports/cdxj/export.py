@@ -1,0 +1,80 @@
+"""`sheaf export cdxj`: an index of the archive's own files, sorted by bytes."""
+
+import argparse
+import gzip
+from contextlib import suppress
+from dataclasses import replace
+from typing import BinaryIO
+
+from builder.arguments import declare
+from builder.context import Context
+from builder.exports.capture_files import Excerpt, add_selection, write_file
+from builder.exports.capture_records import ExportResult, ExportRuntime, is_dated
+from builder.exports.chosen_captures import SortedLines, index_line, position_of, read_chosen
+from builder.snapshot import query
+from functions.content.archived_payload import open_record
+from functions.content.archives import WITHIN
+from functions.content.capture_row import CaptureRow
+from functions.content.protocols import Archives, ContentError
+from functions.database import engine
+
+# Files of the same name: an index has names without folders.
+_TWINS = (
+    "SELECT source FROM sources WHERE captures > 0 "
+    "GROUP BY source HAVING count(DISTINCT digest) > 1"
+)
+_LEVEL = 6
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    file = "file to create; compressed with gzip if the name ends with .gz"
+    declare(parser, {"file FILE": file})
+    add_selection(parser)
+
+
+def run(context: Context) -> int:
+    """Write an index of captures as CDXJ.
+
+    The captures are those of the newest snapshot, either all or those that the options select.
+    """
+    excerpt = Excerpt.of(context.arguments)
+
+    def write(connection: engine.Connection, out: BinaryIO, runtime: ExportRuntime) -> ExportResult:
+        query.prepare_view(connection, context.store, "sources")
+        twins = {name for (name,) in connection.execute(_TWINS).fetchall()}
+        (folder := runtime.scratch / "lines").mkdir()
+        done, lines = ExportResult(), SortedLines(folder)
+        for chosen in read_chosen(connection):
+            runtime.advance(1)
+            if is_dated(chosen.capture, done, runtime.tell):
+                place = position_of(chosen.capture)
+                # Archive files are read only where their name alone does not tell them apart.
+                if (chosen.capture.filename or "").partition("/")[0] in twins:
+                    name = _name_apart(runtime.archives, chosen.capture)
+                    place = replace(place, filename=name)
+                lines.add(index_line(chosen, place))
+                done.captures += 1
+        if excerpt.file.endswith(".gz"):
+            with gzip.GzipFile("", "wb", _LEVEL, out, 0) as packer:
+                packer.writelines(lines)
+        else:
+            out.writelines(lines)
+        done.bytes = out.tell()
+        return done
+
+    return write_file(context, excerpt, write, originals=False, pages=False)
+
+
+def _name_apart(archives: Archives, capture: CaptureRow) -> str | None:
+    """Return the name of a capture's file with its folders below those of all files of the name."""
+    there = []
+    for address in archives.candidates(capture.filename or ""):
+        with suppress(ContentError):
+            archives.open(address, 0, 1).close()
+            there.append(address)
+    levels = enumerate(zip(*(address.split("/") for address in there), strict=False))
+    first = next((number for number, names in levels if len({*names}) > 1), -1)
+    with suppress(ContentError), open_record(archives, capture) as record:
+        return "/".join(record.address.split("/")[first:]).replace(WITHIN, "/")
+    return capture.filename

@@ -1,0 +1,201 @@
+"""Packages of datasets: a version with its files, what its platform sent, and a description.
+
+The files are below `data/`, what the platform sent is below `metadata/`, and an RO-Crate describes
+both. The same package becomes a folder, a bag, or a version of an OCFL object.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+from urllib.parse import quote
+
+from builder.exports import crate
+from builder.exports.crate import CrateFile
+from builder.filesets.strategies.keys import RECORD
+from builder.filesets.strategies.platform_answers import ANSWERS
+from builder.filesets.strategies.record import KeptRecord
+from builder.obi import content
+from builder.progress import ProgressBar
+from builder.restore.dataset_paths import package_paths
+from builder.text import visible
+from functions.content import stored
+from functions.content.protocols import ContentError
+from functions.oai.repository import PublishedRecord
+from functions.snapshot.errors import DamagedStore
+from functions.snapshot.instant import from_digits
+from functions.snapshot.store import Writer
+from functions.store.slice import Slices
+
+PAYLOAD = "data/"
+"""Folder of the files of the dataset, as that of a bag's payload."""
+METADATA = "metadata/"
+"""Folder of what the platform sent, and of the record of the archiving."""
+
+_NAME = re.compile(r"[^A-Za-z0-9.]+")
+_LONGEST = 100
+_LARGE = 64 << 20
+"""Bytes of a file whose progress is shown."""
+_DIGITS = 12
+_ARCHIVEORG = "https://archive.org/download/"
+
+
+@dataclass(frozen=True, slots=True)
+class PackageFile:
+    """A file of a package; `read` gives its bytes, which have been verified at its end."""
+
+    path: str
+    size: int
+    sha256: str
+    read: Callable[[], Iterable[bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetPackage:
+    """A version of a dataset as a package. `elsewhere` counts files that are not in the store.
+
+    `name` depends on the identifier and on the digests of all files. `archived` is when its last
+    file was downloaded. `described` is its RO-Crate.
+    """
+
+    identifier: str
+    title: str
+    version: str | None
+    doi: str | None
+    name: str
+    archived: datetime
+    data: tuple[PackageFile, ...]
+    metadata: tuple[PackageFile, ...]
+    described: PackageFile
+    elsewhere: int
+
+    @property
+    def tags(self) -> tuple[PackageFile, ...]:
+        """All but the files of the dataset."""
+        return (*self.metadata, self.described)
+
+    @property
+    def files(self) -> tuple[PackageFile, ...]:
+        """All files, those of the dataset first."""
+        return (*self.data, *self.tags)
+
+
+def pack(
+    record: PublishedRecord, slices: Slices, store: Writer, kept: KeptRecord | None, by: str
+) -> DatasetPackage:
+    """Return the package of a record, with the bytes in `slices` and `store`.
+
+    `kept` is the record of its archiving, if it is known, and `by` the name of the archive.
+    """
+    files: list[Mapping[str, Any]] = record.fields.get("files") or []
+    own = [file for file in files if file.get("key")]
+    paths = package_paths([file["path"] for file in own])
+    data = tuple(
+        PackageFile(
+            PAYLOAD + paths[file["path"]],
+            file["bytes"],
+            file["sha256"],
+            partial(_read_file, slices, record, file),
+        )
+        for file in own
+    )
+    metadata = tuple(_pack_metadata(store, kept)) if kept else ()
+    dates = [file["terminal_dt"] for file in files if file.get("terminal_dt")]
+    archived = from_digits(max(dates)) if dates else record.datestamp
+    description = crate.describe(
+        record.fields,
+        record.identifier,
+        (
+            *(_crate_file(file, PAYLOAD + paths[file["path"]]) for file in own),
+            *_list_elsewhere(record, files),
+            *(_crate_metadata(file) for file in metadata),
+        ),
+        f"{archived:%Y-%m-%d}",
+        by,
+    )
+    rows = [f"{file['path']} {file.get('sha256') or file.get('md5')}" for file in files]
+    digest = hashlib.sha256("\n".join([record.identifier, *rows]).encode()).hexdigest()
+    parts = (record.fields.get(name) for name in ("host", "id", "version"))
+    head = _NAME.sub("-", "-".join(part for part in parts if part))[:_LONGEST].strip("-.")
+    return DatasetPackage(
+        identifier=record.identifier,
+        title=record.fields.get("title") or "A dataset",
+        version=record.fields.get("version"),
+        doi=record.fields.get("doi"),
+        name=f"{head}-{digest[:_DIGITS]}",
+        archived=archived,
+        data=data,
+        metadata=metadata,
+        described=_pack_bytes(crate.FILE, description),
+        elsewhere=len(files) - len(own),
+    )
+
+
+def _read_file(slices: Slices, record: PublishedRecord, file: Mapping[str, Any]) -> Iterator[bytes]:
+    """Yield the bytes of a file; a large one has a progress bar of its own.
+
+    Raises DamagedStore, at the end if its digest is another.
+    """
+    size = file["bytes"]
+    try:
+        holding = stored.hold_file(record, file)
+        with stored.open_stored(slices, holding, checked=True) as (pieces, _):
+            if size < _LARGE:
+                yield from pieces
+                return
+            with ProgressBar(visible(file["path"]), size, " bytes") as advance:
+                for piece in pieces:
+                    yield piece
+                    advance(len(piece))
+    except ContentError as error:
+        raise DamagedStore(f"{record.identifier}: {file['path']}: {error}") from error
+
+
+def _pack_metadata(store: Writer, kept: KeptRecord) -> Iterator[PackageFile]:
+    """Yield the record of the archiving, and the answers of the platform that are there."""
+    yield _pack_bytes(METADATA + RECORD, store.read(kept.base + RECORD))
+    for one in kept.record.objects:
+        name = one.key.rpartition("/")[2]
+        if name.startswith(ANSWERS) and store.size(one.key) is not None:
+            read = partial(content.read_parts, store, one.key, one.sha256)
+            yield PackageFile(METADATA + name, one.bytes, one.sha256, read)
+
+
+def _pack_bytes(path: str, data: bytes) -> PackageFile:
+    return PackageFile(path, len(data), hashlib.sha256(data).hexdigest(), partial(iter, [data]))
+
+
+def _crate_file(file: Mapping[str, Any], path: str) -> CrateFile:
+    return CrateFile(
+        path=path,
+        name=file.get("original") or file["path"],
+        bytes=file["bytes"],
+        sha256=file.get("sha256"),
+        media_type=file.get("mimetype"),
+        url=file.get("platform_url"),
+    )
+
+
+def _crate_metadata(file: PackageFile) -> CrateFile:
+    is_record = file.path == METADATA + RECORD
+    return CrateFile(
+        path=file.path,
+        name="Record of the archiving" if is_record else "Answers of the platform",
+        bytes=file.size,
+        sha256=file.sha256,
+        media_type="application/json" if is_record else "application/warc",
+    )
+
+
+def _list_elsewhere(
+    record: PublishedRecord, files: Iterable[Mapping[str, Any]]
+) -> Iterator[CrateFile]:
+    """Yield files that archive.org keeps, by their addresses there."""
+    item = record.fields.get("archiveorg_item")
+    folder = f"{item}/{stored.BUNDLE}" if record.fields.get("bundle") else item
+    for file in files:
+        if item and not file.get("key"):
+            yield _crate_file(file, _ARCHIVEORG + quote(f"{folder}/{file['path']}"))

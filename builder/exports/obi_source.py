@@ -1,0 +1,208 @@
+"""Source of an export: the obi store with its runs, and its objects with their versions.
+
+All are read from the replayed logs of the runs.
+"""
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from builder.context import Context
+from builder.errors import UsageError
+from builder.obi.content import FILE, SOURCE, TEMPLATE, ExchangeRow, Redirect, Version
+from builder.obi.history import IMPORT
+from builder.obi.log import read_rows
+from builder.obi.replay import fold
+from builder.obi.run import Committed, history
+from functions.database import engine
+from functions.snapshot.errors import NothingPublished
+from functions.snapshot.store import Reader, Writer
+
+_MEMBERS = [field.name for field in fields(Version)]
+_VERSIONS = (
+    f"SELECT version.tist, CASE WHEN what IS NULL THEN 'noted' WHEN again THEN what || ' again' "
+    f"ELSE what END, {', '.join(f'version.{name}' for name in _MEMBERS)} "
+    "FROM version LEFT JOIN incidence USING (tist, id, kind) "
+    "WHERE kind IN (SELECT unnest($kinds)) ORDER BY version.id, kind, tist"
+)
+_HAS_IMPORTS = f"SELECT EXISTS (FROM run WHERE kind = '{IMPORT}')"
+_CAPTURES = (
+    '(SELECT tist, id, "at" AS second FROM logged JOIN run USING (tist) '
+    f"WHERE row = 'exchange' AND run.kind = '{IMPORT}')"
+)
+_NO_CAPTURES = "(SELECT NULL::BIGINT AS second) c ON false"
+RUNS = {"--run TIST... as runs": "only this run; may be repeated"}
+"""The option that selects runs, for builder.arguments.declare."""
+KINDS = (TEMPLATE, FILE, SOURCE)
+"""All classes of objects."""
+_ROWS = 1024  # fetched at a time
+Opened = tuple[Sequence[Committed], engine.Connection]
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedObject:
+    """A version with the run that logged it, and a short description of the event.
+
+    `captured` is the time of the capture, if an import logged it.
+    """
+
+    tist: int
+    what: str
+    version: Version
+    captured: int | None = None
+
+    @property
+    def when(self) -> datetime:
+        """The run's time, in UTC."""
+        return datetime.fromtimestamp(self.tist, UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """An object with all its versions, the oldest first."""
+
+    id: str
+    kind: str
+    versions: tuple[LoggedObject, ...]
+
+
+def count_objects(connection: engine.Connection, kinds: Sequence[str] = KINDS) -> int:
+    """Return the number of objects of some classes in the replay tables."""
+    statement = (
+        "SELECT count(DISTINCT (id, kind)) FROM version WHERE kind IN (SELECT unnest($kinds))"
+    )
+    ((count,),) = fetch_rows(connection, statement, {"kinds": list(kinds)})
+    return int(count)
+
+
+def list_objects(
+    connection: engine.Connection, kinds: Sequence[str] = KINDS
+) -> Iterator[StoredObject]:
+    """Yield the objects of some classes in the replay tables, by id and class."""
+    noted = map(parse_logged, fetch_rows(connection, _VERSIONS, {"kinds": list(kinds)}))
+    for (identifier, kind), versions in groupby(noted, lambda n: (n.version.id, n.version.kind)):
+        yield StoredObject(identifier, kind, tuple(versions))
+
+
+def stored_keys(connection: engine.Connection, run: int) -> Iterator[tuple[str, Version | None]]:
+    """Yield the keys that a run stored, each with its version (None for a redirect)."""
+    columns = ", ".join(f"v.{name}" for name in _MEMBERS)
+    redirects = "SELECT key FROM redirect WHERE tist = $run AND key IS NOT NULL ORDER BY key"
+    versions = (
+        f"SELECT v.tist, '', {columns} FROM version v SEMI JOIN (FROM logged WHERE run = $run "
+        "AND row = 'version') l USING (tist, id, kind) ORDER BY v.key"
+    )
+    for (where,) in fetch_rows(connection, redirects, {"run": run}):
+        yield where, None
+    for noted in map(parse_logged, fetch_rows(connection, versions, {"run": run})):
+        yield noted.version.key, noted.version
+
+
+def gather_runs(connection: engine.Connection) -> set[int]:
+    """Return the runs that found a file at a URL."""
+    statement = " UNION ".join(
+        f"SELECT tist FROM {table} WHERE kind = $kind" for table in ("version", "seen")
+    )
+    return {run for (run,) in fetch_rows(connection, statement, {"kind": FILE})}
+
+
+def sightings(connection: engine.Connection, run: int) -> Iterator[LoggedObject]:
+    """Yield the file that a run found at each URL, by URL, as logged last up to then.
+
+    Its `tist` is that of the run or, for an unchanged file, that of an earlier run.
+    """
+    columns = ", ".join(f"v.{name}" for name in _MEMBERS)
+    given = {"kind": FILE, "run": run}
+    ((imports,),) = fetch_rows(connection, _HAS_IMPORTS)
+    captured = f"{_CAPTURES} c ON c.tist = v.tist AND c.id = v.id" if imports else _NO_CAPTURES
+    statement = (
+        f"SELECT v.tist, '', {columns}, c.second FROM version v JOIN ("
+        "SELECT id FROM version WHERE kind = $kind AND tist = $run "
+        "UNION SELECT id FROM seen WHERE kind = $kind AND tist = $run) s ON s.id = v.id "
+        f"LEFT JOIN {captured} WHERE v.kind = $kind AND v.tist <= $run "
+        "QUALIFY row_number() OVER (PARTITION BY v.id ORDER BY v.tist DESC) = 1 ORDER BY v.id"
+    )
+    for *row, second in fetch_rows(connection, statement, given):
+        yield replace(parse_logged(tuple(row)), captured=second)
+
+
+def list_exchanges(store: Reader, run: Committed) -> Iterator[ExchangeRow]:
+    """Yield the exchanges whose headers a run kept, by URL, then those of its other redirects.
+
+    Of an unchanged redirect, and of one that only adds a slash, nothing but status and target is
+    kept.
+    """
+    known: set[str] = set()
+    redirects: list[Redirect] = []
+    for row in read_rows(store, run):
+        if isinstance(row, ExchangeRow):
+            known.add(row.id)
+            yield row
+        elif isinstance(row, Redirect):
+            redirects.append(row)
+    for one in redirects:
+        if one.origin not in known:
+            headers = (f"Location: {one.target}",)
+            yield ExchangeRow(id=one.origin, at=run.tist, status=one.status, headers=headers)
+
+
+def fetch_rows(
+    connection: engine.Connection, statement: str, given: dict[str, Any] | None = None
+) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a query on the replay tables, some at a time."""
+    with engine.reading("what the logs of the runs come to"):
+        cursor = connection.cursor().execute(statement, given or {})
+        while rows := cursor.fetchmany(_ROWS):
+            yield from rows
+
+
+def version_columns(table: str) -> str:
+    """Return the columns of a version, in the order of `parse_logged`."""
+    return ", ".join(f"{table}.{name}" for name in _MEMBERS)
+
+
+def parse_logged(row: tuple[Any, ...]) -> LoggedObject:
+    """Return the object of a row: its run, what happened, and the columns of its version."""
+    held = dict(zip(_MEMBERS, row[2:], strict=True))
+    return LoggedObject(row[0], row[1], Version(**held | {"flags": tuple(held["flags"] or ())}))
+
+
+@contextmanager
+def open_obi(store: Writer, memory_megabytes: int, threads: int) -> Iterator[Opened]:
+    """Open the committed runs, ascending, and a connection with the replay tables.
+
+    Data beyond the memory limit is in a temporary folder, removed with the context. Raises
+    NothingPublished if there is no run, DamagedStore and StoreError.
+    """
+    runs = history(store)
+    if not runs:
+        raise NothingPublished(
+            f"{store.address}: this store has no templates or files yet: run `sheaf ingest`"
+        )
+    with tempfile.TemporaryDirectory(prefix="sheaf-export-") as folder:
+        made = engine.connect(
+            threads=threads, memory_megabytes=memory_megabytes, scratch=Path(folder)
+        )
+        with closing(made) as connection:
+            fold(connection, store, runs, Path(folder))
+            yield runs, connection
+
+
+def open_runs(context: Context) -> AbstractContextManager[Opened]:
+    """Open the runs of a command's store, as `open_obi` does."""
+    memory = context.configuration["publish.memory"]
+    return open_obi(context.published_store(), memory, os.cpu_count() or 1)
+
+
+def choose_runs(runs: Sequence[Committed], asked: Sequence[int] | None) -> Sequence[Committed]:
+    """Return the runs that `--run` names, or all without it. Raises UsageError for others."""
+    unknown = set(asked or ()) - {run.tist for run in runs}
+    if unknown:
+        raise UsageError(f"--run {min(unknown)}: the store has no such committed run")
+    return [run for run in runs if not asked or run.tist in asked]

@@ -1,0 +1,58 @@
+"""`sheaf export ocfl`."""
+
+import argparse
+from collections.abc import Iterator
+from itertools import chain
+
+from builder.arguments import declare
+from builder.context import Context
+from builder.exports import obi_source
+from builder.exports.archived_content import add_datasets, open_content, report_folders
+from builder.exports.ocfl import obi_objects, root, series_objects
+from builder.exports.ocfl.dataset_objects import DatasetObject
+from builder.exports.ocfl.root import OcflSource
+from builder.exports.staging import target_path
+from builder.obi.content import FILE
+from builder.progress import ProgressBar
+from builder.text import tally
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    meanings = {
+        "dir DIR": "the OCFL storage root",
+        "--by BY": "one object for all templates of a series "
+        "or of an archive (default: one for each template)",
+    }
+    declare(parser, meanings, by={"choices": tuple(series_objects.BY), "metavar": None})
+    add_datasets(parser)
+
+
+def run(context: Context) -> int:
+    """Write templates, files and datasets with all their versions as OCFL 1.1 objects.
+
+    A repeated run adds what is new. Each object's content is verified.
+    """
+    target = target_path(context.store, context.arguments.dir)
+    mail = context.configuration["repository.admin_emails"][0]
+    user = {"name": "sheaf", "address": f"mailto:{mail}"}
+    with open_content(context) as (opened, datasets):
+        sources: Iterator[OcflSource] = iter(())
+        count = 0
+        by = context.arguments.by
+        if opened and by:
+            sources = series_objects.list_sources(context.store, opened[1], by)
+            count = series_objects.count_objects(opened[1], by)
+        if opened:
+            kinds = (FILE,) if by else obi_source.KINDS
+            stored = obi_source.list_objects(opened[1], kinds)
+            sources = chain(sources, obi_objects.list_sources(context.store, stored))
+            count += obi_source.count_objects(opened[1], kinds)
+        if datasets:
+            objects = (DatasetObject(*v, datasets.pack) for v in datasets.versions.items())
+            sources = chain(sources, objects)
+            count += len(datasets.versions)
+        with ProgressBar("exporting", count, " objects") as advance:
+            done = root.export(sources, target, user, advance)
+    text = f"{tally(done.objects, 'object')} and {tally(done.versions, 'version')} added"
+    return report_folders(context, "ocfl", target, text, done, datasets)

@@ -1,0 +1,231 @@
+"""OCFL storage root on disk: adds objects, and versions to existing objects.
+
+An object is created beside the root, synced, and renamed into it, so it is always complete. An
+object that gets versions is recreated with hard links to its files, and replaces the old folder.
+For a moment the object is missing. If the process ends at that moment, the next export creates the
+object again.
+"""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from builder.exports import staging
+from builder.exports.ocfl import inventory as ocfl
+from builder.runtime import Advance
+from functions.snapshot.errors import DamagedStore, StoreError
+
+_OBJECTS, _BYTES = 1000, 256 << 20  # created before they are synced and moved
+
+
+class ForeignRoot(StoreError):
+    """The folder holds something other than an export of this store."""
+
+
+@dataclass(frozen=True, slots=True)
+class OcflFile:
+    """A file of a version: its name, and a function that gives its bytes and verifies them.
+
+    `size` counts as content, in bytes; a description of it counts as 0. A file with the SHA-256 of
+    an earlier one is not stored again.
+    """
+
+    name: str
+    size: int
+    sha256: str | None
+    read: Callable[[], Iterable[bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class OcflVersion:
+    """A version to add: when its content was created (W3CDTF), what happened, and its files."""
+
+    created: str
+    message: str
+    files: tuple[OcflFile, ...]
+
+
+class OcflSource(Protocol):
+    """An object to export."""
+
+    @property
+    def id(self) -> str:
+        """Its id in the root."""
+        ...
+
+    def list_new(self, inventory: ocfl.OcflInventory, where: Path) -> Sequence[OcflVersion]:
+        """Return the versions that the object with this inventory, at `where`, lacks.
+
+        The inventory is empty if there is no such object. Raises ForeignRoot if it is another one.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Rooted:
+    """Result of an export to a storage root.
+
+    `objects` and `versions` were added, with `bytes` of content; `there` counts objects that were
+    already up to date.
+    """
+
+    objects: int
+    versions: int
+    bytes: int
+    there: int
+
+
+def export(
+    held: Iterable[OcflSource], target: Path, user: dict[str, str], advance: Advance
+) -> Rooted:
+    """Add all of `held` that the storage root at `target` lacks; create the root if necessary.
+
+    `user` is the author of the versions, with `name` and perhaps `address`. `advance` is called
+    with the number of objects. Raises ForeignRoot, UsageError, DamagedStore, MissingObject and
+    StoreError.
+    """
+    with staging.beside(target) as scratch:
+        root = _Root(target, scratch, user)
+        root.open()
+        for item in held:
+            root.add(item)
+            advance(1)
+        root.flush()
+        staging.sync()
+        return Rooted(root.objects, root.versions, root.bytes, root.there)
+
+
+class _Root:
+    def __init__(self, target: Path, scratch: Path, user: dict[str, str]) -> None:
+        self._target, self._scratch = target, scratch
+        self._user = user
+        self._made: list[tuple[Path, Path]] = []
+        self._unsynced = 0
+        self.objects = self.versions = self.bytes = self.there = 0
+
+    def open(self) -> None:
+        """Create the root, or check that the existing one is ours."""
+        if self._target.exists() and any(self._target.iterdir()):
+            for name, data in ocfl.root_files().items():
+                path = self._target / name
+                if not path.is_file() or path.read_bytes() != data:
+                    raise ForeignRoot(
+                        f"{self._target} is not a storage root of this layout ({name} is missing "
+                        "or differs): choose a new folder, or one that an export created"
+                    )
+            return
+        made = self._scratch / "root"
+        for name, data in ocfl.root_files().items():
+            (made / name).parent.mkdir(parents=True, exist_ok=True)
+            (made / name).write_bytes(data)
+        staging.sync()
+        made.rename(self._target)  # replaces an empty folder, if there is one
+
+    def add(self, item: OcflSource) -> None:
+        """Create the object, or add the versions that it lacks."""
+        place = self._target / ocfl.place(item.id)
+        inventory = _inventory(place) if place.exists() else ocfl.OcflInventory(item.id)
+        if inventory.id != item.id:
+            raise ForeignRoot(f"{place} is the object {inventory.id}, not {item.id}")
+        new = item.list_new(inventory, place)
+        for number in range(1, inventory.head + 1):
+            if not (place / f"v{number}").is_dir():
+                raise DamagedStore(f"{place} lacks v{number}, which its inventory names")
+        if not new:
+            self.there += 1
+            return
+        made = self._scratch / str(len(self._made))
+        made.mkdir()
+        self.objects += not inventory.head
+        if inventory.head:
+            _link_versions(inventory, place, made)
+        else:
+            (made / ocfl.OBJECT_MARK).write_bytes(b"ocfl_object_1.1\n")
+        for version in new:
+            self._add_version(made, inventory, version)
+        _write_inventory(made, inventory)
+        self._made.append((made, place))
+        if len(self._made) >= _OBJECTS or self._unsynced >= _BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Sync the finished objects, and move them to their places."""
+        staging.sync()
+        for made, place in self._made:
+            if place.exists():
+                away = made.with_name(f"{made.name}-before")
+                staging.take(place, self._target, away)
+                staging.move(made, place, self._target)
+                shutil.rmtree(away)
+            else:
+                staging.move(made, place, self._target)
+        self._made.clear()
+        self._unsynced = 0
+
+    def _add_version(self, made: Path, inventory: ocfl.OcflInventory, version: OcflVersion) -> None:
+        number = inventory.head + 1
+        folder = f"v{number}/content"
+        (made / f"v{number}").mkdir()
+        state: dict[str, list[str]] = {}
+        digests = inventory.digests()
+        known = inventory.fixity.setdefault("sha256", {})
+        for file in version.files:
+            sha256 = file.sha256
+            if sha256 is not None and sha256 in known:  # forward delta: these bytes are there
+                digest = digests[known[sha256][0]]
+            else:
+                path = f"{folder}/{file.name}"
+                digest = digests[path] = self._copy(file, made / path)
+                inventory.manifest.setdefault(digest, []).append(path)
+                if sha256 is not None:
+                    known[sha256] = [path]
+            state.setdefault(digest, []).append(file.name)
+        told: dict[str, Any] = {"created": version.created, "message": version.message}
+        inventory.versions[number] = told | {"user": self._user, "state": state}
+        _write_inventory(made / f"v{number}", inventory)
+        self.versions += 1
+
+    def _copy(self, file: OcflFile, to: Path) -> str:
+        """Copy a file's bytes, which are verified, and return their SHA-512."""
+        to.parent.mkdir(parents=True, exist_ok=True)
+        digest = hashlib.sha512()
+        with to.open("xb") as out:
+            for part in file.read():
+                digest.update(part)
+                out.write(part)
+        self.bytes += file.size
+        self._unsynced += file.size
+        return digest.hexdigest()
+
+
+def _link_versions(inventory: ocfl.OcflInventory, place: Path, made: Path) -> None:
+    """Link the files of an object into `made`."""
+    for number in range(1, inventory.head + 1):
+        shutil.copytree(place / f"v{number}", made / f"v{number}", copy_function=_link)
+    _link(place / ocfl.OBJECT_MARK, made / ocfl.OBJECT_MARK)
+
+
+def _inventory(place: Path) -> ocfl.OcflInventory:
+    """Return the inventory of the object at a place. Raises DamagedStore."""
+    try:
+        data = (place / ocfl.INVENTORY).read_bytes()
+        return ocfl.parse(data, (place / ocfl.SIDECAR).read_bytes(), str(place))
+    except FileNotFoundError as error:
+        raise DamagedStore(f"{place} lacks its inventory or the inventory's digest") from error
+
+
+def _link(source: str | Path, to: str | Path) -> None:
+    try:
+        os.link(source, to)
+    except OSError:  # a file system without hard links
+        shutil.copy2(source, to)
+
+
+def _write_inventory(folder: Path, inventory: ocfl.OcflInventory) -> None:
+    data = inventory.to_json()
+    (folder / ocfl.INVENTORY).write_bytes(data)
+    (folder / ocfl.SIDECAR).write_bytes(ocfl.sidecar(data))

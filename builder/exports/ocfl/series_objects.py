@@ -1,0 +1,179 @@
+"""Templates of a series or an archive as one OCFL object.
+
+Each run in which one of them appeared, changed or was lost is a version of the object. Its state
+has all templates of that time, and bytes that are unchanged are not stored again. The ReDIF files
+of an archive's folder are one object, too. So an archive has few objects, however many papers.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, overload
+
+from builder.exports.obi_source import LoggedObject, fetch_rows, parse_logged, version_columns
+from builder.exports.ocfl.inventory import OcflInventory
+from builder.exports.ocfl.root import ForeignRoot, OcflFile, OcflVersion
+from builder.obi import content, key
+from builder.obi.content import DELETION, SOURCE, TEMPLATE
+from builder.redif.staging import PREFIX
+from functions.database import engine
+from functions.snapshot import instant
+from functions.snapshot.store import Reader
+
+ROWS = "versions.jsonl"
+"""Name of the file in each version with the log rows of all its files."""
+SERIES, ARCHIVE = "series", "archive"
+_ARCHIVE_PART = "array_to_string(string_split(id, ':')[:2], ':')"
+_SERIES_PART = "array_to_string(string_split(id, ':')[:3], ':')"
+_OF_ARCHIVE = "regexp_matches(id, '^(?:RePEc|ReLIS|mapin):[a-z]{3}(?::|$)')"
+_OF_SERIES = "regexp_matches(id, '^(?:RePEc|ReLIS|mapin):[a-z]{3}:[a-z0-9]{6}(?::|$)')"
+BY: Mapping[str, str] = {
+    SERIES: f"CASE WHEN {_OF_SERIES} THEN {_SERIES_PART} "
+    f"WHEN {_OF_ARCHIVE} THEN {_ARCHIVE_PART} ELSE id END",
+    ARCHIVE: f"CASE WHEN {_OF_ARCHIVE} THEN {_ARCHIVE_PART} ELSE id END",
+}
+"""The id of the object to which a template belongs, in SQL, by the choice of the operator."""
+_EVENTS = f"""
+SELECT part, e.tist, e.what, v.tist, {{columns}}
+FROM (
+    SELECT {{part}} AS part, tist, id, kind, what FROM incidence WHERE kind = '{TEMPLATE}'
+    UNION ALL
+    SELECT concat('{PREFIX}', coalesce(home, '.')), tist, id, kind, ''
+    FROM version WHERE kind = '{SOURCE}'
+) e ASOF JOIN version v ON v.id = e.id AND v.kind = e.kind AND v.tist <= e.tist
+ORDER BY part, e.tist, e.id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesEvent:
+    """What happened to one template or ReDIF file in the run `tist`."""
+
+    tist: int
+    what: str
+    logged: LoggedObject
+
+    @property
+    def name(self) -> str:
+        """The name of its file in a version."""
+        version = self.logged.version
+        if version.kind == SOURCE:
+            return key.name(version.id.removeprefix(PREFIX))
+        return f"{key.name(version.id)}.rdf"
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesObject:
+    """The templates of a series; implements builder.exports.ocfl.root.OcflSource."""
+
+    store: Reader
+    id: str
+    events: Sequence[SeriesEvent]
+    """In the order of runs."""
+
+    def list_new(self, inventory: OcflInventory, where: Path) -> Sequence[OcflVersion]:
+        """Return the versions behind the last one of the inventory. Raises ForeignRoot."""
+        versions = SeriesVersions(self.store, self.events)
+        times = [instant.to_text(time) for time in versions.times()]
+        known = [str(one.get("created")) for _, one in sorted(inventory.versions.items())]
+        if known != times[: len(known)]:
+            raise ForeignRoot(f"{where}: its versions are not those of {self.id} in the store")
+        if known and not _is_of(inventory, versions[len(known) - 1]):
+            raise ForeignRoot(
+                f"{where}: its version {len(known)} differs from that of {self.id} in the store"
+            )
+        return versions[len(known) :]
+
+
+class SeriesVersions(Sequence[OcflVersion]):
+    """The versions of a series' object from the one at `first` on; made when they are needed."""
+
+    def __init__(self, store: Reader, events: Sequence[SeriesEvent], first: int = 0) -> None:
+        self._store, self._events, self._first = store, events, first
+
+    def times(self) -> list[Any]:
+        """Return the times of the runs, in UTC."""
+        return [
+            replace(next(events).logged, tist=tist).when
+            for tist, events in groupby(self._events, lambda event: event.tist)
+        ][self._first :]
+
+    def __len__(self) -> int:
+        return len(self.times())
+
+    @overload
+    def __getitem__(self, at: int) -> OcflVersion: ...
+    @overload
+    def __getitem__(self, at: slice) -> "SeriesVersions": ...
+    def __getitem__(self, at: int | slice) -> "OcflVersion | SeriesVersions":
+        if isinstance(at, slice):
+            return SeriesVersions(self._store, self._events, self._first + (at.start or 0))
+        for number, version in enumerate(self):
+            if number == at:
+                return version
+        raise IndexError(at)
+
+    def __iter__(self) -> Iterator[OcflVersion]:
+        present: dict[str, LoggedObject] = {}
+        runs = groupby(self._events, lambda event: event.tist)
+        for number, (tist, events) in enumerate(runs):
+            count = 0
+            for event in events:
+                count += 1
+                if event.what == DELETION:
+                    present.pop(event.name, None)
+                else:
+                    present[event.name] = event.logged
+            if number >= self._first:
+                yield self._version(tist, count, present)
+
+    def _version(self, tist: int, count: int, present: Mapping[str, LoggedObject]) -> OcflVersion:
+        held = sorted(present.items())
+        rows = [content.row_line(replace(one.version, pack=None, start=None)) for _, one in held]
+        files = [
+            OcflFile(name, one.version.bytes, one.version.sha256, _Parts(self._store, one))
+            for name, one in held
+        ]
+        files.append(OcflFile(ROWS, 0, None, lambda: rows))
+        created = instant.to_text(replace(self._events[0].logged, tist=tist).when)
+        return OcflVersion(created, f"{count} of its files changed", tuple(files))
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    store: Reader
+    logged: LoggedObject
+
+    def __call__(self) -> Iterator[bytes]:
+        return content.version_parts(self.store, self.logged.version)
+
+
+def _is_of(inventory: OcflInventory, version: OcflVersion) -> bool:
+    """Return whether the last version of an inventory has these files."""
+    state = inventory.state(inventory.head)
+    known = inventory.fixity.get("sha256", {})
+    digests = inventory.digests()
+    return state.keys() == {file.name for file in version.files} and all(
+        state[file.name] == digests.get(next(iter(known.get(file.sha256, ())), ""))
+        for file in version.files
+        if file.sha256 is not None
+    )
+
+
+def count_objects(connection: engine.Connection, by: str) -> int:
+    """Return the number of objects, from the tables of the replay."""
+    events = _EVENTS.format(part=BY[by], columns="v.id")
+    ((count,),) = fetch_rows(connection, f"SELECT count(DISTINCT part) FROM ({events})")
+    return int(count)
+
+
+def list_sources(store: Reader, connection: engine.Connection, by: str) -> Iterator[SeriesObject]:
+    """Yield the objects of all templates and ReDIF files, one for each series or archive."""
+    rows = fetch_rows(connection, _EVENTS.format(part=BY[by], columns=version_columns("v")))
+    for part, some in groupby(rows, itemgetter(0)):
+        events = [
+            SeriesEvent(row[1], row[2], parse_logged((row[3], row[2], *row[4:]))) for row in some
+        ]
+        yield SeriesObject(store, str(part), events)

@@ -1,0 +1,63 @@
+"""`sheaf export parquet`."""
+
+import argparse
+import json
+import os
+from contextlib import closing
+
+from builder.arguments import declare
+from builder.context import Context
+from builder.exports import staging
+from builder.exports.parquet import croissant, parquet_files
+from builder.progress import ProgressBar
+from builder.text import tally
+from functions.database import engine
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    meanings = {
+        "dir DIR": "folder to create",
+        "--view VIEW": "a view of `sheaf query` (default: captures)",
+    }
+    declare(parser, meanings, view={"choices": parquet_files.VIEWS, "default": "captures"})
+
+
+def run(context: Context) -> int:
+    """Write a view as Parquet with large row groups, described by croissant.json.
+
+    The rows are those of the newest snapshot; captures are sorted by SURT and date.
+    """
+    view, settings = context.arguments.view, context.configuration
+    target = staging.new_folder_path(context.store, context.arguments.dir)
+    with staging.beside(target) as folder:
+        parts = folder / "made"
+        parts.mkdir()
+        database = engine.connect(
+            threads=os.cpu_count() or 1,
+            memory_megabytes=settings["publish.memory"],
+            scratch=folder,
+        )
+        with closing(database) as connection:
+            manifest, count = parquet_files.sort_rows(connection, context.store, view)
+            with ProgressBar("exporting", count, " rows") as advance:
+                files = parquet_files.write_files(connection, view, parts, count, advance)
+            columns = parquet_files.list_columns(connection, view)
+        dataset = croissant.DatasetDescription.of(settings, manifest, view)
+        description = croissant.describe(dataset, view, columns, files)
+        with staging.wrap_errors(target):
+            text = json.dumps(description, indent=1) + "\n"
+            (parts / "croissant.json").write_text(text, "utf-8")
+            staging.sync()
+            parts.rename(target)
+    counts = f"{tally(count, 'row')} in {tally(len(files), 'file')} of Parquet"
+    document = {
+        "store": context.store.address,
+        "parquet": str(target),
+        "snapshot": manifest.snapshot,
+        "view": view,
+        "rows": count,
+        "files": len(files),
+    }
+    context.result(f"{target}: {counts}, and croissant.json", document)
+    return 0

@@ -1,0 +1,34 @@
+"""`sheaf export wacz`."""
+
+import argparse
+from typing import BinaryIO
+
+from builder.arguments import declare
+from builder.context import Context
+from builder.exports.capture_files import Excerpt, add_selection, write_file
+from builder.exports.capture_records import ExportResult, ExportRuntime, copy_records
+from builder.exports.wacz.package import Parcel
+from functions.database import engine
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    declare(parser, {"file FILE": "file to create", "--title TEXT": "title of the file"})
+    add_selection(parser)
+
+
+def run(context: Context) -> int:
+    """Write captures as one WACZ file, for replay.
+
+    The captures are those of the newest snapshot, either all or those that the options select.
+    """
+    excerpt = Excerpt.of(context.arguments)
+
+    def write(connection: engine.Connection, out: BinaryIO, runtime: ExportRuntime) -> ExportResult:
+        parcel = Parcel(out, runtime.scratch, excerpt.describe(context))
+        done = copy_records(connection, runtime, parcel.add)
+        parcel.end()
+        done.pages, done.bytes = parcel.pages, parcel.size
+        return done
+
+    return write_file(context, excerpt, write, originals=True, pages=True)

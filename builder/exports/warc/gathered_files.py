@@ -1,0 +1,284 @@
+"""WARC/1.1 files of the files at URLs as a run found them, for web archive tools.
+
+A version that a run logged becomes a response record with its header and its request, or, if these
+were not kept, a resource record with the file's bytes alone. A new redirect becomes a response
+record without a body, which is not kept. An unchanged file becomes a revisit record, which refers
+to the record with its bytes. The date of each record is that of the run, or of an imported capture.
+"""
+
+import hashlib
+import io
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import chain
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
+
+from builder.errors import UsageError
+from builder.exports import staging
+from builder.exports.obi_source import LoggedObject
+from builder.filesets.item import HttpExchange
+from builder.filesets.strategies.warc import http_head, request_head
+from builder.http.responses import REDIRECTS, content_coding, fields_by_name
+from builder.obi import content
+from builder.obi.content import ExchangeRow, Version
+from builder.runtime import Advance
+from builder.store.durable import sync_file
+from functions import distribution
+from functions.content.archived_payload import read_pieces
+from functions.snapshot import instant
+from functions.snapshot.store import Reader
+from functions.store.window_stream import PieceStream
+
+_CONFORMS = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
+_UNKNOWN = "application/octet-stream"
+_HTTP = "application/http"  # says that the block begins with a header, whatever a server sent
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedFile:
+    """A run that found files: its tist, files and exchanges, as obi_source yields them.
+
+    Of an `imported` run, the exchanges have the times of captures.
+    """
+
+    tist: int
+    files: Callable[[], Iterable[LoggedObject]]
+    exchanges: Callable[[], Iterable[ExchangeRow]] = tuple
+    imported: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """Result: number of WARC files, resource, revisit and response records.
+
+    `there` counts existing files.
+    """
+
+    files: int
+    resources: int
+    revisits: int
+    there: int
+    responses: int = 0
+
+
+def is_file(target: Path) -> bool:
+    """Return whether the target is named like a WARC file, rather than a folder of them."""
+    return target.name.endswith((".warc", ".warc.gz"))
+
+
+def export(store: Reader, runs: Sequence[FetchedFile], target: Path, advance: Advance) -> Recorded:
+    """Write one WARC file of all `runs` or, into a folder, one for each run that has none yet.
+
+    A file gets its name only when it is complete and synced. `advance` is called with the number of
+    runs. Raises UsageError, DamagedStore, MissingObject and StoreError.
+    """
+    whole = is_file(target)
+    if whole and target.exists():
+        raise UsageError(f"{target} already exists: choose another file, or a folder to add to")
+    files = resources = revisits = responses = 0
+    with staging.beside(target) as scratch:
+        if not whole:
+            target.mkdir(exist_ok=True)
+        groups = [runs] if whole else [[run] for run in runs]
+        for group in groups:
+            path = target if whole else target / f"run-{group[0].tist}.warc.gz"
+            if path.exists():
+                continue
+            with (scratch / path.name).open("xb") as out:
+                records = _Records(store, out, path.name, group[-1].tist)
+                for run in group:
+                    records.add(run)
+                    advance(1)
+                sync_file(out)
+            (scratch / path.name).rename(path)
+            files, resources = files + 1, resources + records.resources
+            revisits += records.revisits
+            responses += records.responses
+        staging.sync()
+    return Recorded(files, resources, revisits, len(groups) - files, responses)
+
+
+class _Records:
+    """Writer of the records of a named file, after its warcinfo record."""
+
+    def __init__(self, store: Reader, out: BinaryIO, name: str, last: int) -> None:
+        self._store = store
+        self._writer = WARCWriter(out, gzip=name.endswith(".gz"), warc_version="1.1")
+        self.resources = self.revisits = self.responses = 0
+        about = {
+            "software": f"Sheaf {distribution.version()}",
+            "format": "WARC File Format 1.1",
+            "conformsTo": _CONFORMS,
+            "description": "files behind the URLs of ReDIF templates",
+        }
+        record = self._writer.create_warcinfo_record(name, about)
+        record.rec_headers.replace_header("WARC-Record-ID", _name(last, name))
+        record.rec_headers.replace_header("WARC-Date", _date(last))
+        self._writer.write_record(record)
+
+    def add(self, run: FetchedFile) -> None:
+        """Write a record for each file that the run found, and for each new redirect."""
+        known = {one.id: one for one in run.exchanges()}
+        for one in known.values():
+            if one.status in REDIRECTS:
+                self._redirect(run.tist, one, one.at if run.imported else run.tist)
+                self.responses += 1
+        for noted in run.files():
+            exchange = known.get(noted.version.id)
+            when = exchange.at if exchange is not None and run.imported else run.tist
+            if noted.tist == run.tist and exchange is not None and exchange.headers:
+                self._response(noted, exchange, when)
+                self.responses += 1
+            elif noted.tist == run.tist:
+                self._resource(noted, when)
+                self.resources += 1
+            else:
+                self._revisit(run.tist, noted, when)
+                self.revisits += 1
+
+    def _response(self, noted: LoggedObject, found: ExchangeRow, when: int) -> None:
+        version, one = noted.version, _exchange(found)
+        coded = content_coding(fields_by_name(one.headers)) is not None
+        head = http_head(one, version.bytes, unpacked=coded and version.encoding is None)
+        block = hashlib.sha256(head)
+        for data in content.read_parts(self._store, version.key, version.sha256):
+            block.update(data)
+        digests = {
+            "WARC-Block-Digest": f"sha256:{block.hexdigest()}",
+            "WARC-Payload-Digest": _digest(version),
+        }
+        with content.open_version(self._store, version) as payload:
+            block_stream = cast(BinaryIO, PieceStream(chain((head,), read_pieces(payload))))
+            self._http(
+                "response",
+                noted.tist,
+                one,
+                block_stream,
+                len(head) + version.bytes,
+                digests | {"WARC-Date": _date(when)},
+            )
+        self._request(noted.tist, found, when)
+
+    def _redirect(self, tist: int, found: ExchangeRow, when: int) -> None:
+        one = _exchange(found)
+        head = http_head(one, 0, unpacked=False)
+        digests = {
+            "WARC-Block-Digest": f"sha256:{hashlib.sha256(head).hexdigest()}",
+            "WARC-Payload-Digest": f"sha256:{hashlib.sha256().hexdigest()}",
+            "WARC-Date": _date(when),
+            "WARC-Truncated": "unspecified",
+        }
+        self._http("response", tist, one, io.BytesIO(head), len(head), digests)
+        self._request(tist, found, when)
+
+    def _request(self, tist: int, found: ExchangeRow, when: int) -> None:
+        """Write the request, if its header was kept."""
+        if not found.sent:
+            return
+        one = _exchange(found)
+        head = request_head(one)
+        digests = {
+            "WARC-Block-Digest": f"sha256:{hashlib.sha256(head).hexdigest()}",
+            "WARC-Payload-Digest": f"sha256:{hashlib.sha256().hexdigest()}",
+            "WARC-Date": _date(when),
+            "WARC-Concurrent-To": _name(tist, one.url),
+        }
+        self._http("request", tist, one, io.BytesIO(head), len(head), digests)
+
+    def _http(
+        self,
+        kind: str,
+        tist: int,
+        one: HttpExchange,
+        block: BinaryIO,
+        length: int,
+        more: Mapping[str, str],
+    ) -> None:
+        """Write a record whose block begins with a header."""
+        name = one.url if kind == "response" else f"{kind} {one.url}"
+        headers = {"WARC-Record-ID": _name(tist, name), **more}
+        if one.address:
+            headers["WARC-IP-Address"] = one.address
+        record = self._writer.create_warc_record(
+            one.url,
+            kind,
+            payload=block,
+            length=length,
+            http_headers=StatusAndHeaders("200", []),  # else it would write its own
+            warc_content_type=f"{_HTTP}; msgtype={kind}",
+            warc_headers_dict=headers,
+        )
+        record.http_headers = None
+        self._writer.write_record(record)
+
+    def _resource(self, noted: LoggedObject, when: int) -> None:
+        version = noted.version
+        digest = _digest(version)
+        headers = {
+            "WARC-Record-ID": _name(noted.tist, version.id),
+            "WARC-Date": _date(when),
+            "WARC-Block-Digest": digest,
+            "WARC-Payload-Digest": digest,
+        }
+        with content.open_version(self._store, version) as payload:
+            said = " ".join((version.media_type or "").split())
+            record = self._writer.create_warc_record(
+                version.id,
+                "resource",
+                payload=payload,
+                length=version.bytes,
+                warc_content_type=said if said and not said.lower().startswith(_HTTP) else _UNKNOWN,
+                warc_headers_dict=headers,
+            )
+            self._writer.write_record(record)
+
+    def _revisit(self, tist: int, noted: LoggedObject, when: int) -> None:
+        identifier = noted.version.id
+        headers = {
+            "WARC-Record-ID": _name(tist, identifier),
+            "WARC-Date": _date(when),
+            "WARC-Refers-To": _name(noted.tist, identifier),
+        }
+        record = self._writer.create_revisit_record(
+            identifier,
+            _digest(noted.version),
+            identifier,
+            _date(noted.captured or noted.tist),
+            warc_headers_dict=headers,
+        )
+        self._writer.write_record(record)
+
+
+def _exchange(row: ExchangeRow) -> HttpExchange:
+    def parse(lines: Iterable[str]) -> tuple[tuple[str, str], ...]:
+        return tuple((name, value.strip()) for name, _, value in (x.partition(":") for x in lines))
+
+    at = datetime.fromtimestamp(row.at, UTC).strftime("%Y%m%d%H%M%S")
+    return HttpExchange(
+        url=row.id,
+        at=at,
+        status=row.status,
+        reason=row.reason,
+        sent=parse(row.sent),
+        headers=parse(row.headers),
+        address=row.address,
+    )
+
+
+def _name(tist: int, identifier: str) -> str:
+    """Return the id of a record, which is the same on every export."""
+    return f"<urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'{tist} {identifier}')}>"
+
+
+def _date(tist: int) -> str:
+    return instant.to_text(datetime.fromtimestamp(tist, UTC))
+
+
+def _digest(version: Version) -> str:
+    return f"sha256:{version.sha256}"

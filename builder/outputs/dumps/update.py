@@ -1,0 +1,262 @@
+"""Update of the dumps in a store after a change of its content (`publish.dumps`).
+
+First the new parts are written, then the index, by a conditional write. So the index is never
+wrong, and an interrupted update is completed by the next one. It needs only the index and the
+newest snapshot, however many were published in between.
+
+Parts that hold a withdrawn item are read again from the newest snapshot, over the same positions.
+The old objects are removed once the index is written. The index names them until the next update,
+which removes them again in case that was interrupted. Objects that were merged or superseded stay
+for a day, for readers with an older index.
+"""
+
+import tempfile
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from builder.outputs.dumps import policy
+from builder.outputs.dumps.clean import SUPERSEDED, list_strays, note_superseded
+from builder.outputs.dumps.keys import may_hold
+from builder.outputs.dumps.listing import DumpState, list_parts
+from builder.outputs.dumps.selection import DumpSelection, Since
+from builder.outputs.dumps.stored import DumpWriter
+from builder.outputs.dumps.withdrawn import find_affected
+from builder.runtime import Runtime
+from builder.snapshot import recovery
+from functions.config.configuration import Configuration
+from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.snapshot import dumps, seal
+from functions.snapshot.dumps import DumpIndex, DumpPart, FormatDumps, StoredDump
+from functions.snapshot.errors import Conflict, DamagedStore, MissingObject
+from functions.snapshot.manifest import Manifest, Span
+from functions.snapshot.store import Writer
+
+_TRIES = 8
+
+
+def update_dumps(store: Writer, configuration: Configuration, runtime: Runtime) -> None:
+    """Bring the dumps to the newest snapshot, in the formats of `publish.dumps`.
+
+    Without a format, dumps of earlier publishes are removed. Raises ConfigurationError for an
+    unknown format, Conflict if other processes updated them every time, and StoreError.
+    """
+    names = tuple(dict.fromkeys(configuration["publish.dumps"]))
+    for _ in range(_TRIES):
+        tag = store.tag(dumps.INDEX)
+        if tag is None and not names:
+            return
+        try:
+            # The index is read before the pointer, which therefore is not older.
+            state = _read_state(store)
+            if names:
+                _renew(store, configuration, runtime, names, state, tag)
+            else:
+                runtime.say("publish.dumps names no format: the dumps in the store are removed")
+                store.remove(dumps.INDEX)
+                store.remove(*store.keys(dumps.FOLDER))
+        except Conflict:
+            continue
+        return
+    raise Conflict("the dumps were changed by other processes every time; run the command again")
+
+
+def check_names(configuration: Configuration) -> None:
+    """Raise ConfigurationError if `publish.dumps` names something that is not a format."""
+    names = configuration["publish.dumps"]
+    if names:
+        from builder.outputs.dumps.formats import DumpFormats  # loads the renderer
+
+        DumpFormats.of(configuration).check(names)
+
+
+def _read_state(store: Writer) -> DumpState | None:
+    """Return index and lists; None if one is missing or damaged, so that all must be rebuilt."""
+    try:
+        return DumpState.read(store)
+    except (MissingObject, DamagedStore):
+        return None
+
+
+def _renew(
+    store: Writer,
+    configuration: Configuration,
+    runtime: Runtime,
+    names: Sequence[str],
+    state: DumpState | None,
+    tag: str | None,
+) -> None:
+    """Write what the index lacks, then the next index. Raises Conflict."""
+    pointer, _ = recovery.current(store)
+    newest = pointer.newest()
+    if newest is None:
+        return
+    if state is not None and state.index.removed:
+        store.remove(*state.index.removed)
+    from builder.outputs.dumps.formats import DumpFormats  # loads the renderer
+
+    formats = DumpFormats.of(configuration)
+    with closing(DuckRepository(store)) as repository:
+        manifest = repository.manifest(newest.snapshot)
+        if state is not None and not (
+            state.index.store == manifest.store and state.index.snapshot <= manifest.snapshot
+        ):
+            state = None
+        if state and state.index.snapshot == manifest.snapshot and {*state.formats} == {*names}:
+            return
+        with tempfile.TemporaryDirectory(prefix="sheaf-dumps-") as scratch:
+            total = sum(manifest.kinds().values()) * len(names) if state is None else 0
+            with runtime.progress(total) as advance:
+                writer = DumpWriter(
+                    store,
+                    repository,
+                    formats,
+                    manifest,
+                    Path(scratch),
+                    configuration["repository.name"],
+                    advance,
+                )
+                update = _Update.of(writer, state)
+                formats_ = {name: update.renew(name) for name in names}
+                index = DumpIndex(
+                    manifest.store,
+                    configuration["repository.name"],
+                    manifest.snapshot,
+                    manifest.effective,
+                    {name: writer.list(name, one) for name, one in formats_.items()},
+                )
+    after = DumpState(index, formats_)
+    _commit(store, runtime, after, state, tag, anew=state is None or bool(update.affected))
+
+
+def _commit(
+    store: Writer,
+    runtime: Runtime,
+    after: DumpState,
+    before: DumpState | None,
+    tag: str | None,
+    *,
+    anew: bool,
+) -> None:
+    """Write the index, then remove what no reader may or will need. Raises Conflict.
+
+    If `anew`, that is all that the index does not name.
+    """
+    strays: list[str] = []
+    if before is not None:
+        lists = {one.list for one in after.index.formats.values()}
+        gone = [one.list for one in before.index.formats.values() if one.list not in lists]
+        store.remove(SUPERSEDED) if anew else note_superseded(store, gone, runtime.clock())
+    if anew or before is None or _is_shorter(after, before):
+        strays = list_strays(store, after, None if anew else runtime.clock())
+    index = seal.replace(after.index, removed=tuple(strays) if anew else ())
+    store.replace(dumps.INDEX, index.to_json(), tag)
+    store.remove(*strays)
+
+
+def _is_shorter(after: DumpState, before: DumpState) -> bool:
+    """Return whether dumps were merged or replaced, so that some objects became strays."""
+    return any(
+        len(after.formats[name].all) <= len(one.all) if name in after.formats else True
+        for name, one in before.formats.items()
+        if name not in after.formats or after.formats[name] != one
+    )
+
+
+def _span_after(manifest: Manifest, index: DumpIndex) -> Span:
+    """Return the positions that were given after the snapshot of an index."""
+    return DumpSelection.of(manifest, (), since=Since.after(index.datestamp)).span
+
+
+@dataclass(frozen=True, slots=True)
+class _Update:
+    """An update from `state`; `affected` are keys of withdrawn identifiers."""
+
+    writer: DumpWriter
+    state: DumpState | None
+    affected: set[int]
+
+    @staticmethod
+    def of(writer: DumpWriter, state: DumpState | None) -> "_Update":
+        """Return the update to the writer's snapshot."""
+        if state is None:
+            return _Update(writer, None, set())
+        span = _span_after(writer.manifest, state.index)
+        return _Update(writer, state, find_affected(writer.repository, writer.manifest, span))
+
+    def renew(self, name: str) -> FormatDumps:
+        """Return the dumps in a format as of the newest snapshot."""
+        state, manifest = self.state, self.writer.manifest
+        making = manifest.formats.get(name)
+        if (
+            state is None
+            or name not in state.formats
+            or (making is not None and making.snapshot > state.index.snapshot)
+        ):
+            return FormatDumps(self._make_complete(name))
+        found = state.formats[name]
+        if self.affected:
+            found = FormatDumps(
+                self._scrub(name, found.complete),
+                tuple(self._scrub(name, dump) for dump in found.differences),
+            )
+        return self._limit(name, self._append(name, found, state.index))
+
+    def _append(self, name: str, found: FormatDumps, index: DumpIndex) -> FormatDumps:
+        """Add the difference to the last update, if there is any."""
+        manifest = self.writer.manifest
+        parts = self.writer.write(name, _span_after(manifest, index), complete=False)
+        if not parts:
+            return found
+        last = found.all[-1]
+        new = self.writer.describe(
+            name, parts, manifest.snapshot, manifest.effective, last.snapshot
+        )
+        return seal.replace(found, differences=(*found.differences, new))
+
+    def _limit(self, name: str, found: FormatDumps) -> FormatDumps:
+        """Make a complete dump or merge differences, if it is time."""
+        complete, differences = found.complete, found.differences
+        at = complete.snapshot
+        behind = [dump.bytes for dump in differences if dump.snapshot > at]
+        if policy.is_complete_due(complete.bytes, behind) and behind:
+            complete = self._make_complete(name)
+            sizes = [dump.bytes for dump in differences]
+            differences = differences[-policy.count_kept(complete.bytes, sizes) :]
+        count = policy.count_merged([dump.bytes for dump in differences])
+        if count:
+            start = len(differences) - 1 - count
+            some = differences[start:-1]
+            spans = [dump.positions for dump in some if dump.name]
+            parts: tuple[DumpPart, ...] = ()
+            if spans:
+                parts = self.writer.write(name, Span(spans[0][0], spans[-1][1]), complete=False)
+            last, since = some[-1], some[0].since
+            merged = self.writer.describe(name, parts, last.snapshot, last.datestamp, since)
+            differences = (*differences[:start], merged, differences[-1])
+        return FormatDumps(complete, differences)
+
+    def _make_complete(self, name: str) -> StoredDump:
+        manifest = self.writer.manifest
+        parts = self.writer.write(name, Span(1, manifest.last_position), complete=True)
+        return self.writer.describe(name, parts, manifest.snapshot, manifest.effective, None)
+
+    def _scrub(self, name: str, dump: StoredDump) -> StoredDump:
+        """Return a dump with the parts read again that may hold a withdrawn item."""
+        store, before = self.writer.store, list_parts(self.writer.store, dump)
+        after: list[DumpPart] = []
+        for part in before:
+            if self._is_affected(store, part):
+                after += self.writer.write(name, Span(*part.positions), complete=dump.since is None)
+            else:
+                after.append(part)
+        if after == list(before):
+            return dump
+        return self.writer.describe(name, after, dump.snapshot, dump.datestamp, dump.since)
+
+    def _is_affected(self, store: Writer, part: DumpPart) -> bool:
+        try:
+            return may_hold(store.read(dumps.FOLDER + part.name + dumps.KEYS), self.affected)
+        except MissingObject:
+            return True

@@ -1,0 +1,128 @@
+"""The signed log as an output.
+
+A copy is evidence against a log that was cut off or signed anew. So a copy continues the log of its
+target, and never replaces another one.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+
+from builder.outputs.log.checkpoint import open_checkpoint
+from builder.outputs.log.clean import remove_retired
+from builder.outputs.log.index import NEWEST, index_key, run_keys
+from builder.outputs.log.log import sign_snapshots
+from builder.outputs.log.note import ProofError, VerifierKey
+from builder.outputs.log.signer import open_signer
+from builder.outputs.log.tiles import (
+    CHECKPOINT,
+    LOG,
+    WIDTH,
+    SignedLog,
+    list_tiles,
+    open_log,
+    tile_key,
+)
+from builder.outputs.log.verify import log_findings
+from builder.outputs.output import OutputAudit, OutputUpdate
+from builder.runtime import Runtime
+from builder.store.copier import CopiedObject, ObjectCopier, Stage, read_document
+from builder.store.findings import Finding
+from functions.config.configuration import Configuration
+from functions.snapshot.errors import DamagedStore, StoreError
+from functions.snapshot.store import Writer
+
+copied: tuple[str, ...] = (LOG,)
+
+
+def open(configuration: Configuration) -> OutputUpdate:
+    """Return the update with the signer that `sign` names; without one, the log stays as it is.
+
+    Raises ConfigurationError, UsageError, and StoreError if AWS does not answer.
+    """
+    signer = open_signer(configuration)
+    if signer is None:
+        return OutputUpdate(lambda store, runtime: None)
+
+    def run(store: Writer, runtime: Runtime) -> None:
+        sign_snapshots(store, signer, runtime)
+
+    signers = tuple(key.to_text() for key in signer.keys)
+    return OutputUpdate(run, (CHECKPOINT, NEWEST), signers=signers)
+
+
+def retire(store: Writer, runtime: Runtime, *, anew: bool) -> int:
+    """Remove proof indexes of retired snapshots. Raises StoreError."""
+    return remove_retired(store, runtime.clock(), anew=anew)
+
+
+def verify(audit: OutputAudit) -> Sequence[Finding]:
+    """Check the log, also at an address that cannot be listed.
+
+    Raises ProofError if what is trusted is no key or checkpoint, and StoreError.
+    """
+    keys = None if audit.keys is None else [*map(VerifierKey.parse, audit.keys)]
+    earlier = None if audit.checkpoint is None else open_checkpoint(audit.checkpoint, keys)
+    return list(log_findings(audit.store, keys, earlier, rows=audit.rows))
+
+
+def check_copy(source: Writer, target: Writer) -> None:
+    """Raise StoreError unless the source's log continues that of the target."""
+    _open_source(source, target)
+
+
+def copy(source: Writer, copier: ObjectCopier, runtime: Runtime, snapshots: Sequence[int]) -> None:
+    """Copy the log. It comes after the pointer: it must not name snapshots that are missing."""
+    tag, log = copier.target.tag(CHECKPOINT), _open_source(source, copier.target)
+    if log is None:
+        return
+    copier.copy(_list_log(source, log.checkpoint.size, snapshots))
+    note = log.note.encode()
+    copier.put(CopiedObject(CHECKPOINT, len(note), data=note, replaced=True), tag)
+    if source.tag(NEWEST) is not None:  # else the next publish writes it
+        copier.copy(_list_index(source, NEWEST))
+
+
+def _open_source(source: Writer, target: Writer) -> SignedLog | None:
+    """Return the log of the source, None without one; it must continue that of the target."""
+    logs = []
+    for store in (source, target):
+        try:
+            logs.append(open_log(store, None))
+        except ProofError as error:
+            raise DamagedStore(f"{CHECKPOINT} of {store.address}: {error}") from error
+    ours, theirs = logs
+    if theirs is None:
+        return ours
+    count = theirs.checkpoint.size
+    problem = f"has more entries ({count:,})"
+    if ours and ours.checkpoint.size >= count:
+        problem = f"has another history: its {count:,} entries differ"
+        with suppress(ProofError):  # the tiles are cut off
+            if ours.continues(theirs.checkpoint):
+                return ours
+    raise StoreError(
+        f"the log of {target.address} {problem}. Keep this copy, compare them by "
+        "`sheaf verify --against`, and choose an empty place"
+    )
+
+
+def _list_log(source: Writer, size: int, snapshots: Iterable[int]) -> Iterator[Stage]:
+    """Yield the tiles of a log with `size` entries, and the proof indexes of these snapshots."""
+    read = partial(read_document, source, replaced=True)
+    for level, number, width in list_tiles(size):
+        where = tile_key(level, number, width)
+        if width < WIDTH and source.tag(where) is None:
+            where = tile_key(level, number)  # a later entry completed it
+        yield [read(where)]
+    for where in map(index_key, snapshots):
+        if source.tag(where) is not None:  # a snapshot without an index is not signed
+            yield from _list_index(source, where)
+
+
+def _list_index(source: Writer, where: str) -> Iterator[Stage]:
+    """Yield the runs that an index of proofs names, then the index."""
+    document = read_document(source, where, replaced=True)
+    runs = sorted(run_keys(document.data or b""))
+    yield (read_document(source, run, replaced=True) for run in runs)
+    yield [document]

@@ -1,0 +1,231 @@
+"""Checks of the signed log: its signatures and tiles, and the snapshots that it names."""
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+from builder.outputs.log.checkpoint import Checkpoint, open_checkpoint
+from builder.outputs.log.entry import LogEntry, TreeHead, hash_sequences, list_sequences
+from builder.outputs.log.index import NEWEST, index_key
+from builder.outputs.log.log import describes, find_runs, read_index
+from builder.outputs.log.merkle import Nodes, find_root, hash_leaf, nodes_of, root_of
+from builder.outputs.log.note import ProofError, VerifierKey
+from builder.outputs.log.rows import LOOKUP, RECORDS
+from builder.outputs.log.tiles import CHECKPOINT, LOG, WIDTH, TileTree, list_tiles, tile_key
+from builder.snapshot import consistency
+from builder.store.findings import Finding
+from builder.store.identity import read_identity
+from builder.store.web_store import WebStore
+from functions.snapshot import layout
+from functions.snapshot.errors import DamagedStore, MissingObject
+from functions.snapshot.manifest import Manifest
+from functions.snapshot.store import Reader, Writer
+from functions.store.catalog import Catalogue
+
+_Entries = Sequence[tuple[bytes, LogEntry]]
+
+
+def log_findings(
+    store: Writer,
+    keys: Sequence[VerifierKey] | None,
+    earlier: Checkpoint | None = None,
+    *,
+    rows: bool = False,
+) -> Iterator[Finding]:
+    """Yield what is wrong with the log.
+
+    With `keys` of None, only the checkpoint's signature is checked, by the keys that the store's
+    identity names: that finds damage, not forgery. The log must continue the `earlier` checkpoint.
+    With `rows`, the rows of the newest snapshot in the log are read. Raises StoreError.
+    """
+    try:
+        text = store.read(CHECKPOINT).decode("utf-8", "replace")
+    except MissingObject:
+        if keys is not None or earlier is not None:
+            yield Finding("log-missing", CHECKPOINT, "it does not exist, so nothing is signed")
+        return
+    except DamagedStore as error:
+        yield Finding("log-altered", CHECKPOINT, str(error))
+        return
+    try:
+        checkpoint = open_checkpoint(text, keys)
+    except ProofError as error:
+        yield Finding("log-forged", CHECKPOINT, str(error))
+        return
+    if keys is None:
+        try:
+            open_checkpoint(text, _read_signers(store))
+        except ProofError as error:
+            yield Finding("log-forged", CHECKPOINT, str(error))
+    try:
+        found, nodes = _read_entries(store, checkpoint)
+    except (ProofError, MissingObject, DamagedStore) as error:
+        yield Finding("log-altered", CHECKPOINT, f"its entries do not lead to its root: {error}")
+        return
+    if not found:
+        yield Finding("log-truncated", CHECKPOINT, "it has no entry")
+    tree = TileTree(store.read, checkpoint.size)
+    yield from _check_tiles(store, tree, [data for data, _ in found], nodes)
+    yield from _check_chain(found, keys, nodes, checkpoint)
+    if earlier is not None:
+        yield from _check_earlier(checkpoint, earlier, nodes)
+    yield from _check_snapshots(store, [entry for _, entry in found], rows=rows)
+
+
+def _read_entries(store: Reader, checkpoint: Checkpoint) -> tuple[_Entries, Nodes]:
+    """Return all entries, and the nodes of their tree. Raises ProofError, MissingObject."""
+    data = list(TileTree(store.read, checkpoint.size).entries())
+    nodes = cache(nodes_of([hash_leaf(one) for one in data]))
+    if find_root(len(data), nodes) != checkpoint.root:
+        raise ProofError("they have another root")
+    return [(one, LogEntry.parse(one)) for one in data], nodes
+
+
+def _check_tiles(
+    store: Writer, tree: TileTree, entries: Sequence[bytes], nodes: Nodes
+) -> Iterator[Finding]:
+    """Compare the tiles with the entries, also the partial tiles of earlier checkpoints.
+
+    A copy of the store has none of those, and a tile beyond the log is of an append in progress.
+    """
+    there = set() if isinstance(store, WebStore) else set(store.keys(f"{LOG}tile/"))
+    tiles = [
+        (level, number, width)
+        for level, number, whole in list_tiles(tree.size)
+        for width in range(1, whole + 1)
+        if width == whole or tile_key(level, number, width) in there
+    ]
+    for level, number, width in tiles:
+        first, below = number * WIDTH, 0 if isinstance(level, str) else 8 * level
+        expected = entries[first : first + width]
+        if not isinstance(level, str):
+            expected = [nodes(below, place) for place in range(first, first + width)]
+        try:
+            if tree.leaves(level, number, width) == expected:
+                continue
+            problem = "it does not match the entries"
+        except (ProofError, MissingObject, DamagedStore) as error:
+            problem = str(error)
+        yield Finding("log-altered", tile_key(level, number, width), problem)
+
+
+def _read_signers(store: Reader) -> Sequence[VerifierKey] | None:
+    """Return the keys that signed the log by the store's identity; None if it names none."""
+    try:
+        identity = read_identity(store)
+    except DamagedStore:
+        return None  # reported with the identity
+    signers = identity.signers if identity else ()
+    return [VerifierKey.parse(text) for text in signers] or None
+
+
+def _check_chain(
+    entries: _Entries,
+    keys: Sequence[VerifierKey] | None,
+    nodes: Nodes,
+    checkpoint: Checkpoint,
+) -> Iterator[Finding]:
+    """Check that each entry follows the one before, and holds the checkpoint before it."""
+    last, time = 0, ""
+    for size, (_, entry) in enumerate(entries):
+        place = f"entry {size} of the log, for snapshot {entry.snapshot}"
+        if entry.snapshot <= last or entry.effective <= time:
+            yield Finding("log-altered", CHECKPOINT, f"{place}, is not later than the one before")
+        last, time = entry.snapshot, entry.effective
+        if size == 0 and entry.previous == "":
+            continue
+        try:
+            before = open_checkpoint(entry.previous, keys)
+        except ProofError as error:
+            yield Finding("log-forged", CHECKPOINT, f"{place}: {error}")
+            continue
+        expected = Checkpoint(checkpoint.origin, size, find_root(size, nodes))
+        if before != expected:
+            problem = f"{place}, holds a checkpoint of another history"
+            yield Finding("log-split", CHECKPOINT, problem)
+
+
+def _check_earlier(checkpoint: Checkpoint, earlier: Checkpoint, nodes: Nodes) -> Iterator[Finding]:
+    if earlier.size > checkpoint.size:
+        problem = f"it has {checkpoint.size} entries, and an earlier checkpoint {earlier.size}"
+        yield Finding("log-truncated", CHECKPOINT, problem)
+    elif (earlier.origin, earlier.root) != (checkpoint.origin, find_root(earlier.size, nodes)):
+        problem = f"it does not continue the earlier checkpoint of {earlier.size} entries"
+        yield Finding("log-split", CHECKPOINT, problem)
+
+
+def _check_snapshots(
+    store: Reader, entries: Sequence[LogEntry], *, rows: bool
+) -> Iterator[Finding]:
+    """Compare the entries with the snapshots that are kept."""
+    catalogue = Catalogue(store)
+    try:
+        pointer = catalogue.pointer()
+        newest = pointer.newest()
+        if newest is None or not entries:
+            return
+        skipped = catalogue.manifest(newest.snapshot).skipped
+    except (DamagedStore, MissingObject):
+        return  # reported with the snapshots
+    kept = consistency.kept_snapshots(pointer, skipped)
+    named = {entry.snapshot: entry for entry in entries}
+    last = max(named)
+    for number in sorted(named.keys() - set(kept)):
+        if number > newest.snapshot or number in skipped:
+            problem = f"it has snapshot {number}, and the store ends with {newest.snapshot}"
+            yield Finding("log-ahead", CHECKPOINT, problem)
+    for number in kept:
+        if number in named:
+            yield from _compare(catalogue, named[number], rows=rows and number == last)
+        elif min(named) < number < last:
+            yield Finding("log-mismatch", layout.manifest_key(number), "the log leaves it out")
+    yield from _check_end(store, [number for number in kept if number > last], last)
+
+
+def _check_end(store: Reader, left: Sequence[int], last: int) -> Iterator[Finding]:
+    """Check whether snapshots, or the newest index, are behind the log."""
+    if len(left) > 1:
+        problem = f"it ends with snapshot {last}, and the store has {left} too"
+        yield Finding("log-truncated", CHECKPOINT, problem)
+    elif left:
+        yield Finding("log-behind", CHECKPOINT, f"it lacks the newest snapshot, {left[0]}")
+    try:
+        is_old = store.read(NEWEST) != store.read(index_key(last))
+    except (MissingObject, DamagedStore):
+        is_old = True
+    if is_old:
+        yield Finding("log-behind", NEWEST, f"it is not the index of snapshot {last}")
+
+
+def _compare(catalogue: Catalogue, entry: LogEntry, *, rows: bool) -> Iterator[Finding]:
+    """Compare a snapshot and its index with its entry."""
+    number = entry.snapshot
+    key = layout.manifest_key(number)
+    try:
+        manifest = catalogue.manifest(number)
+        leaves = hash_sequences(list_sequences(manifest))
+        publishes = TreeHead(len(leaves), root_of(leaves))
+        if (manifest.digest, publishes) != (entry.manifest, entry.sequences):
+            yield Finding("log-mismatch", key, "it is not the manifest that was signed")
+            return
+        yield from _check_index(catalogue, entry, manifest)
+        if rows:
+            runs = find_runs(catalogue, manifest, 1, {})
+            heads = [tuple(run.head() for run in runs[table]) for table in (LOOKUP, RECORDS)]
+            if heads != [entry.lookup, entry.records]:
+                yield Finding("log-mismatch", key, "its records are not those that were signed")
+    except (DamagedStore, MissingObject):
+        return  # reported with the snapshots
+
+
+def _check_index(catalogue: Catalogue, entry: LogEntry, manifest: Manifest) -> Iterator[Finding]:
+    key = index_key(entry.snapshot)
+    try:
+        index = read_index(catalogue.reader, key)
+    except (DamagedStore, MissingObject) as error:
+        yield Finding("log-index", key, str(error))
+        return
+    ours = (entry.to_text(), entry.effective, list_sequences(manifest))
+    if (index.entry, index.effective, index.sequences) != ours or not describes(
+        index, entry, manifest, catalogue
+    ):
+        yield Finding("log-index", key, "it does not match its entry in the log")

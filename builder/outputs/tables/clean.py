@@ -1,0 +1,94 @@
+"""Removal of objects below tables/ that the index does not name."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from builder.outputs.tables import avro
+from builder.outputs.tables import index as keys
+from builder.outputs.tables.index import FOLDER, INDEX, TablesIndex
+from builder.outputs.tables.update import read_index, refresh_tables
+from builder.runtime import Runtime
+from builder.snapshot.orphans import ORPHAN_AGE
+from functions.snapshot.errors import DamagedStore, MissingObject
+from functions.snapshot.seal import refuse_damage
+from functions.snapshot.store import Reader, Writer
+
+
+def list_named(store: Reader, index: TablesIndex) -> Iterator[str]:
+    """Yield the keys of all objects of the tables, the index included; a key may come twice.
+
+    Raises MissingObject, and DamagedStore if a manifest is damaged.
+    """
+    yield INDEX
+    for name, some in index.snapshots.items():
+        yield keys.hint_key(name)
+        yield keys.metadata_key(name, index.version)
+        yield keys.metadata_key(name, index.version - 1)
+        for one in some:
+            yield one.key
+    for key in list_manifests(store, index):
+        yield key
+        for file in read_files(store, key):
+            path = str(file["file_path"]).removeprefix(f"{index.location}/")
+            if path.startswith(FOLDER):
+                yield path
+
+
+def list_manifests(store: Reader, index: TablesIndex) -> list[str]:
+    """Return the keys of the manifests of all snapshots. Raises as `list_named` does."""
+    lists = {one.key for some in index.snapshots.values() for one in some}
+    paths = {str(e["manifest_path"]) for key in sorted(lists) for e in _read(store, key)}
+    return sorted(path.removeprefix(f"{index.location}/") for path in paths)
+
+
+def read_files(store: Reader, key: str) -> list[dict[str, object]]:
+    """Return the data files or delete files of a manifest. Raises as `list_named` does."""
+    return [entry["data_file"] for entry in _read(store, key)]
+
+
+def _read(store: Reader, key: str) -> list[dict[str, dict[str, object]]]:
+    with refuse_damage(key):
+        return avro.read_entries(store.read(key))
+
+
+def expire_tables(store: Writer, runtime: Runtime, *, anew: bool = False) -> int:
+    """Drop retired snapshots from the tables and remove what they alone need; return the number.
+
+    Other unnamed objects are removed once they are older than ORPHAN_AGE: an update in progress may
+    have written them. With `anew`, all are removed, as after a purge. Raises Conflict and
+    StoreError.
+    """
+    before = read_index(store)
+    if before is None:
+        return 0
+    earlier = _find_named(store, before)
+    refresh_tables(store, runtime)
+    strays = list_strays(store, runtime.clock(), earlier, anew=anew)
+    store.remove(*strays)
+    return len(strays)
+
+
+def list_strays(
+    store: Writer, now: datetime, earlier: frozenset[str] = frozenset(), *, anew: bool = False
+) -> list[str]:
+    """Return the keys below tables/ that the index does not name; `earlier` are named until now.
+
+    Returns none if the tables are damaged: the next publish makes them anew.
+    """
+    index = read_index(store)
+    named = frozenset[str]() if index is None else _find_named(store, index)
+    if not named:
+        return []
+    return [
+        entry.key
+        for entry in store.entries(FOLDER)
+        if entry.key not in named
+        and (anew or entry.key in earlier or entry.modified <= now - ORPHAN_AGE)
+    ]
+
+
+def _find_named(store: Reader, index: TablesIndex) -> frozenset[str]:
+    try:
+        return frozenset(list_named(store, index))
+    except (MissingObject, DamagedStore):
+        return frozenset()

@@ -1,0 +1,285 @@
+"""Snapshot of the Iceberg tables: its manifests and manifest lists, named by their content.
+
+A leaf of the store has one manifest of data files in each table, and one of their deletes. Both are
+shared by all snapshots with that leaf, as long as no row of it is superseded. So a publish writes
+what it changed.
+"""
+
+import hashlib
+import struct
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from builder.outputs.tables import avro
+from builder.outputs.tables.deletes import DeletedRows
+from builder.outputs.tables.index import (
+    FOLDER,
+    DeleteFile,
+    FileDeletes,
+    ManifestFile,
+    TablesIndex,
+    TableSnapshot,
+)
+from builder.outputs.tables.table import OVER_RECORDS, SNAPSHOTS, TABLES, IcebergTable
+from functions.database import engine
+from functions.snapshot.errors import MissingObject
+from functions.snapshot.manifest import DataFile, Key, LeafReference, Manifest
+from functions.snapshot.seal import replace
+from functions.snapshot.store import Writer
+from functions.store.catalog import Catalogue
+from functions.store.checked_files import CheckedFiles
+
+_PATH_FIELD = 2147483546  # reserved for the column file_path of position deletes
+_POSITIONS = f"SELECT position FROM {engine.table('$files')}"
+_NEW_POSITIONS = f"{_POSITIONS} EXCEPT SELECT position FROM {engine.table('$gone')}"
+_IN_RANGE = f"{_POSITIONS} WHERE position BETWEEN $first AND $last"
+_SEQUENCES = (
+    "SELECT unnest($sequence::INTEGER[]) AS sequence, "
+    "unnest($datestamp::TIMESTAMP[]) AS datestamp, "
+    "unnest($first::BIGINT[]) AS first_position, unnest($last::BIGINT[]) AS last_position, "
+    "unnest($records::BIGINT[]) AS records"
+)
+_Statement = tuple[str, Mapping[str, Any]]
+
+
+@dataclass(slots=True)
+class SnapshotWriter:
+    """Writes one snapshot after the other into `objects`, which the caller stores.
+
+    `index` is the state, which begins as that of the last update. `connection` is a database in
+    memory and `folder` is for scratch files.
+    """
+
+    store: Writer
+    catalogue: Catalogue
+    connection: engine.Connection
+    folder: Path
+    index: TablesIndex
+    objects: dict[str, bytes] = field(default_factory=dict)
+    checked: CheckedFiles = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.checked = CheckedFiles(self.store)
+
+    def write(self, manifest: Manifest) -> None:
+        """Add a snapshot to the tables. Raises StoreError."""
+        leaves = manifest.tables.get("records", ())
+        files = self._find_deletes(manifest, leaves)
+        known = self.index.leaves
+        made: dict[str, dict[str, tuple[ManifestFile, ...]]] = {}
+        for reference in leaves:
+            found = self.catalogue.leaf(reference).files
+            same = all(files[f.key] == self.index.files.get(f.key) for f in found)
+            if reference.key in known and same:
+                made[reference.key] = dict(known[reference.key])
+            else:
+                made[reference.key] = {
+                    table.name: self._write_leaf(table, found, files) for table in OVER_RECORDS
+                }
+        for table in TABLES:
+            for reference in () if table.versioned else manifest.tables.get(table.source, ()):
+                tables = made.setdefault(reference.key, {})
+                earlier = known.get(reference.key, {}).get(table.name)
+                tables[table.name] = earlier or self._write_leaf(
+                    table, self.catalogue.leaf(reference).files, {}
+                )
+        lists = {
+            table.name: [
+                one
+                for reference in manifest.tables.get(table.source, ())
+                for one in made[reference.key][table.name]
+            ]
+            for table in TABLES
+        }
+        lists[SNAPSHOTS.name] = [self._write_sequences(manifest)]
+        self.index = replace(
+            self.index,
+            snapshot=manifest.snapshot,
+            snapshots=self._list(manifest, lists),
+            dead=tuple(file.key for file in self.catalogue.files(manifest, "dead")),
+            files=files,
+            leaves=made,
+        )
+
+    def _find_deletes(
+        self, manifest: Manifest, leaves: Sequence[LeafReference]
+    ) -> dict[str, FileDeletes]:
+        """Return the deletes of each data file of records."""
+        known = self.index.files
+        deleted = DeletedRows(
+            self.store,
+            self.checked,
+            self.connection,
+            self.folder,
+            self.index.location,
+            self.objects,
+        )
+        every = {f.key: f for leaf in leaves for f in self.catalogue.leaf(leaf).files}
+        found = {key: known.get(key) or deleted.find_others(file) for key, file in every.items()}
+        fresh = [leaf for leaf in leaves if leaf.key not in self.index.leaves]
+        candidates = list(self._list_candidates(manifest, fresh))
+        if candidates:
+            found |= deleted.find_superseded(list(every.values()), candidates, found)
+        return found
+
+    def _list_candidates(
+        self, manifest: Manifest, fresh: Iterable[LeafReference]
+    ) -> Iterator[_Statement]:
+        """Yield statements that give the positions that may be superseded rows without a delete.
+
+        These are the new superseded positions, and all that lie in the new leaves of records.
+        """
+        dead = list(self.catalogue.files(manifest, "dead"))
+        new = [file.key for file in dead if file.key not in self.index.dead]
+        if new:
+            gone = sorted(set(self.index.dead) - {file.key for file in dead})
+            earlier = self._find_paths(gone)
+            if earlier:
+                yield _NEW_POSITIONS, {"files": self._find_paths(new), "gone": earlier}
+            else:
+                yield _POSITIONS, {"files": self._find_paths(new)}
+        for leaf in fresh:
+            met = [
+                file.key for file in dead if leaf.meets(file.groups[0].first, file.groups[-1].last)
+            ]
+            if met:
+                values = {"files": self._find_paths(met), "first": leaf.first, "last": leaf.last}
+                yield _IN_RANGE, values
+
+    def _find_paths(self, keys: Iterable[str]) -> list[str]:
+        """Return the local paths of data files; one that was merged may be gone by now.
+
+        Without it, more positions count as new, which takes longer but gives the same deletes.
+        """
+        found = []
+        for key in keys:
+            with suppress(MissingObject):
+                found.append(str(self.checked.whole(key)))
+        return found
+
+    def _write_leaf(
+        self,
+        table: IcebergTable,
+        files: Sequence[DataFile],
+        deletes: Mapping[str, FileDeletes],
+    ) -> tuple[ManifestFile, ...]:
+        """Write the manifests of a leaf in a table: of its data files, and of their deletes."""
+        kept = [f for f in files if table.name not in _deletes_of(deletes, f).without]
+        data = [self._describe(table, file) for file in kept]
+        hidden = [
+            self._describe_deletes(file, one)
+            for file in kept
+            if (one := _deletes_of(deletes, file).find(table.name)) is not None
+        ]
+        return tuple(
+            self._write_manifest(table, content, entries)
+            for content, entries in ((avro.DATA, data), (avro.DELETES, hidden))
+            if entries
+        )
+
+    def _describe(self, table: IcebergTable, file: DataFile) -> dict[str, Any]:
+        found: dict[str, Any] = {
+            "content": avro.DATA,
+            "file_path": f"{self.index.location}/{file.key}",
+            "file_format": "PARQUET",
+            "record_count": file.rows,
+            "file_size_in_bytes": file.bytes,
+        }
+        key = table.key_field()
+        bounds = file.groups[0].first, file.groups[-1].last
+        if key is not None and all(isinstance(bound, int | str) for bound in bounds):
+            for name, bound in zip(("lower_bounds", "upper_bounds"), bounds, strict=True):
+                found[name] = [{"key": key[0], "value": _encode(bound, key[1])}]
+        return found
+
+    def _describe_deletes(self, file: DataFile, one: DeleteFile) -> dict[str, Any]:
+        named = [{"key": _PATH_FIELD, "value": f"{self.index.location}/{file.key}".encode()}]
+        return {
+            "content": avro.DELETES,
+            "file_path": f"{self.index.location}/{one.key}",
+            "file_format": "PARQUET",
+            "record_count": one.rows,
+            "file_size_in_bytes": one.bytes,
+            "lower_bounds": named,
+            "upper_bounds": named,
+        }
+
+    def _write_manifest(
+        self, table: IcebergTable, content: int, entries: Sequence[Mapping[str, Any]]
+    ) -> ManifestFile:
+        data = avro.write_manifest(table.schema(), content, entries)
+        key = self._keep(table.name, data)
+        rows = sum(entry["record_count"] for entry in entries)
+        return ManifestFile(key, len(data), content, len(entries), rows)
+
+    def _keep(self, table: str, data: bytes) -> str:
+        key = f"{FOLDER}{table}/metadata/{hashlib.sha256(data).hexdigest()[:32]}.avro"
+        self.objects[key] = data
+        return key
+
+    def _write_sequences(self, manifest: Manifest) -> ManifestFile:
+        """Write the rows of the table `snapshots`, and their manifest."""
+        path = self.folder / "snapshots.parquet"
+        some = manifest.sequences
+        values = {
+            "sequence": [s.number for s in some],
+            "datestamp": [s.effective.replace(tzinfo=None) for s in some],
+            "first": [s.first for s in some],
+            "last": [s.last for s in some],
+            "records": [sum(s.records.values()) for s in some],
+        }
+        self.connection.execute(
+            f"COPY ({_SEQUENCES}) TO {engine.quote(str(path))} (FORMAT parquet, COMPRESSION zstd)",
+            values,
+        )
+        data = path.read_bytes()
+        path.unlink()
+        key = f"{FOLDER}{SNAPSHOTS.name}/data/{hashlib.sha256(data).hexdigest()[:32]}.parquet"
+        self.objects[key] = data
+        entry = {
+            "content": avro.DATA,
+            "file_path": f"{self.index.location}/{key}",
+            "file_format": "PARQUET",
+            "record_count": len(some),
+            "file_size_in_bytes": len(data),
+        }
+        return self._write_manifest(SNAPSHOTS, avro.DATA, [entry])
+
+    def _list(
+        self, manifest: Manifest, lists: Mapping[str, Sequence[ManifestFile]]
+    ) -> dict[str, tuple[TableSnapshot, ...]]:
+        """Write the manifest lists; a table begins with its first row."""
+        found = {}
+        for name, some in lists.items():
+            earlier = self.index.snapshots.get(name, ())
+            if some or earlier:
+                data = avro.write_list(
+                    {
+                        "path": f"{self.index.location}/{one.key}",
+                        "length": one.bytes,
+                        "content": one.content,
+                        "files": one.files,
+                        "rows": one.rows,
+                    }
+                    for one in sorted(some, key=lambda one: one.content)
+                )
+                rows = sum(one.rows for one in some if one.content == avro.DATA)
+                made = TableSnapshot(
+                    manifest.snapshot, manifest.effective, self._keep(name, data), rows
+                )
+                found[name] = (*earlier, made)
+        return found
+
+
+def _deletes_of(deletes: Mapping[str, FileDeletes], file: DataFile) -> FileDeletes:
+    return deletes.get(file.key) or FileDeletes()
+
+
+def _encode(bound: Key, type_: str) -> bytes:
+    """Return a bound as Iceberg writes a single value."""
+    if isinstance(bound, int):
+        return struct.pack("<q" if type_ == "long" else "<i", bound)
+    return str(bound).encode()

@@ -1,0 +1,252 @@
+"""Checks of the tables: their objects exist, and show the rows of their snapshots."""
+
+import hashlib
+from collections.abc import Iterator
+from datetime import datetime
+
+from builder.outputs.tables import avro, clean
+from builder.outputs.tables import index as keys
+from builder.outputs.tables.index import FOLDER, INDEX, TablesIndex
+from builder.outputs.tables.metadata import describe_table
+from builder.outputs.tables.table import SNAPSHOTS, TABLES, IcebergTable, digest_schemas
+from builder.store.findings import Finding
+from functions.database import engine
+from functions.snapshot.errors import DamagedStore, MissingObject
+from functions.snapshot.manifest import Manifest
+from functions.snapshot.pointer import Pointer
+from functions.snapshot.store import Writer
+from functions.store.catalog import Catalogue
+
+_SOURCE = "read_parquet($files, filename = true, file_row_number = true, hive_partitioning = false)"
+_DIGEST = "count(*), coalesce(sum(hash(position)), 0)"
+_EXPECTED = f"SELECT {_DIGEST} FROM {engine.table('$files')} WHERE {{}}"
+_SHOWN = (
+    f"SELECT {_DIGEST} FROM {_SOURCE} r WHERE NOT EXISTS (SELECT 1 FROM hidden_rows h "
+    "WHERE h.path = r.filename AND h.pos = r.file_row_number)"
+)
+_HIDDEN = (
+    "INSERT INTO hidden_rows SELECT l.local, d.pos "
+    f"FROM {engine.table('$deletes')} d JOIN local_files l ON d.file_path = l.path"
+)
+
+
+def table_findings(
+    store: Writer, pointer: Pointer, now: datetime, connection: engine.Connection | None
+) -> Iterator[Finding]:
+    """Yield what is wrong with the tables; with a database, also compare the rows that they show.
+
+    Raises StoreError if the store cannot be read.
+    """
+    try:
+        index = TablesIndex.from_json(store.read(INDEX))
+    except MissingObject:
+        return
+    except DamagedStore as error:
+        yield Finding("table-altered", INDEX, str(error))
+        return
+    newest = pointer.newest()
+    if newest is not None and index.snapshot < newest.snapshot:
+        problem = f"it ends with snapshot {index.snapshot}, and the newest is {newest.snapshot}"
+        yield Finding("tables-behind", INDEX, problem)
+    if index.location != store.address:
+        problem = f"its paths begin with {index.location}, and the store is at {store.address}"
+        yield Finding("tables-moved", INDEX, problem)
+    is_earlier = index.schemas != digest_schemas()
+    if is_earlier:
+        yield Finding("tables-behind", INDEX, "an earlier Sheaf wrote it, with other columns")
+    found = [] if is_earlier else [*_check_metadata(store, index)]
+    found += [*_check_earlier(store, index), *_check_objects(store, index)]
+    yield from found
+    if connection is not None and not found and not is_earlier:
+        yield from _check_rows(store, index, connection)
+    for key in clean.list_strays(store, now):
+        yield Finding("orphan", key, f"{INDEX} does not name it")
+
+
+def _check_metadata(store: Writer, index: TablesIndex) -> Iterator[Finding]:
+    """Check that each hint names metadata of the snapshots of the index.
+
+    Hints are written before the index. An update that died in between leaves them ahead of it.
+    """
+    for name in index.snapshots:
+        key = keys.metadata_key(name, index.version)
+        expected = {keys.hint_key(name): str(index.version).encode()}
+        expected[key] = describe_table(index, name)
+        for one, data in expected.items():
+            try:
+                found = store.read(one)
+                if found == data:
+                    continue
+                if _is_newer(store, name, index, found):
+                    yield Finding("tables-behind", one, f"it is ahead of {INDEX}")
+                else:
+                    yield Finding("table-altered", one, "its content differs from the index")
+            except MissingObject:
+                yield Finding("table-missing", one, f"{INDEX} names it, but it does not exist")
+
+
+def _check_earlier(store: Writer, index: TablesIndex) -> Iterator[Finding]:
+    """Check the metadata that hints named before, which readers may still use."""
+    for key, digest in index.earlier.items():
+        try:
+            if hashlib.sha256(store.read(key)).hexdigest() != digest:
+                yield Finding("table-altered", key, "its content differs from the index")
+        except MissingObject:
+            yield Finding("table-missing", key, f"{INDEX} names it, but it does not exist")
+        except DamagedStore as error:
+            yield Finding("table-altered", key, str(error))
+
+
+def _is_newer(store: Writer, name: str, index: TablesIndex, hint: bytes) -> bool:
+    """Return whether a hint names later metadata that exists."""
+    if not hint.isdigit() or int(hint) <= index.version:
+        return False
+    return store.tag(keys.metadata_key(name, int(hint))) is not None
+
+
+def _check_objects(store: Writer, index: TablesIndex) -> Iterator[Finding]:
+    """Check that lists, manifests and files of deletes exist and match their names."""
+    named = {snapshot.key for table in index.snapshots.values() for snapshot in table}
+    # A list names manifests, a manifest files: a damaged one hides only what it alone names.
+    for names in _list_manifests, _list_deletes, None:
+        below: set[str] = set()
+        for key in sorted(named):
+            digest = key.rpartition("/")[2].partition(".")[0]
+            try:
+                data = store.read(key)
+            except MissingObject:
+                yield Finding("table-missing", key, f"{INDEX} names it, but it does not exist")
+                continue
+            except DamagedStore as error:
+                yield Finding("table-altered", key, str(error))
+                continue
+            if not hashlib.sha256(data).hexdigest().startswith(digest):
+                yield Finding("table-altered", key, "its content does not match its name")
+            elif names is not None:
+                below.update(path.removeprefix(f"{index.location}/") for path in names(data))
+        named = {key for key in below if key.startswith(FOLDER)}
+
+
+def _list_manifests(data: bytes) -> list[str]:
+    return [str(entry["manifest_path"]) for entry in avro.read_entries(data)]
+
+
+def _list_deletes(data: bytes) -> list[str]:
+    return [str(entry["data_file"]["file_path"]) for entry in avro.read_entries(data)]
+
+
+def _check_rows(
+    store: Writer, index: TablesIndex, connection: engine.Connection
+) -> Iterator[Finding]:
+    """Check each snapshot of each table against the store's own tables."""
+    catalogue = Catalogue(store)
+    for table in (*TABLES, SNAPSHOTS):
+        for one in index.snapshots.get(table.name, ()):
+            try:
+                manifest = catalogue.manifest(one.number)
+                shown = _TableFiles.read(store, index, one.key)
+                problem = (
+                    shown.compare(catalogue, manifest, table, connection)
+                    if table is not SNAPSHOTS
+                    else ""
+                )
+            except MissingObject:
+                if catalogue.pointer().is_retired(one.number):
+                    continue  # retired meanwhile
+                raise
+            if problem:
+                yield Finding("table-wrong", one.key, f"snapshot {one.number}: {problem}")
+    newest = index.snapshots.get(SNAPSHOTS.name, ())
+    if newest and newest[-1].rows != len(catalogue.manifest(newest[-1].number).sequences):
+        yield Finding("table-wrong", newest[-1].key, "it does not list the publishes")
+
+
+class _TableFiles:
+    """The data files and delete files of a snapshot of a table, as its manifests name them."""
+
+    def __init__(self, store: Writer, index: TablesIndex) -> None:
+        self._store = store
+        self._index = index
+        self.data: dict[str, tuple[object, object]] = {}
+        self.deletes: set[str] = set()
+
+    @staticmethod
+    def read(store: Writer, index: TablesIndex, key: str) -> "_TableFiles":
+        found = _TableFiles(store, index)
+        for listed in avro.read_entries(store.read(key)):
+            manifest = str(listed["manifest_path"]).removeprefix(f"{index.location}/")
+            for file in clean.read_files(store, manifest):
+                path = str(file["file_path"]).removeprefix(f"{index.location}/")
+                if file["content"] == avro.DATA:
+                    found.data[path] = (file["record_count"], file["file_size_in_bytes"])
+                else:
+                    found.deletes.add(path)
+        return found
+
+    def compare(
+        self,
+        catalogue: Catalogue,
+        manifest: Manifest,
+        table: IcebergTable,
+        connection: engine.Connection,
+    ) -> str:
+        """Return what differs from the snapshot, "" if nothing does."""
+        files = {file.key: file for file in catalogue.files(manifest, table.source)}
+        expected = {key: (file.rows, file.bytes) for key, file in files.items()}
+        if table.versioned:
+            expected = {key: one for key, one in expected.items() if key in self.data}
+        if self.data != expected:
+            return "its data files are not those of the snapshot"
+        if not table.versioned:
+            return "it has deletes" if self.deletes else ""
+        dead = [str(self._store.local(f.key)) for f in catalogue.files(manifest, "dead")]
+        local = [str(self._store.local(key)) for key in files]
+        wanted = _count_expected(connection, local, dead, table)
+        shown = self._count_shown(connection)
+        if wanted != shown:
+            return f"it shows {shown[0]:,} rows, expected {wanted[0]:,} (or others)"
+        return ""
+
+    def _count_shown(self, connection: engine.Connection) -> tuple[int, int]:
+        """Return number and digest of the rows that an engine sees."""
+        if not self.data:
+            return 0, 0
+        connection.execute("CREATE OR REPLACE TABLE hidden_rows (path VARCHAR, pos BIGINT)")
+        connection.execute("CREATE OR REPLACE TABLE local_files (path VARCHAR, local VARCHAR)")
+        local = {key: str(self._store.local(key)) for key in self.data}
+        connection.execute(
+            "INSERT INTO local_files SELECT unnest($paths::VARCHAR[]), unnest($local::VARCHAR[])",
+            {
+                "paths": [f"{self._index.location}/{key}" for key in local],
+                "local": [*local.values()],
+            },
+        )
+        with engine.reading(f"the deletes below {FOLDER}"):
+            if self.deletes:
+                paths = [str(self._store.local(key)) for key in self.deletes]
+                connection.execute(_HIDDEN, {"deletes": paths})
+            return _fetch(connection, _SHOWN, [*local.values()])
+
+
+def _count_expected(
+    connection: engine.Connection, files: list[str], dead: list[str], table: IcebergTable
+) -> tuple[int, int]:
+    """Return number and digest of the rows that the snapshot lists for the table."""
+    connection.execute("CREATE OR REPLACE TABLE superseded_rows (position BIGINT)")
+    with engine.reading("the records"):
+        if dead:
+            connection.execute(
+                f"INSERT INTO superseded_rows SELECT position FROM {engine.table('$files')}",
+                {"files": dead},
+            )
+        listed = "position NOT IN (SELECT position FROM superseded_rows)"
+        if table.kinds:
+            listed += f" AND NOT deleted AND kind IN {engine.texts(sorted(table.kinds))}"
+        return _fetch(connection, _EXPECTED.format(listed), files)
+
+
+def _fetch(connection: engine.Connection, sql: str, files: list[str]) -> tuple[int, int]:
+    if not files:
+        return 0, 0
+    count, digest = connection.execute(sql, {"files": files}).fetchall()[0]
+    return int(count), int(digest)

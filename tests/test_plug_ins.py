@@ -1,0 +1,140 @@
+"""Whoever adds a member of a family adds one folder and one row: the rest of Sheaf knows it.
+
+The tree of Sheaf is copied, a toy is added to it, and the commands are run there.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import warc
+
+ROOT = Path(__file__).parents[1]
+EXPORT_ROW = '''"""The toy."""
+
+from builder.exports.export_row import Export
+
+TOY = Export("toy", __name__, "Write the toy.", ("sheaf export toy out.txt",))
+'''
+EXPORT = '''"""`sheaf export toy`."""
+
+
+def add(parser):
+    parser.add_argument("file", metavar="FILE", help="file to create")
+
+
+def run(context):
+    """Write the toy."""
+    with open(context.arguments.file, "x") as out:
+        out.write(context.configuration["repository.name"])
+    context.result("toy written", {"file": context.arguments.file})
+    return 0
+'''
+OUTPUT = '''"""A toy: the number of the newest snapshot, and a number for each that was retired."""
+
+from builder.outputs.output import OutputUpdate
+from builder.snapshot import recovery
+from builder.store.copier import read_document
+from builder.store.findings import Finding
+
+KEY = "toy/newest"
+copied = ("toy/",)
+
+
+def open(configuration):
+    return OutputUpdate(update, (KEY,))
+
+
+def update(store, runtime):
+    pointer, _ = recovery.current(store)
+    store.replace(KEY, str(pointer.newest().snapshot).encode(), store.tag(KEY))
+
+
+def retire(store, runtime, *, anew):
+    store.create(f"toy/{'purged' if anew else 'expired'}", b"")
+    return 1
+
+
+def verify(audit):
+    right = str(audit.pointer.newest().snapshot).encode()
+    if audit.store.tag(KEY) and audit.store.read(KEY) != right:
+        return [Finding("dump-altered", KEY, "it is not the newest snapshot")]
+    return []
+
+
+def check_copy(source, target):
+    pass
+
+
+def copy(source, copier, runtime, snapshots):
+    copier.copy([[read_document(source, KEY, replaced=True)]])
+'''
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """Return a copy of Sheaf."""
+    for name in ("builder", "functions", "templates"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    return tmp_path
+
+
+def add_row(registry: Path, line: str, row: str) -> None:
+    """Import a member in a registry, and name it last in the tuple."""
+    text = registry.read_text()
+    assert text.count(')\n"""The') == 1
+    registry.write_text(line + text.replace(')\n"""The', f', {row})\n"""The'))
+
+
+def sheaf(tree: Path, *arguments: object, code: int = 0) -> str:
+    command = [sys.executable, "-m", "builder", *map(str, arguments)]
+    done = subprocess.run(command, cwd=tree, capture_output=True, text=True)
+    assert done.returncode == code, done.stderr
+    return done.stdout
+
+
+def test_an_export_and_an_output_are_added_by_a_folder_and_a_row(tree: Path) -> None:
+    builder = tree / "builder"
+    for folder, files in {
+        "exports/toy": {"__init__.py": EXPORT_ROW, "export.py": EXPORT},
+        "outputs/toy": {"__init__.py": "", "output.py": OUTPUT},
+    }.items():
+        (builder / folder).mkdir()
+        for name, text in files.items():
+            (builder / folder / name).write_text(text)
+    add_row(builder / "exports" / "__init__.py", "from builder.exports.toy import TOY\n", "TOY")
+    add_row(
+        builder / "outputs" / "__init__.py",
+        "from builder.outputs.toy import output as toy_output\n",
+        "toy_output",
+    )
+    sheaf(tree, "init", "--name", "A toy", "--namespace", "archive.example.org")
+    assert "Write the toy." in sheaf(tree, "export", "--help")
+    assert "sheaf export toy out.txt" in sheaf(tree, "export", "toy", "--help")
+    assert sheaf(tree, "export", "toy", "out.txt") == "toy written\n"
+    assert (tree / "out.txt").read_text() == "A toy"
+
+    store = tree / "store"
+    pages = {f"http://www.example.cz/{n}": b"<title>Page</title>" for n in range(2)}
+    sheaf(tree, "ingest", warc(tree / "a.warc.gz", pages))
+    sheaf(tree, "publish")
+    assert (store / "toy" / "newest").read_text() == "1"
+    (store / "toy" / "newest").write_text("7")
+    findings = json.loads(sheaf(tree, "verify", "--json", code=1))["findings"]
+    assert [finding["object"] for finding in findings] == ["toy/newest"]
+    page = ("withdraw", "--url-prefix", "http://www.example.cz/1", "--reason", "a request")
+    sheaf(tree, *page, "--purge")
+    assert (store / "toy" / "newest").read_text() == "2"
+    assert (store / "toy" / "purged").exists()
+    sheaf(tree, "expire", "--keep", "1")
+    assert (store / "toy" / "expired").exists()
+    sheaf(tree, "copy", "copied")
+    assert (tree / "copied" / "toy" / "newest").read_text() == "2"
+    assert json.loads(sheaf(tree, "verify", "--json"))["findings"] == []
+    (store / "toy" / "newest").unlink()
+    findings = json.loads(sheaf(tree, "verify", "--json", code=1))["findings"]
+    assert [finding["object"] for finding in findings] == ["toy/newest"]
