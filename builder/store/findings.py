@@ -55,7 +55,9 @@ _DAMAGES = {
     "log-missing": "restore log/ from a copy, or leave --key out if nothing was signed",
     "log-forged": "give the key that signed it, or find out who wrote to the store, and restore "
     "log/ from a copy",
-    "log-altered log-truncated": "find out who wrote to the store, and restore log/ from a copy",
+    "log-altered": "find out who wrote to the store, and restore log/ from a copy",
+    "log-truncated": "run `sheaf copy` again if one to this place was interrupted; else find out "
+    "who wrote to the store, and restore log/ from a copy",
     "log-split": "ask who holds the key: two histories were signed",
     "log-mismatch": "restore the snapshot from a copy: it is not the one that was signed",
     "log-ahead": "restore the newest snapshots from a copy: the store is an older one",
