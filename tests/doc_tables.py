@@ -3,9 +3,13 @@
 A table stands between `<!-- NAME -->` and `<!-- end -->`.
 """
 
+import argparse
+import inspect
+import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from builder.commands.command_table import COMMANDS
 from builder.filesets.status import STATUSES
 from builder.filesets.strategies.choice import STRATEGIES
 
@@ -30,7 +34,48 @@ def statuses() -> Iterator[str]:
         yield f"| `{one.name}` | {one.family} | {one.scope} | {meaning} |"
 
 
-TABLES: Mapping[str, Callable[[], Iterator[str]]] = {"strategies": strategies, "statuses": statuses}
+def commands() -> Iterator[str]:
+    """Yield the reference of the commands: of each its usage, arguments, exit code and examples."""
+    for command in COMMANDS.values():
+        body, parser = command.load(), argparse.ArgumentParser(add_help=False)
+        body.add(parser)
+        rows = [
+            (_usage(action), " ".join((action.help or "").split())) for action in parser._actions
+        ]
+        places = [usage for usage, _ in rows if not usage.startswith("-")]
+        options = ["[options]"] if len(places) < len(rows) else []
+        yield f"## sheaf {command.name}\n"
+        yield f"`{' '.join(['sheaf', command.name, *places, *options])}`\n"
+        yield textwrap.fill(" ".join((inspect.getdoc(body.run) or "").split()), 100) + "\n"
+        if rows:
+            yield "| Argument | Meaning |\n|---|---|"
+            for usage, meaning in rows:
+                cells = (f"`{usage}`", meaning[:1].upper() + meaning[1:])
+                yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+            yield ""
+        if command.faults:
+            yield f"Exits with 1 if {command.faults}.\n"
+        yield "\n".join(["```", *command.examples, "```\n"])
+
+
+def _usage(action: argparse.Action) -> str:
+    """Return how an argument is written, such as `--limit N`."""
+    value = action.metavar or (
+        f"{{{','.join(map(str, action.choices))}}}" if action.choices else ""
+    )
+    if action.option_strings and action.nargs != 0:
+        value = value or action.dest.upper()
+    if action.nargs in ("?", "*"):
+        value = f"[{value}]"
+    repeated = "..." if action.nargs in ("*", "+") else ""
+    return " ".join(filter(None, [", ".join(action.option_strings), f"{value}{repeated}"]))
+
+
+TABLES: Mapping[str, Callable[[], Iterator[str]]] = {
+    "strategies": strategies,
+    "statuses": statuses,
+    "commands": commands,
+}
 
 
 def render(document: str) -> str:

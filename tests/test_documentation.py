@@ -138,10 +138,27 @@ def test_lines_have_at_most_100_characters(name: str) -> None:
     assert long == []
 
 
-def test_the_documentation_has_at_most_25_000_words() -> None:
-    """Code counts; the pipes and rules of tables do not."""
-    words = [w for name in DOCUMENTS[1:] for w in text(name).split() if re.search(r"\w", w)]
-    assert len(words) <= 25_000
+def test_the_documentation_has_at_most_26_600_words() -> None:
+    """Code counts; the pipes and rules of tables do not, nor what is made from the commands."""
+    written = [name for name in DOCUMENTS[1:] if name != "docs/reference/cli.md"]
+    words = [w for name in written for w in text(name).split() if re.search(r"\w", w)]
+    assert len(words) <= 26_600
+
+
+def test_messages_that_are_explained_are_those_of_the_code() -> None:
+    messages = re.findall(r"^- `([^`]+)`:", text("docs/troubleshooting.md"), re.MULTILINE)
+    code = [
+        path.read_text("utf-8")
+        for top in ("builder", "functions")
+        for path in (ROOT / top).rglob("*.py")
+    ]
+    assert len(messages) > 10
+    assert not [message for message in messages if not any(message in module for module in code)]
+
+
+def test_the_index_leads_to_every_document() -> None:
+    linked = {f"docs/{link}" for link in links("docs/index.md")}
+    assert {*DOCUMENTS} - linked == {"README.md", "docs/index.md"}
 
 
 NAMED_DOCUMENT = re.compile(r"docs/[\w/-]+\.md")
