@@ -22,11 +22,6 @@ from builder.filesets.platforms.metadata import licences, people_from_texts, pla
 from builder.filesets.protocols import Api, FilesetError, PlatformFacts
 
 NAME = "archiveorg"
-FACTS = PlatformFacts(
-    NAME,
-    "host",
-    "original files only; kept at archive.org (`archiveorg-*`)",
-)
 DOMAIN = "archive.org"
 _HOSTS = frozenset((DOMAIN, "www.archive.org"))
 _ITEM = re.compile(r"/(?P<view>details|download|embed|stream|metadata)/(?P<id>[^/]+)/?(?P<rest>.*)")
@@ -82,12 +77,16 @@ class ArchiveOrg:
     """archive.org."""
 
     name = NAME
-    facts = FACTS
+    facts = PlatformFacts(
+        NAME,
+        "host",
+        "original files only; kept at archive.org (`archiveorg-*`)",
+    )
 
     def match_request(self, resource: DatasetResource) -> bool:
         """Return whether it is an item of archive.org; the Wayback Machine has another host."""
-        known = json_document.host(resource.url) in _HOSTS
-        return known and _ITEM.fullmatch(json_document.path(resource.url)) is not None
+        is_host = json_document.host(resource.url) in _HOSTS
+        return is_host and _ITEM.fullmatch(json_document.path(resource.url)) is not None
 
     def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the item with its uploaded files. Raises FilesetError."""
@@ -108,13 +107,13 @@ class ArchiveOrg:
 
 def _item_name(resource: DatasetResource) -> str:
     """Return the name of the item. Raises FilesetError (platform-scope, bad-identifier)."""
-    found = _ITEM.fullmatch(json_document.path(resource.url))
-    name = unquote(found["id"]) if found else ""
-    if found is None or name.startswith("@"):
+    match = _ITEM.fullmatch(json_document.path(resource.url))
+    name = unquote(match["id"]) if match else ""
+    if match is None or name.startswith("@"):
         raise FilesetError("platform-scope", f"{resource.url} is not an item", code="no-dataset")
     if not _NAMED.fullmatch(name):
         raise FilesetError("bad-identifier", f"{name!r} does not name an item of archive.org")
-    if found["rest"] and not _SHOWN.fullmatch(found["rest"]):
+    if match["rest"] and not _SHOWN.fullmatch(match["rest"]):
         raise FilesetError("platform-scope", "it is one file of an item", code="file-level")
     return name
 
@@ -197,7 +196,7 @@ def _describe(metadata: Mapping[str, Any], page: str) -> Description:
         doi=first_at(
             metadata,
             "doi identifier-doi external-identifier",
-            lambda one: json_document.doi((json_document.text(one) or "").removeprefix("urn:")),
+            lambda name: json_document.doi((json_document.text(name) or "").removeprefix("urn:")),
         ),
         url=page,
     )

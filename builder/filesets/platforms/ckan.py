@@ -28,11 +28,6 @@ from builder.filesets.platforms.metadata import (
 from builder.filesets.protocols import Api, FilesetError, PlatformFacts
 
 NAME = "ckan"
-FACTS = PlatformFacts(
-    NAME,
-    "known hosts, landing page",
-    "files it holds, without links to pages and services",
-)
 _HOSTS = frozenset(
     (
         "catalog.data.gov",
@@ -89,53 +84,61 @@ class Ckan:
     """CKAN."""
 
     name = NAME
-    facts = FACTS
+    facts = PlatformFacts(
+        NAME,
+        "known hosts, landing page",
+        "files it holds, without links to pages and services",
+    )
 
     def match_request(self, resource: DatasetResource) -> bool:
         """Return whether it is CKAN, by host or by the page's generator."""
         if not _DATASET.fullmatch(json_document.path(resource.url)):
             return False
-        known = json_document.host(resource.url) in _HOSTS
-        return known or _GENERATOR.search(resource.body or b"") is not None
+        is_host = json_document.host(resource.url) in _HOSTS
+        return is_host or _GENERATOR.search(resource.body or b"") is not None
 
     def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the dataset as CKAN describes it. Raises FilesetError."""
-        found = _DATASET.fullmatch(json_document.path(resource.url))
-        if found is None:
+        match = _DATASET.fullmatch(json_document.path(resource.url))
+        if match is None:
             detail = f"{resource.url} is not a dataset"
             raise FilesetError("platform-scope", detail, code="no-dataset")
-        if _RESOURCE.fullmatch(found["rest"] or ""):
+        if _RESOURCE.fullmatch(match["rest"] or ""):
             raise FilesetError("platform-scope", "it is one file of a dataset", code="file-level")
         parts = urlsplit(resource.url)
-        root = f"{parts.scheme}://{parts.netloc}{found['root']}"
-        url = f"{root}/api/3/action/package_show?id={quote(found['id'], safe='')}"
+        root = f"{parts.scheme}://{parts.netloc}{match['root']}"
+        url = f"{root}/api/3/action/package_show?id={quote(match['id'], safe='')}"
         answer = json_document.mapping(api.document(url), "the answer")
         if answer.get("success") is not True:
             raise FilesetError("platform-error", "CKAN reports no success")
-        return _item(json_document.mapping(answer.get("result"), "the dataset"), root, found["id"])
+        return _item(json_document.mapping(answer.get("result"), "the dataset"), root, match["id"])
 
 
-def _item(dataset: Mapping[str, Any], root: str, asked: str) -> FilesetPlatformItem:
-    """Return the dataset of a CKAN at `root`, where `asked` is its id or its name."""
+def _item(dataset: Mapping[str, Any], root: str, name: str) -> FilesetPlatformItem:
+    """Return the dataset of a CKAN at `root`, where `name` is its id or its name."""
     id_ = json_document.text(dataset.get("id"))
     if id_ is None:
         raise FilesetError("platform-bad-response", "the dataset has no id")
-    if asked.lower() not in (id_, (json_document.text(dataset.get("name")) or "").lower()):
-        raise FilesetError("platform-error", f"requested {asked}, received {id_}")
+    if name.lower() not in (id_, (json_document.text(dataset.get("name")) or "").lower()):
+        raise FilesetError("platform-error", f"requested {name}, received {id_}")
     status, detail = _access_status(dataset)
-    resources = _resources(dataset)
-    files = [one for one in resources if _is_file(one)]
-    links = [one for one in resources if not _is_file(one)]
+    listed = json_document.objects_of(dataset.get("resources"), "the list of resources")
+    count = json_document.size(dataset.get("num_resources"))
+    if count is not None and len(listed) < count:
+        raise FilesetError("incomplete-manifest", f"{len(listed)} of {count} resources are listed")
+    resources = [row for row in listed if json_document.text(row.get("state")) in (None, "active")]
+    files = [resource for resource in resources if _is_file(resource)]
+    links = [resource for resource in resources if not _is_file(resource)]
     if status == "success" and links and not files:
         status, detail = "metadata-only", "it only links to pages and services"
     page = f"{root}/dataset/{json_document.text(dataset.get('name')) or id_}"
-    ids = [json_document.text(one.get("id")) or str(at) for at, one in enumerate(files)]
+    ids = [json_document.text(file.get("id")) or str(at) for at, file in enumerate(files)]
     return FilesetPlatformItem(
         platform_name=NAME,
         platform_status=status,
         platform_domain=json_document.host(root),
         platform_id=id_,
-        manifest=json_document.apart([_file(one) for one in files], ids),
+        manifest=json_document.apart([_file(file) for file in files], ids),
         web_base_url=page,
         version=json_document.text(dataset.get("version")),
         detail=detail,
@@ -157,15 +160,6 @@ def _access_status(dataset: Mapping[str, Any]) -> tuple[str, str]:
     return "success", ""
 
 
-def _resources(dataset: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """Return a dataset's resources. Raises FilesetError (incomplete-manifest) if some lack."""
-    found = json_document.objects_of(dataset.get("resources"), "the list of resources")
-    count = json_document.size(dataset.get("num_resources"))
-    if count is not None and len(found) < count:
-        raise FilesetError("incomplete-manifest", f"{len(found)} of {count} resources are listed")
-    return [one for one in found if json_document.text(one.get("state")) in (None, "active")]
-
-
 def _is_hosted(resource: Mapping[str, Any]) -> bool:
     """Return whether CKAN hosts the resource itself."""
     return json_document.text(resource.get("url_type")) == "upload"
@@ -178,7 +172,7 @@ def _is_file(resource: Mapping[str, Any]) -> bool:
 
 def _file(resource: Mapping[str, Any]) -> FilesetManifestFile:
     url = json_document.web(resource.get("url"))
-    made = FilesetManifestFile(
+    file = FilesetManifestFile(
         path=_path(resource, url),
         mimetype=json_document.text(resource.get("mimetype")),
         extra={
@@ -190,10 +184,10 @@ def _file(resource: Mapping[str, Any]) -> FilesetManifestFile:
         platform_url=url,
     )
     if not _is_hosted(resource):
-        return made
-    told = (json_document.text(resource.get("hash")) or "").rpartition(":")[2]
-    digests = json_document.digests(_BY_LENGTH.get(len(told)), told)
-    return replace(made, size=json_document.size(resource.get("size")), **digests)
+        return file
+    digest = (json_document.text(resource.get("hash")) or "").rpartition(":")[2]
+    digests = json_document.digests(_BY_LENGTH.get(len(digest)), digest)
+    return replace(file, size=json_document.size(resource.get("size")), **digests)
 
 
 def _path(resource: Mapping[str, Any], url: str | None) -> str:
@@ -204,8 +198,8 @@ def _path(resource: Mapping[str, Any], url: str | None) -> str:
     leaf = unquote(json_document.path(url or "").rpartition("/")[2])
     if _DOTTED.fullmatch(leaf):
         return leaf
-    given = plain_text(resource.get("name")) or json_document.text(resource.get("id"))
-    label = _NO_LABEL.sub("-", json_document.name(given, "a resource"))
+    title = plain_text(resource.get("name")) or json_document.text(resource.get("id"))
+    label = _NO_LABEL.sub("-", json_document.name(title, "a resource"))
     kind = (json_document.text(resource.get("format")) or "").removeprefix(".").lower()
     if not _FORMAT.fullmatch(kind) or label.lower().endswith(f".{kind}"):
         return label
@@ -216,18 +210,18 @@ def _describe(
     dataset: Mapping[str, Any], links: Sequence[Mapping[str, Any]], page: str
 ) -> Description:
     extras = {
-        json_document.text(one.get("key")) or "": one.get("value")
-        for one in json_document.entries(dataset.get("extras"))
+        json_document.text(extra.get("key")) or "": extra.get("value")
+        for extra in json_document.entries(dataset.get("extras"))
     }
     body = plain_text(json_document.inner(dataset, "organization").get("title"))
-    author = person_from_text(plain_text(dataset.get("author")))
     group = Person(name=body, organisation=True) if body else None
+    creator = person_from_text(plain_text(dataset.get("author"))) or group
     tags = (
         first_at(tag, "display_name name", json_document.text) for tag in values_at(dataset, "tags")
     )
     return Description(
         title=plain_text(dataset.get("title")) or json_document.text(dataset.get("name")),
-        creators=tuple(one for one in (author or group,) if one),
+        creators=(creator,) if creator else (),
         publisher=body or plain_text(dataset.get("maintainer")) or json_document.host(page),
         published=json_document.day(extras.get("issued"))
         or json_document.day(dataset.get("metadata_created")),

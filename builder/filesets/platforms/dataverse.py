@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, ClassVar
-from urllib.parse import parse_qsl, quote, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from builder.filesets.item import (
     DatasetResource,
@@ -27,6 +27,7 @@ from builder.filesets.platforms.json_document import (
     digests,
     doi,
     entries,
+    first_at,
     host,
     inner,
     mapping,
@@ -51,11 +52,6 @@ from builder.filesets.platforms.metadata import (
 from builder.filesets.protocols import Api, FilesetError, PlatformFacts
 from builder.runtime import Clock
 
-FACTS = PlatformFacts(
-    "dataverse",
-    "known hosts, else the host's API",
-    "the original of an ingested table; restricted, embargoed, deaccessioned",
-)
 _SETS = (
     r"dataset\.xhtml|citation|datasets?|api/(?:access/dataset|datasets)/:persistentId"
     r"(?:/versions/(?P<version>[^/]+))?"
@@ -68,6 +64,7 @@ _DRAFTS = frozenset({"draft", ":draft"})
 _VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 
+_DATES = "releaseTime publicationDate"
 _ORGANISATIONS = frozenset({"ROR", "GRID"})
 _TYPES = {"dataset": "Dataset", "software": "Software", "workflow": "Workflow"}
 _EXTENSIONS = {
@@ -115,10 +112,10 @@ class Persistent:
 
     def url(self, kind: str, rest: str = "", **query: str) -> str:
         """Return the URL in the API of a dataset or file, by persistent id or number."""
-        given = {"persistentId": self.id} | query if self.id is not None else query
-        called = ":persistentId" if self.id is not None else self.number
-        asked = "&".join(f"{name}={quote(value, safe=':/')}" for name, value in given.items())
-        return f"{self.api}/{kind}/{called}/{rest}" + (f"?{asked}" if asked else "")
+        parameters = query if self.id is None else {"persistentId": self.id} | query
+        name = self.number if self.id is None else ":persistentId"
+        text = urlencode(parameters, safe=":/", quote_via=quote)
+        return f"{self.api}/{kind}/{name}/{rest}" + (f"?{text}" if text else "")
 
 
 def persistent(resource: DatasetResource) -> Persistent | None:
@@ -126,27 +123,24 @@ def persistent(resource: DatasetResource) -> Persistent | None:
     parts = urlsplit(resource.url)
     query = dict(parse_qsl(parts.query))
     shape = _PAGE.fullmatch(parts.path)
-    given = _persistent_id(query.get("persistentId", ""))
+    id_ = query.get("persistentId", "")
+    if (handle := handle_of(id_)) and not id_.startswith(("doi:", "hdl:")):
+        id_ = f"{'doi' if handle.startswith('10.') else 'hdl'}:{handle}"
+    elif not _PERSISTENT.fullmatch(id_):
+        id_ = ""
     number = query.get("fileId") or query.get("id") or (shape and shape["number"])
     counts = bool(shape and number and number.isdigit())
-    if given is None and not counts and resource.doi is None:
+    if not id_ and not counts and resource.doi is None:
         return None
-    asked = query.get("version") or (shape["version"] if shape else None)
+    version = query.get("version") or (shape["version"] if shape else None)
     return Persistent(
         base=json_document.base_url(resource.url) + (shape["base"] if shape else ""),
-        id=given or (None if counts or resource.doi is None else f"doi:{resource.doi.upper()}"),
+        id=id_ or (None if counts or resource.doi is None else f"doi:{resource.doi.upper()}"),
         number=number if counts else None,
-        version=None if (asked or "").lower() in _LATEST else asked,
+        version=None if (version or "").lower() in _LATEST else version,
         file=bool(shape and shape["file"]),
-        named=shape is not None and given is not None,
+        named=bool(shape and id_),
     )
-
-
-def _persistent_id(given: str) -> str | None:
-    handle = handle_of(given)
-    if handle is not None and not given.startswith(("doi:", "hdl:")):
-        return f"{'doi' if handle.startswith('10.') else 'hdl'}:{handle}"
-    return given if _PERSISTENT.fullmatch(given) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,78 +149,86 @@ class Dataverse:
 
     clock: Clock = lambda: datetime.now(UTC)
     name: str = "dataverse"
-    facts: ClassVar[PlatformFacts] = FACTS
+    facts: ClassVar[PlatformFacts] = PlatformFacts(
+        "dataverse",
+        "known hosts, else the host's API",
+        "the original of an ingested table; restricted, embargoed, deaccessioned",
+    )
 
     def match_request(self, resource: DatasetResource) -> bool:
         """Return whether the URL has a persistent id in Dataverse's form, or its host is listed."""
-        asked = persistent(resource)
-        return host(resource.url) in json_document.DATAVERSE or (asked is not None and asked.named)
+        target = persistent(resource)
+        return host(resource.url) in json_document.DATAVERSE or (
+            target is not None and target.named
+        )
 
     def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the requested version of the dataset, or else the newest one."""
-        asked = persistent(resource)
-        if asked is None:
+        target = persistent(resource)
+        if target is None:
             if "/dataverse/" in urlsplit(resource.url).path:
                 raise FilesetError("platform-scope", "it is a collection", code="collection")
             raise FilesetError("platform-404", f"{resource.url} does not name a dataset")
-        if asked.is_draft:
+        if target.is_draft:
             raise FilesetError("platform-scope", f"{resource.url} is a draft", code="draft")
-        if asked.file:
-            raise _file(asked, api)
-        dataset = _dataset(asked, api)
-        version = _version(asked, dataset, api)
-        files = _manifest(version, asked.api, self.clock().date().isoformat())
-        return _item(asked, dataset, version, files)
+        if target.file:
+            raise _file(target, api)
+        dataset = _dataset(target, api)
+        version = _version(target, dataset, api)
+        today = self.clock().date().isoformat()
+        listed = objects_of(version.get("files", []), "the files")
+        files = tuple(_listed_file(file, target.api, today) for file in listed)
+        return _item(target, dataset, version, files)
 
 
-def _file(asked: Persistent, api: Api) -> FilesetError:
+def _file(target: Persistent, api: Api) -> FilesetError:
     """Return the error for a request for one file; it names the dataset."""
-    url = asked.url("files", returnDatasetVersion="true")
-    found = inner(mapping(api.document(url), "the file"), "data")
-    parent = text(inner(found, "datasetVersion").get("datasetPersistentId"))
-    name = text(found.get("label")) or asked.id or asked.number
+    url = target.url("files", returnDatasetVersion="true")
+    file = inner(mapping(api.document(url), "the file"), "data")
+    parent = text(inner(file, "datasetVersion").get("datasetPersistentId"))
+    name = text(file.get("label")) or target.id or target.number
     of = f" of the dataset {parent}" if parent else ""
     return FilesetError("platform-scope", f"{name} is one file{of}", code="file-level")
 
 
-def _dataset(asked: Persistent, api: Api) -> Mapping[str, Any]:
+def _dataset(target: Persistent, api: Api) -> Mapping[str, Any]:
     """Return a dataset with its newest version. Raises FilesetError."""
     try:
-        answer = api.document(asked.url("datasets"))
+        answer = api.document(target.url("datasets"))
     except FilesetError as error:
-        if error.status != "platform-404" or asked.id is None:
+        if error.status != "platform-404" or target.id is None:
             raise
         try:  # most persistent ids are those of files
-            refusal = _file(asked, api)
+            refusal = _file(target, api)
         except FilesetError:
             raise error from None
         raise refusal from error
     return mapping(mapping(answer, "the dataset").get("data"), "the dataset")
 
 
-def _version(asked: Persistent, dataset: Mapping[str, Any], api: Api) -> Mapping[str, Any]:
+def _version(target: Persistent, dataset: Mapping[str, Any], api: Api) -> Mapping[str, Any]:
     """Return the requested version; empty if the dataset has none any more.
 
     A whole number requests the newest of its minor versions.
     """
     newest = inner(dataset, "latestVersion")
-    wanted = asked.version
+    wanted = target.version
     if wanted is None or not newest or _is(newest, wanted):
         return newest
     detail = f"it has no version {wanted}"
     if not _VERSION.fullmatch(wanted):
         raise FilesetError("platform-scope", detail, code="wrong-version")
     try:
-        answer = mapping(api.document(asked.url("datasets", f"versions/{wanted}")), "the version")
+        answer = mapping(api.document(target.url("datasets", f"versions/{wanted}")), "the version")
     except FilesetError as error:
         if error.status != "platform-404":
             raise
         raise FilesetError("platform-scope", detail, code="wrong-version") from error
-    found = mapping(answer.get("data"), "the version")
-    if not _is(found, wanted):
-        detail = f"requested version {wanted}, received {_number(found)}"
+    version = mapping(answer.get("data"), "the version")
+    if not _is(version, wanted):
+        detail = f"requested version {wanted}, received {_number(version)}"
         raise FilesetError("platform-scope", detail, code="wrong-version")
-    return found
+    return version
 
 
 def _number(version: Mapping[str, Any]) -> str | None:
@@ -240,7 +242,7 @@ def _is(version: Mapping[str, Any], wanted: str) -> bool:
 
 
 def _item(
-    asked: Persistent,
+    target: Persistent,
     dataset: Mapping[str, Any],
     version: Mapping[str, Any],
     files: tuple[FilesetManifestFile, ...],
@@ -251,13 +253,13 @@ def _item(
     if status == "platform-gone":
         files = ()
     id, number = _id(dataset, version), _number(version)
-    page = f"{asked.base}/dataset.xhtml?persistentId={quote(id, safe=':/')}"
+    page = f"{target.base}/dataset.xhtml?persistentId={quote(id, safe=':/')}"
     of_version = f"/versions/{number}" if number else "/"
-    bundle = f"{asked.api}/access/dataset/:persistentId{of_version}?persistentId={quote(id, ':/')}"
+    bundle = f"{target.api}/access/dataset/:persistentId{of_version}?persistentId={quote(id, ':/')}"
     return FilesetPlatformItem(
         platform_name="dataverse",
         platform_status=status,
-        platform_domain=host(asked.base),
+        platform_domain=host(target.base),
         platform_id=id,
         version=number,
         manifest=files,
@@ -305,21 +307,12 @@ def _describe(
         text(field.get("typeName")): field.get("value")
         for field in entries(inner(version, "metadataBlocks", "citation").get("fields"))
     }
-    published = next(
-        (
-            found
-            for given in (version, dataset)
-            for name in ("releaseTime", "publicationDate")
-            if (found := day(given.get(name)))
-        ),
-        None,
-    )
     return Description(
         title=plain_text(fields.get("title")),
         creators=tuple(_people(fields.get("author"), "author")),
         contributors=tuple(_people(fields.get("contributor"), "contributor")),
         publisher=plain_text(dataset.get("publisher")),
-        published=published,
+        published=first_at(version, _DATES, day) or first_at(dataset, _DATES, day),
         type=general_type(dataset.get("datasetType"), _TYPES),
         abstract="\n\n".join(_parts(fields.get("dsDescription"), "dsDescriptionValue")) or None,
         subjects=tuple(
@@ -342,23 +335,23 @@ def _value(compound: Mapping[str, Any], name: str) -> str | None:
 
 
 def _parts(compounds: object, name: str) -> list[str]:
-    return [found for one in entries(compounds) if (found := _value(one, name))]
+    return [part for compound in entries(compounds) if (part := _value(compound, name))]
 
 
 def _people(compounds: object, kind: str) -> Iterator[Person]:
-    for one in entries(compounds):
-        person = person_from_text(_value(one, f"{kind}Name"))
+    for compound in entries(compounds):
+        person = person_from_text(_value(compound, f"{kind}Name"))
         if person is None:
             continue
-        kind_of = _value(one, "contributorType")
+        kind_of = _value(compound, "contributorType")
         if kind_of == "Funder":  # DataCite has a separate property for funders
             continue
-        affiliation = _value(one, f"{kind}Affiliation")
+        affiliation = _value(compound, f"{kind}Affiliation")
         yield replace(
             person,
-            orcid=orcid(_raw(one, f"{kind}Identifier")),
+            orcid=orcid(_raw(compound, f"{kind}Identifier")),
             affiliations=(affiliation.strip("()"),) if affiliation else (),
-            organisation=_value(one, f"{kind}IdentifierScheme") in _ORGANISATIONS,
+            organisation=_value(compound, f"{kind}IdentifierScheme") in _ORGANISATIONS,
             role=contributor_type(kind_of) if kind == "contributor" else None,
         )
 
@@ -369,39 +362,32 @@ def _raw(compound: Mapping[str, Any], name: str) -> object:
 
 def _licences(version: Mapping[str, Any]) -> tuple[Licence, ...]:
     """Return the licence, or the terms of use as text."""
-    given = version.get("license")
-    if isinstance(given, Mapping):
-        name = text(given.get("name"))
-        known = text(given.get("rightsIdentifier")) or spdx(text(given.get("uri"))) or spdx(name)
-        return (Licence(name, known, web(given.get("uri"))),) if name or known else ()
-    if text(given) not in (None, "NONE"):
-        return licences(name=given)
+    licence = version.get("license")
+    if isinstance(licence, Mapping):
+        name = text(licence.get("name"))
+        identifier = (
+            text(licence.get("rightsIdentifier")) or spdx(text(licence.get("uri"))) or spdx(name)
+        )
+        return (Licence(name, identifier, web(licence.get("uri"))),) if name or identifier else ()
+    if text(licence) not in (None, "NONE"):
+        return licences(name=licence)
     terms = plain_text(version.get("termsOfUse"))
     return (Licence(terms),) if terms else ()
 
 
 def _relations(compounds: object) -> Iterator[Related]:
     """Yield the dataset's related publications."""
-    for one in entries(compounds):
-        how = _value(one, "publicationRelationType") or "IsSupplementTo"
-        scheme, number = (text(_raw(one, f"publicationID{n}")) for n in ("Type", "Number"))
+    for compound in entries(compounds):
+        how = _value(compound, "publicationRelationType") or "IsSupplementTo"
+        scheme, number = (text(_raw(compound, f"publicationID{n}")) for n in ("Type", "Number"))
         named = doi(number) if (scheme or "").lower() == "doi" else number
-        found = relate_by_scheme(named, scheme, how) or relate_by_scheme(
-            web(_raw(one, "publicationURL")), "url", how
+        yield from relate_by_scheme(named, scheme, how) or relate_by_scheme(
+            web(_raw(compound, "publicationURL")), "url", how
         )
-        yield from found
-
-
-def _manifest(version: Mapping[str, Any], api: str, today: str) -> tuple[FilesetManifestFile, ...]:
-    """Return the files of a version, as available on a day (W3CDTF).
-
-    `api` is the start of the API's URLs. Raises FilesetError (platform-bad-response).
-    """
-    files = objects_of(version.get("files", []), "the files")
-    return tuple(_listed_file(file, api, today) for file in files)
 
 
 def _listed_file(file: Mapping[str, Any], api: str, today: str) -> FilesetManifestFile:
+    """Return a file as it is available on a day (W3CDTF); `api` is the start of the API's URLs."""
     data = mapping(file.get("dataFile", file.get("datafile")), "a file")
     number = size(data.get("id"))
     path = name(file.get("label") or data.get("filename"), "a file")

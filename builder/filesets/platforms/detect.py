@@ -5,7 +5,7 @@ page and what it cites, and finally the files that the page itself lists.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 from builder.filesets.item import DatasetResource, IngestRequest
@@ -79,29 +79,23 @@ def _bare(url: str) -> str:
     return url.partition("://")[2]
 
 
+@dataclass(frozen=True, slots=True)
 class _Detection:
-    def __init__(
-        self,
-        api: Api,
-        clock: Clock,
-        block: tuple[str, ...],
-        platforms: Sequence[FilesetPlatformHelper],
-    ) -> None:
-        self._api = api
-        self._clock = clock
-        self._block = block
-        self._platforms = platforms
-        self._unsure: list[FilesetError] = []
+    _api: Api
+    _clock: Clock
+    _block: tuple[str, ...]
+    _platforms: Sequence[FilesetPlatformHelper]
+    _unsure: list[FilesetError] = field(default_factory=list)
 
     def find(self, name: DatasetName) -> Detected:
         self._allow([name.url])
         resource, failed = self._ask_registry(name)
         detected = self._match_url(resource)
         if detected is None and failed is not None:
-            raise FilesetError(failed.status, failed.detail, code=failed.code) from failed
+            raise failed
         detected = detected or self._probe(resource)
         if detected is None:
-            resource = self._visit_surely(resource)
+            resource = self._visit(resource)
             detected = (
                 self._match_url(resource)
                 or self._probe(resource)
@@ -141,34 +135,32 @@ class _Detection:
 
     def _be_sure(self) -> None:
         """Raise FilesetError if a probe failed for now, because it may yet find the platform."""
-        for failed in self._unsure:
-            raise FilesetError(failed.status, failed.detail, code=failed.code) from failed
-
-    def _visit_surely(self, resource: DatasetResource) -> DatasetResource:
-        """Add the landing page; a missing page proves nothing if a probe failed for now."""
-        try:
-            return self._visit(resource)
-        except FilesetError as error:
-            if error.status in ("platform-404", "platform-gone"):
-                self._be_sure()
-            raise
+        if self._unsure:
+            raise self._unsure[0]
 
     def _visit(self, resource: DatasetResource) -> DatasetResource:
         """Return the resource with its landing page."""
-        page = self._api.page(resource.url)
+        try:
+            page = self._api.page(resource.url)
+        except FilesetError as error:
+            if error.status in ("platform-404", "platform-gone"):
+                self._be_sure()  # a missing page proves nothing if a probe failed for now
+            raise
         hops = (*resource.hops, *(hop for hop in page.hops if hop != page.url))
         self._allow([*page.hops, page.url])
         head = page.headers
-        said = read_biblio(page.body, page.url, head.get("content-type", ""), head.get("link", ""))
+        biblio = read_biblio(
+            page.body, page.url, head.get("content-type", ""), head.get("link", "")
+        )
         return replace(
             resource,
             url=page.url,
             hops=tuple(dict.fromkeys(hops)),
-            doi=resource.doi or said.get("doi"),
+            doi=resource.doi or biblio.get("doi"),
             status=page.status,
             media_type=page.media_type,
             body=page.body,
-            html_biblio=said,
+            html_biblio=biblio,
             at=to_digits(self._clock()),
         )
 

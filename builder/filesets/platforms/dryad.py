@@ -22,15 +22,10 @@ from builder.filesets.item import (
 from builder.filesets.platforms import json_document
 from builder.filesets.platforms.hosted import HostedPlatform
 from builder.filesets.platforms.json_document import first_at, read_pages, values_at
-from builder.filesets.platforms.metadata import licences, people_of, plain_text, relate, relate_all
+from builder.filesets.platforms.metadata import licences, people_of, plain_text, relate_all
 from builder.filesets.protocols import Api, FilesetError, PlatformFacts
 
 NAME = "dryad"
-FACTS = PlatformFacts(
-    NAME,
-    "host, DOI",
-    "needs a token in `fileset.tokens`, else `needs-token`; other versions by `/api/v2/versions/N`",
-)
 DOMAIN = "datadryad.org"
 _HOSTS = frozenset((DOMAIN, "www.datadryad.org"))
 _ROOT = f"https://{DOMAIN}/api/v2/"
@@ -67,7 +62,12 @@ _OF_VERSION = frozenset(
 class Dryad(HostedPlatform):
     """Dryad."""
 
-    facts = FACTS
+    facts = PlatformFacts(
+        NAME,
+        "host, DOI",
+        "needs a token in `fileset.tokens`, else `needs-token`; "
+        "other versions by `/api/v2/versions/N`",
+    )
     hosts = _HOSTS
     dois = _DOI
 
@@ -76,40 +76,36 @@ class Dryad(HostedPlatform):
 
         The others are related. Raises FilesetError.
         """
-        found = _VERSION.fullmatch(json_document.path(resource.url))
-        here = json_document.host(resource.url) in _HOSTS
-        asked = f"{_ROOT}versions/{found['id']}" if found and here else None
-        told = json_document.mapping(api.document(asked), "the version") if asked else None
-        doi = _doi_of_version(told) if told is not None else _dataset_doi(resource)
+        match = _VERSION.fullmatch(json_document.path(resource.url))
+        version: Mapping[str, Any] = {}
+        version_url = doi = None
+        if match and json_document.host(resource.url) in _HOSTS:
+            version_url = f"{_ROOT}versions/{match['id']}"
+            version = json_document.mapping(api.document(version_url), "the version")
+            named = unquote(_link(version, "stash:dataset") or "").rpartition("/datasets/")[2]
+            if (doi := json_document.doi(named)) is None:
+                raise FilesetError("platform-bad-response", "the version names no dataset")
+        doi = doi or _dataset_doi(resource)
         url = f"{_ROOT}datasets/{quote(f'doi:{doi}', safe='')}"
         dataset = json_document.mapping(api.document(url), "the dataset")
-        version = asked or _link(dataset, "stash:version")
-        own = {name: one for name, one in (told or {}).items() if name in _OF_VERSION}
+        own = {name: value for name, value in version.items() if name in _OF_VERSION}
         item = _item(doi, {**dataset, **own})
         if item.platform_status != "success":
             return item
-        if version is None:
+        version_url = version_url or _link(dataset, "stash:version")
+        if version_url is None:
             raise FilesetError("platform-bad-response", "the dataset names no version")
         related = (*item.description.related, *_other_versions(api, dataset, item.version))
         item = replace(item, description=replace(item.description, related=related))
-        manifest = tuple(_files(api, version))
-        if not api.shows_token(DOMAIN):
-            held = tuple(replace(file, status="withheld") for file in manifest)
-            return replace(
-                item,
-                platform_status="needs-token",
-                manifest=held,
-                detail=f"fileset.tokens has no token for {DOMAIN}",
-            )
-        return replace(item, manifest=manifest)
-
-
-def _doi_of_version(version: Mapping[str, Any]) -> str:
-    named = unquote(_link(version, "stash:dataset") or "").rpartition("/datasets/")[2]
-    doi = json_document.doi(named)
-    if doi is None:
-        raise FilesetError("platform-bad-response", "the version names no dataset")
-    return doi
+        manifest = tuple(_files(api, version_url))
+        if api.shows_token(DOMAIN):
+            return replace(item, manifest=manifest)
+        return replace(
+            item,
+            platform_status="needs-token",
+            manifest=tuple(replace(file, status="withheld") for file in manifest),
+            detail=f"fileset.tokens has no token for {DOMAIN}",
+        )
 
 
 def _other_versions(api: Api, dataset: Mapping[str, Any], own: str | None) -> Iterator[Related]:
@@ -119,14 +115,13 @@ def _other_versions(api: Api, dataset: Mapping[str, Any], own: str | None) -> It
         return
     for page in read_pages(api, f"{first}?per_page={_PER_PAGE}", (DOMAIN,), _following):
         embedded = json_document.inner(page, "_embedded").get("stash:versions")
-        for one in json_document.objects_of(embedded, "the list of versions"):
-            number = json_document.size(one.get("versionNumber"))
-            hidden = json_document.text(one.get("visibility")) == "restricted"
+        for version in json_document.objects_of(embedded, "the list of versions"):
+            number = json_document.size(version.get("versionNumber"))
+            hidden = json_document.text(version.get("visibility")) == "restricted"
             if number is None or number == at or hidden:
                 continue
             relation = "IsNewVersionOf" if number < at else "IsPreviousVersionOf"
-            if found := relate(_link(one, "self"), relation):
-                yield found
+            yield from relate_all([(_link(version, "self"), relation)])
 
 
 def _following(page: Mapping[str, Any]) -> str | None:
@@ -136,8 +131,8 @@ def _following(page: Mapping[str, Any]) -> str | None:
 def _dataset_doi(resource: DatasetResource) -> str:
     """Return the DOI of the dataset. Raises FilesetError (platform-scope)."""
     path = unquote(json_document.path(resource.url))
-    found = _DATASET.fullmatch(path) if json_document.host(resource.url) in _HOSTS else None
-    doi = json_document.doi(found["doi"]) if found else resource.doi
+    match = _DATASET.fullmatch(path) if json_document.host(resource.url) in _HOSTS else None
+    doi = json_document.doi(match["doi"]) if match else resource.doi
     if doi:
         return doi
     if _FILE.fullmatch(path):
@@ -166,9 +161,9 @@ def _access_status(dataset: Mapping[str, Any]) -> tuple[str, str | None, str]:
 
 
 def _item(doi: str, dataset: Mapping[str, Any]) -> FilesetPlatformItem:
-    told = json_document.doi(dataset.get("identifier"))
-    if told != doi:
-        raise FilesetError("platform-error", f"requested {doi}, received {told}")
+    identifier = json_document.doi(dataset.get("identifier"))
+    if identifier != doi:
+        raise FilesetError("platform-error", f"requested {doi}, received {identifier}")
     status, until, detail = _access_status(dataset)
     version = json_document.text(dataset.get("versionNumber"))
     page = json_document.web(dataset.get("sharingLink")) or f"https://{DOMAIN}/dataset/doi:{doi}"
@@ -187,18 +182,18 @@ def _item(doi: str, dataset: Mapping[str, Any]) -> FilesetPlatformItem:
 
 def _files(api: Api, version: str) -> Iterator[FilesetManifestFile]:
     """Yield the files of a version. Raises FilesetError (incomplete-manifest) if some lack."""
-    found: list[Mapping[str, Any]] = []
+    files: list[Mapping[str, Any]] = []
     total: int | None = None
     first = f"{version.rstrip('/')}/files?per_page={_PER_PAGE}"
     for page in read_pages(api, first, (DOMAIN,), _following):
         embedded = json_document.inner(page, "_embedded").get("stash:files")
-        found += json_document.objects_of(embedded, "the list of files")
+        files += json_document.objects_of(embedded, "the list of files")
         total = json_document.size(page.get("total"))
     if total is None:
         raise FilesetError("platform-bad-response", "the list of files does not declare its length")
-    if len(found) != total:
-        raise FilesetError("incomplete-manifest", f"{len(found)} of {total} files are listed")
-    for file in found:
+    if len(files) != total:
+        raise FilesetError("incomplete-manifest", f"{len(files)} of {total} files are listed")
+    for file in files:
         if json_document.text(file.get("status")) != "deleted":
             yield _file(file)
 
@@ -217,7 +212,6 @@ def _file(file: Mapping[str, Any]) -> FilesetManifestFile:
 
 
 def _describe(dataset: Mapping[str, Any], doi: str, version: str | None, page: str) -> Description:
-    licence = dataset.get("license")
     return Description(
         title=plain_text(dataset.get("title")),
         creators=people_of(
@@ -231,16 +225,12 @@ def _describe(dataset: Mapping[str, Any], doi: str, version: str | None, page: s
         published=json_document.day(dataset.get("publicationDate")),
         abstract=plain_text(dataset.get("abstract")),
         subjects=json_document.texts(dataset.get("keywords")),
-        licences=licences(url=licence),
+        licences=licences(url=dataset.get("license")),
         version=version,
         doi=doi,
         url=page,
         related=relate_all(
-            (work.get("identifier"), _RELATIONS.get(_relationship(work)))
+            (work.get("identifier"), _RELATIONS.get(str(work.get("relationship")).strip().lower()))
             for work in json_document.entries(dataset.get("relatedWorks"))
         ),
     )
-
-
-def _relationship(work: Mapping[str, Any]) -> str:
-    return (json_document.text(work.get("relationship")) or "").lower()

@@ -34,11 +34,6 @@ from builder.filesets.platforms.metadata import (
 from builder.filesets.protocols import Api, FilesetError, PlatformFacts
 
 NAME = "figshare"
-FACTS = PlatformFacts(
-    NAME,
-    "hosts, portals, DOI, 4TU.ResearchData",
-    "the article's size shows whether all files are listed",
-)
 _API = "https://api.figshare.com/v2"
 _SITES = {"data.4tu.nl": "https://data.4tu.nl/v2"}
 """Hosts that serve Figshare's API themselves."""
@@ -117,14 +112,16 @@ class Figshare:
     """Figshare and other platforms with its API."""
 
     name = NAME
-    facts = FACTS
+    facts = PlatformFacts(
+        NAME,
+        "hosts, portals, DOI, 4TU.ResearchData",
+        "the article's size shows whether all files are listed",
+    )
 
     def match_request(self, resource: DatasetResource) -> bool:
         """Return whether it is Figshare: by host, by DOI, or by the form of an article's URL."""
-        host, path = json_document.host(resource.url), json_document.path(resource.url)
-        if _is_listed(host):
-            return True
-        if (resource.doi or "").split("/")[0] in _PREFIXES:
+        path = json_document.path(resource.url)
+        if _is_listed(resource):
             return True
         if resource.body is None:
             return _TOLD.fullmatch(path) is not None
@@ -132,32 +129,35 @@ class Figshare:
 
     def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the article as Figshare describes it. Raises FilesetError."""
-        asked = _parse_resource(resource)
-        whole = f"{_root(resource)}/articles/{asked.id}"
-        where = f"{whole}/versions/{asked.version}" if asked.version else whole
-        article = json_document.mapping(edition(api, whole, where, asked.version), "the article")
-        _check(article, asked)
-        _is_there(article, resource)
-        item = _item(article, asked, resource)
+        request = _parse_resource(resource)
+        whole = f"{_root(resource)}/articles/{request.id}"
+        where = f"{whole}/versions/{request.version}" if request.version else whole
+        article = json_document.mapping(edition(api, whole, where, request.version), "the article")
+        _check(article, request)
+        _check_place(article, resource)
+        item = _item(article, request, resource)
         if item.platform_status != "success":
             return item
         listed = _files(api, where, article)
         # Files with the same name are put into folders named by id.
         ids = [json_document.text(file.get("id")) or "" for file in listed]
         files = json_document.apart([_file(file) for file in listed], ids)
-        made = replace(item, manifest=files)
-        if made.withheld and all("link_only" in file.extra for file in made.manifest or ()):
+        item = replace(item, manifest=files)
+        if item.withheld and all("link_only" in file.extra for file in files):
             raise FilesetError(
-                "platform-scope", "its files are links to other sites", item=made, code="link-only"
+                "platform-scope", "its files are links to other sites", item=item, code="link-only"
             )
-        return made
+        return item
 
 
-def _is_listed(host: str) -> bool:
-    return host in _SITES or host in _PORTALS or host.endswith(".figshare.com")
+def _is_listed(resource: DatasetResource) -> bool:
+    """Return whether its host or the prefix of its DOI is Figshare's."""
+    host, prefix = json_document.host(resource.url), (resource.doi or "").split("/")[0]
+    is_host = host in _SITES or host in _PORTALS or host.endswith(".figshare.com")
+    return is_host or prefix in _PREFIXES
 
 
-def _is_there(article: Mapping[str, Any], resource: DatasetResource) -> None:
+def _check_place(article: Mapping[str, Any], resource: DatasetResource) -> None:
     """Raise FilesetError (no-platform-match) for an article that is at another site than requested.
 
     Many sites number their articles, and each number is also an article of Figshare.
@@ -165,8 +165,8 @@ def _is_there(article: Mapping[str, Any], resource: DatasetResource) -> None:
     host, doi = json_document.host(resource.url), json_document.doi(article.get("doi"))
     pages = [json_document.text(article.get(name)) for name in ("url_public_html", "figshare_url")]
     named = doi is not None and (resource.doi or "").partition(".v")[0] == doi.partition(".v")[0]
-    known = _is_listed(host) or (resource.doi or "").split("/")[0] in _PREFIXES
-    if not (known or named or host in (json_document.host(page) for page in pages if page)):
+    is_there = named or host in (json_document.host(page) for page in pages if page)
+    if not (is_there or _is_listed(resource)):
         detail = f"article {json_document.text(article.get('id'))} of Figshare is not at {host}"
         raise FilesetError("no-platform-match", detail)
 
@@ -184,23 +184,23 @@ def _parse_resource(resource: DatasetResource) -> VersionRequest:
     if _FILE.match(path):
         raise FilesetError("platform-scope", "it is one file of an article", code="file-level")
     by_url, by_doi = _ARTICLE.fullmatch(path), _DOI.fullmatch(resource.doi or "")
-    found = by_url or by_doi
-    if found is None:
+    match = by_url or by_doi
+    if match is None:
         raise FilesetError("platform-scope", f"{resource.url} is not an article", code="no-dataset")
-    version = found["version"]
-    if by_doi and version is None and by_doi["id"] == found["id"].lower():
+    version = match["version"]
+    if by_doi and version is None and by_doi["id"] == match["id"].lower():
         version = by_doi["version"]
-    return VersionRequest(found["id"].lower(), version)
+    return VersionRequest(match["id"].lower(), version)
 
 
-def _check(article: Mapping[str, Any], asked: VersionRequest) -> None:
+def _check(article: Mapping[str, Any], request: VersionRequest) -> None:
     """Raise FilesetError unless it is the requested article and version."""
     ids = {json_document.text(article.get("id")), json_document.text(article.get("uuid"))} - {None}
     if not ids:
         raise FilesetError("platform-bad-response", "the article has no id")
-    if asked.id not in ids:
-        raise FilesetError("platform-error", f"requested article {asked.id}, received {ids}")
-    asked.check(json_document.text(article.get("version")))
+    if request.id not in ids:
+        raise FilesetError("platform-error", f"requested article {request.id}, received {ids}")
+    request.check(json_document.text(article.get("version")))
     if article.get("status") == "draft":
         raise FilesetError("platform-scope", "it is a draft", code="draft")
 
@@ -227,19 +227,19 @@ def _access_status(article: Mapping[str, Any]) -> tuple[str, str | None, str]:
 
 
 def _item(
-    article: Mapping[str, Any], asked: VersionRequest, resource: DatasetResource
+    article: Mapping[str, Any], request: VersionRequest, resource: DatasetResource
 ) -> FilesetPlatformItem:
     status, until, detail = _access_status(article)
     version = json_document.text(article.get("version"))
     page = json_document.web(article.get("url_public_html")) or json_document.web(
         article.get("figshare_url")
     )
-    bundle = f"https://ndownloader.figshare.com/articles/{asked.id}/versions/{version}"
+    bundle = f"https://ndownloader.figshare.com/articles/{request.id}/versions/{version}"
     return FilesetPlatformItem(
         platform_name=NAME,
         platform_status=status,
         platform_domain=json_document.host(page or resource.url),
-        platform_id=asked.id,
+        platform_id=request.id,
         version=version,
         until=until,
         detail=detail,
@@ -251,38 +251,36 @@ def _item(
 
 def _files(api: Api, where: str, article: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     """Return an article's files. Raises FilesetError (incomplete-manifest) if some are missing."""
-    given = article.get("files")
-    if given is not None:
-        files = json_document.objects_of(given, "the list of files")
+    if article.get("files") is not None:
+        files = json_document.objects_of(article["files"], "the list of files")
         if _complete(article, files):
             return files
-    found: list[Mapping[str, Any]] = []
+    listed: list[Mapping[str, Any]] = []
     for page in range(1, _PAGES + 1):
         url = f"{where}/files?page={page}&page_size={_PAGE}"
         more = json_document.objects_of(part_document(api, url), "the list of files")
-        found += more
+        listed += more
         if len(more) < _PAGE:
             break
-    if not _complete(article, found):
+    if not _complete(article, listed):
         raise FilesetError(
             "incomplete-manifest",
-            f"{len(found)} files with {_total(found)} bytes are listed, but the article has "
+            f"{len(listed)} files with {_total(listed)} bytes are listed, but the article has "
             f"{json_document.size(article.get('size'))} bytes",
         )
-    return found
+    return listed
 
 
 def _total(files: Sequence[Mapping[str, Any]]) -> int | None:
     """Return the files' bytes in all; None if a size is unknown."""
     sizes = [json_document.size(file.get("size")) for file in files]
-    known = [size for size in sizes if size is not None]
-    return sum(known) if len(known) == len(sizes) else None
+    return None if None in sizes else sum(size or 0 for size in sizes)
 
 
 def _complete(article: Mapping[str, Any], files: Sequence[Mapping[str, Any]]) -> bool:
     """Return whether the files' sizes add up to the article's, as far as known."""
-    total, found = json_document.size(article.get("size")), _total(files)
-    return total is None or found is None or found == total
+    total, listed = json_document.size(article.get("size")), _total(files)
+    return total is None or listed is None or listed == total
 
 
 def _file(file: Mapping[str, Any]) -> FilesetManifestFile:
@@ -308,8 +306,11 @@ def _describe(article: Mapping[str, Any], version: str | None, url: str) -> Desc
     """Return the description of an article; `url` is its page."""
     licence = json_document.inner(article, "license")
     kind = json_document.text(article.get("defined_type_name")) or "dataset"
+    title, citation = plain_text(article.get("title")), plain_text(article.get("citation")) or ""
+    # No field has the publisher; in the citation it stands after the title.
+    cited = _PUBLISHER.fullmatch(citation.partition(title)[2]) if title else None
     return Description(
-        title=plain_text(article.get("title")),
+        title=title,
         creators=people_of(
             values_at(article, "authors"),
             given_at="first_name",
@@ -317,7 +318,7 @@ def _describe(article: Mapping[str, Any], version: str | None, url: str) -> Desc
             name_at="full_name",
             orcid_at="orcid_id",
         ),
-        publisher=_publisher(article),
+        publisher=cited["publisher"] if cited else "figshare",
         published=first_at(article, "published_date timeline.posted", json_document.day),
         type=TYPES.get(kind.lower().replace("_", " "), "Other"),
         abstract=plain_text(article.get("description")),
@@ -328,16 +329,6 @@ def _describe(article: Mapping[str, Any], version: str | None, url: str) -> Desc
         url=url,
         related=_relate_works(article),
     )
-
-
-def _publisher(article: Mapping[str, Any]) -> str:
-    """Return the publisher, from the text after the title in the citation; no field has it."""
-    title, citation = plain_text(article.get("title")), plain_text(article.get("citation"))
-    if title and citation and title in citation:
-        found = _PUBLISHER.fullmatch(citation.partition(title)[2])
-        if found:
-            return found["publisher"]
-    return "figshare"
 
 
 def _relate_works(article: Mapping[str, Any]) -> tuple[Related, ...]:

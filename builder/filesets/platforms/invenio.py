@@ -62,75 +62,74 @@ class InvenioRequest:
         return f"{self.base}/api/records/{quote(self.id, safe='')}"
 
 
-def read_item(asked: InvenioRequest, api: Api) -> FilesetPlatformItem:
+def read_item(request: InvenioRequest, api: Api) -> FilesetPlatformItem:
     """Return a record as a dataset. Raises FilesetError.
 
     The platform's id is the one that all versions share; the version is the record's own id.
     """
-    if asked.latest:
-        url = f"{asked.record}/versions/latest"
+    if request.latest:
+        url = f"{request.record}/versions/latest"
         newest = text(mapping(api.document(url), "the newest version").get("id"))
         if newest is None:
             raise FilesetError("platform-bad-response", f"{url} has no record")
-        asked = replace(asked, id=newest, latest=False)
+        request = replace(request, id=newest, latest=False)
     try:
-        document = mapping(api.document(asked.record), "the record")
+        document = mapping(api.document(request.record), "the record")
     except FilesetError as error:
         if error.status != "platform-gone":
             raise
-        return _read_tombstone(asked, api)
+        return _read_tombstone(request, api)
     if "metadata" not in document:
-        raise FilesetError("platform-bad-response", f"{asked.record} has no record")
-    if invenio_record.is_native(document):
-        found = invenio_record.read_native(document, asked.record)
-    else:
-        found = invenio_record.read_legacy(document, asked.record)
-    _is_asked_for(asked, found)
-    is_ours = api.shows_token(urlsplit(asked.base).netloc)
-    if is_ours and found.files and found.access == invenio_record.RESTRICTED:
-        found = replace(found, access=invenio_record.OPEN)  # it lists them for our account
-    return _item(asked, found, _files(asked, found, api))
+        raise FilesetError("platform-bad-response", f"{request.record} has no record")
+    is_native = invenio_record.is_native(document)
+    read = invenio_record.read_native if is_native else invenio_record.read_legacy
+    deposit = read(document, request.record)
+    _check(request, deposit)
+    is_ours = api.shows_token(urlsplit(request.base).netloc)
+    if is_ours and deposit.files and deposit.access == invenio_record.RESTRICTED:
+        deposit = replace(deposit, access=invenio_record.OPEN)  # it lists them for our account
+    return _item(request, deposit, _files(request, deposit, api))
 
 
-def _is_asked_for(asked: InvenioRequest, found: Deposit) -> None:
+def _check(request: InvenioRequest, deposit: Deposit) -> None:
     """Raise FilesetError (platform-scope) unless it is the requested record, and published."""
-    if found.draft:
-        raise FilesetError("platform-scope", f"{asked.id} is a draft", code="draft")
-    if found.id == asked.id:
+    if deposit.draft:
+        raise FilesetError("platform-scope", f"{request.id} is a draft", code="draft")
+    if deposit.id == request.id:
         return
-    if asked.id == found.parent:
+    if request.id == deposit.parent:
         detail = (
-            f"{asked.id} stands for all versions of a dataset, of which the newest is {found.id}; "
-            f"request {asked.base}/records/{asked.id}/latest to follow the newest"
+            f"{request.id} stands for all versions of a dataset, of which the newest is "
+            f"{deposit.id}; request {request.base}/records/{request.id}/latest to follow the newest"
         )
         raise FilesetError("platform-scope", detail, code="work-level")
-    detail = f"requested {asked.id}, received {found.id}"
+    detail = f"requested {request.id}, received {deposit.id}"
     raise FilesetError("platform-scope", detail, code="wrong-version")
 
 
-def _files(asked: InvenioRequest, found: Deposit, api: Api) -> tuple[FilesetManifestFile, ...]:
+def _files(request: InvenioRequest, deposit: Deposit, api: Api) -> tuple[FilesetManifestFile, ...]:
     """Return all files; if the record's list is incomplete or missing, request the separate list.
 
     Raises FilesetError: incomplete-manifest if both lists are incomplete.
     """
-    if found.access != invenio_record.OPEN or not found.keeps:
-        return found.files or ()
-    files = found.files
-    if files is None or (found.count is not None and len(files) < found.count):
-        files = invenio_record.list_files(_listing(asked, api), asked.record)
+    if deposit.access != invenio_record.OPEN or not deposit.keeps:
+        return deposit.files or ()
+    files = deposit.files
+    if files is None or (deposit.count is not None and len(files) < deposit.count):
+        files = invenio_record.list_files(_listing(request, api), request.record)
         if files is None:
             raise FilesetError("platform-bad-response", "the list of files has no entries")
     sizes = [file.size for file in files if file.size is not None]
-    short = found.count is not None and len(files) < found.count
-    if short or (found.total and len(sizes) == len(files) and sum(sizes) < found.total):
-        detail = f"{len(files)} of {found.count} files with {found.total} bytes are listed"
+    short = deposit.count is not None and len(files) < deposit.count
+    if short or (deposit.total and len(sizes) == len(files) and sum(sizes) < deposit.total):
+        detail = f"{len(files)} of {deposit.count} files with {deposit.total} bytes are listed"
         raise FilesetError("incomplete-manifest", detail)
     return files
 
 
-def _listing(asked: InvenioRequest, api: Api) -> Mapping[str, Any]:
+def _listing(request: InvenioRequest, api: Api) -> Mapping[str, Any]:
     try:
-        return mapping(api.document(f"{asked.record}/files"), "the list of files")
+        return mapping(api.document(f"{request.record}/files"), "the list of files")
     except FilesetError as error:
         if error.status != "platform-404":  # the record itself was found
             raise
@@ -138,51 +137,50 @@ def _listing(asked: InvenioRequest, api: Api) -> Mapping[str, Any]:
 
 
 def _item(
-    asked: InvenioRequest, found: Deposit, files: tuple[FilesetManifestFile, ...]
+    request: InvenioRequest, deposit: Deposit, files: tuple[FilesetManifestFile, ...]
 ) -> FilesetPlatformItem:
-    status = _CLOSED.get(found.access, "success")
+    status = _CLOSED.get(deposit.access, "success")
     if status != "success":
         files = tuple(replace(file, status="withheld") for file in files)
-    elif not found.keeps:
+    elif not deposit.keeps:
         status = "metadata-only"
     elif not files:
         status = "empty-manifest"
     elif all(file.status == "withheld" for file in files):
         status = "platform-restricted"
-    told = found.description
+    publisher = deposit.description.publisher or request.publisher
     return FilesetPlatformItem(
-        platform_name=asked.name,
+        platform_name=request.name,
         platform_status=status,
-        platform_domain=host(asked.base),
-        platform_id=found.parent or found.id,
-        version=found.id,
-        index=found.index,
+        platform_domain=host(request.base),
+        platform_id=deposit.parent or deposit.id,
+        version=deposit.id,
+        index=deposit.index,
         manifest=files,
-        until=found.until,
-        web_base_url=found.page or f"{asked.base}/records/{found.id}",
-        web_bundle_url=found.bundle if status == "success" else None,
-        description=replace(told, publisher=told.publisher or asked.publisher),
+        until=deposit.until,
+        web_base_url=deposit.page or f"{request.base}/records/{deposit.id}",
+        web_bundle_url=deposit.bundle if status == "success" else None,
+        description=replace(deposit.description, publisher=publisher),
     )
 
 
-def _read_tombstone(asked: InvenioRequest, api: Api) -> FilesetPlatformItem:
+def _read_tombstone(request: InvenioRequest, api: Api) -> FilesetPlatformItem:
     """Return a deleted record by its tombstone, which lacks the id that all versions share."""
-    answer = api.answer(asked.record, statuses=_GONE)
+    answer = api.answer(request.record, statuses=_GONE)
     try:
         document = json.loads(answer.body)
     except (ValueError, RecursionError):
         document = None
     tombstone = inner(document, "tombstone")
-    said = text(tombstone.get("note")) or text(inner(tombstone, "removal_reason").get("id"))
-    message = text(document.get("message")) if isinstance(document, Mapping) else None
+    reason = text(tombstone.get("note")) or text(inner(tombstone, "removal_reason").get("id"))
     return FilesetPlatformItem(
-        platform_name=asked.name,
+        platform_name=request.name,
         platform_status="platform-gone",
-        platform_domain=host(asked.base),
-        version=asked.id,
+        platform_domain=host(request.base),
+        version=request.id,
         manifest=(),
-        web_base_url=f"{asked.base}/records/{asked.id}",
-        detail=said or message or "the record was deleted",
+        web_base_url=f"{request.base}/records/{request.id}",
+        detail=reason or text(inner(document).get("message")) or "the record was deleted",
     )
 
 

@@ -36,6 +36,7 @@ from builder.filesets.platforms.metadata import (
     plain_text,
     relate_by_scheme,
     spdx,
+    texts_at,
 )
 
 OPEN, EMBARGOED, RESTRICTED = "open", "embargoed", "restricted"
@@ -87,31 +88,28 @@ class Deposit:
     description: Description = field(default_factory=Description)
 
 
-def parse_file(given: Mapping[str, Any], record: str) -> FilesetManifestFile:
+def parse_file(file: Mapping[str, Any], record: str) -> FilesetManifestFile:
     """Return a file of the record at the URL `record` of its API.
 
     Its name is `key` or `filename`. The URL of its bytes is the link `content`, `download` or,
     unless that leads to metadata, `self`. Raises FilesetError (platform-bad-response).
     """
-    path = name(given.get("key") or given.get("filename"), "a file")
-    links = given.get("links")
-    named = links if isinstance(links, Mapping) else {}
-    own = text(named.get("self")) or ""
+    path = name(file.get("key") or file.get("filename"), "a file")
+    links = inner(file, "links")
+    own = text(links.get("self")) or ""
     bytes_of = own if own.endswith("/content") or "/api/files/" in own else None
-    link = text(named.get("content")) or text(named.get("download")) or bytes_of
-    made = f"{record}/files/{quote(path, safe='/')}/content"
-    algorithm, colon, value = (text(given.get("checksum")) or "").rpartition(":")
-    told = digests(algorithm if colon else "md5", value)
-    access = given.get("access")
-    hidden = isinstance(access, Mapping) and access.get("hidden") is True
+    link = text(links.get("content")) or text(links.get("download")) or bytes_of
+    checksum = text(file.get("checksum")) or ""
+    algorithm, colon, value = checksum.rpartition(":")
+    verified = digests(algorithm if colon else "md5", value)
     return FilesetManifestFile(
         path=path,
-        size=size(given.get("size", given.get("filesize"))),
-        mimetype=text(given.get("mimetype")),
-        extra={"checksum": text(given.get("checksum"))} if value and not told else {},
-        status="withheld" if hidden else None,
-        platform_url=join_url(record, link) or made,
-        **told,
+        size=size(file.get("size", file.get("filesize"))),
+        mimetype=text(file.get("mimetype")),
+        extra={"checksum": checksum} if value and not verified else {},
+        status="withheld" if inner(file, "access").get("hidden") is True else None,
+        platform_url=join_url(record, link) or f"{record}/files/{quote(path, safe='/')}/content",
+        **verified,
     )
 
 
@@ -144,14 +142,14 @@ def read_native(document: Mapping[str, Any], record: str) -> Deposit:
 
 def list_files(files: Mapping[str, Any], record: str) -> tuple[FilesetManifestFile, ...] | None:
     """Return the files of a list, whose entries are an array or an object by name."""
-    given = files.get("entries")
-    if isinstance(given, Mapping):
-        given = [
-            {"key": key} | dict(entry) for key, entry in given.items() if isinstance(entry, Mapping)
+    listed = files.get("entries")
+    if isinstance(listed, Mapping):
+        listed = [
+            {"key": key} | dict(file) for key, file in listed.items() if isinstance(file, Mapping)
         ]
-    if not isinstance(given, list):
+    if not isinstance(listed, list):
         return None
-    return tuple(parse_file(entry, record) for entry in entries(given))
+    return tuple(parse_file(file, record) for file in entries(listed))
 
 
 def _access(document: Mapping[str, Any]) -> tuple[str, str | None]:
@@ -176,7 +174,7 @@ def _describe(document: Mapping[str, Any], metadata: Mapping[str, Any]) -> Descr
         type=general_type(kind and kind.partition("-")[0], TYPES),
         abstract=plain_text(metadata.get("description")),
         subjects=texts(
-            [one.get("subject") or one.get("title") for one in entries(metadata.get("subjects"))]
+            [row.get("subject") or row.get("title") for row in entries(metadata.get("subjects"))]
         ),
         language=first_at(metadata, "languages.id", text),
         licences=tuple(_licences(metadata.get("rights"))),
@@ -185,51 +183,39 @@ def _describe(document: Mapping[str, Any], metadata: Mapping[str, Any]) -> Descr
         url=web(inner(document, "links").get("self_html")),
         related=tuple(
             work
-            for one in entries(metadata.get("related_identifiers"))
+            for row in entries(metadata.get("related_identifiers"))
             for work in relate_by_scheme(
-                one.get("identifier"), one.get("scheme"), inner(one, "relation_type").get("id")
+                row.get("identifier"), row.get("scheme"), inner(row, "relation_type").get("id")
             )
         ),
     )
 
 
-def _people(given: object, contributors: bool = False) -> Iterator[Person]:
-    for one in entries(given):
-        who = inner(one, "person_or_org")
+def _people(credits: object, contributors: bool = False) -> Iterator[Person]:
+    for credit in entries(credits):
+        who = inner(credit, "person_or_org")
         identifiers = entries(who.get("identifiers"))
-        orcids = [i.get("identifier") for i in identifiers if i.get("scheme") == "orcid"]
-        affiliations = texts([a.get("name") for a in entries(one.get("affiliations"))])
-        organisation = who.get("type") == "organizational"
-        found = None
-        if not organisation:
-            found = person_from_parts(
-                who.get("given_name"),
-                who.get("family_name"),
-                iri=orcids[0] if orcids else None,
-                affiliations=affiliations,
+        iri = next((i.get("identifier") for i in identifiers if i.get("scheme") == "orcid"), None)
+        if who.get("type") == "organizational":
+            name = text(who.get("name"))
+            person = Person(name=name, organisation=True) if name else None
+        else:
+            person = person_from_parts(who.get("given_name"), who.get("family_name"), iri=iri)
+            person = person or person_from_text(who.get("name"))
+        if person is not None:
+            yield replace(
+                person,
+                affiliations=texts_at(credit, "affiliations.name"),
+                role=contributor_type(inner(credit, "role").get("id")) if contributors else None,
             )
-        found = found or _whole(who.get("name"), organisation, affiliations)
-        if found is not None:
-            kind = contributor_type(inner(one, "role").get("id")) if contributors else None
-            yield replace(found, role=kind)
 
 
-def _whole(name: object, organisation: bool, affiliations: tuple[str, ...]) -> Person | None:
-    """Return a person whose name is a single text."""
-    person = person_from_text(name)
-    if person is None:
-        return None
-    if organisation:
-        return Person(name=text(name) or "", affiliations=affiliations, organisation=True)
-    return replace(person, affiliations=affiliations)
-
-
-def _licences(given: object) -> Iterator[Licence]:
-    for one in entries(given):
-        id = text(one.get("id"))
-        titles = inner(one, "title")
+def _licences(rights: object) -> Iterator[Licence]:
+    for right in entries(rights):
+        id = text(right.get("id"))
+        titles = inner(right, "title")
         title = plain_text(titles.get("en") or next(iter(titles.values()), None))
-        url = web(one.get("link")) or web(inner(one, "props").get("url"))
+        url = web(right.get("link")) or web(inner(right, "props").get("url"))
         if id or title or url:
             yield Licence(title or id, spdx(url) or spdx(id), url)
 
@@ -239,18 +225,20 @@ def read_legacy(document: Mapping[str, Any], record: str) -> Deposit:
     metadata = inner(document, "metadata")
     links = inner(document, "links")
     versions = entries(inner(metadata, "relations").get("version"))
-    told = size(versions[0].get("index")) if versions else None  # this form counts from 0
-    given = document.get("files")
-    files = objects_of(given, "the files") if given is not None else ()
+    index = size(versions[0].get("index")) if versions else None  # this form counts from 0
+    files = document.get("files")
     access = _ACCESS.get(text(metadata.get("access_right")) or "open", RESTRICTED)
     return Deposit(
         id=text(document.get("id")) or text(document.get("recid")) or "",
         parent=text(document.get("conceptrecid")),
-        index=None if told is None else told + 1,
+        index=None if index is None else index + 1,
         draft=document.get("submitted") is False,
         access=access,
         until=day(metadata.get("embargo_date")) if access == EMBARGOED else None,
-        files=tuple(parse_file(file, record) for file in files),
+        files=tuple(
+            parse_file(file, record)
+            for file in objects_of([] if files is None else files, "the files")
+        ),
         page=web(links.get("self_html")) or web(links.get("html")),
         bundle=web(links.get("archive")),
         description=_describe_legacy(document, metadata),
@@ -261,8 +249,8 @@ def _describe_legacy(document: Mapping[str, Any], metadata: Mapping[str, Any]) -
     links = inner(document, "links")
     related = [
         work
-        for one in entries(metadata.get("related_identifiers"))
-        for work in relate_by_scheme(one.get("identifier"), one.get("scheme"), one.get("relation"))
+        for row in entries(metadata.get("related_identifiers"))
+        for work in relate_by_scheme(row.get("identifier"), row.get("scheme"), row.get("relation"))
     ]
     related += relate_by_scheme(doi(document.get("conceptdoi")), "doi", "isVersionOf")
     return Description(
@@ -285,13 +273,13 @@ def _describe_legacy(document: Mapping[str, Any], metadata: Mapping[str, Any]) -
     )
 
 
-def _legacy_people(given: object, contributors: bool = False) -> Iterator[Person]:
-    for one in entries(given):
-        person = person_from_text(one.get("name"))
+def _legacy_people(credits: object, contributors: bool = False) -> Iterator[Person]:
+    for credit in entries(credits):
+        person = person_from_text(credit.get("name"))
         if person is not None:
             yield replace(
                 person,
-                orcid=orcid(one.get("orcid")),
-                affiliations=texts(one.get("affiliation")),
-                role=contributor_type(one.get("type")) if contributors else None,
+                orcid=orcid(credit.get("orcid")),
+                affiliations=texts(credit.get("affiliation")),
+                role=contributor_type(credit.get("type")) if contributors else None,
             )

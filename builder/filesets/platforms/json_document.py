@@ -7,7 +7,7 @@ None or an empty value. A value without which the response is useless raises Fil
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date
@@ -101,7 +101,7 @@ def values_at(document: object, path: str) -> Iterator[Any]:
 def first_at(document: object, paths: str, read: Callable[[object], T | None]) -> T | None:
     """Return the first value at the paths, apart by blanks, of which `read` makes something."""
     values = (value for path in paths.split() for value in values_at(document, path))
-    return next((made for value in values if (made := read(value)) is not None), None)
+    return next((first for value in values if (first := read(value)) is not None), None)
 
 
 def text(value: object) -> str | None:
@@ -116,11 +116,12 @@ def text(value: object) -> str | None:
 
 def texts(value: object, apart: str = "") -> tuple[str, ...]:
     """Return the distinct texts of a list, or of one text, split at `apart` if given."""
-    given = value if isinstance(value, list) else [value]
-    found = [one for one in map(text, given) if one]
+    members = [
+        member for member in map(text, value if isinstance(value, list) else [value]) if member
+    ]
     if apart:
-        found = [part for one in found for part in map(str.strip, one.split(apart)) if part]
-    return tuple(dict.fromkeys(found))
+        members = [part.strip() for member in members for part in member.split(apart)]
+    return tuple(dict.fromkeys(filter(None, members)))
 
 
 def name(value: object, what: str) -> str:
@@ -146,47 +147,45 @@ def size(value: object) -> int | None:
 
 def digest(value: object, name: str) -> str | None:
     """Return a digest in lower case; None unless it fits the algorithm (md5, sha1 and so on)."""
-    found = value.strip().lower() if isinstance(value, str) else ""
-    return found if len(found) == _DIGITS[name] and _HEX.fullmatch(found) else None
+    digits = value.strip().lower() if isinstance(value, str) else ""
+    return digits if len(digits) == _DIGITS[name] and _HEX.fullmatch(digits) else None
 
 
 def digests(algorithm: object, value: object) -> dict[str, Any]:
     """Return a digest by the name of its algorithm, in any spelling; empty if one is unknown."""
     kind = (text(algorithm) or "").lower().replace("-", "")
-    found = digest(value, kind) if kind in _DIGITS else None
-    return {kind: found} if found else {}
+    digits = digest(value, kind) if kind in _DIGITS else None
+    return {kind: digits} if digits else {}
 
 
 def day(value: object) -> str | None:
     """Return the day (W3CDTF) at which a date or time begins; None if it is invalid."""
-    found = _DAY.match(value.strip()) if isinstance(value, str) else None
-    if found is None:
-        return None
-    year, month, of_month = found.groups()
+    match = _DAY.match(value.strip()) if isinstance(value, str) else None
     try:
-        date(int(year), int(month or 1), int(of_month or 1))
+        if match:
+            date(*(int(part or 1) for part in match.groups()))
     except ValueError:
         return None
-    return found[0]
+    return match and match[0]
 
 
 def doi(value: object) -> str | None:
     """Return a DOI in lower case, without a resolver's URL; None if it is not a DOI."""
-    found = _DOI.fullmatch(value) if isinstance(value, str) else None
-    return found[1].lower() if found else None
+    match = _DOI.fullmatch(value) if isinstance(value, str) else None
+    return match[1].lower() if match else None
 
 
 def web(value: object) -> str | None:
     """Return an http(s) URL with a host, spaces in its path escaped; None for anything else."""
-    found = text(value)
-    if found is None or not found.isprintable():
+    url = text(value)
+    if url is None or not url.isprintable():
         return None
     try:
-        parts = urlsplit(found)
+        parts = urlsplit(url)
     except ValueError:
         return None
     named = parts.hostname and not _NO_HOST.search(parts.netloc)
-    return found.replace(" ", "%20") if named and parts.scheme in ("http", "https") else None
+    return url.replace(" ", "%20") if named and parts.scheme in ("http", "https") else None
 
 
 def join_url(root: str, value: object) -> str | None:
@@ -215,16 +214,16 @@ def path(url: str) -> str:
 
 
 def apart(
-    files: Sequence[FilesetManifestFile], names: Sequence[str]
+    files: Sequence[FilesetManifestFile], names: Iterable[str] | None = None
 ) -> tuple[FilesetManifestFile, ...]:
-    """Put files with the same path into folders named by `names`, one name for each file.
+    """Put files with the same path into folders named by `names`, by default numbers from 1.
 
-    It is for platforms where names are not unique but ids are.
+    It is for platforms where names are not unique but ids are. There is one name for each file.
     """
     paths = Counter(file.path for file in files)
     return tuple(
         replace(file, path=f"{name}/{file.path}") if paths[file.path] > 1 else file
-        for file, name in zip(files, names, strict=True)
+        for file, name in zip(files, names or range(1, len(files) + 1), strict=True)
     )
 
 
@@ -276,10 +275,9 @@ def edition(api: Api, whole: str, url: str, version: str | None) -> Any:
     except FilesetError as error:
         if error.status != "platform-404":
             raise
-        missing = error
-    api.document(whole)
-    detail = f"it has no version {version}"
-    raise FilesetError("platform-scope", detail, code="wrong-version") from missing
+        api.document(whole)
+        detail = f"it has no version {version}"
+        raise FilesetError("platform-scope", detail, code="wrong-version") from error
 
 
 def read_pages(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote
 
-from builder.filesets.platforms.json_document import inner, web
+from builder.filesets.platforms.json_document import entries, first_at, inner, web
 from builder.filesets.protocols import Api, FilesetError
 from builder.http import url as address
 
@@ -45,18 +45,18 @@ class DatasetName:
         return self.handle.lower() if self.handle and self.handle.startswith("10.") else None
 
 
-def parse_name(given: str) -> DatasetName:
+def parse_name(text: str) -> DatasetName:
     """Parse the name in a request. Raises FilesetError (bad-identifier)."""
-    text = given.strip()
+    text = text.strip()
     if text and text.isprintable():
         handle = handle_of(text)
         if handle is not None:
             resolver = DOI_RESOLVER if handle.startswith("10.") else HANDLE_RESOLVER
             return DatasetName(resolver + quote(handle, safe="/:;()~+@!$,="), handle)
-        found = address.normalise(text)
-        if found.id is not None and not found.spaced and found.id.startswith("http"):
+        normal = address.normalise(text)
+        if normal.id is not None and not normal.spaced and normal.id.startswith("http"):
             view = _VIEW.search(text)
-            return DatasetName(found.id + view[0] if view else found.id)
+            return DatasetName(normal.id + (view[0] if view else ""))
     shown = text if len(text) <= 200 else text[:200] + "..."
     raise FilesetError("bad-identifier", f"not a URL or DOI: {shown!r}")
 
@@ -87,35 +87,28 @@ def find_target(handle: str, api: Api) -> str:
     doi = handle.startswith("10.")
     name = quote(handle, safe=_SAFE)
     base = DOI_RESOLVER if doi else HANDLE_RESOLVER
-    asked = [(f"{base}api/handles/{name}", _of_handle)]
+    registries = [(f"{base}api/handles/{name}", _of_handle)]
     if doi:
-        asked.append((_DATACITE + name, _of_datacite))
+        registries.append((_DATACITE + name, _of_datacite))
     failed: FilesetError | None = None
-    for url, read in asked:
+    for url, read in registries:
         try:
-            found = read(api.document(url))
+            if (target := read(api.document(url))) is not None:
+                return target
         except FilesetError as error:
             if error.status in ENDS:
                 raise
             if error.status != "platform-404":
                 failed = failed or error
-        else:
-            if found is not None:
-                return found
-    if failed is not None:
-        raise FilesetError(failed.status, failed.detail, code=failed.code) from failed
-    raise FilesetError("no-platform-match", f"{handle} is not registered, or has no URL")
+    raise failed or FilesetError("no-platform-match", f"{handle} is not registered, or has no URL")
 
 
 def _of_handle(document: Any) -> str | None:
     """Return the first URL among a handle's values."""
-    values = inner({"of": document}, "of").get("values")
-    listed = [v for v in values if isinstance(v, dict)] if isinstance(values, list) else []
-    listed.sort(key=lambda v: v["index"] if isinstance(v.get("index"), int) else 0)
-    for value in listed:
-        if value.get("type") == "URL" and (found := web(inner(value, "data").get("value"))):
-            return found
-    return None
+    values = entries(inner(document).get("values"))
+    urls = [value for value in values if value.get("type") == "URL"]
+    urls.sort(key=lambda v: v["index"] if isinstance(v.get("index"), int) else 0)
+    return first_at(urls, "data.value", web)
 
 
 def _of_datacite(document: Any) -> str | None:

@@ -30,11 +30,6 @@ from builder.filesets.platforms.metadata import (
 from builder.filesets.protocols import Api, FilesetError, PlatformFacts
 
 NAME = "mendeley"
-FACTS = PlatformFacts(
-    NAME,
-    "host, DOI",
-    "folders",
-)
 DOMAIN = "data.mendeley.com"
 _ROOT = f"https://{DOMAIN}/public-api/datasets"
 _DATASET = re.compile(r"/datasets/(?P<id>[a-z0-9]{6,20})(?:/(?P<version>\d{1,4}))?/?")
@@ -46,18 +41,24 @@ _FOLDERS = 1_000
 class Mendeley(HostedPlatform):
     """Mendeley Data."""
 
-    facts = FACTS
+    facts = PlatformFacts(
+        NAME,
+        "host, DOI",
+        "folders",
+    )
     hosts = frozenset((DOMAIN,))
     dois = _DOI
 
     def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the requested version, or else the newest. Raises FilesetError."""
-        asked = _parse_resource(resource)
-        where = f"{_ROOT}/{asked.id}"
-        snapshot = f"{where}/snapshot/{asked.version}"
-        dataset = json_document.mapping(edition(api, where, snapshot, asked.version), "the dataset")
-        version = _check(dataset, asked)
-        item = _item(dataset, asked, version)
+        request = _parse_resource(resource)
+        where = f"{_ROOT}/{request.id}"
+        snapshot = f"{where}/snapshot/{request.version}"
+        dataset = json_document.mapping(
+            edition(api, where, snapshot, request.version), "the dataset"
+        )
+        version = _check(dataset, request)
+        item = _item(dataset, request, version)
         if item.platform_status != "success":
             return item
         return replace(item, manifest=tuple(_files(api, where, version, dataset)))
@@ -66,42 +67,39 @@ class Mendeley(HostedPlatform):
 def _parse_resource(resource: DatasetResource) -> VersionRequest:
     """Return the requested dataset. Raises FilesetError (platform-scope) for other pages."""
     by_doi = _DOI.fullmatch(resource.doi or "")
-    by_url = None
-    if json_document.host(resource.url) == DOMAIN:
-        by_url = _DATASET.fullmatch(json_document.path(resource.url))
-    found = by_url or by_doi
-    if found is None:
+    is_here = json_document.host(resource.url) == DOMAIN
+    match = (_DATASET.fullmatch(json_document.path(resource.url)) if is_here else None) or by_doi
+    if match is None:
         raise FilesetError("platform-scope", f"{resource.url} is not a dataset", code="no-dataset")
-    version = found["version"]
-    if version is None and by_doi and by_doi["id"] == found["id"]:
+    version = match["version"]
+    if version is None and by_doi and by_doi["id"] == match["id"]:
         version = by_doi["version"]
-    return VersionRequest(found["id"], version)
+    return VersionRequest(match["id"], version)
 
 
-def _check(dataset: Mapping[str, Any], asked: VersionRequest) -> str:
+def _check(dataset: Mapping[str, Any], request: VersionRequest) -> str:
     """Return the dataset's version. Raises FilesetError unless it is the requested one."""
-    told = json_document.text(dataset.get("id"))
-    if told != asked.id:
-        raise FilesetError("platform-error", f"requested {asked.id}, received {told}")
+    if (id_ := json_document.text(dataset.get("id"))) != request.id:
+        raise FilesetError("platform-error", f"requested {request.id}, received {id_}")
     version = json_document.text(dataset.get("version"))
     if version is None:
         raise FilesetError("platform-bad-response", "the dataset does not declare its version")
-    asked.check(version)
+    request.check(version)
     return version
 
 
-def _item(dataset: Mapping[str, Any], asked: VersionRequest, version: str) -> FilesetPlatformItem:
+def _item(dataset: Mapping[str, Any], request: VersionRequest, version: str) -> FilesetPlatformItem:
     closed = dataset.get("available") is False
-    page = f"https://{DOMAIN}/datasets/{asked.id}/{version}"
+    page = f"https://{DOMAIN}/datasets/{request.id}/{version}"
     return FilesetPlatformItem(
         platform_name=NAME,
         platform_status="platform-restricted" if closed else "success",
         platform_domain=DOMAIN,
-        platform_id=asked.id,
+        platform_id=request.id,
         version=version,
         detail="it is not available" if closed else "",
         web_base_url=page,
-        web_bundle_url=f"https://{DOMAIN}/public-api/zip/{asked.id}/download/{version}",
+        web_bundle_url=f"https://{DOMAIN}/public-api/zip/{request.id}/download/{version}",
         description=_describe(dataset, version, page),
     )
 
@@ -121,12 +119,10 @@ def _files(
         for file in json_document.objects_of(part_document(api, url), "the list of files"):
             seen.add(json_document.text(file.get("id")) or "")
             yield _file(file, place)
-    told = {
-        json_document.text(file.get("id")) or ""
-        for file in json_document.entries(dataset.get("files"))
-    }
-    if told - seen:
-        raise FilesetError("incomplete-manifest", f"{len(told - seen)} files are in no folder")
+    files = json_document.entries(dataset.get("files"))
+    lost = {json_document.text(file.get("id")) or "" for file in files} - seen
+    if lost:
+        raise FilesetError("incomplete-manifest", f"{len(lost)} files are in no folder")
 
 
 def _places(folders: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:

@@ -125,25 +125,25 @@ def licences(*, name: object = None, url: object = None) -> tuple[Licence, ...]:
 
 def orcid(value: object) -> str | None:
     """Return an ORCID iD without a resolver's URL; None if it or its check digit is invalid."""
-    found = _ORCID.fullmatch(value.strip()) if isinstance(value, str) else None
-    if found is None:
+    match = _ORCID.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None:
         return None
     total = 0
-    digits = found[1].replace("-", "").upper()
+    digits = match[1].replace("-", "").upper()
     for digit in digits[:-1]:
         total = (total + int(digit)) * 2
     check = (12 - total % 11) % 11
-    return found[1].upper() if digits[-1] == ("X" if check == 10 else str(check)) else None
+    return match[1].upper() if digits[-1] == ("X" if check == 10 else str(check)) else None
 
 
 def person_from_parts(
-    given: object, family: object, *, iri: object = None, affiliations: tuple[str, ...] = ()
+    first_name: object, last_name: object, *, iri: object = None, affiliations: tuple[str, ...] = ()
 ) -> Person | None:
     """Return a person by the parts of the name, written as `Family, Given`.
 
     `iri` is an ORCID iD in any form. None if both parts are empty.
     """
-    first, last = text(given), text(family)
+    first, last = text(first_name), text(last_name)
     if first is None and last is None:
         return None
     return Person(
@@ -185,7 +185,7 @@ def texts_at(
 ) -> tuple[str, ...]:
     """Return the distinct texts at the paths, apart by blanks."""
     values = (value for path in paths.split() for value in values_at(document, path))
-    return tuple(dict.fromkeys(made for value in values if (made := read(value))))
+    return tuple(dict.fromkeys(words for value in values if (words := read(value))))
 
 
 def relate_all(works: Iterable[tuple[object, object]]) -> tuple[Related, ...]:
@@ -208,11 +208,11 @@ def person_from_text(value: object) -> Person | None:
     name = text(value)
     if name is None:
         return None
-    family, comma, given = (part.strip() for part in name.partition(","))
-    plain = comma and family and given and "," not in given
+    last, _, first = (part.strip() for part in name.partition(","))
+    plain = last and first and "," not in first
     if not plain or any(character.isdigit() for character in name):
         return Person(name=name)
-    return Person(name=name, given=given, family=family)
+    return Person(name=name, given=first, family=last)
 
 
 class _Prose(HTMLParser):
@@ -249,13 +249,13 @@ def plain_text(value: object) -> str | None:
     """
     if not isinstance(value, str):
         return None
-    found = _REFUSED.sub("", value.replace("\r", "\n"))
-    if _MARKUP.search(found):
+    prose = _REFUSED.sub("", value.replace("\r", "\n"))
+    if _MARKUP.search(prose):
         reader = _Prose()
-        reader.feed(found)
+        reader.feed(prose)
         reader.close()
-        found = _REFUSED.sub("", "".join(reader.parts))
-    return _LINES.sub("\n", _SPACE.sub(" ", found)).strip() or None
+        prose = _REFUSED.sub("", "".join(reader.parts))
+    return _LINES.sub("\n", _SPACE.sub(" ", prose)).strip() or None
 
 
 def relate(identifier: object, relation: object) -> Related | None:
@@ -267,9 +267,8 @@ def relate(identifier: object, relation: object) -> Related | None:
     if doi:
         return Related(doi, "DOI", kind)
     for form, name in ((_ARXIV, "arXiv"), (_HANDLE, "Handle")):
-        found = form.fullmatch(identifier.strip())
-        if found:
-            return Related(found[1] if name == "Handle" else f"arXiv:{found[1]}", name, kind)
+        if match := form.fullmatch(identifier.strip()):
+            return Related(match[1] if name == "Handle" else f"arXiv:{match[1]}", name, kind)
     address = json_document.web(identifier)
     return Related(address, "URL", kind) if address else None
 

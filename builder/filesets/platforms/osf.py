@@ -23,11 +23,6 @@ from builder.filesets.platforms.metadata import licences, people_of, plain_text
 from builder.filesets.protocols import Api, FilesetError, PlatformFacts
 
 NAME = "osf"
-FACTS = PlatformFacts(
-    NAME,
-    "host, DOI",
-    "folders of all storage providers; components are below their ids",
-)
 DOMAIN = "osf.io"
 _API = "api.osf.io"
 _HOSTS = frozenset((DOMAIN, "www.osf.io"))
@@ -48,7 +43,11 @@ _DEPTH = 10_000
 class Osf(HostedPlatform):
     """OSF."""
 
-    facts = FACTS
+    facts = PlatformFacts(
+        NAME,
+        "host, DOI",
+        "folders of all storage providers; components are below their ids",
+    )
     hosts = _HOSTS
     dois = _DOI
 
@@ -77,11 +76,11 @@ def _project_id(resource: DatasetResource) -> str:
     if json_document.host(resource.url) in _HOSTS:
         if _PREPRINT.fullmatch(path):
             raise FilesetError("platform-scope", "it is a preprint", code="no-dataset")
-        found = _REGISTRY.fullmatch(path) or _GUID.fullmatch(path)
-        if found and _FILE.fullmatch(found.groupdict().get("rest") or ""):
+        match = _REGISTRY.fullmatch(path) or _GUID.fullmatch(path)
+        if match and _FILE.fullmatch(match.groupdict().get("rest") or ""):
             raise FilesetError("platform-scope", "it is one file of a project", code="file-level")
-        if found:
-            return found["id"].lower()
+        if match:
+            return match["id"].lower()
     by_doi = _DOI.fullmatch(resource.doi or "")
     if by_doi is None:
         raise FilesetError("platform-scope", f"{resource.url} is not a project", code="no-dataset")
@@ -177,16 +176,16 @@ def _entries(api: Api, url: str) -> Iterator[Mapping[str, Any]]:
     def following(page: Mapping[str, Any]) -> str | None:
         return json_document.text(json_document.inner(page, "links").get("next"))
 
-    found, total = 0, None
+    count, total = 0, None
     joint = "&" if "?" in url else "?"
     for page in read_pages(api, f"{url}{joint}page%5Bsize%5D=100", (_API,), following):
         data = json_document.objects_of(page.get("data"), "the list of files")
-        found += len(data)
+        count += len(data)
         yield from data
         meta = json_document.inner(page, "links", "meta") or json_document.inner(page, "meta")
         total = json_document.size(meta.get("total"))
-    if total is not None and found != total:
-        raise FilesetError("incomplete-manifest", f"{found} of {total} entries are listed at {url}")
+    if total is not None and count != total:
+        raise FilesetError("incomplete-manifest", f"{count} of {total} entries are listed at {url}")
 
 
 def _file(entry: Mapping[str, Any], about: Mapping[str, Any]) -> FilesetManifestFile:
@@ -213,9 +212,9 @@ def _describe(node: Mapping[str, Any], kind: str, page: str) -> Description:
         title=plain_text(about.get("title")),
         creators=people_of(
             (
-                one
-                for one in values_at(node, "embeds.contributors.data")
-                if json_document.inner(one, "attributes").get("bibliographic") is not False
+                person
+                for person in values_at(node, "embeds.contributors.data")
+                if json_document.inner(person, "attributes").get("bibliographic") is not False
             ),
             given_at="embeds.users.data.attributes.given_name",
             family_at="embeds.users.data.attributes.family_name",

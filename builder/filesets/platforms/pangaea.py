@@ -17,17 +17,12 @@ from builder.filesets.item import (
 )
 from builder.filesets.platforms import json_document
 from builder.filesets.platforms.hosted import HostedPlatform
-from builder.filesets.platforms.json_document import wrap_part_errors
+from builder.filesets.platforms.json_document import first_at, wrap_part_errors
 from builder.filesets.platforms.metadata import licences, plain_text
 from builder.filesets.platforms.pages import schema_org
 from builder.filesets.protocols import Api, FilesetError, PlatformFacts
 
 NAME = "pangaea"
-FACTS = PlatformFacts(
-    NAME,
-    "host, DOI",
-    "tables as text of unknown size; lists of files",
-)
 DOMAIN = "doi.pangaea.de"
 _HOSTS = frozenset((DOMAIN, "pangaea.de", "www.pangaea.de", "doi.pangaea.de"))
 _ID = re.compile(r"/?(?:10\.1594/pangaea\.)(?P<id>\d{1,12})/?", re.I)
@@ -43,66 +38,68 @@ _ACCEPT = "text/tab-separated-values, text/plain;q=0.9"
 class Pangaea(HostedPlatform):
     """PANGAEA."""
 
-    facts = FACTS
+    facts = PlatformFacts(
+        NAME,
+        "host, DOI",
+        "tables as text of unknown size; lists of files",
+    )
     hosts = _HOSTS
     dois = re.compile(re.escape(_PREFIX) + ".*")
 
     def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the dataset with its table or its files. Raises FilesetError."""
-        id_ = _dataset_number(resource)
+        path = unquote(json_document.path(resource.url))
+        by_url = _ID.fullmatch(path) if json_document.host(resource.url) in _HOSTS else None
+        match = by_url or _ID.fullmatch(resource.doi or "")
+        if match is None:
+            detail = f"{resource.url} is not a dataset"
+            raise FilesetError("platform-scope", detail, code="no-dataset")
+        id_ = match["id"]
         page = f"https://{DOMAIN}/10.1594/PANGAEA.{id_}"
         about = json_document.mapping(
             api.document(f"{page}?format=metadata_jsonld"), "the dataset's metadata"
         )
-        told = json_document.doi(about.get("identifier")) or json_document.doi(about.get("@id"))
-        if told != f"{_PREFIX}{id_}":
-            raise FilesetError("platform-error", f"requested {_PREFIX}{id_}, received {told}")
+        doi = first_at(about, "identifier @id", json_document.doi)
+        if doi != f"{_PREFIX}{id_}":
+            raise FilesetError("platform-error", f"requested {_PREFIX}{id_}, received {doi}")
         if json_document.text(json_document.inner(about, "size").get("unitText")) == _SERIES:
             raise FilesetError("platform-scope", "it is a series of datasets", code="collection")
-        refused = _restriction(about)
+        access = json_document.text(about.get("conditionsOfAccess")) or ""
+        is_open = about.get("isAccessibleForFree") is not False
+        is_open = is_open and access.lower() in ("", "unrestricted")
         return FilesetPlatformItem(
             platform_name=NAME,
-            platform_status="platform-restricted" if refused else "success",
+            platform_status="success" if is_open else "platform-restricted",
             platform_domain=DOMAIN,
             platform_id=id_,
-            manifest=None if refused else tuple(_files(api, id_, about)),
+            manifest=tuple(_files(api, id_, about)) if is_open else None,
             web_base_url=page,
-            detail=refused,
-            description=_describe(about, told, page),
+            detail="" if is_open else f"its access is {access or 'not free'}",
+            description=_describe(about, doi, page),
         )
-
-
-def _dataset_number(resource: DatasetResource) -> str:
-    """Return the number of the dataset. Raises FilesetError (platform-scope)."""
-    path = unquote(json_document.path(resource.url))
-    found = _ID.fullmatch(path) if json_document.host(resource.url) in _HOSTS else None
-    found = found or _ID.fullmatch(resource.doi or "")
-    if found is None:
-        raise FilesetError("platform-scope", f"{resource.url} is not a dataset", code="no-dataset")
-    return found["id"]
-
-
-def _restriction(about: Mapping[str, Any]) -> str:
-    """Return how access is restricted; empty if it is open."""
-    access = json_document.text(about.get("conditionsOfAccess")) or ""
-    if about.get("isAccessibleForFree") is False or access.lower() not in ("", "unrestricted"):
-        return f"its access is {access or 'not free'}"
-    return ""
 
 
 def _files(api: Api, id_: str, about: Mapping[str, Any]) -> Iterator[FilesetManifestFile]:
     """Yield the files, or the table as a file. Raises FilesetError."""
-    given = [
-        (url, json_document.text(one.get("encodingFormat")))
-        for one in json_document.entries(about.get("distribution"))
-        if (url := json_document.web(one.get("contentUrl")))
+    downloads = [
+        (url, json_document.text(download.get("encodingFormat")))
+        for download in json_document.entries(about.get("distribution"))
+        if (url := json_document.web(download.get("contentUrl")))
     ]
-    table = next((url for url, _ in given if "format=textfile" in url), None)
+    table = next((url for url, _ in downloads if "format=textfile" in url), None)
     if table is None:
-        for url, kind in given:
-            yield _single_file(id_, url, kind)
+        for url, kind in downloads:
+            name = unquote(json_document.path(url).rpartition("/")[2])
+            path = f"PANGAEA.{id_}.zip" if "format=zip" in url else name
+            yield FilesetManifestFile(
+                path=json_document.name(path, "a file"), mimetype=kind, platform_url=url
+            )
         return
-    names = _list_files(api, table) if _lists_files(about) else None
+    # A table may list files only if one of its parameters is a file.
+    measured = json_document.entries(about.get("variableMeasured"))
+    labels = [(json_document.text(column.get("name")) or "").lower() for column in measured]
+    has_files = any(label.startswith(("binary", "file content")) for label in labels)
+    names = _list_files(api, table) if has_files or not labels else None
     if names is None:
         yield FilesetManifestFile(
             path=f"PANGAEA.{id_}.tab", mimetype="text/tab-separated-values", platform_url=table
@@ -111,23 +108,6 @@ def _files(api: Api, id_: str, about: Mapping[str, Any]) -> Iterator[FilesetMani
     for name, md5 in names:
         url = f"https://download.pangaea.de/dataset/{id_}/files/{quote(name)}"
         yield FilesetManifestFile(path=name, md5=md5, platform_url=url)
-
-
-def _single_file(id_: str, url: str, kind: str | None) -> FilesetManifestFile:
-    """Return a single file, named by its URL, or the zip of the dataset."""
-    name = unquote(json_document.path(url).rpartition("/")[2])
-    if "format=zip" in url:
-        name = f"PANGAEA.{id_}.zip"
-    return FilesetManifestFile(
-        path=json_document.name(name, "a file"), mimetype=kind, platform_url=url
-    )
-
-
-def _lists_files(about: Mapping[str, Any]) -> bool:
-    """Return whether the table may list files: one of its parameters is a file."""
-    measured = json_document.entries(about.get("variableMeasured"))
-    names = [(json_document.text(one.get("name")) or "").lower() for one in measured]
-    return not names or any(name.startswith(("binary", "file content")) for name in names)
 
 
 def _list_files(api: Api, table: str) -> Sequence[tuple[str, str | None]] | None:
@@ -149,16 +129,16 @@ def _list_files(api: Api, table: str) -> Sequence[tuple[str, str | None]] | None
     columns = [column.strip().lower() for column in line.split("\t")]
     if _NAMED not in columns:
         return None
-    named, hashed = ([n for n, one in enumerate(columns) if one == c] for c in (_NAMED, _HASH))
-    found: list[tuple[str, str | None]] = []
+    named, hashed = ([n for n, c in enumerate(columns) if c == name] for name in (_NAMED, _HASH))
+    files: list[tuple[str, str | None]] = []
     for row in (line.split("\t") for line in lines if line.strip()):
         if len(row) <= max(*named, *hashed):
             raise FilesetError("incomplete-manifest", f"a row of {table} is cut: {row[0][:80]}")
         for number, at in enumerate(named):
             md5 = row[hashed[number]] if len(hashed) == len(named) else None
             if name := row[at].strip():
-                found.append((name, json_document.digest(md5, "md5")))
-    return found
+                files.append((name, json_document.digest(md5, "md5")))
+    return files
 
 
 def _describe(about: Mapping[str, Any], doi: str, page: str) -> Description:
@@ -168,7 +148,7 @@ def _describe(about: Mapping[str, Any], doi: str, page: str) -> Description:
         publisher=json_document.text(json_document.inner(about, "publisher").get("name"))
         or "PANGAEA",
         published=json_document.day(about.get("datePublished")),
-        abstract=json_document.first_at(about, "abstract description", plain_text),
+        abstract=first_at(about, "abstract description", plain_text),
         subjects=json_document.texts(about.get("keywords"), apart=";"),
         language=json_document.text(about.get("inLanguage")),
         licences=licences(url=about.get("license")),

@@ -34,39 +34,32 @@ class Probe:
     buried: Callable[[Mapping[str, Any]], bool] | None = None
 
 
-def _dataverse(document: Mapping[str, Any]) -> bool:
-    version = inner(document, "data").get("version")
-    return document.get("status") == "OK" and isinstance(version, str)
-
-
-def _record(document: Mapping[str, Any]) -> bool:
-    return "id" in document and "metadata" in document and bool(inner(document, "links"))
-
-
-def _tombstone(document: Mapping[str, Any]) -> bool:
-    told = isinstance(document.get("message"), str) or bool(inner(document, "tombstone"))
-    return document.get("status") == _GONE and told
-
-
-def _package(document: Mapping[str, Any]) -> bool:
-    return document.get("success") is True and "resources" in inner(document, "result")
-
-
 PROBES: tuple[Probe, ...] = (
     Probe(
         "inveniordm",
         re.compile(r"/(?:api/)?records?/([A-Za-z0-9-]+)(?:[/?].*)?"),
         "/api/records/{0}",
-        _record,
-        buried=_tombstone,
+        lambda record: {"id", "metadata"} <= record.keys() and bool(inner(record, "links")),
+        buried=lambda grave: (
+            grave.get("status") == _GONE
+            and (isinstance(grave.get("message"), str) or bool(inner(grave, "tombstone")))
+        ),
     ),
     Probe(
         "ckan",
         re.compile(r"((?:/[^/?]+)*?)/dataset/([a-z0-9_-]+)/?(?:\?.*)?", re.I),
         "{0}/api/3/action/package_show?id={1}",
-        _package,
+        lambda answer: answer.get("success") is True and "resources" in inner(answer, "result"),
     ),
-    Probe("dataverse", re.compile(r".*"), "/api/info/version", _dataverse, doi=True),
+    Probe(
+        "dataverse",
+        re.compile(r".*"),
+        "/api/info/version",
+        lambda answer: (
+            answer.get("status") == "OK" and isinstance(inner(answer, "data").get("version"), str)
+        ),
+        doi=True,
+    ),
 )
 """All probes, in the order in which they are sent."""
 
@@ -85,10 +78,10 @@ def probe(
     parts = urlsplit(resource.url)
     behind = parts.path + (f"?{parts.query}" if parts.query else "")
     for probe in probes:
-        found = probe.shape.fullmatch(behind)
-        if found is None or (probe.doi and resource.doi is None):
+        match = probe.shape.fullmatch(behind)
+        if match is None or (probe.doi and resource.doi is None):
             continue
-        url = f"{parts.scheme}://{parts.netloc}{probe.path.format(*found.groups())}"
+        url = f"{parts.scheme}://{parts.netloc}{probe.path.format(*match.groups())}"
         try:
             document = api.document(url)
         except FilesetError as error:

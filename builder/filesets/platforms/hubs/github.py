@@ -25,9 +25,6 @@ from builder.filesets.protocols import Api, FilesetError, PlatformFacts
 
 NAME = "github"
 DOMAIN = "github.com"
-FACTS = PlatformFacts(
-    NAME, "host", "releases by tag; assets with digests, zip and tar.gz of source"
-)
 _API = "api.github.com"
 _HOSTS = frozenset((DOMAIN, "www.github.com"))
 _REPOSITORY = re.compile(r"/(?P<owner>[^/]+)/(?P<name>[^/]+?)(?:\.git)?(?:/(?P<rest>.*))?")
@@ -55,20 +52,22 @@ class _GitHubRequest:
 class GitHub(HostedPlatform):
     """GitHub."""
 
-    facts = FACTS
+    facts = PlatformFacts(
+        NAME, "host", "releases by tag; assets with digests, zip and tar.gz of source"
+    )
     hosts = _HOSTS
 
     def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the requested release, else the newest one. Raises FilesetError."""
-        asked = _parse_resource(resource)
-        release = _release(asked, api)
+        request = _parse_resource(resource)
+        release = _release(request, api)
         tag = json_document.name(release.get("tag_name"), "the release")
-        if asked.tag is not None and tag != asked.tag:
-            raise FilesetError("platform-error", f"requested {asked.tag}, received {tag}")
+        if request.tag is not None and tag != request.tag:
+            raise FilesetError("platform-error", f"requested {request.tag}, received {tag}")
         if release.get("draft") is True:
             raise FilesetError("platform-scope", "it is a draft", code="draft")
-        about = json_document.mapping(part_document(api, asked.api), "the repository")
-        full = json_document.text(about.get("full_name")) or f"{asked.owner}/{asked.name}"
+        about = json_document.mapping(part_document(api, request.api), "the repository")
+        full = json_document.text(about.get("full_name")) or f"{request.owner}/{request.name}"
         page = f"https://{DOMAIN}/{full}/releases/tag/{quote(tag)}"
         return FilesetPlatformItem(
             platform_name=NAME,
@@ -83,35 +82,34 @@ class GitHub(HostedPlatform):
 
 def _parse_resource(resource: DatasetResource) -> _GitHubRequest:
     """Return the requested release. Raises FilesetError (platform-scope) for other pages."""
-    found = _REPOSITORY.fullmatch(json_document.path(resource.url))
-    rest = (found["rest"] or "") if found else ""
-    if found and _FILE.fullmatch(rest):
+    match = _REPOSITORY.fullmatch(json_document.path(resource.url))
+    rest = (match["rest"] or "") if match else ""
+    if match and _FILE.fullmatch(rest):
         raise FilesetError("platform-scope", "it is one file of a repository", code="file-level")
     release = _RELEASE.fullmatch(rest)
-    if found is None or not (release or _NEWEST.fullmatch(rest)):
+    if match is None or not (release or _NEWEST.fullmatch(rest)):
         detail = f"{resource.url} is not a release"
         raise FilesetError("platform-scope", detail, code="no-dataset")
     tag = unquote(release["tag"]) if release else None
-    return _GitHubRequest(unquote(found["owner"]), unquote(found["name"]), tag)
+    return _GitHubRequest(unquote(match["owner"]), unquote(match["name"]), tag)
 
 
-def _release(asked: _GitHubRequest, api: Api) -> Mapping[str, Any]:
+def _release(request: _GitHubRequest, api: Api) -> Mapping[str, Any]:
     """Return the release's document. Raises FilesetError, as for a repository without releases."""
-    tag = asked.tag and quote(asked.tag, safe="")
-    url = f"{asked.api}/releases/tags/{tag}" if tag else f"{asked.api}/releases/latest"
+    tag = request.tag and quote(request.tag, safe="")
+    url = f"{request.api}/releases/tags/{tag}" if tag else f"{request.api}/releases/latest"
     try:
         return json_document.mapping(api.document(url), "the release")
     except FilesetError as error:
         if error.status != "platform-404":
             raise
-        missing = error
-    if asked.tag is not None:
-        # A tag without a release has a page too; it has only the source.
-        edition(api, asked.api, f"{asked.api}/git/ref/tags/{tag}", asked.tag)
-        return {"tag_name": asked.tag, "assets": []}
-    api.document(asked.api)
-    detail = "the repository has no release"
-    raise FilesetError("platform-scope", detail, code="no-dataset") from missing
+        if request.tag is not None:
+            # A tag without a release has a page too; it has only the source.
+            edition(api, request.api, f"{request.api}/git/ref/tags/{tag}", request.tag)
+            return {"tag_name": request.tag, "assets": []}
+        api.document(request.api)
+        detail = "the repository has no release"
+        raise FilesetError("platform-scope", detail, code="no-dataset") from error
 
 
 def _files(release: Mapping[str, Any], full: str, tag: str) -> Iterator[FilesetManifestFile]:
@@ -153,7 +151,7 @@ def _describe(
     spdx = json_document.text(licence.get("spdx_id"))
     url = None if spdx in (None, "NOASSERTION") else f"https://spdx.org/licenses/{spdx}.html"
     return Description(
-        title=" ".join(one for one in (named, plain_text(release.get("name")) or tag) if one),
+        title=" ".join(part for part in (named, plain_text(release.get("name")) or tag) if part),
         creators=(Person(name=login, organisation=group),) if login else (),
         publisher="GitHub",
         published=first_at(release, "published_at created_at", json_document.day),

@@ -25,11 +25,6 @@ from builder.filesets.platforms.pages.schema_org import file_path
 from builder.filesets.protocols import Api, FilesetError, PlatformFacts
 
 NAME = "gitlab"
-FACTS = PlatformFacts(
-    NAME,
-    "known hosts, and `/-/releases` in the URL",
-    "releases by tag; linked files, zip and tar.gz of source; no digests",
-)
 _HOSTS = frozenset(
     (
         "codebase.helmholtz.cloud",
@@ -73,30 +68,34 @@ class GitLab:
     """GitLab, on any host."""
 
     name = NAME
-    facts = FACTS
+    facts = PlatformFacts(
+        NAME,
+        "known hosts, and `/-/releases` in the URL",
+        "releases by tag; linked files, zip and tar.gz of source; no digests",
+    )
 
     def match_request(self, resource: DatasetResource) -> bool:
         """Return whether it is GitLab, by host or by the form of the URL of a release."""
-        known = json_document.host(resource.url) in _HOSTS
-        found = _PROJECT.fullmatch(json_document.path(resource.url))
-        return known or (found is not None and (found["rest"] or "").startswith("releases"))
+        match = _PROJECT.fullmatch(json_document.path(resource.url))
+        is_release = match is not None and (match["rest"] or "").startswith("releases")
+        return is_release or json_document.host(resource.url) in _HOSTS
 
     def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the requested release, else the newest one. Raises FilesetError."""
-        asked = _parse_resource(resource)
-        release = _release(asked, api)
+        request = _parse_resource(resource)
+        release = _release(request, api)
         tag = json_document.name(release.get("tag_name"), "the release")
-        if asked.tag is not None and tag != asked.tag:
-            raise FilesetError("platform-error", f"requested {asked.tag}, received {tag}")
+        if request.tag is not None and tag != request.tag:
+            raise FilesetError("platform-error", f"requested {request.tag}, received {tag}")
         about = json_document.mapping(
-            part_document(api, f"{asked.api}?license=true"), "the project"
+            part_document(api, f"{request.api}?license=true"), "the project"
         )
-        path = json_document.text(about.get("path_with_namespace")) or asked.path
-        page = f"{asked.root}/{path}/-/releases/{quote(tag, safe='')}"
+        path = json_document.text(about.get("path_with_namespace")) or request.path
+        page = f"{request.root}/{path}/-/releases/{quote(tag, safe='')}"
         links = json_document.entries(json_document.inner(release, "assets").get("links"))
         return FilesetPlatformItem(
             platform_name=NAME,
-            platform_domain=json_document.host(asked.root),
+            platform_domain=json_document.host(request.root),
             platform_id=path,
             version=tag,
             manifest=_files(release, links),
@@ -107,32 +106,32 @@ class GitLab:
 
 def _parse_resource(resource: DatasetResource) -> _GitLabRequest:
     """Return the requested release. Raises FilesetError (platform-scope) for other pages."""
-    found = _PROJECT.fullmatch(json_document.path(resource.url))
-    rest = (found["rest"] or "") if found else ""
+    match = _PROJECT.fullmatch(json_document.path(resource.url))
+    rest = (match["rest"] or "") if match else ""
     release = _RELEASE.fullmatch(rest)
     if _FILE.fullmatch(rest) or (release and release["file"]):
         raise FilesetError("platform-scope", "it is one file of a project", code="file-level")
-    if found is None or not (release or _NEWEST.fullmatch(rest)):
+    if match is None or not (release or _NEWEST.fullmatch(rest)):
         detail = f"{resource.url} is not a release"
         raise FilesetError("platform-scope", detail, code="no-dataset")
     parts = urlsplit(resource.url)
     tag = unquote(release["tag"]) if release else None
-    return _GitLabRequest(f"{parts.scheme}://{parts.netloc}", unquote(found["path"]), tag)
+    return _GitLabRequest(f"{parts.scheme}://{parts.netloc}", unquote(match["path"]), tag)
 
 
-def _release(asked: _GitLabRequest, api: Api) -> Mapping[str, Any]:
+def _release(request: _GitLabRequest, api: Api) -> Mapping[str, Any]:
     """Return the release's document. Raises FilesetError, as for a project without releases."""
-    if asked.tag is not None:
-        by_tag = f"{asked.api}/releases/{quote(asked.tag, safe='')}"
+    if request.tag is not None:
+        by_tag = f"{request.api}/releases/{quote(request.tag, safe='')}"
         return json_document.mapping(
-            json_document.edition(api, asked.api, by_tag, asked.tag), "the release"
+            json_document.edition(api, request.api, by_tag, request.tag), "the release"
         )
     try:
-        newest = api.document(f"{asked.api}/releases/permalink/latest")
+        newest = api.document(f"{request.api}/releases/permalink/latest")
     except FilesetError as error:
         if error.status != "platform-404":
             raise
-        api.document(asked.api)
+        api.document(request.api)
         detail = "the project has no release"
         raise FilesetError("platform-scope", detail, code="no-dataset") from error
     return json_document.mapping(newest, "the release")
@@ -141,15 +140,24 @@ def _release(asked: _GitLabRequest, api: Api) -> Mapping[str, Any]:
 def _files(
     release: Mapping[str, Any], links: tuple[Mapping[str, Any], ...]
 ) -> tuple[FilesetManifestFile, ...]:
-    found = [_linked_file(link) for link in links if _is_file(link)]
-    sources = json_document.inner(release, "assets").get("sources")
-    for one in json_document.entries(sources):
-        form, url = json_document.text(one.get("format")), json_document.web(one.get("url"))
+    files = []
+    for link in filter(_is_file, links):
+        url, kind = _url(link), json_document.text(link.get("link_type"))
+        files.append(
+            FilesetManifestFile(
+                path=file_path(url or "", link.get("name")),
+                extra={"link_type": kind} if kind else {},
+                status=None if url else "withheld",
+                platform_url=url,
+            )
+        )
+    for source in json_document.entries(json_document.inner(release, "assets").get("sources")):
+        form, url = json_document.text(source.get("format")), json_document.web(source.get("url"))
         if url and form in ARCHIVES:
-            found.append(
+            files.append(
                 FilesetManifestFile(path=file_path(url), extra={"source": form}, platform_url=url)
             )
-    return json_document.apart(found, [str(number) for number in range(1, len(found) + 1)])
+    return json_document.apart(files)
 
 
 def _is_file(link: Mapping[str, Any]) -> bool:
@@ -167,16 +175,6 @@ def _url(link: Mapping[str, Any]) -> str | None:
     return direct or json_document.web(link.get("url"))
 
 
-def _linked_file(link: Mapping[str, Any]) -> FilesetManifestFile:
-    url = _url(link)
-    return FilesetManifestFile(
-        path=file_path(url or "", link.get("name")),
-        extra={"link_type": kind} if (kind := json_document.text(link.get("link_type"))) else {},
-        status=None if url else "withheld",
-        platform_url=url,
-    )
-
-
 def _describe(
     release: Mapping[str, Any],
     about: Mapping[str, Any],
@@ -189,7 +187,7 @@ def _describe(
     named = plain_text(about.get("name"))
     group = json_document.text(space.get("kind")) == "group"
     return Description(
-        title=" ".join(one for one in (named, plain_text(release.get("name")) or tag) if one),
+        title=" ".join(part for part in (named, plain_text(release.get("name")) or tag) if part),
         creators=(Person(name=owner, organisation=group),) if owner else (),
         publisher=json_document.host(page),
         published=first_at(release, "released_at created_at", json_document.day),

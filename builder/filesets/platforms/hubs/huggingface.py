@@ -27,9 +27,6 @@ from builder.filesets.protocols import Api, FilesetError, PlatformFacts
 
 NAME = "huggingface"
 DOMAIN = "huggingface.co"
-FACTS = PlatformFacts(
-    NAME, "host", "datasets; a version is a commit; SHA-256 of large files (LFS), git's of others"
-)
 _HOSTS = frozenset((DOMAIN, "www.huggingface.co", "hf.co"))
 _DATASET = re.compile(
     r"(?:/api)?/datasets/(?P<id>[^/]+(?:/(?!(?:tree|blob|resolve|raw|viewer|discussions|commit|"
@@ -43,7 +40,11 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 class HuggingFace(HostedPlatform):
     """Hugging Face."""
 
-    facts = FACTS
+    facts = PlatformFacts(
+        NAME,
+        "host",
+        "datasets; a version is a commit; SHA-256 of large files (LFS), git's of others",
+    )
     hosts = _HOSTS
 
     def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
@@ -78,15 +79,15 @@ def _parse_resource(resource: DatasetResource) -> tuple[str, str | None]:
 
     Raises FilesetError (platform-scope).
     """
-    found = _DATASET.fullmatch(json_document.path(resource.url))
-    if found is None:
+    match = _DATASET.fullmatch(json_document.path(resource.url))
+    if match is None:
         detail = f"{resource.url} is not a dataset"
         raise FilesetError("platform-scope", detail, code="no-dataset")
-    if found["view"] in _FILES:
+    if match["view"] in _FILES:
         raise FilesetError("platform-scope", "it is one file of a dataset", code="file-level")
     # A name of a branch has its slashes escaped, so the rest is a folder.
-    revision = (found["rest"] or "").partition("/")[0] if found["view"] in _REVISIONS else ""
-    return unquote(found["id"]).rstrip("/"), unquote(revision) or None
+    revision = (match["rest"] or "").partition("/")[0] if match["view"] in _REVISIONS else ""
+    return unquote(match["id"]).rstrip("/"), unquote(revision) or None
 
 
 def _about(api: Api, id_: str, revision: str | None) -> Mapping[str, Any]:
@@ -94,9 +95,8 @@ def _about(api: Api, id_: str, revision: str | None) -> Mapping[str, Any]:
     whole = f"https://{DOMAIN}/api/datasets/{quote(id_)}"
     url = f"{whole}/revision/{quote(revision or '', safe='')}"
     about = json_document.mapping(json_document.edition(api, whole, url, revision), "the dataset")
-    told = json_document.text(about.get("id")) or ""
     # A renamed dataset is found by its old name, and is the one that was requested.
-    if "/" in id_ and not told:
+    if "/" in id_ and not json_document.text(about.get("id")):
         raise FilesetError("platform-bad-response", "the dataset has no id")
     commit = json_document.text(about.get("sha")) or ""
     if revision and _COMMIT.fullmatch(revision) and commit != revision:
@@ -135,7 +135,7 @@ def read_linked_pages(api: Api, first: str, hosts: Sequence[str]) -> Iterator[An
         with wrap_part_errors():
             answer = api.answer(url, hosts=hosts)
         links = parse_header(answer.headers.get("link", ""), answer.url)
-        following = next((one.target for one in links if one.relation == "next"), None)
+        following = next((link.target for link in links if link.relation == "next"), None)
         return parse_document(answer), following
 
     return walk_pages(first, read)
@@ -168,9 +168,9 @@ def _describe(id_: str, about: Mapping[str, Any], commit: str, page: str) -> Des
         subjects=tuple(tag for tag in tags if ":" not in tag),
         language=next(iter(json_document.texts(card.get("language"))), None),
         licences=tuple(
-            one
+            licence
             for name in json_document.texts(card.get("license"))
-            for one in licences(name=name, url=card.get("license_link"))
+            for licence in licences(name=name, url=card.get("license_link"))
         ),
         version=commit,
         doi=next(filter(None, (json_document.doi(t) for t in tags if t.startswith("doi:"))), None),

@@ -8,10 +8,10 @@ import codecs
 import contextlib
 import html
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from builder.filesets.platforms.json_document import day, doi, join_url, texts
+from builder.filesets.platforms.json_document import day, doi, join_url, texts, values_at
 from builder.filesets.platforms.pages.json_ld import read_datasets
 from builder.filesets.platforms.pages.links import WebLink, is_same, media_type, parse_header
 
@@ -64,52 +64,57 @@ def read_biblio(body: bytes, url: str, kind: str = "", link: str = "") -> dict[s
     page = _strip_comments(_text(body[:_READ], kind))
     metas: dict[str, list[str]] = {}
     links: list[WebLink] = []
-    for tag, attributes in _tags(page):
-        if tag == "meta":
+    for element in _TAG.finditer(page):
+        # Of an attribute that is repeated, the first counts.
+        attributes = {
+            name.lower(): html.unescape(double or single or bare)
+            for name, double, single, bare in reversed(_ATTRIBUTE.findall(element[2]))
+        }
+        if element[1].lower() == "meta":
             name = (attributes.get("name") or attributes.get("property") or "").lower()
             if name and (content := attributes.get("content", "").strip()):
                 metas.setdefault(name, []).append(content)
         else:
-            links += _element_links(attributes, url)
-    links += [one for one in parse_header(link, url) if is_same(one.context, url)]
-    described = read_datasets(page)
-    found = _collect(metas, described) | _links(links) | {"json_ld": described}
-    return {key: value for key, value in found.items() if value not in (None, [], {}, "")}
+            target = join_url(url, attributes.get("href", ""))
+            relations = attributes.get("rel", "").lower().split() if target else ()
+            declared = media_type(attributes.get("type"))
+            links += [WebLink(relation, target or "", url, declared) for relation in relations]
+    links += [field for field in parse_header(link, url) if is_same(field.context, url)]
+    datasets = read_datasets(page)
+    biblio = _collect(metas, datasets) | _links(links) | {"json_ld": datasets}
+    return {key: value for key, value in biblio.items() if value not in (None, [], {}, "")}
 
 
-def _collect(metas: Mapping[str, list[str]], described: list[dict[str, Any]]) -> dict[str, Any]:
+def _collect(metas: Mapping[str, list[str]], datasets: list[dict[str, Any]]) -> dict[str, Any]:
     # Several datasets are a catalogue, unless they have the same DOI.
-    dois = {_doi_of(one) for one in described}
-    alone = len(described) == 1 or (len(dois) == 1 and None not in dois)
-    first: Mapping[str, Any] = described[0] if alone else {}
-    said: dict[str, Any] = {
+    dois = {_doi_of(dataset) for dataset in datasets}
+    alone = len(datasets) == 1 or (len(dois) == 1 and None not in dois)
+    first: Mapping[str, Any] = datasets[0] if alone else {}
+    biblio: dict[str, Any] = {
         key: next((metas[name][0] for name in names if name in metas), None)
         for key, names in _NAMES.items()
     }
-    said["release_date"] = day((said["release_date"] or "").replace("/", "-")) or day(
+    biblio["release_date"] = day((biblio["release_date"] or "").replace("/", "-")) or day(
         first.get("datePublished")
     )
-    if said["title"] is None and isinstance(first.get("name"), str):
-        said["title"] = first["name"]
+    if biblio["title"] is None and isinstance(first.get("name"), str):
+        biblio["title"] = first["name"]
     named = [text for name in _DOIS for text in metas.get(name, ())]
-    said["doi"] = next((found for found in map(doi, named) if found), None) or _doi_of(first)
+    biblio["doi"] = next(filter(None, map(doi, named)), None) or _doi_of(first)
     people = next((metas[name] for name in _PEOPLE if name in metas), [])
-    creators = first.get("creator") or first.get("author")
-    listed = creators if isinstance(creators, list) else [creators]
-    said["contrib_names"] = people or [
-        one["name"] for one in listed if isinstance(one, dict) and isinstance(one.get("name"), str)
-    ]
-    return said
+    names = values_at(first, "creator.name" if first.get("creator") else "author.name")
+    biblio["contrib_names"] = people or [name for name in names if isinstance(name, str)]
+    return biblio
 
 
-def _doi_of(described: Mapping[str, Any]) -> str | None:
-    named = [text for key in ("@id", "identifier") for text in texts(described.get(key))]
-    return next((found for found in map(doi, named) if found), None)
+def _doi_of(dataset: Mapping[str, Any]) -> str | None:
+    named = [text for key in ("@id", "identifier") for text in texts(dataset.get(key))]
+    return next(filter(None, map(doi, named)), None)
 
 
 def _text(body: bytes, kind: str) -> str:
-    for said in (kind.encode("ascii", "replace"), body[:2048]):
-        if declared := _CHARSET.search(said):
+    for declaration in (kind.encode("ascii", "replace"), body[:2048]):
+        if declared := _CHARSET.search(declaration):
             with contextlib.suppress(LookupError):
                 codec = codecs.lookup(declared[1].decode("ascii")).name
                 if _CODECS.fullmatch(codec):
@@ -130,27 +135,13 @@ def _strip_comments(page: str) -> str:
     return "".join([*shown, page[at:]])
 
 
-def _tags(page: str) -> Iterator[tuple[str, dict[str, str]]]:
-    for found in _TAG.finditer(page):
-        attributes: dict[str, str] = {}
-        for name, double, single, bare in _ATTRIBUTE.findall(found[2]):
-            attributes.setdefault(name.lower(), html.unescape(double or single or bare))
-        yield found[1].lower(), attributes
-
-
-def _element_links(attributes: Mapping[str, str], url: str) -> Iterator[WebLink]:
-    whole = join_url(url, attributes.get("href", ""))
-    for relation in attributes.get("rel", "").lower().split() if whole else ():
-        yield WebLink(relation, whole or "", url, media_type(attributes.get("type")))
-
-
 def _links(links: list[WebLink]) -> dict[str, Any]:
     """Return the targets of links by relation, and the media types of targets."""
     targets: dict[str, dict[str, None]] = {}
     kinds: dict[str, str] = {}
-    for one in links:
-        if one.relation in _LINKS:
-            targets.setdefault(one.relation, {})[one.target] = None
-            if one.media_type:
-                kinds.setdefault(one.target, one.media_type)
+    for link in links:
+        if link.relation in _LINKS:
+            targets.setdefault(link.relation, {})[link.target] = None
+            if link.media_type:
+                kinds.setdefault(link.target, link.media_type)
     return {"links": {name: list(urls) for name, urls in targets.items()}, "link_types": kinds}

@@ -37,12 +37,12 @@ def read_datasets(page: str) -> list[dict[str, Any]]:
     nodes = _Nodes()
     for document in documents:
         nodes.add(document, 0)
-    found: list[dict[str, Any]] = []
+    datasets: list[dict[str, Any]] = []
     for document in documents:
-        for one in _find(document, 0):
-            if len(found) < _DATASETS and (whole := _embed(one, nodes)) not in found:
-                found.append(whole)
-    return found
+        for node in _find(document, 0):
+            if len(datasets) < _DATASETS and (dataset := _embed(node, nodes)) not in datasets:
+                datasets.append(dataset)
+    return datasets
 
 
 @dataclass(slots=True)
@@ -61,15 +61,14 @@ class _Nodes:
         if depth > _DEPTH:
             return
         if isinstance(value, list):
-            for one in value:
-                self.add(one, depth + 1)
+            for member in value:
+                self.add(member, depth + 1)
         elif isinstance(value, Mapping):
             name = value.get("@id")
             if isinstance(name, str) and len(value) > 1:
                 self.by_id.setdefault(name, value)
-            for one in value.values():
-                if isinstance(one, dict | list):
-                    self.add(one, depth + 1)
+            for member in value.values():
+                self.add(member, depth + 1)
 
     def resolve(self, reference: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the node of a reference; the reference itself if there is none, or no room."""
@@ -92,10 +91,16 @@ def is_of(node: Mapping[str, Any], kinds: frozenset[str]) -> bool:
 
 def _read_scripts(page: str) -> Iterator[Any]:
     at = 0
-    while (found := _SCRIPT.search(page, at)) and (at := page.find("</script", found.end())) >= 0:
-        written = page[found.end() : at]
+    while (tag := _SCRIPT.search(page, at)) and (at := page.find("</script", tag.end())) >= 0:
+        written = page[tag.end() : at]
+        # The repaired script lacks the marks of a comment or of CDATA around it.
+        bare = written.strip()
+        if opened := _OPENED.match(bare):
+            bare = bare[opened.end() :]
+        for closed in (*_CLOSED, *_CLOSED):
+            bare = bare.removesuffix(closed).rstrip()
         # The second of the same texts is left out.
-        for repaired in dict.fromkeys((written, _COMMA.sub(r"\1", _unwrap(written)))):
+        for repaired in dict.fromkeys((written, _COMMA.sub(r"\1", bare))):
             try:
                 # Raw line breaks in texts are common, and no danger.
                 yield json.loads(repaired, strict=False)
@@ -104,22 +109,12 @@ def _read_scripts(page: str) -> Iterator[Any]:
                 continue
 
 
-def _unwrap(written: str) -> str:
-    """Return a script without the marks of a comment or of CDATA around it."""
-    bare = written.strip()
-    if opened := _OPENED.match(bare):
-        bare = bare[opened.end() :]
-    for closed in (*_CLOSED, *_CLOSED):
-        bare = bare.removesuffix(closed).rstrip()
-    return bare
-
-
 def _find(value: Any, depth: int) -> Iterator[Mapping[str, Any]]:
     if depth > _DEPTH:
         return
     if isinstance(value, list):
-        for one in value:
-            yield from _find(one, depth + 1)
+        for member in value:
+            yield from _find(member, depth + 1)
     elif isinstance(value, Mapping):
         if is_of(value, _KINDS):
             yield value
@@ -131,7 +126,7 @@ def _find(value: Any, depth: int) -> Iterator[Mapping[str, Any]]:
 def _embed(dataset: Mapping[str, Any], nodes: _Nodes) -> dict[str, Any]:
     def node_of(value: Any) -> Any:
         if isinstance(value, list):
-            return [node_of(one) for one in value]
+            return [node_of(member) for member in value]
         alone = isinstance(value, Mapping) and value.keys() == {"@id"}
         return nodes.resolve(value) if alone else value
 

@@ -51,20 +51,16 @@ def parse_header(header: str, url: str) -> Iterator[WebLink]:
             continue
         at = target.end()
         parameters: dict[str, str] = {}
-        while found := _PARAMETER.match(header, at):
-            name, quoted, token = found.groups()
+        while match := _PARAMETER.match(header, at):
+            name, quoted, token = match.groups()
             value = _QUOTED.sub(r"\1", quoted) if quoted is not None else token
             parameters.setdefault(name.lower(), value or "")
-            at = found.end()
-        yield from _links(parameters, target[1], url)
-
-
-def _links(parameters: Mapping[str, str], target: str, url: str) -> Iterator[WebLink]:
-    context = join_url(url, parameters["anchor"] or url) if "anchor" in parameters else url
-    whole = join_url(url, target)
-    for relation in parameters.get("rel", "").lower().split():
-        if whole and context:
-            yield WebLink(relation, whole, context, media_type(parameters.get("type")))
+            at = match.end()
+        context = join_url(url, parameters["anchor"] or url) if "anchor" in parameters else url
+        whole = join_url(url, target[1])
+        for relation in parameters.get("rel", "").lower().split():
+            if whole and context:
+                yield WebLink(relation, whole, context, media_type(parameters.get("type")))
 
 
 def parse_linkset(document: Any, url: str) -> Iterator[WebLink]:
@@ -72,8 +68,8 @@ def parse_linkset(document: Any, url: str) -> Iterator[WebLink]:
 
     Raises FilesetError (platform-bad-response) if it is not a set of links.
     """
-    given = document.get("linkset") if isinstance(document, Mapping) else None
-    for group in objects_of(given, f"the set of links at {url}"):
+    groups = document.get("linkset") if isinstance(document, Mapping) else None
+    for group in objects_of(groups, f"the set of links at {url}"):
         context = join_url(url, group.get("anchor")) if "anchor" in group else url
         for relation, targets in group.items():
             for target in entries(targets) if relation != "anchor" else ():
@@ -89,9 +85,9 @@ def media_type(value: object) -> str | None:
     return kind if kind.count("/") == 1 and kind.isascii() and " " not in kind else None
 
 
-def is_same(one: str, other: str) -> bool:
+def is_same(url: str, other: str) -> bool:
     """Return whether two URLs are one page: scheme, fragment and a last slash do not count."""
-    return _bare(one) == _bare(other)
+    return _bare(url) == _bare(other)
 
 
 def _bare(url: str) -> tuple[str, str, str]:

@@ -7,7 +7,14 @@ from urllib.parse import unquote
 
 from builder.filesets.item import Description, FilesetManifestFile, Licence, Person, Related
 from builder.filesets.platforms import json_document
-from builder.filesets.platforms.json_document import entries, first_at, join_url, text, texts
+from builder.filesets.platforms.json_document import (
+    entries,
+    first_at,
+    join_url,
+    text,
+    texts,
+    values_at,
+)
 from builder.filesets.platforms.metadata import (
     licences,
     orcid,
@@ -15,6 +22,7 @@ from builder.filesets.platforms.metadata import (
     person_from_text,
     plain_text,
     relate_all,
+    texts_at,
 )
 from builder.filesets.platforms.pages.json_ld import is_of
 from builder.filesets.platforms.pages.links import is_same, media_type
@@ -44,11 +52,10 @@ def list_files(dataset: Mapping[str, Any], page: str) -> tuple[FilesetManifestFi
     An entry without an address, such as a member of another file, and one that is the page itself
     are left out.
     """
-    found: dict[str, FilesetManifestFile] = {}
+    downloads: dict[str, Mapping[str, Any]] = {}
     for url, entry in _addresses(dataset, page):
-        if url not in found:
-            found[url] = _file(entry, url)
-    return tuple(found.values())
+        downloads.setdefault(url, entry)
+    return tuple(_file(entry, url) for url, entry in downloads.items())
 
 
 def lists_files(dataset: Mapping[str, Any], page: str) -> bool:
@@ -57,9 +64,8 @@ def lists_files(dataset: Mapping[str, Any], page: str) -> bool:
 
 
 def _addresses(dataset: Mapping[str, Any], page: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    given = dataset.get("distribution")
-    for one in given if isinstance(given, list) else [given]:
-        entry = {"contentUrl": one} if isinstance(one, str) else one
+    for download in values_at(dataset, "distribution"):
+        entry = {"contentUrl": download} if isinstance(download, str) else download
         if isinstance(entry, Mapping):
             for url in texts(entry.get("contentUrl")) or texts(entry.get("url")):
                 whole = join_url(page, url)
@@ -70,7 +76,7 @@ def _addresses(dataset: Mapping[str, Any], page: str) -> Iterator[tuple[str, Map
 def _file(entry: Mapping[str, Any], url: str) -> FilesetManifestFile:
     size = text(entry.get("contentSize"))
     exact = _BYTES.fullmatch(size) if size else None
-    told = (*texts(entry.get("encodingFormat")), *texts(entry.get("fileFormat")))
+    kinds = map(media_type, texts_at(entry, "encodingFormat fileFormat"))
     digests: dict[str, Any] = {
         name: json_document.digest(entry.get(name), name) for name in _DIGESTS
     }
@@ -78,7 +84,7 @@ def _file(entry: Mapping[str, Any], url: str) -> FilesetManifestFile:
         path=file_path(url, entry.get("name")),
         # A rounded size, such as 1.5 MB, verifies nothing.
         size=json_document.size(exact[1]) if exact else None,
-        mimetype=next((kind for kind in map(media_type, told) if kind), None),
+        mimetype=next(filter(None, kinds), None),
         platform_url=url,
         **digests,
     )
@@ -100,7 +106,6 @@ def file_path(url: str, label: object = None) -> str:
 
 def describe(dataset: Mapping[str, Any], page: str) -> Description:
     """Return the description of a dataset at the URL `page`."""
-    named = dataset.get("description")
     language = dataset.get("inLanguage")
     return Description(
         title=plain_text(_first(dataset.get("name"))) or plain_text(dataset.get("headline")),
@@ -108,10 +113,10 @@ def describe(dataset: Mapping[str, Any], page: str) -> Description:
         publisher=_name(dataset.get("publisher")) or _name(dataset.get("provider")),
         published=first_at(dataset, "datePublished dateCreated", json_document.day),
         type=next((kind for types, kind in _KINDS if is_of(dataset, types)), "Other"),
-        abstract=plain_text("\n".join(texts(named))),
-        subjects=tuple(_subjects(dataset.get("keywords"))),
+        abstract=plain_text("\n".join(texts(dataset.get("description")))),
+        subjects=tuple(_subjects(dataset)),
         language=_name(language, "alternateName") or _first(language),
-        licences=tuple(_licences(dataset.get("license"))),
+        licences=tuple(_licences(dataset)),
         version=text(dataset.get("version")),
         doi=doi_of(dataset),
         url=page,
@@ -121,8 +126,8 @@ def describe(dataset: Mapping[str, Any], page: str) -> Description:
 
 def names_of(dataset: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the identifiers and URLs by which a dataset names itself."""
-    given = (dataset.get("@id"), dataset.get("url"), dataset.get("identifier"))
-    return tuple(name for value in given for name in _identifiers(value))
+    values = (dataset.get("@id"), dataset.get("url"), dataset.get("identifier"))
+    return tuple(name for value in values for name in _identifiers(value))
 
 
 def doi_of(dataset: Mapping[str, Any]) -> str | None:
@@ -132,39 +137,33 @@ def doi_of(dataset: Mapping[str, Any]) -> str | None:
 
 def _identifiers(value: Any) -> Iterator[str]:
     yield from texts(value)
-    for one in entries(value):
-        yield from texts(one.get("value"))
-        yield from texts(one.get("url"))
-        yield from texts(one.get("@id"))
+    for node in entries(value):
+        yield from texts_at(node, "value url @id")
 
 
 def creators(dataset: Mapping[str, Any]) -> Iterator[Person]:
     """Yield the creators, or else the authors, of a dataset."""
-    given = dataset.get("creator") or dataset.get("author")
-    for one in given if isinstance(given, list) else [given]:
-        if isinstance(one, Mapping):
-            person = _person(one)
+    for creator in values_at(dataset, "creator" if dataset.get("creator") else "author"):
+        if isinstance(creator, Mapping):
+            person = _person(creator)
         else:
-            person = person_from_text(plain_text(one))
+            person = person_from_text(plain_text(creator))
         if person:
             yield person
 
 
-def _person(one: Mapping[str, Any]) -> Person | None:
-    known = (*_identifiers(one.get("@id")), *_identifiers(one.get("identifier")))
-    iri = next(
-        (found for name in (*known, *texts(one.get("sameAs"))) if (found := orcid(name))), None
-    )
-    places = one.get("affiliation")
-    listed = places if isinstance(places, list) else [places]
-    bodies = tuple(dict.fromkeys(name for place in listed if (name := _name(place))))
+def _person(node: Mapping[str, Any]) -> Person | None:
+    own = (*_identifiers(node.get("@id")), *_identifiers(node.get("identifier")))
+    iri = next(filter(None, map(orcid, (*own, *texts(node.get("sameAs"))))), None)
+    places = values_at(node, "affiliation")
+    bodies = tuple(dict.fromkeys(name for place in places if (name := _name(place))))
     person = person_from_parts(
-        one.get("givenName"), one.get("familyName"), iri=iri, affiliations=bodies
+        node.get("givenName"), node.get("familyName"), iri=iri, affiliations=bodies
     )
     if person and person.given:
         return person
-    name = plain_text(one.get("name"))
-    group = is_of(one, _GROUPS)
+    name = plain_text(node.get("name"))
+    group = is_of(node, _GROUPS)
     return Person(name=name, orcid=iri, affiliations=bodies, organisation=group) if name else None
 
 
@@ -173,29 +172,30 @@ def relations(
 ) -> tuple[Related, ...]:
     """Return the works to which the properties in `table` relate a dataset."""
     return relate_all(
-        ((one.get("@id") or one.get("url")) if isinstance(one, Mapping) else one, relation)
+        ((work.get("@id") or work.get("url")) if isinstance(work, Mapping) else work, relation)
         for name, relation in table.items()
-        for one in json_document.values_at(dataset, name)
+        for work in values_at(dataset, name)
     )
 
 
-def _licences(given: Any) -> Iterator[Licence]:
-    for one in given if isinstance(given, list) else [given]:
-        if isinstance(one, Mapping):
-            yield from licences(name=one.get("name"), url=one.get("url") or one.get("@id"))
-        elif json_document.web(one):
-            yield from licences(url=one)
+def _licences(dataset: Mapping[str, Any]) -> Iterator[Licence]:
+    for value in values_at(dataset, "license"):
+        if isinstance(value, Mapping):
+            yield from licences(name=value.get("name"), url=value.get("url") or value.get("@id"))
+        elif json_document.web(value):
+            yield from licences(url=value)
         else:
-            yield from licences(name=one)
+            yield from licences(name=value)
 
 
-def _subjects(given: Any) -> Iterator[str]:
-    for one in given if isinstance(given, list) else [given]:
-        if isinstance(one, Mapping):
-            yield from texts(one.get("name"))
+def _subjects(dataset: Mapping[str, Any]) -> Iterator[str]:
+    # One text lists several; a text of a list is one.
+    apart = "" if isinstance(dataset.get("keywords"), list) else ","
+    for value in values_at(dataset, "keywords"):
+        if isinstance(value, Mapping):
+            yield from texts(value.get("name"))
         else:
-            # One text lists several; a text of a list is one.
-            yield from texts(one, apart="" if isinstance(given, list) else ",")
+            yield from texts(value, apart=apart)
 
 
 def _name(value: Any, field: str = "name") -> str | None:

@@ -34,12 +34,6 @@ from builder.filesets.protocols import Api, FilesetError, PlatformFacts
 from builder.http.secrets import strip_secrets
 
 NAME = "webpage"
-FACTS = PlatformFacts(
-    NAME,
-    "landing page, if no other platform is known",
-    "FAIR Signposting (`item`, `linkset`), else schema.org `distribution`; `extra.listed_by` "
-    "says which",
-)
 SIGNPOSTING, LINKSET, SCHEMA_ORG = "signposting", "linkset", "schema.org"
 """The ways in which a page lists files; in `extra.listed_by` of each."""
 _WAYS = {
@@ -81,14 +75,19 @@ class _Signposts:
 
     def targets(self, relation: str) -> tuple[str, ...]:
         """Return the targets of a type of links, each once."""
-        return tuple(dict.fromkeys(one.target for one in self.links if one.relation == relation))
+        return tuple(dict.fromkeys(ln.target for ln in self.links if ln.relation == relation))
 
 
 class Webpage:
     """A landing page that lists the files of a dataset."""
 
     name = NAME
-    facts = FACTS
+    facts = PlatformFacts(
+        NAME,
+        "landing page, if no other platform is known",
+        "FAIR Signposting (`item`, `linkset`), else schema.org `distribution`; `extra.listed_by` "
+        "says which",
+    )
 
     def match_request(self, resource: DatasetResource) -> bool:
         """Return whether the landing page was fetched, and lists files or a set of links."""
@@ -96,7 +95,7 @@ class Webpage:
         return bool(
             links.get("item")
             or links.get("linkset")
-            or any(schema_org.lists_files(one, resource.url) for one in _datasets(resource))
+            or any(schema_org.lists_files(node, resource.url) for node in _datasets(resource))
         )
 
     def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
@@ -111,8 +110,8 @@ class Webpage:
         description = _describe(resource, posts, dataset)
         # A URL without scheme, host and fragment names the page on its host.
         address = strip_secrets(resource.url.partition("#")[0])
-        said = dataset.get("isAccessibleForFree")
-        closed = said is False or (json_document.text(said) or "").lower().endswith("false")
+        free = dataset.get("isAccessibleForFree")
+        closed = free is False or (json_document.text(free) or "").lower().endswith("false")
         if closed:
             files = tuple(replace(file, status="withheld") for file in files)
         return FilesetPlatformItem(
@@ -122,8 +121,7 @@ class Webpage:
             platform_id=description.doi or address.partition("://")[2].partition("/")[2] or "/",
             version=description.version,
             manifest=json_document.apart(
-                [replace(file, extra={"listed_by": way}) for file in files],
-                [str(number) for number in range(1, len(files) + 1)],
+                [replace(file, extra={"listed_by": way}) for file in files]
             ),
             web_base_url=strip_secrets(resource.url),
             detail="its page says that it is not free" if closed else _WAYS[way],
@@ -137,35 +135,26 @@ def _datasets(resource: DatasetResource) -> tuple[Mapping[str, Any], ...]:
 
 def _read_signposts(resource: DatasetResource, api: Api) -> _Signposts:
     """Return the links of the page and of its sets of links. Raises FilesetError."""
-    page = tuple(_page_links(resource))
-    sets = _best_sets([one for one in page if one.relation == "linkset"])
+    kinds = resource.html_biblio.get("link_types", {})
+    page = tuple(
+        WebLink(relation, target, resource.url, kinds.get(target))
+        for relation, targets in resource.html_biblio.get("links", {}).items()
+        for target in targets
+    )
+    linksets = [link for link in page if link.relation == "linkset"]
+    # The same set is often there in several forms.
+    by_form = ([link for link in linksets if link.media_type == form] for form in _FORMS)
+    sets = next(filter(None, by_form), [])
     if len(sets) > _SETS:
         raise FilesetError("platform-error", f"the page has more than {_SETS} sets of links")
     listed = tuple(
         link
-        for one in sets
-        for link in _read_set(api, one.target)
+        for linkset in sets
+        for link in _read_set(api, linkset.target)
         if any(is_same(link.context, url) for url in (resource.url, *resource.hops))
     )
     way = LINKSET if any(link.relation == "item" for link in listed) else SIGNPOSTING
     return _Signposts((*listed, *page), way)
-
-
-def _page_links(resource: DatasetResource) -> Iterator[WebLink]:
-    """Yield the links of the landing page, in its header and its elements."""
-    kinds = resource.html_biblio.get("link_types", {})
-    for relation, targets in resource.html_biblio.get("links", {}).items():
-        for target in targets:
-            yield WebLink(relation, target, resource.url, kinds.get(target))
-
-
-def _best_sets(links: Sequence[WebLink]) -> Sequence[WebLink]:
-    """Return the sets in the best form, because the same set is often there in several."""
-    for form in _FORMS:
-        found = [one for one in links if one.media_type == form]
-        if found:
-            return found
-    return []
 
 
 def _read_set(api: Api, url: str) -> tuple[WebLink, ...]:
@@ -185,13 +174,13 @@ def _items(
     posts: _Signposts, page: str, described: Sequence[FilesetManifestFile]
 ) -> Iterator[FilesetManifestFile]:
     """Yield the files that links list. Raises FilesetError for a list of other pages."""
-    kinds = {one.target: one.media_type for one in reversed(posts.links) if one.media_type}
-    known = {file.platform_url: file for file in described}
+    kinds = {link.target: link.media_type for link in reversed(posts.links) if link.media_type}
+    by_url = {file.platform_url: file for file in described}
     targets = [url for url in posts.targets("item") if not is_same(url, page)]
     if targets and all(kinds.get(url) in _PAGES for url in targets):
         raise FilesetError("platform-scope", "its items are pages", code="collection")
     for url in targets:
-        file = known.get(url) or FilesetManifestFile(
+        file = by_url.get(url) or FilesetManifestFile(
             path=schema_org.file_path(url), platform_url=url
         )
         yield replace(file, mimetype=kinds.get(url) or file.mimetype)
@@ -208,13 +197,13 @@ def _choose(resource: DatasetResource, posts: _Signposts) -> Mapping[str, Any]:
     own = (resource.url, *resource.hops, *posts.targets("canonical"), *posts.targets("cite-as"))
     dois = {resource.doi, *map(_doi, own)} - {None}
     named = [
-        one
-        for one in datasets
-        if schema_org.doi_of(one) in dois
-        or any(is_same(name, url) for name in schema_org.names_of(one) for url in own)
+        dataset
+        for dataset in datasets
+        if schema_org.doi_of(dataset) in dois
+        or any(is_same(name, url) for name in schema_org.names_of(dataset) for url in own)
     ]
     if named:
-        return max(named, key=lambda one: len(schema_org.list_files(one, resource.url)))
+        return max(named, key=lambda node: len(schema_org.list_files(node, resource.url)))
     if posts.targets("item"):
         return {}
     detail = f"the page describes {len(datasets)} datasets"
@@ -230,26 +219,23 @@ def _describe(
     resource: DatasetResource, posts: _Signposts, dataset: Mapping[str, Any]
 ) -> Description:
     """Return the description by JSON-LD, completed by links and by the page's other metadata."""
-    told, biblio = schema_org.describe(dataset, resource.url), resource.html_biblio
-    described = posts.targets("describedby")
+    own, biblio = schema_org.describe(dataset, resource.url), resource.html_biblio
+    metadata = relate_all((url, "HasMetadata") for url in posts.targets("describedby"))
     cited = next((doi for url in posts.targets("cite-as") if (doi := _doi(url))), None)
     people = people_from_texts(biblio.get("contrib_names", ()))
-    licensed = tuple(one for url in posts.targets("license") for one in licences(url=url))
+    licensed = tuple(lc for url in posts.targets("license") for lc in licences(url=url))
     names = (url.rpartition("/")[2].lower() for url in posts.targets("type"))
     kind = next((_TYPES[name] for name in names if name in _TYPES), None)
-    found = replace(
-        told,
-        title=told.title or biblio.get("title"),
-        creators=told.creators or people,
-        publisher=told.publisher or biblio.get("publisher") or json_document.host(resource.url),
-        published=told.published or biblio.get("release_date"),
-        licences=told.licences or licensed,
-        doi=cited or resource.doi or told.doi,
-        type=kind or (told.type if dataset else "Dataset"),
-        related=tuple(
-            dict.fromkeys((*told.related, *relate_all((url, "HasMetadata") for url in described)))
-        ),
-    )
     # Authors are named by their links if nothing says their names.
     authors = tuple(Person(name=url, orcid=orcid(url)) for url in posts.targets("author"))
-    return found if found.creators else replace(found, creators=authors)
+    return replace(
+        own,
+        title=own.title or biblio.get("title"),
+        creators=own.creators or people or authors,
+        publisher=own.publisher or biblio.get("publisher") or json_document.host(resource.url),
+        published=own.published or biblio.get("release_date"),
+        licences=own.licences or licensed,
+        doi=cited or resource.doi or own.doi,
+        type=kind or (own.type if dataset else "Dataset"),
+        related=tuple(dict.fromkeys((*own.related, *metadata))),
+    )

@@ -36,11 +36,6 @@ from builder.filesets.protocols import Api, FilesetError, PlatformFacts
 
 NAME = "dataone"
 DOMAIN = "search.dataone.org"
-FACTS = PlatformFacts(
-    NAME,
-    "hosts of members, DOI",
-    "the files of a package (resource map), or replicas; packages within it are related works",
-)
 _NODE = "cn.dataone.org"
 _QUERY = f"https://{_NODE}/cn/v2/query/solr/"
 _HOSTS = frozenset(
@@ -83,24 +78,28 @@ _LEAF = re.compile(r"[/:]")
 class DataOne(HostedPlatform):
     """DataONE."""
 
-    facts = FACTS
+    facts = PlatformFacts(
+        NAME,
+        "hosts of members, DOI",
+        "the files of a package (resource map), or replicas; packages within it are related works",
+    )
     hosts = _HOSTS
     dois = _DOI
 
     def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the package of the requested id. Raises FilesetError."""
         names = _object_ids(resource)
-        found = _find(api, names)
-        package = _package(api, found)
+        target = _find(api, names)
+        package = _package(api, target)
         objects = tuple(_query(api, f"resourceMap:{_quote(package)}", _LISTED))
-        listed = [one for one in objects if text(one.get("formatType")) == _METADATA]
-        own = [one for one in listed if one.get("identifier") == found.get("identifier")]
-        files = [one for one in objects if text(one.get("formatType")) != _MAP]
-        parts = [one for one in objects if text(one.get("formatType")) == _MAP]
-        if parts and not any(text(one.get("formatType")) == _DATA for one in files):
+        listed = [doc for doc in objects if text(doc.get("formatType")) == _METADATA]
+        own = [doc for doc in listed if doc.get("identifier") == target.get("identifier")]
+        files = [doc for doc in objects if text(doc.get("formatType")) != _MAP]
+        parts = [doc for doc in objects if text(doc.get("formatType")) == _MAP]
+        if parts and not any(text(doc.get("formatType")) == _DATA for doc in files):
             detail = f"it has {len(parts)} packages and no files"
             raise FilesetError("platform-scope", detail, code="collection")
-        return _item((own or listed or [found])[0], files, parts, _members(api, files))
+        return _item((own or listed or [target])[0], files, parts, _members(api, files))
 
 
 def _object_ids(resource: DatasetResource) -> tuple[str, ...]:
@@ -109,17 +108,15 @@ def _object_ids(resource: DatasetResource) -> tuple[str, ...]:
     Ids of objects differ by case, and DOIs do not.
     """
     parts = urlsplit(resource.url)
-    known = (parts.hostname or "") in _HOSTS
     # Older members name the object in the fragment.
-    places = (parts.path, parts.fragment) if known else ()
-    for place in places:
-        if found := _VIEW.fullmatch(place) or _OBJECT.fullmatch(place):
-            return (unquote(found["id"]),)
+    for place in (parts.path, parts.fragment) if parts.hostname in _HOSTS else ():
+        if match := _VIEW.fullmatch(place) or _OBJECT.fullmatch(place):
+            return (unquote(match["id"]),)
     if resource.doi is None:
         detail = f"{resource.url} is not a dataset"
         raise FilesetError("platform-scope", detail, code="no-dataset")
     prefix, _, rest = resource.doi.partition("/")
-    return tuple(dict.fromkeys(f"doi:{prefix}/{one}" for one in (rest.upper(), rest)))
+    return tuple(dict.fromkeys(f"doi:{prefix}/{suffix}" for suffix in (rest.upper(), rest)))
 
 
 def _quote(value: str) -> str:
@@ -132,8 +129,8 @@ def _query(api: Api, query: str, fields: str) -> Iterator[Mapping[str, Any]]:
     """Yield all objects that a query finds. Raises FilesetError (incomplete-manifest)."""
 
     def url_at(start: int) -> str:
-        asked = {"q": query, "fl": fields, "sort": "id asc", "rows": _ROWS, "start": start}
-        return f"{_QUERY}?{urlencode({**asked, 'wt': 'json'})}"
+        parameters = {"q": query, "fl": fields, "sort": "id asc", "rows": _ROWS, "start": start}
+        return f"{_QUERY}?{urlencode({**parameters, 'wt': 'json'})}"
 
     def following(page: Mapping[str, Any]) -> str | None:
         response = inner(page, "response")
@@ -142,51 +139,48 @@ def _query(api: Api, query: str, fields: str) -> Iterator[Mapping[str, Any]]:
         read = (json_document.size(response.get("start")) or 0) + len(docs)
         return url_at(read) if docs and total is not None and read < total else None
 
-    found, total = 0, None
+    count, total = 0, None
     for page in read_pages(api, url_at(0), (_NODE,), following):
         response = inner(page, "response")
         docs = objects_of(response.get("docs"), "the list of objects")
-        found += len(docs)
+        count += len(docs)
         total = json_document.size(response.get("numFound"))
         yield from docs
     if total is None:
         raise FilesetError("platform-bad-response", "the index does not say how much it found")
-    if found != total:
-        raise FilesetError("incomplete-manifest", f"{found} of {total} objects are listed")
+    if count != total:
+        raise FilesetError("incomplete-manifest", f"{count} of {total} objects are listed")
 
 
 def _find(api: Api, names: Sequence[str]) -> Mapping[str, Any]:
     """Return the object with one of the ids, or the newest of a series. Raises FilesetError."""
-    query = " OR ".join(f"{field}:{_quote(one)}" for one in names for field in ("id", "seriesId"))
-    found = tuple(_query(api, query, _FOUND))
-    exact = [one for one in found if text(one.get("identifier")) in names]
-    if not found:
-        raise _missing(api, names[0])
-    return exact[0] if exact else _newest(found)
+    query = " OR ".join(f"{field}:{_quote(n)}" for n in names for field in ("id", "seriesId"))
+    docs = tuple(_query(api, query, _FOUND))
+    if not docs:
+        # An object that was archived is hidden from the index.
+        url = f"https://{_NODE}/cn/v2/meta/{quote(names[0], safe='')}"
+        if _ARCHIVED.search(api.answer(url, accept="text/xml").body):
+            detail = f"{names[0]} was archived, which hides it"
+            raise FilesetError("platform-gone", detail)
+        raise FilesetError("platform-404", f"the index does not have {names[0]}")
+    exact = (doc for doc in docs if text(doc.get("identifier")) in names)
+    return next(exact, None) or _newest(docs)
 
 
 def _newest(objects: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """Return the newest version, if possible one that no other replaced."""
-    current = [one for one in objects if text(one.get("obsoletedBy")) is None]
-    return max(current or objects, key=lambda one: text(one.get("dateUploaded")) or "")
+    current = [doc for doc in objects if text(doc.get("obsoletedBy")) is None]
+    return max(current or objects, key=lambda doc: text(doc.get("dateUploaded")) or "")
 
 
-def _missing(api: Api, name: str) -> FilesetError:
-    """Return the error for an id that the index does not have: archived, or unknown."""
-    url = f"https://{_NODE}/cn/v2/meta/{quote(name, safe='')}"
-    if _ARCHIVED.search(api.answer(url, accept="text/xml").body):
-        return FilesetError("platform-gone", f"{name} was archived, which hides it")
-    return FilesetError("platform-404", f"the index does not have {name}")
-
-
-def _package(api: Api, found: Mapping[str, Any]) -> str:
+def _package(api: Api, target: Mapping[str, Any]) -> str:
     """Return the id of the package of an object. Raises FilesetError."""
-    kind, name = text(found.get("formatType")), text(found.get("identifier"))
+    kind, name = text(target.get("formatType")), text(target.get("identifier"))
     if kind == _DATA:
         raise FilesetError("platform-scope", f"{name} is one file of a dataset", code="file-level")
-    maps = (name,) if kind == _MAP and name else texts(found.get("resourceMap"))
+    maps = (name,) if kind == _MAP and name else texts(target.get("resourceMap"))
     if len(maps) > 1:
-        query = " OR ".join(f"id:{_quote(one)}" for one in maps)
+        query = " OR ".join(f"id:{_quote(map_id)}" for map_id in maps)
         newest = text(_newest(tuple(_query(api, query, _FOUND)) or ({},)).get("identifier"))
         maps = (newest or maps[0],)
     if not maps:
@@ -196,7 +190,7 @@ def _package(api: Api, found: Mapping[str, Any]) -> str:
 
 def _members(api: Api, files: Sequence[Mapping[str, Any]]) -> Mapping[str, str]:
     """Return the base URLs of member nodes by their ids; empty if no file has a replica."""
-    if not any({*texts(one.get("replicaMN"))} - {text(one.get("datasource"))} for one in files):
+    if not any({*texts(doc.get("replicaMN"))} - {text(doc.get("datasource"))} for doc in files):
         return {}
     with suppress(FilesetError, ElementTree.ParseError):  # the files are where the index says
         answer = api.answer(f"https://{_NODE}/cn/v2/node", accept="text/xml")
@@ -219,7 +213,7 @@ def _item(
     name, series = text(own.get("identifier")), text(own.get("seriesId"))
     if name is None:
         raise FilesetError("platform-bad-response", "the dataset has no id")
-    listed = [_file(one, members) for one in files]
+    listed = [_file(doc, members) for doc in files]
     leaves = [_LEAF.split(str(file.extra["id"]))[-1] or "-" for file in listed]
     return FilesetPlatformItem(
         platform_name=NAME,
@@ -236,27 +230,27 @@ def _page(name: str) -> str:
     return f"https://{DOMAIN}/view/{quote(name, safe=':/')}"
 
 
-def _file(one: Mapping[str, Any], members: Mapping[str, str]) -> FilesetManifestFile:
-    name = json_document.name(text(one.get("identifier")), "an object")
+def _file(doc: Mapping[str, Any], members: Mapping[str, str]) -> FilesetManifestFile:
+    name = json_document.name(text(doc.get("identifier")), "an object")
     resolver = f"https://{_NODE}/cn/v2/resolve/{quote(name, safe='')}"
-    kind = text(one.get("formatId"))
-    places = dict.fromkeys((text(one.get("datasource")) or "", *texts(one.get("replicaMN"))))
+    kind = text(doc.get("formatId"))
+    places = dict.fromkeys((text(doc.get("datasource")) or "", *texts(doc.get("replicaMN"))))
     replicas = [
         f"{members[place]}/v2/object/{quote(name, safe='')}"
         for place in places
         if json_document.web(members.get(place))
     ]
     return FilesetManifestFile(
-        path=text(one.get("fileName")) or _LEAF.split(name)[-1] or name,
-        size=json_document.size(one.get("size")),
+        path=text(doc.get("fileName")) or _LEAF.split(name)[-1] or name,
+        size=json_document.size(doc.get("size")),
         mimetype=media_type(kind),
         extra={
             "id": name,
             **({"format": kind} if kind else {}),
             **({REPLICAS: replicas} if replicas else {}),
         },
-        platform_url=json_document.web(one.get("dataUrl")) or resolver,
-        **json_document.digests(one.get("checksumAlgorithm"), one.get("checksum")),
+        platform_url=json_document.web(doc.get("dataUrl")) or resolver,
+        **json_document.digests(doc.get("checksumAlgorithm"), doc.get("checksum")),
     )
 
 
@@ -279,8 +273,8 @@ def _relations(own: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) -> It
     named = [
         ("IsNewVersionOf", text(own.get("obsoletes"))),
         ("IsPreviousVersionOf", text(own.get("obsoletedBy"))),
-        *(("HasPart", text(one.get("identifier"))) for one in parts),
+        *(("HasPart", text(doc.get("identifier"))) for doc in parts),
     ]
     for relation, name in named:
-        if name and (found := relate(name, relation) or relate(_page(name), relation)):
-            yield found
+        if name and (work := relate(name, relation) or relate(_page(name), relation)):
+            yield work

@@ -5,9 +5,7 @@ and the zip of all its files as withheld.
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from builder.filesets.item import (
     DatasetResource,
@@ -24,9 +22,6 @@ from builder.filesets.platforms.pages.head import read_biblio
 from builder.filesets.protocols import Api, ApiAnswer, FilesetError, PlatformFacts
 
 NAME = "openicpsr"
-FACTS = PlatformFacts(
-    NAME, "host, DOI", "metadata only: files need a login, so they are `platform-restricted`"
-)
 _ARCHIVES = {
     "www.openicpsr.org": "openicpsr",
     "openicpsr.org": "openicpsr",
@@ -62,62 +57,63 @@ class _Project:
 class OpenIcpsr(HostedPlatform):
     """openICPSR."""
 
-    facts = FACTS
+    facts = PlatformFacts(
+        NAME, "host, DOI", "metadata only: files need a login, so they are `platform-restricted`"
+    )
     hosts = frozenset(_ARCHIVES)
     dois = _DOI
 
     def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the project by its page. Raises FilesetError."""
-        asked = _parse_resource(resource)
-        page = api.page(asked.page)
+        request = _parse_resource(resource)
+        page = api.page(request.page)
         # Without a version, the server leads to the page of the newest.
         shown = _PROJECT.fullmatch(json_document.path(page.url))
-        version = (shown["version"] if shown else None) or asked.version
+        version = (shown["version"] if shown else None) or request.version
         if version is None:
             raise FilesetError("platform-bad-response", f"{page.url} names no version")
-        VersionRequest(asked.id, asked.version).check(version)
-        found = replace(asked, version=version)
+        VersionRequest(request.id, request.version).check(version)
+        project = replace(request, version=version)
         return FilesetPlatformItem(
             platform_name=NAME,
             platform_status="platform-restricted",
-            platform_domain=found.host,
-            platform_id=found.id,
+            platform_domain=project.host,
+            platform_id=project.id,
             version=version,
             index=int(version),
-            manifest=(FilesetManifestFile(path=f"{found.id}-V{version}.zip", status="withheld"),),
-            web_base_url=found.page,
+            manifest=(FilesetManifestFile(path=f"{project.id}-V{version}.zip", status="withheld"),),
+            web_base_url=project.page,
             detail="its files can be fetched only after a login",
-            description=_describe(page, found),
+            description=_describe(page, project),
         )
 
 
 def _parse_resource(resource: DatasetResource) -> _Project:
     """Return the requested project. Raises FilesetError (platform-scope) for other pages."""
     host, path = json_document.host(resource.url), json_document.path(resource.url)
-    known = host in _ARCHIVES
-    by_url = _PROJECT.fullmatch(path) if known else None
+    is_here = host in _ARCHIVES
+    by_url = _PROJECT.fullmatch(path) if is_here else None
     by_doi = _DOI.fullmatch(resource.doi or "")
-    if (known and _FILE.fullmatch(path)) or (by_doi and by_doi["file"]):
+    if (is_here and _FILE.fullmatch(path)) or (by_doi and by_doi["file"]):
         raise FilesetError("platform-scope", "it is one file of a project", code="file-level")
-    found = by_url or by_doi
-    if found is None:
+    match = by_url or by_doi
+    if match is None:
         raise FilesetError("platform-scope", f"{resource.url} is not a project", code="no-dataset")
-    return _Project(host if by_url else _OWN, found["id"], found["version"])
+    return _Project(host if by_url else _OWN, match["id"], match["version"])
 
 
-def _describe(page: ApiAnswer, found: _Project) -> Description:
-    said = read_biblio(page.body, page.url, page.headers.get("content-type", ""))
-    datasets = json_document.entries(said.get("json_ld"))
-    about: Mapping[str, Any] = datasets[0] if datasets else {}
-    told = schema_org.describe(about, found.page)
+def _describe(page: ApiAnswer, project: _Project) -> Description:
+    biblio = read_biblio(page.body, page.url, page.headers.get("content-type", ""))
+    dataset = next(iter(json_document.entries(biblio.get("json_ld"))), {})
+    own = schema_org.describe(dataset, project.page)
     return replace(
-        told,
-        title=told.title or said.get("title"),
-        creators=told.creators or people_from_texts(said.get("contrib_names", ())),
-        publisher=told.publisher or said.get("publisher") or "openICPSR",
-        published=told.published or said.get("release_date"),
+        own,
+        title=own.title or biblio.get("title"),
+        creators=own.creators or people_from_texts(biblio.get("contrib_names", ())),
+        publisher=own.publisher or biblio.get("publisher") or "openICPSR",
+        published=own.published or biblio.get("release_date"),
         type="Dataset",
-        version=f"V{found.version}",
+        version=f"V{project.version}",
         # The page's JSON-LD may say https://doi.org/null
-        doi=said.get("doi") or told.doi or f"10.3886/e{found.id}v{found.version}",
+        doi=biblio.get("doi") or own.doi or f"10.3886/e{project.id}v{project.version}",
     )

@@ -31,9 +31,6 @@ from builder.filesets.protocols import Api, FilesetError, PlatformFacts
 
 NAME = "sciencebase"
 DOMAIN = "www.sciencebase.gov"
-FACTS = PlatformFacts(
-    NAME, "host", "files and facets of an item, with digests; not the items below"
-)
 _HOSTS = frozenset((DOMAIN, "sciencebase.gov"))
 _ITEM = re.compile(r"/catalog/(?:item|folder)s?/(?:get/)?(?P<id>[0-9a-f]{24})/?")
 _FILE = re.compile(r"/catalog/file/get/.+")
@@ -47,12 +44,20 @@ _PUBLISHED = ("publication", "release", "repository created")
 class ScienceBase(HostedPlatform):
     """ScienceBase."""
 
-    facts = FACTS
+    facts = PlatformFacts(
+        NAME, "host", "files and facets of an item, with digests; not the items below"
+    )
     hosts = _HOSTS
 
     def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the item with its files. Raises FilesetError."""
-        id_ = _item_id(resource)
+        path = json_document.path(resource.url)
+        if _FILE.fullmatch(path):
+            raise FilesetError("platform-scope", "it is one file of an item", code="file-level")
+        if (match := _ITEM.fullmatch(path)) is None:
+            detail = f"{resource.url} is not an item"
+            raise FilesetError("platform-scope", detail, code="no-dataset")
+        id_ = match["id"]
         page = f"https://{DOMAIN}/catalog/item/{id_}"
         item = json_document.mapping(api.document(f"{page}?format=json"), "the item")
         if text(item.get("id")) != id_:
@@ -70,48 +75,36 @@ class ScienceBase(HostedPlatform):
         )
 
 
-def _item_id(resource: DatasetResource) -> str:
-    """Return the id of the requested item. Raises FilesetError (platform-scope)."""
-    path = json_document.path(resource.url)
-    if _FILE.fullmatch(path):
-        raise FilesetError("platform-scope", "it is one file of an item", code="file-level")
-    found = _ITEM.fullmatch(path)
-    if found is None:
-        raise FilesetError("platform-scope", f"{resource.url} is not an item", code="no-dataset")
-    return found["id"]
-
-
 def _files(id_: str, item: Mapping[str, Any]) -> tuple[FilesetManifestFile, ...]:
     """Return the files of an item, and those of its facets in a folder for each."""
-    found = [_file(id_, one) for one in _file_entries(item)]
+    files = [_file(id_, entry) for entry in _file_entries(item)]
     for number, facet in enumerate(entries(item.get("facets")), 1):
         folder = (text(facet.get("name")) or f"facet {number}").replace("/", "-")
-        for one in _file_entries(facet):
-            file = _file(id_, one)
-            found.append(replace(file, path=f"{folder}/{file.path}"))
-    numbers = [str(number) for number in range(1, len(found) + 1)]
-    return json_document.apart(found, numbers)
+        for entry in _file_entries(facet):
+            file = _file(id_, entry)
+            files.append(replace(file, path=f"{folder}/{file.path}"))
+    return json_document.apart(files)
 
 
 def _file_entries(holder: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    given = holder.get("files")
-    return () if given is None else json_document.objects_of(given, "the list of files")
+    files = holder.get("files")
+    return () if files is None else json_document.objects_of(files, "the list of files")
 
 
-def _file(id_: str, one: Mapping[str, Any]) -> FilesetManifestFile:
-    name = json_document.name(one.get("name"), "a file")
-    url = json_document.web(one.get("downloadUri")) or json_document.web(one.get("url"))
-    places = (text(one.get("pathOnDisk")) or "", url or "")
-    published = json_document.web(one.get("publishedS3Uri"))  # a public copy of it
+def _file(id_: str, entry: Mapping[str, Any]) -> FilesetManifestFile:
+    name = json_document.name(entry.get("name"), "a file")
+    url = json_document.web(entry.get("downloadUri")) or json_document.web(entry.get("url"))
+    places = (text(entry.get("pathOnDisk")) or "", url or "")
+    published = json_document.web(entry.get("publishedS3Uri"))  # a public copy of it
     if published:
         url = published
     elif any(_ON_S3 in place for place in places):
         url = f"https://{DOMAIN}/catalog/file/get/{id_}?name={quote(name, safe='')}"
-    checksum = inner(one, "checksum")
+    checksum = inner(entry, "checksum")
     return FilesetManifestFile(
         path=name,
-        size=json_document.size(one.get("size")),
-        mimetype=text(one.get("contentType")),
+        size=json_document.size(entry.get("size")),
+        mimetype=text(entry.get("contentType")),
         status=None if url else "withheld",
         platform_url=url,
         **json_document.digests(checksum.get("type"), checksum.get("value")),
@@ -119,9 +112,9 @@ def _file(id_: str, one: Mapping[str, Any]) -> FilesetManifestFile:
 
 
 def _describe(item: Mapping[str, Any], page: str) -> Description:
-    dois = (one for one in entries(item.get("identifiers")) if _kind(one) == "doi")
+    dois = [row for row in entries(item.get("identifiers")) if _kind(row) == "doi"]
     days = {
-        _kind(one): json_document.day(one.get("dateString")) for one in entries(item.get("dates"))
+        _kind(row): json_document.day(row.get("dateString")) for row in entries(item.get("dates"))
     }
     parent = text(item.get("parentId"))
     works = [(f"https://{DOMAIN}/catalog/item/{quote(parent)}", "IsPartOf")] if parent else []
@@ -134,24 +127,26 @@ def _describe(item: Mapping[str, Any], page: str) -> Description:
         abstract=first_at(item, "body summary", plain_text),
         subjects=texts_at(item, "tags.name", plain_text),
         licences=licences(name=plain_text(item.get("rights"))),
-        doi=first_at(list(dois), "key", json_document.doi),
+        doi=first_at(dois, "key", json_document.doi),
         url=page,
         related=relate_all([*works, *links]),
     )
 
 
-def _kind(one: Mapping[str, Any]) -> str:
-    return (text(one.get("type")) or "").lower()
+def _kind(entry: Mapping[str, Any]) -> str:
+    return (text(entry.get("type")) or "").lower()
 
 
 def _creators(contacts: Sequence[Mapping[str, Any]]) -> Iterator[Person]:
-    for one in contacts:
-        if _kind(one) not in _CREATORS:
+    for contact in contacts:
+        if _kind(contact) not in _CREATORS:
             continue
-        person = person_from_parts(one.get("firstName"), one.get("lastName"), iri=one.get("orcId"))
-        name = plain_text(one.get("name"))
-        group = text(one.get("contactType")) == "organization"
+        person = person_from_parts(
+            contact.get("firstName"), contact.get("lastName"), iri=contact.get("orcId")
+        )
+        name = plain_text(contact.get("name"))
+        group = text(contact.get("contactType")) == "organization"
         if person and person.given and not group:
             yield person
         elif name:
-            yield Person(name=name, orcid=orcid(one.get("orcId")), organisation=group)
+            yield Person(name=name, orcid=orcid(contact.get("orcId")), organisation=group)
