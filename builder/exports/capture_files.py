@@ -167,12 +167,12 @@ def _archives(context: Context) -> Iterator[Archives]:
 
 
 @contextmanager
-def _replace_file(made: Path, target: Path) -> Iterator[BinaryIO]:
+def _replace_file(path: Path, target: Path) -> Iterator[BinaryIO]:
     """Open a file that replaces the target when the block ends and the file is synced."""
-    with made.open("xb") as out:
+    with path.open("xb") as out:
         yield out
         sync_file(out)
-    made.rename(target)
+    path.rename(target)
 
 
 def _report(

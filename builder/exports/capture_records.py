@@ -54,26 +54,26 @@ class ExportRuntime:
 
 def copy_records(
     connection: engine.Connection,
-    means: ExportRuntime,
+    runtime: ExportRuntime,
     add: Callable[[Chosen, BinaryIO, BinaryIO | None], None],
 ) -> ExportResult:
     """Give the records of the captures in table `chosen`, with their requests, to `add`."""
     done = ExportResult()
-    for one in read_chosen(connection):
-        means.advance(1)
-        if not is_dated(one.capture, done, means.tell):
+    for chosen in read_chosen(connection):
+        runtime.advance(1)
+        if not is_dated(chosen.capture, done, runtime.tell):
             continue
         try:
             with (
-                cut(means.archives, one.capture, means.scratch) as record,
-                cut_request(means.archives, one.capture, means.scratch) as request,
+                cut(runtime.archives, chosen.capture, runtime.scratch) as record,
+                cut_request(runtime.archives, chosen.capture, runtime.scratch) as request,
             ):
-                add(one, record, request)
+                add(chosen, record, request)
         except ContentError as error:
-            _miss(one.capture, error.code, str(error), done, means.tell)
+            _miss(chosen.capture, error.code, str(error), done, runtime.tell)
         else:
-            done.originals += one.besides
-            done.captures += not one.besides
+            done.originals += chosen.besides
+            done.captures += not chosen.besides
     return done
 
 

@@ -14,10 +14,9 @@ sorted in files on disk, and merged.
 import heapq
 import json
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from builder.errors import UsageError
 from builder.snapshot import query
@@ -88,16 +87,16 @@ def choose(
     where = "true" if choice.where is None else choice.where
     sql = f"SELECT position FROM records WHERE {_LIVE} AND (\n{where}\n)"
     query.prepare(connection, store, f"{_TOLD} WHERE position IN ({sql})")
-    asked = ""
+    condition_met = ""
     if choice.where is not None:
         _ask(connection, sql, where)
-        asked = " AND position IN (SELECT position FROM asked)"
+        condition_met = " AND position IN (SELECT position FROM asked)"
     condition, values = choice.selection.condition()
     latest = _LATEST if choice.latest else ""
     with engine.reading("the newest snapshot"):
         connection.execute(
             f"CREATE TABLE chosen AS SELECT {_COLUMNS}, false AS besides FROM records "
-            f"WHERE {_LIVE} AND {condition}{asked} {latest}",
+            f"WHERE {_LIVE} AND {condition}{condition_met} {latest}",
             values,
         )
         if originals:
@@ -128,12 +127,10 @@ def read_chosen(connection: engine.Connection) -> Iterator[Chosen]:
     with engine.reading("the selected captures"):
         for rows in engine.batches(connection, sql):
             for row in rows:
-                yield _parse_row(dict(zip(names, row, strict=True)))
-
-
-def _parse_row(row: dict[str, Any]) -> Chosen:
-    capture = CaptureRow.of(row["identifier"], row["position"], tuple(row["sets"] or ()), row)
-    return Chosen(capture, row["url_bytes"], row["title"], row["besides"])
+                fields = dict(zip(names, row, strict=True))
+                sets = tuple(fields["sets"] or ())
+                capture = CaptureRow.of(fields["identifier"], fields["position"], sets, fields)
+                yield Chosen(capture, fields["url_bytes"], fields["title"], fields["besides"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +148,14 @@ def position_of(capture: CaptureRow) -> RecordPosition:
     return RecordPosition(capture.filename, capture.offset, capture.stored)
 
 
-def index_line(one: Chosen, lying: RecordPosition) -> bytes:
+def index_line(chosen: Chosen, lying: RecordPosition) -> bytes:
     """Return the line, with its newline, of a capture that has a date (Capture.stamp)."""
-    capture = one.capture
-    told = {
-        "url": _url(one),
+    capture = chosen.capture
+    url = capture.url
+    with suppress(UnicodeDecodeError):  # as archived if it is text: an ingest finds the same item
+        url = chosen.raw.decode() if chosen.raw else url
+    fields = {
+        "url": url,
         "mime": _REVISIT if capture.is_revisit else capture.mime or capture.detected,
         "status": capture.status,
         "digest": label(capture.digest),
@@ -167,17 +167,9 @@ def index_line(one: Chosen, lying: RecordPosition) -> bytes:
         "requestBody": capture.body,
         "recordDigest": lying.digest,
     }
-    known = {name: str(value) for name, value in told.items() if value is not None}
-    key = capture.surt if capture.method else surt.pywb_key(one.raw or capture.url.encode())
-    return f"{key} {capture.stamp} {json.dumps(known)}\n".encode("ascii")
-
-
-def _url(one: Chosen) -> str:
-    """Return the URL as archived if it is text, so that an ingest finds the same item."""
-    try:
-        return one.raw.decode() if one.raw else one.capture.url
-    except UnicodeDecodeError:
-        return one.capture.url
+    texts = {name: str(value) for name, value in fields.items() if value is not None}
+    key = capture.surt if capture.method else surt.pywb_key(chosen.raw or capture.url.encode())
+    return f"{key} {capture.stamp} {json.dumps(texts)}\n".encode("ascii")
 
 
 def label(digest: str | None) -> str | None:
@@ -185,34 +177,34 @@ def label(digest: str | None) -> str | None:
     return digest if digest is None or ":" in digest else _LABEL + digest
 
 
-def precedes(one: Chosen) -> bool:
+def precedes(chosen: Chosen) -> bool:
     """Return whether the request of a capture is before it in its file."""
-    return (one.capture.request or 0) < (one.capture.offset or 0)
+    return (chosen.capture.request or 0) < (chosen.capture.offset or 0)
 
 
-def is_page(one: Chosen) -> bool:
+def is_page(chosen: Chosen) -> bool:
     """Return whether a capture is a page: chosen itself, successful (2xx), and with a title.
 
     The response to any method except GET is not a page.
     """
-    capture = one.capture
+    capture = chosen.capture
     there = capture.status is not None and 200 <= capture.status < 300
     kinds = {capture.detected, capture.mime}
     return bool(
-        there and capture.method is None and one.title and not one.besides and kinds & _HTML
+        there and capture.method is None and chosen.title and not chosen.besides and kinds & _HTML
     )
 
 
-def page_line(one: Chosen) -> bytes:
+def page_line(chosen: Chosen) -> bytes:
     """Return the line of a page: its URL, date (RFC 3339), title, and the item's identifier."""
-    capture = one.capture
-    told = {
+    capture = chosen.capture
+    fields = {
         "id": capture.identifier,
         "url": capture.url,
         "ts": page_date(capture),
-        "title": one.title,
+        "title": chosen.title,
     }
-    return json.dumps(told).encode("ascii") + b"\n"
+    return json.dumps(fields).encode("ascii") + b"\n"
 
 
 def page_date(capture: CaptureRow) -> str:
@@ -224,14 +216,14 @@ def page_date(capture: CaptureRow) -> str:
 class SortedLines:
     """External sort of lines, each of which ends with a newline and has no other."""
 
-    def __init__(self, folder: Path, held: int = HELD) -> None:
+    def __init__(self, folder: Path, memory: int = HELD) -> None:
         """Use `folder`, which must be empty and have no other user."""
         self._folder = folder
-        self._most = held
+        self._most = memory
         self._lines: list[bytes] = []
         self._size = 0
         self._files: list[Path] = []
-        self._made = 0
+        self._written = 0
 
     def add(self, line: bytes) -> None:
         """Add a line. Raises OSError."""
@@ -256,8 +248,8 @@ class SortedLines:
             yield from heapq.merge(*files, sorted(self._lines))
 
     def _keep(self, lines: Iterator[bytes]) -> None:
-        path = self._folder / f"{self._made:06}"
-        self._made += 1
+        path = self._folder / f"{self._written:06}"
+        self._written += 1
         with path.open("wb") as out:
             out.writelines(lines)
         self._files.append(path)

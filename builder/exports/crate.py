@@ -48,6 +48,12 @@ def describe(
 
     `archived` is the day of its archiving (YYYY-MM-DD), `by` the name of the archive.
     """
+    missing = ", ".join(file["path"] for file in fields.get("withheld") or ())
+    comment = {
+        "@id": "#missing",
+        "@type": "Comment",
+        "text": f"Files of the dataset that are not archived, and so not here: {missing}",
+    }
     graph: dict[str, Entity] = {}
     parts = [_refer(graph, _describe_file(file)) for file in files]
     root = {
@@ -56,7 +62,7 @@ def describe(
         **_describe_root(graph, fields, identifier, archived),
         "sdPublisher": _refer(graph, {"@id": "#archive", "@type": "Organization", "name": by}),
         "hasPart": parts,
-        "comment": _list_missing(graph, fields.get("withheld") or ()),
+        "comment": missing and _refer(graph, comment),
     }
     descriptor = {
         "@id": FILE,
@@ -69,13 +75,6 @@ def describe(
         "@graph": [descriptor, _drop_empty(root), *graph.values()],
     }
     return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "replace")
-
-
-def _list_missing(graph: dict[str, Entity], files: Iterable[Mapping[str, Any]]) -> Any:
-    """Return a reference to a comment on the files that are not archived, if there are any."""
-    names = ", ".join(file["path"] for file in files)
-    text = f"Files of the dataset that are not archived, and so not here: {names}"
-    return names and _refer(graph, {"@id": "#missing", "@type": "Comment", "text": text})
 
 
 def _describe_root(
@@ -110,43 +109,45 @@ def _list_identifiers(
     if doi:
         url = datacite.doi_url(doi)
         entities.insert(0, {"@id": url, "name": "DOI", "value": doi, "url": url})
-    return [_refer(graph, {"@type": "PropertyValue", **one}) for one in entities]
+    return [_refer(graph, {"@type": "PropertyValue", **entity}) for entity in entities]
 
 
 def _list_licences(graph: dict[str, Entity], licences: datacite.Values) -> Any:
     """Return references to licences; without any, the text that a reader is to know."""
-    found = []
-    for number, one in enumerate(datacite.rights_of(licences), 1):
-        spdx = _SPDX + one["spdx"] if one["spdx"] and is_uri(_SPDX + one["spdx"]) else ""
+    references = []
+    for number, licence in enumerate(datacite.rights_of(licences), 1):
+        spdx = (
+            _SPDX + licence["spdx"] if licence["spdx"] and is_uri(_SPDX + licence["spdx"]) else ""
+        )
         entity = {
-            "@id": one["url"] or spdx or f"#licence-{number}",
+            "@id": licence["url"] or spdx or f"#licence-{number}",
             "@type": "CreativeWork",
-            "name": one["text"],
-            "description": one["text"],
-            "identifier": one["spdx"],
+            "name": licence["text"],
+            "description": licence["text"],
+            "identifier": licence["spdx"],
         }
-        found.append(_refer(graph, entity))
-    return found or _NO_LICENCE
+        references.append(_refer(graph, entity))
+    return references or _NO_LICENCE
 
 
 def _list_people(
     graph: dict[str, Entity], people: datacite.Values, role: str
 ) -> list[Mapping[str, str]]:
-    found = []
-    for number, one in enumerate(datacite.people(people), 1):
+    references = []
+    for number, person in enumerate(datacite.people(people), 1):
         entity = {
-            "@id": _ORCID + one["orcid"] if one["orcid"] else f"#{role}-{number}",
-            "@type": "Organization" if one["kind"] == "Organizational" else "Person",
-            "name": one["name"],
-            "givenName": one["given"],
-            "familyName": one["family"],
+            "@id": _ORCID + person["orcid"] if person["orcid"] else f"#{role}-{number}",
+            "@type": "Organization" if person["kind"] == "Organizational" else "Person",
+            "name": person["name"],
+            "givenName": person["given"],
+            "familyName": person["family"],
             "affiliation": [
                 _refer(graph, {"@id": f"#{quote(name)}", "@type": "Organization", "name": name})
-                for name in one["affiliations"]
+                for name in person["affiliations"]
             ],
         }
-        found.append(_refer(graph, entity))
-    return found
+        references.append(_refer(graph, entity))
+    return references
 
 
 def _describe_file(file: CrateFile) -> Entity:
@@ -174,8 +175,8 @@ def _refer(graph: dict[str, Entity], entity: Entity) -> Mapping[str, str]:
 
 def _drop_empty(entity: Mapping[str, Any]) -> Entity:
     """Return an entity without empty values, and with a single value instead of a list of one."""
-    given = {name: value for name, value in entity.items() if value not in (None, "", [])}
     return {
         name: value[0] if isinstance(value, list) and len(value) == 1 else value
-        for name, value in given.items()
+        for name, value in entity.items()
+        if value not in (None, "", [])
     }

@@ -84,7 +84,7 @@ class DatasetPackage:
 
 
 def pack(
-    record: PublishedRecord, slices: Slices, store: Writer, kept: KeptRecord | None, by: str
+    record: PublishedRecord, slices: Slices, store: Writer, archiving: KeptRecord | None, by: str
 ) -> DatasetPackage:
     """Return the package of a record, with the bytes in `slices` and `store`.
 
@@ -102,7 +102,7 @@ def pack(
         )
         for file in own
     )
-    metadata = tuple(_pack_metadata(store, kept)) if kept else ()
+    metadata = tuple(_pack_metadata(store, archiving)) if archiving else ()
     dates = [file["terminal_dt"] for file in files if file.get("terminal_dt")]
     archived = from_digits(max(dates)) if dates else record.datestamp
     description = crate.describe(
@@ -154,14 +154,14 @@ def _read_file(slices: Slices, record: PublishedRecord, file: Mapping[str, Any])
         raise DamagedStore(f"{record.identifier}: {file['path']}: {error}") from error
 
 
-def _pack_metadata(store: Writer, kept: KeptRecord) -> Iterator[PackageFile]:
+def _pack_metadata(store: Writer, archiving: KeptRecord) -> Iterator[PackageFile]:
     """Yield the record of the archiving, and the answers of the platform that are there."""
-    yield _pack_bytes(METADATA + RECORD, store.read(kept.base + RECORD))
-    for one in kept.record.objects:
-        name = one.key.rpartition("/")[2]
-        if name.startswith(ANSWERS) and store.size(one.key) is not None:
-            read = partial(content.read_parts, store, one.key, one.sha256)
-            yield PackageFile(METADATA + name, one.bytes, one.sha256, read)
+    yield _pack_bytes(METADATA + RECORD, store.read(archiving.base + RECORD))
+    for stored_object in archiving.record.objects:
+        name = stored_object.key.rpartition("/")[2]
+        if name.startswith(ANSWERS) and store.size(stored_object.key) is not None:
+            read = partial(content.read_parts, store, stored_object.key, stored_object.sha256)
+            yield PackageFile(METADATA + name, stored_object.bytes, stored_object.sha256, read)
 
 
 def _pack_bytes(path: str, data: bytes) -> PackageFile:

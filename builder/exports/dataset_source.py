@@ -51,13 +51,13 @@ class DatasetSource:
         """Return the package of a version. Raises UsageError and StoreError."""
         record = self.reader.record(identifier)
         try:
-            kept = find_record(self.store, record.fields)
+            archiving = find_record(self.store, record.fields)
         except UnlistedError:  # on a web server, where only the files of a dataset are named
-            kept = None
-        found = pack(record, self.reader.slices, self.store, kept, self.archive)
-        self.elsewhere += found.elsewhere
+            archiving = None
+        package = pack(record, self.reader.slices, self.store, archiving, self.archive)
+        self.elsewhere += package.elsewhere
         self.missing += len(record.fields.get("withheld") or ())
-        return found
+        return package
 
     def pack_all(self) -> Iterator[DatasetPackage]:
         """Yield the package of each version. Raises as `pack` does."""
@@ -78,7 +78,9 @@ def open_source(
     with open_datasets(context) as reader:
         if spec is not None and not reader.repository.has_set(reader.manifest, spec):
             raise UsageError(f"--set {spec}: there is no such set in this store")
-        named = [one for name in names for one in find_versions(store, name)] if names else None
+        named = (
+            [version for name in names for version in find_versions(store, name)] if names else None
+        )
         versions = _list_versions(store, spec, named)
         if not versions and (names or spec):
             raise UsageError("no archived dataset matches")
@@ -89,10 +91,10 @@ def _list_versions(
     store: Writer, spec: str | None, identifiers: Sequence[str] | None
 ) -> Mapping[str, Sequence[str]]:
     values: dict[str, Any] = {"set": spec, "identifiers": identifiers}
-    found: defaultdict[str, list[str]] = defaultdict(list)
+    versions: defaultdict[str, list[str]] = defaultdict(list)
     with closing(engine.connect_reader()) as connection:
         query.prepare_view(connection, store, "filesets")
         with engine.reading("the datasets"):
             for dataset, identifier in connection.execute(_LISTED, values).fetchall():
-                found[dataset].append(identifier)
-    return found
+                versions[dataset].append(identifier)
+    return versions

@@ -25,11 +25,13 @@ from functions.snapshot.errors import NothingPublished
 from functions.snapshot.store import Reader, Writer
 
 _MEMBERS = [field.name for field in fields(Version)]
+COLUMNS = ", ".join(f"v.{name}" for name in _MEMBERS)
+"""The columns of a version `v`, in the order of `parse_logged`."""
 _VERSIONS = (
-    f"SELECT version.tist, CASE WHEN what IS NULL THEN 'noted' WHEN again THEN what || ' again' "
-    f"ELSE what END, {', '.join(f'version.{name}' for name in _MEMBERS)} "
-    "FROM version LEFT JOIN incidence USING (tist, id, kind) "
-    "WHERE kind IN (SELECT unnest($kinds)) ORDER BY version.id, kind, tist"
+    "SELECT v.tist, CASE WHEN what IS NULL THEN 'noted' WHEN again THEN what || ' again' "
+    f"ELSE what END, {COLUMNS} "
+    "FROM version v LEFT JOIN incidence USING (tist, id, kind) "
+    "WHERE kind IN (SELECT unnest($kinds)) ORDER BY v.id, kind, tist"
 )
 _HAS_IMPORTS = f"SELECT EXISTS (FROM run WHERE kind = '{IMPORT}')"
 _CAPTURES = (
@@ -92,10 +94,9 @@ def list_objects(
 
 def stored_keys(connection: engine.Connection, run: int) -> Iterator[tuple[str, Version | None]]:
     """Yield the keys that a run stored, each with its version (None for a redirect)."""
-    columns = ", ".join(f"v.{name}" for name in _MEMBERS)
     redirects = "SELECT key FROM redirect WHERE tist = $run AND key IS NOT NULL ORDER BY key"
     versions = (
-        f"SELECT v.tist, '', {columns} FROM version v SEMI JOIN (FROM logged WHERE run = $run "
+        f"SELECT v.tist, '', {COLUMNS} FROM version v SEMI JOIN (FROM logged WHERE run = $run "
         "AND row = 'version') l USING (tist, id, kind) ORDER BY v.key"
     )
     for (where,) in fetch_rows(connection, redirects, {"run": run}):
@@ -117,18 +118,17 @@ def sightings(connection: engine.Connection, run: int) -> Iterator[LoggedObject]
 
     Its `tist` is that of the run or, for an unchanged file, that of an earlier run.
     """
-    columns = ", ".join(f"v.{name}" for name in _MEMBERS)
-    given = {"kind": FILE, "run": run}
+    values = {"kind": FILE, "run": run}
     ((imports,),) = fetch_rows(connection, _HAS_IMPORTS)
     captured = f"{_CAPTURES} c ON c.tist = v.tist AND c.id = v.id" if imports else _NO_CAPTURES
     statement = (
-        f"SELECT v.tist, '', {columns}, c.second FROM version v JOIN ("
+        f"SELECT v.tist, '', {COLUMNS}, c.second FROM version v JOIN ("
         "SELECT id FROM version WHERE kind = $kind AND tist = $run "
         "UNION SELECT id FROM seen WHERE kind = $kind AND tist = $run) s ON s.id = v.id "
         f"LEFT JOIN {captured} WHERE v.kind = $kind AND v.tist <= $run "
         "QUALIFY row_number() OVER (PARTITION BY v.id ORDER BY v.tist DESC) = 1 ORDER BY v.id"
     )
-    for *row, second in fetch_rows(connection, statement, given):
+    for *row, second in fetch_rows(connection, statement, values):
         yield replace(parse_logged(tuple(row)), captured=second)
 
 
@@ -138,39 +138,38 @@ def list_exchanges(store: Reader, run: Committed) -> Iterator[ExchangeRow]:
     Of an unchanged redirect, and of one that only adds a slash, nothing but status and target is
     kept.
     """
-    known: set[str] = set()
+    origins: set[str] = set()
     redirects: list[Redirect] = []
     for row in read_rows(store, run):
         if isinstance(row, ExchangeRow):
-            known.add(row.id)
+            origins.add(row.id)
             yield row
         elif isinstance(row, Redirect):
             redirects.append(row)
-    for one in redirects:
-        if one.origin not in known:
-            headers = (f"Location: {one.target}",)
-            yield ExchangeRow(id=one.origin, at=run.tist, status=one.status, headers=headers)
+    for redirect in redirects:
+        if redirect.origin not in origins:
+            headers = (f"Location: {redirect.target}",)
+            yield ExchangeRow(
+                id=redirect.origin, at=run.tist, status=redirect.status, headers=headers
+            )
 
 
 def fetch_rows(
-    connection: engine.Connection, statement: str, given: dict[str, Any] | None = None
+    connection: engine.Connection, statement: str, values: dict[str, Any] | None = None
 ) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a query on the replay tables, some at a time."""
     with engine.reading("what the logs of the runs come to"):
-        cursor = connection.cursor().execute(statement, given or {})
+        cursor = connection.cursor().execute(statement, values or {})
         while rows := cursor.fetchmany(_ROWS):
             yield from rows
 
 
-def version_columns(table: str) -> str:
-    """Return the columns of a version, in the order of `parse_logged`."""
-    return ", ".join(f"{table}.{name}" for name in _MEMBERS)
-
-
 def parse_logged(row: tuple[Any, ...]) -> LoggedObject:
     """Return the object of a row: its run, what happened, and the columns of its version."""
-    held = dict(zip(_MEMBERS, row[2:], strict=True))
-    return LoggedObject(row[0], row[1], Version(**held | {"flags": tuple(held["flags"] or ())}))
+    members = dict(zip(_MEMBERS, row[2:], strict=True))
+    return LoggedObject(
+        row[0], row[1], Version(**members | {"flags": tuple(members["flags"] or ())})
+    )
 
 
 @contextmanager
@@ -186,10 +185,10 @@ def open_obi(store: Writer, memory_megabytes: int, threads: int) -> Iterator[Ope
             f"{store.address}: this store has no templates or files yet: run `sheaf ingest`"
         )
     with tempfile.TemporaryDirectory(prefix="sheaf-export-") as folder:
-        made = engine.connect(
+        database = engine.connect(
             threads=threads, memory_megabytes=memory_megabytes, scratch=Path(folder)
         )
-        with closing(made) as connection:
+        with closing(database) as connection:
             fold(connection, store, runs, Path(folder))
             yield runs, connection
 
@@ -200,9 +199,9 @@ def open_runs(context: Context) -> AbstractContextManager[Opened]:
     return open_obi(context.published_store(), memory, os.cpu_count() or 1)
 
 
-def choose_runs(runs: Sequence[Committed], asked: Sequence[int] | None) -> Sequence[Committed]:
+def choose_runs(runs: Sequence[Committed], wanted: Sequence[int] | None) -> Sequence[Committed]:
     """Return the runs that `--run` names, or all without it. Raises UsageError for others."""
-    unknown = set(asked or ()) - {run.tist for run in runs}
+    unknown = set(wanted or ()) - {run.tist for run in runs}
     if unknown:
         raise UsageError(f"--run {min(unknown)}: the store has no such committed run")
-    return [run for run in runs if not asked or run.tist in asked]
+    return [run for run in runs if not wanted or run.tist in wanted]

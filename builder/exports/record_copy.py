@@ -63,9 +63,9 @@ def cut(archives: Archives, capture: CaptureRow, scratch: Path) -> Iterator[Bina
         raise ContentError("unplaced", f"{_name(capture)} has no offset of its own in a file")
     failures: list[ContentError] = []
     for address in archives.candidates(capture.filename):
-        with _spool(scratch) as raw, _spool(scratch) as made:
+        with _spool(scratch) as raw, _spool(scratch) as packed:
             try:
-                member = _member(archives, address, capture, raw, made)
+                member = _member(archives, address, capture, raw, packed)
             except ContentError as error:
                 failures.append(error)
                 continue
@@ -88,32 +88,32 @@ def cut_request(
         yield None
         return
     for address in archives.candidates(capture.filename):
-        with _spool(scratch) as made:
-            if _copy_request(archives, address, capture, made):
-                made.seek(0)
-                yield made
+        with _spool(scratch) as packed:
+            if _copy_request(archives, address, capture, packed):
+                packed.seek(0)
+                yield packed
                 return
     yield None
 
 
-def _copy_request(archives: Archives, address: str, capture: CaptureRow, made: BinaryIO) -> bool:
+def _copy_request(archives: Archives, address: str, capture: CaptureRow, packed: BinaryIO) -> bool:
     """Write the gzip member of a capture's request; return False unless exactly it is there."""
     try:
         with archives.open(address, capture.request or 0, _LARGEST_REQUEST) as stream:
             tape, _ = record_reader.open_record(stream, lambda: read_dictionary(archives, address))
             for piece in _of_warc(tape):
-                made.write(piece)
+                packed.write(piece)
     except (ContentError, record_reader.NoDocumentError, record_reader.UnreadableRecordError):
         return False
-    made.seek(0)
-    tape, _ = record_reader.open_record(made)
+    packed.seek(0)
+    tape, _ = record_reader.open_record(packed)
     record, _ = record_header.read_warc(tape)
     if record is None or record.type != "request" or authority.text(record.url) != capture.url:
         return False
     block = RecordBlock(tape, record.length or 0)
-    found = side_records.read_request(block, None)
+    request = side_records.read_request(block, None)
     block.drain()
-    return found is not None and found.method == capture.method and not block.missing
+    return request is not None and request.method == capture.method and not block.missing
 
 
 def member(pieces: Iterable[bytes]) -> Iterator[bytes]:
@@ -132,8 +132,8 @@ def header(fields: Iterable[tuple[str, bytes]]) -> bytes:
 
 def name(*of: object) -> bytes:
     """Return the id of a record, which depends only on the arguments."""
-    made = uuid.uuid5(uuid.NAMESPACE_URL, " ".join(map(str, of)))
-    return f"<urn:uuid:{made}>".encode("ascii")
+    identifier = uuid.uuid5(uuid.NAMESPACE_URL, " ".join(map(str, of)))
+    return f"<urn:uuid:{identifier}>".encode("ascii")
 
 
 def _spool(scratch: Path) -> BinaryIO:
@@ -145,7 +145,7 @@ def _name(capture: CaptureRow) -> str:
 
 
 def _member(
-    archives: Archives, address: str, capture: CaptureRow, raw: BinaryIO, made: BinaryIO
+    archives: Archives, address: str, capture: CaptureRow, raw: BinaryIO, packed: BinaryIO
 ) -> BinaryIO:
     """Return the stream with the member: `raw` for an unchanged copy, or `made` for a new one."""
     with archives.open(address, capture.offset or 0, capture.stored) as stream:
@@ -160,7 +160,7 @@ def _member(
         of_warc = tape.peek(5).upper() == b"WARC/"
         first = tape.member()
         for piece in _of_warc(tape) if of_warc else _of_arc(tape, capture):
-            made.write(piece)
+            packed.write(piece)
         tape.close_record(None)
         # A cut member yields a record that is marked as truncated, as in the archive.
         if tape.damage(first, tape.last_member) not in (None, CUT):
@@ -169,9 +169,9 @@ def _member(
         raise ContentError("damaged", f"{_name(capture)}: {address}: {error}") from error
     except record_reader.UnreadableRecordError as error:
         raise ContentError("undecodable", f"{_name(capture)}: {address}: {error}") from error
-    if not _is_alone(made, capture, declared=of_warc):
+    if not _is_alone(packed, capture, declared=of_warc):
         raise ContentError("damaged", f"{_name(capture)}: {address} has another record there")
-    return made
+    return packed
 
 
 def _is_alone(stream: BinaryIO, capture: CaptureRow, *, declared: bool = True) -> bool:
@@ -183,38 +183,38 @@ def _is_alone(stream: BinaryIO, capture: CaptureRow, *, declared: bool = True) -
     if recognise(read_head(stream)) != "warc.gz":
         return False
     stream.seek(0)
-    found = list(_events(stream))
-    if len(found) != 1 or not isinstance(found[0], events.Capture):
+    parsed = list(_events(stream))
+    if len(parsed) != 1 or not isinstance(parsed[0], events.Capture):
         return False
-    if found[0].content_damaged:
+    if parsed[0].content_damaged:
         return False
-    return _agrees(found[0], capture, declared=declared)
+    return _agrees(parsed[0], capture, declared=declared)
 
 
 def _events(stream: BinaryIO) -> Iterator[events.Event]:
     """Yield what an ingest reads from it: two events at most, without faults of single records."""
     count = 0
-    for one in read_archive(stream, "record.warc.gz", _ALL):
-        if isinstance(one, events.Fault) and not one.code.startswith(("gzip-", "header-")):
+    for event in read_archive(stream, "record.warc.gz", _ALL):
+        if isinstance(event, events.Fault) and not event.code.startswith(("gzip-", "header-")):
             continue
-        yield one
+        yield event
         count += 1
         if count == 2:
             return
 
 
-def _agrees(found: events.Capture, capture: CaptureRow, *, declared: bool) -> bool:
+def _agrees(record: events.Capture, capture: CaptureRow, *, declared: bool) -> bool:
     """Return whether a record agrees with the snapshot, as far as this can be compared."""
-    dates = (found.fetch_date or "", capture.date or "")
+    dates = (record.fetch_date or "", capture.date or "")
     many = min(_SECOND, *map(len, dates))
-    if found.url != capture.url or len({date[:many] for date in dates}) > 1:
+    if record.url != capture.url or len({date[:many] for date in dates}) > 1:
         return False
-    own = found.content_digest
-    said = found.content_digest_declared if declared else None
-    if capture.digest is None or capture.digest in (own, said):
+    own = record.content_digest
+    other = record.content_digest_declared if declared else None
+    if capture.digest is None or capture.digest in (own, other):
         return True
     # An index may give a digest that neither the record nor an ingest has.
-    labels = {(digest or "").rpartition(":")[0] for digest in (own, said)}
+    labels = {(digest or "").rpartition(":")[0] for digest in (own, other)}
     return capture.digest.rpartition(":")[0] not in {"", *labels}
 
 
@@ -268,6 +268,6 @@ def _fields(
         yield "WARC-Payload-Digest", b"sha1:" + capture.digest.encode("ascii")
     if short:
         yield "WARC-Truncated", b"unspecified"
-    told = b"application/http; msgtype=response"
-    yield "Content-Type", told if answer else record.mime or b"application/octet-stream"
+    media_type = b"application/http; msgtype=response"
+    yield "Content-Type", media_type if answer else record.mime or b"application/octet-stream"
     yield "Content-Length", b"%d" % size

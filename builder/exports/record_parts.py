@@ -69,17 +69,22 @@ def export(context: Context, name: str) -> int:
     formats = DumpFormats.of(settings)
     reader = open_reader(*context.store_uri(), settings, context.reading_environment)
     with closing(DuckRepository(reader, _ROWS, ahead=True)) as repository:
-        manifest = _newest(context, repository)
+        pointer = repository.pointer()
+        if not pointer.entries:
+            raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
+        manifest = repository.manifest(pointer.at(context.now()).snapshot)
         selection = _select(context, repository, manifest, formats, name)
         format_ = formats.open(name, selection)
         count = repository.size(manifest, selection.records)
-        with staging.beside(target) as folder, staging.wrap_errors(target):
-            made = folder / "made"
-            made.mkdir()
+        with staging.beside(target) as scratch, staging.wrap_errors(target):
+            folder = scratch / "made"
+            folder.mkdir()
             pages = read_pages(repository, selection, format_.fields)
             with ProgressBar("exporting", count, " records") as advance:
-                written = write_parts(pages, format_, made, arguments.compression, limits, advance)
-                found = [one.part for one in written]
+                written = write_parts(
+                    pages, format_, folder, arguments.compression, limits, advance
+                )
+                listed = [part.part for part in written]
             document = DumpManifest(
                 settings["repository.name"],
                 name,
@@ -87,12 +92,12 @@ def export(context: Context, name: str) -> int:
                 selection,
                 manifest.snapshot,
                 manifest.effective,
-                found,
+                listed,
                 arguments.kind,
             )
-            (made / manifests.FILE).write_bytes(document.to_json())
+            (folder / manifests.FILE).write_bytes(document.to_json())
             staging.sync()
-            made.rename(target)
+            folder.rename(target)
     return _report(context, document, target)
 
 
@@ -105,17 +110,18 @@ def _report(context: Context, document: DumpManifest, target: Path) -> int:
         f"{tally(records, 'record')} of snapshot {document.snapshot}, {deleted:,} of them deleted, "
         f"in {tally(len(document.parts), 'part')}"
     )
-    counts = {"records": records, "deleted": deleted, "bytes": size, "parts": len(document.parts)}
-    known = {"store": context.store.address, "dir": str(target), "format": document.format}
-    context.result(f"{target}: {text}", {**known, "snapshot": document.snapshot, **counts})
+    report = {
+        "store": context.store.address,
+        "dir": str(target),
+        "format": document.format,
+        "snapshot": document.snapshot,
+        "records": records,
+        "deleted": deleted,
+        "bytes": size,
+        "parts": len(document.parts),
+    }
+    context.result(f"{target}: {text}", report)
     return 0
-
-
-def _newest(context: Context, repository: Repository) -> Manifest:
-    pointer = repository.pointer()
-    if not pointer.entries:
-        raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
-    return repository.manifest(pointer.at(context.now()).snapshot)
 
 
 def _select(
@@ -159,6 +165,8 @@ def _find_since(repository: Repository, newest: Manifest, text: str | None) -> S
         return Since.after(repository.manifest(number).effective, number)
     except MissingObject:
         # It was retired. Each snapshot since added at most one sequence; the rest was in it.
-        since = sum(one not in newest.skipped for one in range(number + 1, newest.snapshot + 1))
-        known = newest.sequences[: max(0, len(newest.sequences) - since)]
-        return Since.after(known[-1].effective if known else newest.earliest - _SECOND, number)
+        since = sum(later not in newest.skipped for later in range(number + 1, newest.snapshot + 1))
+        sequences = newest.sequences[: max(0, len(newest.sequences) - since)]
+        return Since.after(
+            sequences[-1].effective if sequences else newest.earliest - _SECOND, number
+        )

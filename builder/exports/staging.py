@@ -53,35 +53,35 @@ def add_folders(folders: Iterable[NewFolder], target: Path, advance: Advance) ->
     `advance` is called with the number of folders. Raises UsageError, StoreError, and what `write`
     raises.
     """
-    made = files = size = there = 0
+    added = files = size = there = 0
     with beside(target) as scratch:
         target.mkdir(exist_ok=True)
-        for one in folders:
-            if (target / one.name).exists():
-                one.check(target / one.name)
+        for folder in folders:
+            if (target / folder.name).exists():
+                folder.check(target / folder.name)
                 there += 1
             else:
-                (scratch / one.name).mkdir()
-                counted = one.write(scratch / one.name)
+                (scratch / folder.name).mkdir()
+                counted = folder.write(scratch / folder.name)
                 sync()
-                (scratch / one.name).rename(target / one.name)
-                made, files, size = made + 1, files + counted[0], size + counted[1]
+                (scratch / folder.name).rename(target / folder.name)
+                added, files, size = added + 1, files + counted[0], size + counted[1]
             advance(1)
         sync()
-    return AddedFolders(made, files, size, there)
+    return AddedFolders(added, files, size, there)
 
 
-def target_path(store: Writer, given: str) -> Path:
+def target_path(store: Writer, name: str) -> Path:
     """Return the target of an export. Raises UsageError for a path within the store."""
-    target = Path(given).resolve()
+    target = Path(name).resolve()
     if isinstance(store, FolderStore) and target.is_relative_to(store.root):
-        raise UsageError(f"{given} is inside the store: choose another place")
+        raise UsageError(f"{name} is inside the store: choose another place")
     return target
 
 
-def new_folder_path(store: Writer, given: str) -> Path:
+def new_folder_path(store: Writer, name: str) -> Path:
     """Return the target of an export to a new folder. Raises UsageError if it has content."""
-    target = target_path(store, given)
+    target = target_path(store, name)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UsageError(f"{target} is not an empty folder: name a new one")
     return target
@@ -123,7 +123,7 @@ def wrap_errors(target: Path) -> AbstractContextManager[None]:
     return disk_errors(target, f"{target}: {full} (existing files are complete)")
 
 
-def move(made: Path, place: Path, root: Path) -> None:
+def move(folder: Path, place: Path, root: Path) -> None:
     """Move a folder to its place below `root`, together with new folders above it.
 
     So there is never an empty folder, which OCFL forbids. Raises OSError.
@@ -132,11 +132,11 @@ def move(made: Path, place: Path, root: Path) -> None:
     while top.parent != root and not top.parent.exists():
         top = top.parent
     if top != place:
-        chain = made.with_name(f"{made.name}-chain")
+        chain = folder.with_name(f"{folder.name}-chain")
         (chain / place.relative_to(top)).parent.mkdir(parents=True)
-        made.rename(chain / place.relative_to(top))
-        made = chain
-    made.rename(top)
+        folder.rename(chain / place.relative_to(top))
+        folder = chain
+    folder.rename(top)
 
 
 def take(place: Path, root: Path, to: Path) -> None:

@@ -81,42 +81,41 @@ class _BagFolder:
         path, digest = self.bag.mark
         try:
             with (folder / path).open("rb") as file:
-                found = hashlib.file_digest(file, "sha256").hexdigest()
+                actual = hashlib.file_digest(file, "sha256").hexdigest()
         except (FileNotFoundError, NotADirectoryError):
-            found = ""
-        if found != digest:
+            actual = ""
+        if actual != digest:
             raise UsageError(f"{folder} exists and is not the same bag: choose another folder")
 
     def write(self, folder: Path) -> tuple[int, int]:
         """Create the bag in a new folder; return the number of payload files, and their bytes."""
-        return _make_bag(self.bag, folder, self.today)
-
-
-def _make_bag(bag: Bag, folder: Path, today: date) -> tuple[int, int]:
-    (folder / PAYLOAD).mkdir()
-    files = size = 0
-    with ExitStack() as stack:
-        manifests = {
-            name: stack.enter_context((folder / f"manifest-{name}.txt").open("w", encoding="utf-8"))
-            for name in _ALGORITHMS
+        (folder / PAYLOAD).mkdir()
+        files = size = 0
+        with ExitStack() as stack:
+            manifests = {
+                name: stack.enter_context(
+                    (folder / f"manifest-{name}.txt").open("w", encoding="utf-8")
+                )
+                for name in _ALGORITHMS
+            }
+            for path, parts in self.bag.payload():
+                digests, length = _write(parts, folder / path)
+                for name, digest in digests.items():
+                    manifests[name].write(f"{digest}  {path}\n")
+                files, size = files + 1, size + length
+        for path, parts in self.bag.tags():
+            _write(parts, folder / path)
+        info = {
+            "Bag-Software-Agent": f"Sheaf {distribution.version()}",
+            "Bagging-Date": self.today.isoformat(),
+            "Payload-Oxum": f"{size}.{files}",
+            **self.bag.info,
         }
-        for path, parts in bag.payload():
-            digests, length = _write(parts, folder / path)
-            for name, digest in digests.items():
-                manifests[name].write(f"{digest}  {path}\n")
-            files, size = files + 1, size + length
-    for path, parts in bag.tags():
-        _write(parts, folder / path)
-    info = {
-        "Bag-Software-Agent": f"Sheaf {distribution.version()}",
-        "Bagging-Date": today.isoformat(),
-        "Payload-Oxum": f"{size}.{files}",
-    } | dict(bag.info)
-    (folder / "bagit.txt").write_bytes(_DECLARATION)
-    lines = (f"{name}: {' '.join(text.split())}\n" for name, text in info.items())
-    (folder / "bag-info.txt").write_text("".join(lines), "utf-8")
-    _write_tag_manifests(folder)
-    return files, size
+        (folder / "bagit.txt").write_bytes(_DECLARATION)
+        lines = (f"{name}: {' '.join(text.split())}\n" for name, text in info.items())
+        (folder / "bag-info.txt").write_text("".join(lines), "utf-8")
+        _write_tag_manifests(folder)
+        return files, size
 
 
 def _write_tag_manifests(folder: Path) -> None:
@@ -137,7 +136,7 @@ def _write(parts: Iterable[bytes], path: Path) -> tuple[dict[str, str], int]:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("xb") as out:
         for part in parts:
-            for some in hashes.values():
-                some.update(part)
+            for hash_ in hashes.values():
+                hash_.update(part)
             size += out.write(part)
-    return {name: some.hexdigest() for name, some in hashes.items()}, size
+    return {name: hash_.hexdigest() for name, hash_ in hashes.items()}, size

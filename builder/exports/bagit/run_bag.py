@@ -39,8 +39,8 @@ def bag_of_run(
         for digest in sorted(log.read_packs(store, run)):
             yield _path(key.pack(digest)), content.read_parts(store, key.pack(digest), digest)
         for place, version in obi_source.stored_keys(connection, run.tist):
-            found = version and content.version_parts(store, version)
-            yield _path(place), found or content.read_parts(store, place)
+            pieces = version and content.version_parts(store, version)
+            yield _path(place), pieces or content.read_parts(store, place)
 
     return Bag(f"run-{run.tist}", info, payload, (_path(key.run(run.tist) + COMMIT), run.digest))
 

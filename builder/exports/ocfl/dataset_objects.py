@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from builder.exports.dataset_package import PAYLOAD, DatasetPackage, PackageFile
+from builder.exports.dataset_package import PAYLOAD, DatasetPackage
 from builder.exports.ocfl.inventory import OcflInventory
 from builder.exports.ocfl.root import OcflFile, OcflVersion
 from functions.snapshot import instant
@@ -25,12 +25,15 @@ class DatasetObject:
     def list_new(self, inventory: OcflInventory, where: Path) -> Sequence[OcflVersion]:
         """Return the versions that no version of the inventory has. Raises StoreError."""
         states = _list_states(inventory)
-        packages = map(self.pack, self.versions)
-        return [
-            _version(package)
-            for package in packages
-            if package.data and (_message(package), _state(package.data)) not in states
-        ]
+        new = []
+        for package in map(self.pack, self.versions):
+            state = {file.path: file.sha256 for file in package.data}
+            number = f", version {package.version}" if package.version else ""
+            message = f"{package.identifier}{number}"
+            if state and (message, state) not in states:
+                files = tuple(OcflFile(f.path, f.size, f.sha256, f.read) for f in package.files)
+                new.append(OcflVersion(instant.to_text(package.archived), message, files))
+        return new
 
 
 def _list_states(inventory: OcflInventory) -> Sequence[tuple[str, Mapping[str, str]]]:
@@ -52,17 +55,3 @@ def _list_states(inventory: OcflInventory) -> Sequence[tuple[str, Mapping[str, s
         )
         for number, version in inventory.versions.items()
     ]
-
-
-def _state(files: Sequence[PackageFile]) -> Mapping[str, str]:
-    return {file.path: file.sha256 for file in files}
-
-
-def _message(package: DatasetPackage) -> str:
-    version = f", version {package.version}" if package.version else ""
-    return f"{package.identifier}{version}"
-
-
-def _version(package: DatasetPackage) -> OcflVersion:
-    files = tuple(OcflFile(f.path, f.size, f.sha256, f.read) for f in package.files)
-    return OcflVersion(instant.to_text(package.archived), _message(package), files)

@@ -70,8 +70,8 @@ class OcflInventory:
 
     def state(self, number: int) -> dict[str, str]:
         """Return the SHA-512 of each file of a version by its name."""
-        held: Mapping[str, list[str]] = self.versions[number]["state"]
-        return {name: digest for digest, names in held.items() for name in names}
+        by_digest: Mapping[str, list[str]] = self.versions[number]["state"]
+        return {name: digest for digest, names in by_digest.items() for name in names}
 
     def digests(self) -> dict[str, str]:
         """Return the SHA-512 of each stored file by its path."""
@@ -86,7 +86,7 @@ class OcflInventory:
             "head": f"v{self.head}",
             "contentDirectory": "content",
             "manifest": self.manifest,
-            "versions": {f"v{number}": held for number, held in self.versions.items()},
+            "versions": {f"v{number}": version for number, version in self.versions.items()},
             "fixity": self.fixity,
         }
         return _json(document)

@@ -35,8 +35,14 @@ class ObiObject:
         versions = self.stored.versions
         if inventory.head > len(versions):
             raise ForeignRoot(f"{where} has more versions of {self.id} than the store")
+        stored = inventory.fixity.get("sha256", {})
         for number, noted in enumerate(versions[: inventory.head], 1):
-            if not _is_of(inventory, number, noted):
+            digest = inventory.state(number).get(NAMES[noted.version.kind], "")
+            paths = set(inventory.manifest.get(digest, ()))
+            created = inventory.versions[number].get("created")
+            if created != instant.to_text(noted.when) or paths.isdisjoint(
+                stored.get(noted.version.sha256, ())
+            ):
                 raise ForeignRoot(
                     f"{where}: its version {number} differs from that of {self.id} in the store"
                 )
@@ -59,13 +65,4 @@ class ObiObject:
 
 def list_sources(store: Reader, objects: Iterable[StoredObject]) -> Iterator[ObiObject]:
     """Yield stored objects as OCFL objects."""
-    return (ObiObject(store, one) for one in objects)
-
-
-def _is_of(inventory: OcflInventory, number: int, noted: LoggedObject) -> bool:
-    """Return whether a version of an object is the logged one, by its time and its bytes."""
-    digest = inventory.state(number).get(NAMES[noted.version.kind], "")
-    known = inventory.fixity.get("sha256", {}).get(noted.version.sha256, [])
-    created = inventory.versions[number].get("created")
-    at = instant.to_text(noted.when)
-    return created == at and bool(set(known) & set(inventory.manifest.get(digest, [])))
+    return (ObiObject(store, stored) for stored in objects)

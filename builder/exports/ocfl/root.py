@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from builder.exports import staging
 from builder.exports.ocfl import inventory as ocfl
@@ -80,7 +80,7 @@ class Rooted:
 
 
 def export(
-    held: Iterable[OcflSource], target: Path, user: dict[str, str], advance: Advance
+    sources: Iterable[OcflSource], target: Path, user: dict[str, str], advance: Advance
 ) -> Rooted:
     """Add all of `held` that the storage root at `target` lacks; create the root if necessary.
 
@@ -91,8 +91,8 @@ def export(
     with staging.beside(target) as scratch:
         root = _Root(target, scratch, user)
         root.open()
-        for item in held:
-            root.add(item)
+        for source in sources:
+            root.add(source)
             advance(1)
         root.flush()
         staging.sync()
@@ -103,7 +103,7 @@ class _Root:
     def __init__(self, target: Path, scratch: Path, user: dict[str, str]) -> None:
         self._target, self._scratch = target, scratch
         self._user = user
-        self._made: list[tuple[Path, Path]] = []
+        self._finished: list[tuple[Path, Path]] = []
         self._unsynced = 0
         self.objects = self.versions = self.bytes = self.there = 0
 
@@ -118,75 +118,84 @@ class _Root:
                         "or differs): choose a new folder, or one that an export created"
                     )
             return
-        made = self._scratch / "root"
+        folder = self._scratch / "root"
         for name, data in ocfl.root_files().items():
-            (made / name).parent.mkdir(parents=True, exist_ok=True)
-            (made / name).write_bytes(data)
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(data)
         staging.sync()
-        made.rename(self._target)  # replaces an empty folder, if there is one
+        folder.rename(self._target)  # replaces an empty folder, if there is one
 
-    def add(self, item: OcflSource) -> None:
+    def add(self, source: OcflSource) -> None:
         """Create the object, or add the versions that it lacks."""
-        place = self._target / ocfl.place(item.id)
-        inventory = _inventory(place) if place.exists() else ocfl.OcflInventory(item.id)
-        if inventory.id != item.id:
-            raise ForeignRoot(f"{place} is the object {inventory.id}, not {item.id}")
-        new = item.list_new(inventory, place)
+        place = self._target / ocfl.place(source.id)
+        inventory = _inventory(place) if place.exists() else ocfl.OcflInventory(source.id)
+        if inventory.id != source.id:
+            raise ForeignRoot(f"{place} is the object {inventory.id}, not {source.id}")
+        new = source.list_new(inventory, place)
         for number in range(1, inventory.head + 1):
             if not (place / f"v{number}").is_dir():
                 raise DamagedStore(f"{place} lacks v{number}, which its inventory names")
         if not new:
             self.there += 1
             return
-        made = self._scratch / str(len(self._made))
-        made.mkdir()
+        folder = self._scratch / str(len(self._finished))
+        folder.mkdir()
         self.objects += not inventory.head
         if inventory.head:
-            _link_versions(inventory, place, made)
+            for number in range(1, inventory.head + 1):
+                name = f"v{number}"
+                shutil.copytree(place / name, folder / name, copy_function=_link)
+            _link(place / ocfl.OBJECT_MARK, folder / ocfl.OBJECT_MARK)
         else:
-            (made / ocfl.OBJECT_MARK).write_bytes(b"ocfl_object_1.1\n")
+            (folder / ocfl.OBJECT_MARK).write_bytes(b"ocfl_object_1.1\n")
         for version in new:
-            self._add_version(made, inventory, version)
-        _write_inventory(made, inventory)
-        self._made.append((made, place))
-        if len(self._made) >= _OBJECTS or self._unsynced >= _BYTES:
+            self._add_version(folder, inventory, version)
+        _write_inventory(folder, inventory)
+        self._finished.append((folder, place))
+        if len(self._finished) >= _OBJECTS or self._unsynced >= _BYTES:
             self.flush()
 
     def flush(self) -> None:
         """Sync the finished objects, and move them to their places."""
         staging.sync()
-        for made, place in self._made:
+        for folder, place in self._finished:
             if place.exists():
-                away = made.with_name(f"{made.name}-before")
+                away = folder.with_name(f"{folder.name}-before")
                 staging.take(place, self._target, away)
-                staging.move(made, place, self._target)
+                staging.move(folder, place, self._target)
                 shutil.rmtree(away)
             else:
-                staging.move(made, place, self._target)
-        self._made.clear()
+                staging.move(folder, place, self._target)
+        self._finished.clear()
         self._unsynced = 0
 
-    def _add_version(self, made: Path, inventory: ocfl.OcflInventory, version: OcflVersion) -> None:
+    def _add_version(
+        self, folder: Path, inventory: ocfl.OcflInventory, version: OcflVersion
+    ) -> None:
         number = inventory.head + 1
-        folder = f"v{number}/content"
-        (made / f"v{number}").mkdir()
+        below = f"v{number}/content"
+        (folder / f"v{number}").mkdir()
         state: dict[str, list[str]] = {}
         digests = inventory.digests()
-        known = inventory.fixity.setdefault("sha256", {})
+        stored = inventory.fixity.setdefault("sha256", {})
         for file in version.files:
             sha256 = file.sha256
-            if sha256 is not None and sha256 in known:  # forward delta: these bytes are there
-                digest = digests[known[sha256][0]]
+            if sha256 is not None and sha256 in stored:  # forward delta: these bytes are there
+                digest = digests[stored[sha256][0]]
             else:
-                path = f"{folder}/{file.name}"
-                digest = digests[path] = self._copy(file, made / path)
+                path = f"{below}/{file.name}"
+                digest = digests[path] = self._copy(file, folder / path)
                 inventory.manifest.setdefault(digest, []).append(path)
                 if sha256 is not None:
-                    known[sha256] = [path]
+                    stored[sha256] = [path]
             state.setdefault(digest, []).append(file.name)
-        told: dict[str, Any] = {"created": version.created, "message": version.message}
-        inventory.versions[number] = told | {"user": self._user, "state": state}
-        _write_inventory(made / f"v{number}", inventory)
+        inventory.versions[number] = {
+            "created": version.created,
+            "message": version.message,
+            "user": self._user,
+            "state": state,
+        }
+        _write_inventory(folder / f"v{number}", inventory)
         self.versions += 1
 
     def _copy(self, file: OcflFile, to: Path) -> str:
@@ -200,13 +209,6 @@ class _Root:
         self.bytes += file.size
         self._unsynced += file.size
         return digest.hexdigest()
-
-
-def _link_versions(inventory: ocfl.OcflInventory, place: Path, made: Path) -> None:
-    """Link the files of an object into `made`."""
-    for number in range(1, inventory.head + 1):
-        shutil.copytree(place / f"v{number}", made / f"v{number}", copy_function=_link)
-    _link(place / ocfl.OBJECT_MARK, made / ocfl.OBJECT_MARK)
 
 
 def _inventory(place: Path) -> ocfl.OcflInventory:

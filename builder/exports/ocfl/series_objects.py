@@ -7,12 +7,13 @@ of an archive's folder are one object, too. So an archive has few objects, howev
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, overload
 
-from builder.exports.obi_source import LoggedObject, fetch_rows, parse_logged, version_columns
+from builder.exports.obi_source import COLUMNS, LoggedObject, fetch_rows, parse_logged
 from builder.exports.ocfl.inventory import OcflInventory
 from builder.exports.ocfl.root import ForeignRoot, OcflFile, OcflVersion
 from builder.obi import content, key
@@ -77,14 +78,14 @@ class SeriesObject:
         """Return the versions behind the last one of the inventory. Raises ForeignRoot."""
         versions = SeriesVersions(self.store, self.events)
         times = [instant.to_text(time) for time in versions.times()]
-        known = [str(one.get("created")) for _, one in sorted(inventory.versions.items())]
-        if known != times[: len(known)]:
+        created = [str(version.get("created")) for _, version in sorted(inventory.versions.items())]
+        if created != times[: len(created)]:
             raise ForeignRoot(f"{where}: its versions are not those of {self.id} in the store")
-        if known and not _is_of(inventory, versions[len(known) - 1]):
+        if created and not _is_of(inventory, versions[len(created) - 1]):
             raise ForeignRoot(
-                f"{where}: its version {len(known)} differs from that of {self.id} in the store"
+                f"{where}: its version {len(created)} differs from that of {self.id} in the store"
             )
-        return versions[len(known) :]
+        return versions[len(created) :]
 
 
 class SeriesVersions(Sequence[OcflVersion]):
@@ -130,33 +131,32 @@ class SeriesVersions(Sequence[OcflVersion]):
                 yield self._version(tist, count, present)
 
     def _version(self, tist: int, count: int, present: Mapping[str, LoggedObject]) -> OcflVersion:
-        held = sorted(present.items())
-        rows = [content.row_line(replace(one.version, pack=None, start=None)) for _, one in held]
+        members = sorted(present.items())
+        rows = [
+            content.row_line(replace(logged.version, pack=None, start=None))
+            for _, logged in members
+        ]
         files = [
-            OcflFile(name, one.version.bytes, one.version.sha256, _Parts(self._store, one))
-            for name, one in held
+            OcflFile(
+                name,
+                logged.version.bytes,
+                logged.version.sha256,
+                partial(content.version_parts, self._store, logged.version),
+            )
+            for name, logged in members
         ]
         files.append(OcflFile(ROWS, 0, None, lambda: rows))
         created = instant.to_text(replace(self._events[0].logged, tist=tist).when)
         return OcflVersion(created, f"{count} of its files changed", tuple(files))
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    store: Reader
-    logged: LoggedObject
-
-    def __call__(self) -> Iterator[bytes]:
-        return content.version_parts(self.store, self.logged.version)
-
-
 def _is_of(inventory: OcflInventory, version: OcflVersion) -> bool:
     """Return whether the last version of an inventory has these files."""
     state = inventory.state(inventory.head)
-    known = inventory.fixity.get("sha256", {})
+    stored = inventory.fixity.get("sha256", {})
     digests = inventory.digests()
     return state.keys() == {file.name for file in version.files} and all(
-        state[file.name] == digests.get(next(iter(known.get(file.sha256, ())), ""))
+        state[file.name] == digests.get(next(iter(stored.get(file.sha256, ())), ""))
         for file in version.files
         if file.sha256 is not None
     )
@@ -171,9 +171,9 @@ def count_objects(connection: engine.Connection, by: str) -> int:
 
 def list_sources(store: Reader, connection: engine.Connection, by: str) -> Iterator[SeriesObject]:
     """Yield the objects of all templates and ReDIF files, one for each series or archive."""
-    rows = fetch_rows(connection, _EVENTS.format(part=BY[by], columns=version_columns("v")))
-    for part, some in groupby(rows, itemgetter(0)):
+    rows = fetch_rows(connection, _EVENTS.format(part=BY[by], columns=COLUMNS))
+    for part, group in groupby(rows, itemgetter(0)):
         events = [
-            SeriesEvent(row[1], row[2], parse_logged((row[3], row[2], *row[4:]))) for row in some
+            SeriesEvent(row[1], row[2], parse_logged((row[3], row[2], *row[4:]))) for row in group
         ]
         yield SeriesObject(store, str(part), events)

@@ -94,7 +94,7 @@ def describe(
 
     `columns` are name, DuckDB's type and meaning. The files lie beside the description.
     """
-    found: dict[str, Any] = {
+    description: dict[str, Any] = {
         "@context": dict(_CONTEXT),
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.0",
@@ -117,7 +117,7 @@ def describe(
             }
         ],
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in description.items() if value is not None}
 
 
 def _list_files(table: str, files: Sequence[ExportedFile]) -> list[dict[str, Any]]:
@@ -145,7 +145,7 @@ def _list_files(table: str, files: Sequence[ExportedFile]) -> list[dict[str, Any
 
 
 def _describe_column(table: str, name: str, type_: str, meaning: str) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    field: dict[str, Any] = {
         "@type": "cr:Field",
         "@id": f"{table}/{name}",
         "name": name,
@@ -154,4 +154,4 @@ def _describe_column(table: str, name: str, type_: str, meaning: str) -> dict[st
         "repeated": True if type_.endswith("[]") else None,
         "source": {"fileSet": {"@id": f"{table}-files"}, "extract": {"column": name}},
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in field.items() if value is not None}

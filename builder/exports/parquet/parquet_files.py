@@ -13,7 +13,6 @@ from builder.exports.parquet.croissant import ExportedFile
 from builder.snapshot import query, views
 from functions.database import engine
 from functions.snapshot import schema
-from functions.snapshot.item_tables import Column
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.store import Writer
 
@@ -46,7 +45,10 @@ def sort_rows(connection: engine.Connection, store: Writer, view: str) -> tuple[
 
 def list_columns(connection: engine.Connection, view: str) -> list[tuple[str, str, str]]:
     """Return name, DuckDB's type and meaning of the columns of `exported`, a view's rows."""
-    meanings = {column.name: column.meaning for column in _find_columns(view)}
+    kinds = {"captures": "capture", "collections": "collection", "templates": "template"}
+    kinds |= {"harvested": "harvested", "filesets": "fileset"}
+    own = schema.KINDS.get(kinds.get(view, ""), schema.TABLES.get(view, ()))
+    meanings = {column.name: column.meaning for column in (*schema.TABLES["records"], *own)}
     rows = connection.execute("DESCRIBE exported").fetchall()
     return [(name, type_, meanings.get(name, "")) for name, type_, *_ in rows]
 
@@ -62,7 +64,7 @@ def write_files(
 
     Raises StoreError.
     """
-    found = []
+    files = []
     for number, first in enumerate(range(0, max(count, 1), FILE_ROWS)):
         path, end = folder / f"{view}-{number:05}.parquet", first + FILE_ROWS
         with engine.reading(f"the view {view}"):
@@ -73,15 +75,7 @@ def write_files(
             )
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        held = min(FILE_ROWS, count - first)
-        found.append(ExportedFile(path.name, held, path.stat().st_size, digest))
-        advance(held)
-    return found
-
-
-def _find_columns(view: str) -> tuple[Column, ...]:
-    """Return the columns of which a view is made, with their meanings."""
-    kinds = {"captures": "capture", "collections": "collection", "templates": "template"}
-    kinds |= {"harvested": "harvested", "filesets": "fileset"}
-    own = schema.KINDS.get(kinds.get(view, ""), schema.TABLES.get(view, ()))
-    return (*schema.TABLES["records"], *own)
+        rows = min(FILE_ROWS, count - first)
+        files.append(ExportedFile(path.name, rows, path.stat().st_size, digest))
+        advance(rows)
+    return files

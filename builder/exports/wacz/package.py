@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO
 
@@ -51,7 +51,7 @@ def package_json(
 
     `main` is the date (RFC 3339) of the page with the URL About.main, if it is in the package.
     """
-    told: dict[str, object] = {
+    document: dict[str, object] = {
         "profile": "data-package",
         "resources": [
             {
@@ -69,22 +69,22 @@ def package_json(
         "created": instant.to_text(about.created),
     }
     if main is not None:
-        told["mainPageUrl"], told["mainPageDate"] = about.main, main
-    return json.dumps(told, indent=1, ensure_ascii=False).encode() + b"\n"
+        document["mainPageUrl"], document["mainPageDate"] = about.main, main
+    return json.dumps(document, indent=1, ensure_ascii=False).encode() + b"\n"
 
 
 def digest_json(package: bytes) -> bytes:
     """Return datapackage-digest.json, of the bytes of datapackage.json."""
-    told = {"path": NAME, "hash": _LABEL + hashlib.sha256(package).hexdigest()}
-    return json.dumps(told, indent=1).encode() + b"\n"
+    document = {"path": NAME, "hash": _LABEL + hashlib.sha256(package).hexdigest()}
+    return json.dumps(document, indent=1).encode() + b"\n"
 
 
 def zipnum_blocks(lines: Iterable[bytes], many: int = LINES) -> Iterator[tuple[bytes, bytes]]:
     """Yield the members of sorted CDXJ lines, each with the first two fields of its first line."""
     left = iter(lines)
-    while some := list(islice(left, many)):
-        key = b" ".join(some[0].split(b" ", 2)[:2])
-        yield key, gzip.compress(b"".join(some), mtime=0)
+    while batch := list(islice(left, many)):
+        key = b" ".join(batch[0].split(b" ", 2)[:2])
+        yield key, gzip.compress(b"".join(batch), mtime=0)
 
 
 def zipnum_heading(name: str) -> bytes:
@@ -98,8 +98,8 @@ def zipnum_entry(key: bytes, offset: int, block: bytes) -> bytes:
     return _line(key, {"offset": offset, "length": len(block), "digest": digest})
 
 
-def _line(key: bytes, told: dict[str, object]) -> bytes:
-    return b"%b %b\n" % (key, json.dumps(told).encode("ascii"))
+def _line(key: bytes, fields: dict[str, object]) -> bytes:
+    return b"%b %b\n" % (key, json.dumps(fields).encode("ascii"))
 
 
 class _File:
@@ -141,32 +141,32 @@ class Parcel:
         self._main: str | None = None
         self.pages = 0
 
-    def add(self, one: Chosen, record: BinaryIO, request: BinaryIO | None = None) -> None:
+    def add(self, chosen: Chosen, record: BinaryIO, request: BinaryIO | None = None) -> None:
         """Write the record of a capture: a gzip member from the stream's position to its end.
 
         The `request` of the capture is written directly before or after it, in the original order.
         So a reader of this file alone can pair them.
         """
         file = self._archive()
-        if request is not None and chosen_captures.precedes(one):
+        if request is not None and chosen_captures.precedes(chosen):
             _copy(request, file)
         offset = file.size
         digest = hashlib.sha256()
         while piece := record.read(_STEP):
             file.write(piece)
             digest.update(piece)
-        told = f"sha256:{digest.hexdigest()}"
-        lying = RecordPosition(_name(self._archives), offset, file.size - offset, told)
-        if request is not None and not chosen_captures.precedes(one):
+        label = f"sha256:{digest.hexdigest()}"
+        lying = RecordPosition(_name(self._archives), offset, file.size - offset, label)
+        if request is not None and not chosen_captures.precedes(chosen):
             _copy(request, file)
-        self._index.add(index_line(one, lying))
-        if chosen_captures.is_page(one):
+        self._index.add(index_line(chosen, lying))
+        if chosen_captures.is_page(chosen):
             # Sorted by the key of its index line, which is removed again.
-            key = f"{one.capture.surt} {one.capture.stamp}\t".encode("ascii")
-            self._pages.add(key + chosen_captures.page_line(one))
+            key = f"{chosen.capture.surt} {chosen.capture.stamp}\t".encode("ascii")
+            self._pages.add(key + chosen_captures.page_line(chosen))
             self.pages += 1
-            if one.capture.url == self._about.main:
-                self._main = max(self._main or "", chosen_captures.page_date(one.capture))
+            if chosen.capture.url == self._about.main:
+                self._main = max(self._main or "", chosen_captures.page_date(chosen.capture))
 
     def end(self) -> None:
         """Write the index and metadata, and the end of the zip."""
@@ -179,9 +179,10 @@ class Parcel:
                 second.append(zipnum_entry(key, out.size, block))
                 out.write(block)
         self._write(_SECOND, second)
-        self._write(_PAGES, self._list_pages())
-        told = package_json(self._about, self._resources, self._main)
-        for path, data in ((NAME, told), (DIGEST_NAME, digest_json(told))):
+        pages = (line.partition(b"\t")[2] for line in self._pages)
+        self._write(_PAGES, chain((chosen_captures.PAGES_HEADING,), pages))
+        document = package_json(self._about, self._resources, self._main)
+        for path, data in ((NAME, document), (DIGEST_NAME, digest_json(document))):
             with self._bundle.member(path) as out_:
                 out_.write(data)
         self._bundle.end()
@@ -190,11 +191,6 @@ class Parcel:
     def size(self) -> int:
         """Number of bytes written."""
         return self._bundle.size
-
-    def _list_pages(self) -> Iterator[bytes]:
-        yield chosen_captures.PAGES_HEADING
-        for one in self._pages:
-            yield one.partition(b"\t")[2]
 
     def _archive(self) -> _File:
         """Return the WARC file for the next record."""

@@ -124,13 +124,13 @@ class _Records:
 
     def add(self, run: FetchedFile) -> None:
         """Write a record for each file that the run found, and for each new redirect."""
-        known = {one.id: one for one in run.exchanges()}
-        for one in known.values():
-            if one.status in REDIRECTS:
-                self._redirect(run.tist, one, one.at if run.imported else run.tist)
+        exchanges = {row.id: row for row in run.exchanges()}
+        for row in exchanges.values():
+            if row.status in REDIRECTS:
+                self._redirect(run.tist, row, row.at if run.imported else run.tist)
                 self.responses += 1
         for noted in run.files():
-            exchange = known.get(noted.version.id)
+            exchange = exchanges.get(noted.version.id)
             when = exchange.at if exchange is not None and run.imported else run.tist
             if noted.tist == run.tist and exchange is not None and exchange.headers:
                 self._response(noted, exchange, when)
@@ -142,10 +142,10 @@ class _Records:
                 self._revisit(run.tist, noted, when)
                 self.revisits += 1
 
-    def _response(self, noted: LoggedObject, found: ExchangeRow, when: int) -> None:
-        version, one = noted.version, _exchange(found)
-        coded = content_coding(fields_by_name(one.headers)) is not None
-        head = http_head(one, version.bytes, unpacked=coded and version.encoding is None)
+    def _response(self, noted: LoggedObject, row: ExchangeRow, when: int) -> None:
+        version, exchange = noted.version, _exchange(row)
+        coded = content_coding(fields_by_name(exchange.headers)) is not None
+        head = http_head(exchange, version.bytes, unpacked=coded and version.encoding is None)
         block = hashlib.sha256(head)
         for data in content.read_parts(self._store, version.key, version.sha256):
             block.update(data)
@@ -158,55 +158,55 @@ class _Records:
             self._http(
                 "response",
                 noted.tist,
-                one,
+                exchange,
                 block_stream,
                 len(head) + version.bytes,
                 digests | {"WARC-Date": _date(when)},
             )
-        self._request(noted.tist, found, when)
+        self._request(noted.tist, row, when)
 
-    def _redirect(self, tist: int, found: ExchangeRow, when: int) -> None:
-        one = _exchange(found)
-        head = http_head(one, 0, unpacked=False)
+    def _redirect(self, tist: int, row: ExchangeRow, when: int) -> None:
+        exchange = _exchange(row)
+        head = http_head(exchange, 0, unpacked=False)
         digests = {
             "WARC-Block-Digest": f"sha256:{hashlib.sha256(head).hexdigest()}",
             "WARC-Payload-Digest": f"sha256:{hashlib.sha256().hexdigest()}",
             "WARC-Date": _date(when),
             "WARC-Truncated": "unspecified",
         }
-        self._http("response", tist, one, io.BytesIO(head), len(head), digests)
-        self._request(tist, found, when)
+        self._http("response", tist, exchange, io.BytesIO(head), len(head), digests)
+        self._request(tist, row, when)
 
-    def _request(self, tist: int, found: ExchangeRow, when: int) -> None:
+    def _request(self, tist: int, row: ExchangeRow, when: int) -> None:
         """Write the request, if its header was kept."""
-        if not found.sent:
+        if not row.sent:
             return
-        one = _exchange(found)
-        head = request_head(one)
+        exchange = _exchange(row)
+        head = request_head(exchange)
         digests = {
             "WARC-Block-Digest": f"sha256:{hashlib.sha256(head).hexdigest()}",
             "WARC-Payload-Digest": f"sha256:{hashlib.sha256().hexdigest()}",
             "WARC-Date": _date(when),
-            "WARC-Concurrent-To": _name(tist, one.url),
+            "WARC-Concurrent-To": _name(tist, exchange.url),
         }
-        self._http("request", tist, one, io.BytesIO(head), len(head), digests)
+        self._http("request", tist, exchange, io.BytesIO(head), len(head), digests)
 
     def _http(
         self,
         kind: str,
         tist: int,
-        one: HttpExchange,
+        exchange: HttpExchange,
         block: BinaryIO,
         length: int,
         more: Mapping[str, str],
     ) -> None:
         """Write a record whose block begins with a header."""
-        name = one.url if kind == "response" else f"{kind} {one.url}"
+        name = exchange.url if kind == "response" else f"{kind} {exchange.url}"
         headers = {"WARC-Record-ID": _name(tist, name), **more}
-        if one.address:
-            headers["WARC-IP-Address"] = one.address
+        if exchange.address:
+            headers["WARC-IP-Address"] = exchange.address
         record = self._writer.create_warc_record(
-            one.url,
+            exchange.url,
             kind,
             payload=block,
             length=length,
@@ -227,13 +227,15 @@ class _Records:
             "WARC-Payload-Digest": digest,
         }
         with content.open_version(self._store, version) as payload:
-            said = " ".join((version.media_type or "").split())
+            media_type = " ".join((version.media_type or "").split())
             record = self._writer.create_warc_record(
                 version.id,
                 "resource",
                 payload=payload,
                 length=version.bytes,
-                warc_content_type=said if said and not said.lower().startswith(_HTTP) else _UNKNOWN,
+                warc_content_type=media_type
+                if media_type and not media_type.lower().startswith(_HTTP)
+                else _UNKNOWN,
                 warc_headers_dict=headers,
             )
             self._writer.write_record(record)

@@ -27,12 +27,10 @@ def list_strays(store: Writer, state: DumpState, now: datetime | None) -> list[s
     named = {*state.keys(store)}
     if now is not None:
         for name in read_superseded(store, now):
-            keys = {dumps.FOLDER + name}
+            named.add(dumps.FOLDER + name)
             with suppress(MissingObject, DamagedStore):
-                keys.update(
-                    format_keys(store, FormatDumps.from_json(store.read(dumps.FOLDER + name)))
-                )
-            named |= keys
+                stored = FormatDumps.from_json(store.read(dumps.FOLDER + name))
+                named.update(format_keys(store, stored))
     return [
         entry.key
         for entry in store.entries(dumps.FOLDER)
@@ -49,8 +47,8 @@ def list_strays(store: Writer, state: DumpState, now: datetime | None) -> list[s
 def read_superseded(store: Writer, now: datetime) -> Mapping[str, datetime]:
     """Return the lists that were superseded less than ORPHAN_AGE ago, with the instants."""
     with suppress(MissingObject, ValueError, AttributeError):
-        found = json.loads(store.read(SUPERSEDED))
-        instants = {str(name): instant.from_text(at) for name, at in found.items()}
+        lists = json.loads(store.read(SUPERSEDED))
+        instants = {str(name): instant.from_text(at) for name, at in lists.items()}
         return {name: at for name, at in instants.items() if at > now - ORPHAN_AGE}
     return {}
 
@@ -58,9 +56,9 @@ def read_superseded(store: Writer, now: datetime) -> Mapping[str, datetime]:
 def note_superseded(store: Writer, lists: Collection[str], now: datetime) -> None:
     """Note lists that the next index does not name. Raises Conflict and StoreError."""
     tag = store.tag(SUPERSEDED)
-    found = {**read_superseded(store, now), **dict.fromkeys(lists, now)}
-    told = {name: instant.to_text(at) for name, at in sorted(found.items())}
-    store.replace(SUPERSEDED, json.dumps(told).encode(), tag)
+    superseded = {**read_superseded(store, now), **dict.fromkeys(lists, now)}
+    texts = {name: instant.to_text(at) for name, at in sorted(superseded.items())}
+    store.replace(SUPERSEDED, json.dumps(texts).encode(), tag)
 
 
 def _find_snapshot(key: str) -> int:

@@ -105,12 +105,12 @@ class DumpFormats:
         # The documents name a base URL, but a repository without one answers at any address.
         base_url = self.configuration["repository.base_url"] or f"http://{manifest.namespace}/oai"
         content = RecordList((), row, None, since=manifest.since(name))
-        given = {
+        optional = {
             "metadataPrefix": name,
             "set": selection.set,
             "from": selection.start and instant.to_text(selection.start),
         }
-        arguments = (("verb", LIST_RECORDS), *((n, text) for n, text in given.items() if text))
+        arguments = (("verb", LIST_RECORDS), *((n, text) for n, text in optional.items() if text))
         answer = Answer(
             selection.manifest.effective,
             base_url,
@@ -134,6 +134,6 @@ class DumpFormats:
     def _find(self, name: str) -> Format:
         row = self.formats.get(name)
         if row is None:
-            known = ", ".join((json_lines.NAME, *(row.prefix for row in self.formats.rows)))
-            raise ConfigurationError(f"{name} is not a format of dumps; known: {known}")
+            names = ", ".join((json_lines.NAME, *(row.prefix for row in self.formats.rows)))
+            raise ConfigurationError(f"{name} is not a format of dumps; known: {names}")
         return row

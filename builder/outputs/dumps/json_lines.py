@@ -23,19 +23,20 @@ _dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 def encode_lines(records: Sequence[PublishedRecord]) -> list[bytes]:
     """Return each record as a line that ends with a line break."""
-    found: list[bytes] = []
-    for kind, some in runs(records):
-        if kind == "capture" and isinstance(some, Page):
-            found += map(str.encode, _encode_captures(some))
+    lines: list[bytes] = []
+    for kind, page in runs(records):
+        if kind == "capture" and isinstance(page, Page):
+            lines += map(str.encode, _encode_captures(page))
         else:
-            found += (_encode_record(record).encode() for record in some)
-    return found
+            lines += (_encode_record(record).encode() for record in page)
+    return lines
 
 
 def _encode_record(record: PublishedRecord) -> str:
     fields: dict[str, Any] = {}
     if not record.deleted:
-        values = ((column.name, record.fields.get(column.name)) for column in _columns(record.kind))
+        names = (column.name for column in schema.KINDS[record.kind])
+        values = ((name, record.fields.get(name)) for name in names)
         fields = {name: _plain(value) for name, value in values if value is not None}
     return (
         _dumps(
@@ -59,21 +60,17 @@ def _encode_captures(page: Page) -> Iterator[str]:
         '{{"identifier":{},"datestamp":"{}","sets":{},"kind":"capture","deleted":{}'.format,
         map(encode_basestring, page.column("identifier")),
         map(instant.to_text, page.column("datestamp")),
-        map(_encode_texts, page.column("sets")),
-        ("true" if one else "false" for one in deleted),
+        (f"[{','.join(map(encode_basestring, sets))}]" for sets in page.column("sets")),
+        ("true" if is_deleted else "false" for is_deleted in deleted),
     )
     columns = [
         _encode_column(column, page.column(column.name))
-        for column in _columns("capture")
+        for column in schema.KINDS["capture"]
         if any(value is not None for value in page.column(column.name))
     ]
     rows = zip(*columns, strict=True) if columns else repeat(())
     for head, gone, row in zip(heads, deleted, rows, strict=False):
         yield f"{head}}}\n" if gone else f"{head}{''.join(row)}}}\n"
-
-
-def _encode_texts(texts: Sequence[str]) -> str:
-    return f"[{','.join(map(encode_basestring, texts))}]"
 
 
 def _encode_column(column: schema.Column, values: Sequence[Any]) -> list[str]:
@@ -88,10 +85,6 @@ _ENCODERS: dict[str, Callable[[Any], str]] = {
     "BIGINT": str,
     "SMALLINT": str,
 }
-
-
-def _columns(kind: str) -> tuple[schema.Column, ...]:
-    return schema.KINDS[kind]
 
 
 def _plain(value: Any) -> Any:

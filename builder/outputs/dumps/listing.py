@@ -20,15 +20,15 @@ class DumpState:
         """Read the index and the lists. Raises MissingObject and DamagedStore."""
         index = DumpIndex.from_json(store.read(dumps.INDEX))
         formats = {
-            name: FormatDumps.from_json(store.read(dumps.FOLDER + one.list))
-            for name, one in index.formats.items()
+            name: FormatDumps.from_json(store.read(dumps.FOLDER + entry.list))
+            for name, entry in index.formats.items()
         }
         return DumpState(index, formats)
 
     def keys(self, store: Reader) -> Iterator[str]:
         """Yield the keys of all objects but the index. Raises MissingObject and DamagedStore."""
-        for one in self.index.formats.values():
-            yield dumps.FOLDER + one.list
+        for entry in self.index.formats.values():
+            yield dumps.FOLDER + entry.list
         for stored in self.formats.values():
             yield from format_keys(store, stored)
 

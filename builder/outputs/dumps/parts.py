@@ -156,20 +156,20 @@ def write_parts(
         while records:
             room = limits.bytes - (part.size if part else 0)
             most = limits.records - (part.records if part else 0)
-            some = records[:most]
-            taken, count, data = format_.encode(some, room)
+            batch = records[:most]
+            taken, count, data = format_.encode(batch, room)
             if part is not None and len(data) > room:
                 yield part.finish()
                 part = None
                 continue
-            given, records = records[:taken], records[taken:]
+            written, records = records[:taken], records[taken:]
             if not count:
                 continue
             if part is None:
                 name = f"part-{number:05}{format_.suffix}{COMPRESSIONS[compression]}"
                 part, number = _OpenPart(folder / name, format_, compression), number + 1
-            part.add(data, count, given, keyed=keyed)
-            if part.records >= limits.records or taken < len(some):
+            part.add(data, count, written, keyed=keyed)
+            if part.records >= limits.records or taken < len(batch):
                 yield part.finish()
                 part = None
     if part is not None:

@@ -37,7 +37,7 @@ def is_complete_due(complete: int, sizes: Sequence[int]) -> bool:
 
 def count_kept(complete: int, sizes: Sequence[int]) -> int:
     """Return how many of the last differences a new complete dump leaves, at least the newest."""
-    kept = 1
-    while kept < len(sizes) and sum(sizes[-kept - 1 :]) * _SHARE <= complete:
-        kept += 1
-    return min(kept, len(sizes))
+    count = 1
+    while count < len(sizes) and sum(sizes[-count - 1 :]) * _SHARE <= complete:
+        count += 1
+    return min(count, len(sizes))

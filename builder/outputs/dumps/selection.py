@@ -83,25 +83,21 @@ def read_pages(
     `fields` are the columns that a record needs (None: all). Raises StoreError.
     """
     manifest, rest = selection.manifest, selection.records
-    large = (schema.DOCUMENTED | {"collection"}) & {*rest.kinds} & _living(manifest)
+    living = {kind for kind, count in manifest.kinds().items() if count}
+    large = (schema.DOCUMENTED | {"collection"}) & {*rest.kinds} & living
     limit = _DOCUMENTS if large else _ROWS
+    is_narrower = len(rest.kinds) != len(selection.kinds)
     while not rest.is_empty:
         page = repository.page(manifest, rest, limit, headers=False, fields=fields)
         if not page:
             return
-        yield len(page), _choose(page, selection)
-        rest = rest.behind(page[-1].position)
-
-
-def _living(manifest: Manifest) -> set[str]:
-    return {kind for kind, count in manifest.kinds().items() if count}
-
-
-def _choose(page: Sequence[PublishedRecord], selection: DumpSelection) -> Sequence[PublishedRecord]:
-    """Return the records that the dump lists, as it lists them."""
-    if len(selection.records.kinds) == len(selection.kinds):
-        return page
-    return [
-        record if record.kind in selection.kinds else replace(record, deleted=True, fields={})
-        for record in page
-    ]
+        count, last = len(page), page[-1].position
+        if is_narrower:
+            page = [
+                record
+                if record.kind in selection.kinds
+                else replace(record, deleted=True, fields={})
+                for record in page
+            ]
+        yield count, page
+        rest = rest.behind(last)

@@ -54,7 +54,7 @@ class DumpWriter:
         written = write_parts(
             pages, format_, self.folder, COMPRESSION, LIMITS, self.advance, keyed=True
         )
-        return tuple(self._keep(name, one) for one in written)
+        return tuple(self._keep(name, part) for part in written)
 
     def describe(
         self,
@@ -65,18 +65,8 @@ class DumpWriter:
         since: int | None,
     ) -> StoredDump:
         """Return the dump with these parts; if there are several, write its manifest."""
-        if not parts:
-            return StoredDump(
-                since=since,
-                snapshot=snapshot,
-                records=0,
-                deleted=0,
-                bytes=0,
-                datestamp=datestamp,
-                positions=(1, 0),
-            )
-        first, last = parts[0].positions[0], parts[-1].positions[1]
-        named, digest = parts[0].name, parts[0].sha256
+        first, last = (parts[0].positions[0], parts[-1].positions[1]) if parts else (1, 0)
+        named, digest = (parts[0].name, parts[0].sha256) if parts else ("", "")
         if len(parts) > 1:
             selection = DumpSelection(
                 self.manifest,
@@ -100,11 +90,11 @@ class DumpWriter:
             positions=(first, last),
         )
 
-    def list(self, name: str, found: FormatDumps) -> FormatEntry:
+    def list(self, name: str, stored: FormatDumps) -> FormatEntry:
         """Write the list of a format, and return what the index has of it."""
-        named, _ = self._put(name, self.manifest.snapshot, found.to_json())
-        newest = found.differences[-1].entry if found.differences else None
-        return FormatEntry(complete=found.complete.entry, newest=newest, list=named)
+        named, _ = self._put(name, self.manifest.snapshot, stored.to_json())
+        newest = stored.differences[-1].entry if stored.differences else None
+        return FormatEntry(complete=stored.complete.entry, newest=newest, list=named)
 
     def _put(self, name: str, snapshot: int, data: bytes) -> tuple[str, str]:
         """Write a document, and return its name and SHA-256."""
@@ -115,8 +105,8 @@ class DumpWriter:
 
     def _find_start(self, position: int) -> datetime:
         """Return the datestamp of a position."""
-        found = (s.effective for s in self.manifest.sequences if s.last >= position)
-        return next(found, self.manifest.effective)
+        instants = (s.effective for s in self.manifest.sequences if s.last >= position)
+        return next(instants, self.manifest.effective)
 
     def _keep(self, name: str, written: WrittenPart) -> DumpPart:
         part, path = written.part, written.path

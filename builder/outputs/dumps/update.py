@@ -12,7 +12,7 @@ for a day, for readers with an older index.
 
 import tempfile
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,7 +49,9 @@ def update_dumps(store: Writer, configuration: Configuration, runtime: Runtime) 
             return
         try:
             # The index is read before the pointer, which therefore is not older.
-            state = _read_state(store)
+            state = None
+            with suppress(MissingObject, DamagedStore):  # without them, all is made anew
+                state = DumpState.read(store)
             if names:
                 _renew(store, configuration, runtime, names, state, tag)
             else:
@@ -69,14 +71,6 @@ def check_names(configuration: Configuration) -> None:
         from builder.outputs.dumps.formats import DumpFormats  # loads the renderer
 
         DumpFormats.of(configuration).check(names)
-
-
-def _read_state(store: Writer) -> DumpState | None:
-    """Return index and lists; None if one is missing or damaged, so that all must be rebuilt."""
-    try:
-        return DumpState.read(store)
-    except (MissingObject, DamagedStore):
-        return None
 
 
 def _renew(
@@ -124,7 +118,7 @@ def _renew(
                     configuration["repository.name"],
                     manifest.snapshot,
                     manifest.effective,
-                    {name: writer.list(name, one) for name, one in formats_.items()},
+                    {name: writer.list(name, stored) for name, stored in formats_.items()},
                 )
     after = DumpState(index, formats_)
     _commit(store, runtime, after, state, tag, anew=state is None or bool(update.affected))
@@ -145,23 +139,23 @@ def _commit(
     """
     strays: list[str] = []
     if before is not None:
-        lists = {one.list for one in after.index.formats.values()}
-        gone = [one.list for one in before.index.formats.values() if one.list not in lists]
+        lists = {entry.list for entry in after.index.formats.values()}
+        gone = [entry.list for entry in before.index.formats.values() if entry.list not in lists]
         store.remove(SUPERSEDED) if anew else note_superseded(store, gone, runtime.clock())
-    if anew or before is None or _is_shorter(after, before):
+    # Dumps that were merged or replaced leave objects behind; one that was added leaves none.
+    if (
+        anew
+        or before is None
+        or any(
+            name not in after.formats
+            or (after.formats[name] != stored and len(after.formats[name].all) <= len(stored.all))
+            for name, stored in before.formats.items()
+        )
+    ):
         strays = list_strays(store, after, None if anew else runtime.clock())
     index = seal.replace(after.index, removed=tuple(strays) if anew else ())
     store.replace(dumps.INDEX, index.to_json(), tag)
     store.remove(*strays)
-
-
-def _is_shorter(after: DumpState, before: DumpState) -> bool:
-    """Return whether dumps were merged or replaced, so that some objects became strays."""
-    return any(
-        len(after.formats[name].all) <= len(one.all) if name in after.formats else True
-        for name, one in before.formats.items()
-        if name not in after.formats or after.formats[name] != one
-    )
 
 
 def _span_after(manifest: Manifest, index: DumpIndex) -> Span:
@@ -195,29 +189,29 @@ class _Update:
             or (making is not None and making.snapshot > state.index.snapshot)
         ):
             return FormatDumps(self._make_complete(name))
-        found = state.formats[name]
+        stored = state.formats[name]
         if self.affected:
-            found = FormatDumps(
-                self._scrub(name, found.complete),
-                tuple(self._scrub(name, dump) for dump in found.differences),
+            stored = FormatDumps(
+                self._scrub(name, stored.complete),
+                tuple(self._scrub(name, dump) for dump in stored.differences),
             )
-        return self._limit(name, self._append(name, found, state.index))
+        return self._limit(name, self._append(name, stored, state.index))
 
-    def _append(self, name: str, found: FormatDumps, index: DumpIndex) -> FormatDumps:
+    def _append(self, name: str, stored: FormatDumps, index: DumpIndex) -> FormatDumps:
         """Add the difference to the last update, if there is any."""
         manifest = self.writer.manifest
         parts = self.writer.write(name, _span_after(manifest, index), complete=False)
         if not parts:
-            return found
-        last = found.all[-1]
+            return stored
+        last = stored.all[-1]
         new = self.writer.describe(
             name, parts, manifest.snapshot, manifest.effective, last.snapshot
         )
-        return seal.replace(found, differences=(*found.differences, new))
+        return seal.replace(stored, differences=(*stored.differences, new))
 
-    def _limit(self, name: str, found: FormatDumps) -> FormatDumps:
+    def _limit(self, name: str, stored: FormatDumps) -> FormatDumps:
         """Make a complete dump or merge differences, if it is time."""
-        complete, differences = found.complete, found.differences
+        complete, differences = stored.complete, stored.differences
         at = complete.snapshot
         behind = [dump.bytes for dump in differences if dump.snapshot > at]
         if policy.is_complete_due(complete.bytes, behind) and behind:
@@ -227,12 +221,12 @@ class _Update:
         count = policy.count_merged([dump.bytes for dump in differences])
         if count:
             start = len(differences) - 1 - count
-            some = differences[start:-1]
-            spans = [dump.positions for dump in some if dump.name]
+            older = differences[start:-1]
+            spans = [dump.positions for dump in older if dump.name]
             parts: tuple[DumpPart, ...] = ()
             if spans:
                 parts = self.writer.write(name, Span(spans[0][0], spans[-1][1]), complete=False)
-            last, since = some[-1], some[0].since
+            last, since = older[-1], older[0].since
             merged = self.writer.describe(name, parts, last.snapshot, last.datestamp, since)
             differences = (*differences[:start], merged, differences[-1])
         return FormatDumps(complete, differences)
@@ -247,16 +241,13 @@ class _Update:
         store, before = self.writer.store, list_parts(self.writer.store, dump)
         after: list[DumpPart] = []
         for part in before:
-            if self._is_affected(store, part):
+            keys = b""  # a part without keys may hold any item
+            with suppress(MissingObject):
+                keys = store.read(dumps.FOLDER + part.name + dumps.KEYS)
+            if may_hold(keys, self.affected):
                 after += self.writer.write(name, Span(*part.positions), complete=dump.since is None)
             else:
                 after.append(part)
         if after == list(before):
             return dump
         return self.writer.describe(name, after, dump.snapshot, dump.datestamp, dump.since)
-
-    def _is_affected(self, store: Writer, part: DumpPart) -> bool:
-        try:
-            return may_hold(store.read(dumps.FOLDER + part.name + dumps.KEYS), self.affected)
-        except MissingObject:
-            return True

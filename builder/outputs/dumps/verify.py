@@ -41,14 +41,14 @@ def dump_findings(
     if left:
         problem = f"{len(left):,} objects that it replaced are still there"
         yield Finding("dumps-behind", dumps.INDEX, problem)
-    found = [*_check_objects(store, index, is_read)]
+    findings = [*_check_objects(store, index, is_read)]
     for name in read_superseded(store, now):
         if store.size(dumps.FOLDER + name) is None:
             problem = "dumps/superseded.json names it for readers that began with it"
-            found.append(Finding("dump-missing", dumps.FOLDER + name, problem))
+            findings.append(Finding("dump-missing", dumps.FOLDER + name, problem))
     # What is missing may have been removed by a withdrawal that replaced the index meanwhile.
     is_current = store.read(dumps.INDEX) == data
-    yield from (one for one in found if is_current or one.code != "dump-missing")
+    yield from (finding for finding in findings if is_current or finding.code != "dump-missing")
     try:
         state = DumpState.read(store)
         strays = list_strays(store, state, now)
@@ -61,17 +61,17 @@ def dump_findings(
 def _check_objects(
     store: Writer, index: DumpIndex, is_read: Callable[[str], bool]
 ) -> Iterator[Finding]:
-    sizes = {entry.key: entry.bytes for entry in store.entries(dumps.FOLDER)}
-    for one in index.formats.values():
+    sizes = {stored.key: stored.bytes for stored in store.entries(dumps.FOLDER)}
+    for entry in index.formats.values():
         try:
-            found = _check_document(store, one.list, one.list.rpartition("-")[2], sizes)
-            yield from found
-            if not found:
-                listed = FormatDumps.from_json(store.read(dumps.FOLDER + one.list))
+            findings = _check_document(store, entry.list, entry.list.rpartition("-")[2], sizes)
+            yield from findings
+            if not findings:
+                listed = FormatDumps.from_json(store.read(dumps.FOLDER + entry.list))
                 for dump in listed.all:
                     yield from _check_dump(store, dump, sizes, is_read)
         except MissingObject as error:  # it was there when objects were listed
-            yield Finding("dump-missing", dumps.FOLDER + one.list, str(error))
+            yield Finding("dump-missing", dumps.FOLDER + entry.list, str(error))
 
 
 def _check_document(
@@ -81,8 +81,8 @@ def _check_document(
     key = dumps.FOLDER + name
     if key not in sizes:
         return (Finding("dump-missing", key, _ABSENT),)
-    found = hashlib.sha256(store.read(key)).hexdigest()
-    if not found.startswith(digest.removesuffix(dumps.MANIFEST)):
+    actual = hashlib.sha256(store.read(key)).hexdigest()
+    if not actual.startswith(digest.removesuffix(dumps.MANIFEST)):
         return (Finding("dump-altered", key, "its content differs from its SHA-256"),)
     return ()
 
@@ -91,9 +91,9 @@ def _check_dump(
     store: Reader, dump: StoredDump, sizes: dict[str, int], is_read: Callable[[str], bool]
 ) -> Iterator[Finding]:
     if dump.has_manifest:
-        found = _check_document(store, dump.name, dump.sha256, sizes)
-        if found:
-            yield from found
+        findings = _check_document(store, dump.name, dump.sha256, sizes)
+        if findings:
+            yield from findings
             return
     try:
         parts = list_parts(store, dump)
@@ -108,9 +108,9 @@ def _check_part(
     store: Reader, part: DumpPart, sizes: dict[str, int], is_read: Callable[[str], bool]
 ) -> Iterator[Finding]:
     key = dumps.FOLDER + part.name
-    for one in (key, key + dumps.KEYS):
-        if one not in sizes:
-            yield Finding("dump-missing", one, _ABSENT)
+    for named in (key, key + dumps.KEYS):
+        if named not in sizes:
+            yield Finding("dump-missing", named, _ABSENT)
     if key in sizes and sizes[key] != part.bytes:
         problem = f"it has {sizes[key]:,} bytes, but {part.bytes:,} in the index"
         yield Finding("dump-altered", key, problem)

@@ -22,13 +22,13 @@ def find_affected(repository: DuckRepository, manifest: Manifest, span: Span) ->
 
     The set is empty if nothing was withdrawn there. Raises StoreError.
     """
-    found: set[int] = set()
+    keys: set[int] = set()
     any_withdrawn = False
     if span.last < span.first:
-        return found
+        return keys
     values = {"first": span.first, "last": span.last}
     for file, groups in repository.catalogue.groups(manifest, "records", span.first, span.last):
         for name, is_withdrawn in repository.files.rows(_AFFECTED, file, groups, **values):
-            found.add(oai_name.lookup_key(name))
+            keys.add(oai_name.lookup_key(name))
             any_withdrawn = any_withdrawn or is_withdrawn
-    return found if any_withdrawn else set()
+    return keys if any_withdrawn else set()

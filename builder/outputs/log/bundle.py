@@ -123,22 +123,22 @@ def verify_bundle(bundle: ProofBundle, keys: Sequence[VerifierKey] | None) -> Ve
     """Return what a bundle proves; `keys` of None checks no signature. Raises ProofError."""
     checkpoint = open_checkpoint(bundle.checkpoint, keys)
     entry = _open_entry(checkpoint, bundle.entry)
-    until = _find_end(checkpoint, bundle)
-    positions = _find_positions(bundle, entry)
-    record = _find_record(bundle, entry, positions)
-    found, row, datestamp = record is not None, None, None
-    if record is not None:
-        row = json.loads(record.text)
-        datestamp = _find_datestamp(bundle, entry, row)
+    until = None
+    if bundle.entry.index != checkpoint.size - 1:  # else it is the last one
+        if bundle.next is None or bundle.next.index != bundle.entry.index + 1:
+            raise ProofError("the entry after that of the snapshot is missing")
+        until = _open_entry(checkpoint, bundle.next).effective
+    record = _find_record(bundle, entry)
+    row = json.loads(record.text) if record else None
     return Verdict(
         bundle.identifier,
         entry.store,
         entry.snapshot,
         entry.effective,
         until,
-        found,
+        record is not None,
         bool(row and row["deleted"]),
-        datestamp,
+        _find_datestamp(bundle, entry, row) if row else None,
         hash_text(record.text).hex() if record else None,
         row,
         checkpoint,
@@ -172,26 +172,6 @@ def _open_entry(checkpoint: Checkpoint, proof: EntryProof) -> LogEntry:
     return LogEntry.parse(proof.text)
 
 
-def _find_end(checkpoint: Checkpoint, bundle: ProofBundle) -> str | None:
-    """Return the instant of the next entry; None if the entry is the last one."""
-    if bundle.entry.index == checkpoint.size - 1:
-        return None
-    if bundle.next is None or bundle.next.index != bundle.entry.index + 1:
-        raise ProofError("the entry after that of the snapshot is missing")
-    return _open_entry(checkpoint, bundle.next).effective
-
-
-def _find_positions(bundle: ProofBundle, entry: LogEntry) -> list[int]:
-    """Return all positions of the identifier's key, the highest first."""
-    if len(bundle.lookup) != len(entry.lookup):
-        raise ProofError("a run of the look-up is missing")
-    key = oai_name.lookup_key(bundle.identifier)
-    found: list[int] = []
-    for run, blocks in zip(entry.lookup, bundle.lookup, strict=True):
-        found += _search_run(run, blocks, key)
-    return sorted(found, reverse=True)
-
-
 def _search_run(run: RunHead, blocks: Sequence[BlockProof], key: int) -> list[int]:
     """Return the positions of a key in a run, whose adjacent blocks must enclose the key."""
     if not run.size:
@@ -212,11 +192,17 @@ def _search_run(run: RunHead, blocks: Sequence[BlockProof], key: int) -> list[in
     ends = last.group == run.size - 1 and (last.block + 1) * BLOCK_ROWS >= last.rows
     if not (begins or rows[0][0] < key) or not (ends or rows[-1][0] > key):
         raise ProofError("blocks of the look-up do not enclose the identifier")
-    return [position for found, position in rows if found == key]
+    return [position for row_key, position in rows if row_key == key]
 
 
-def _find_record(bundle: ProofBundle, entry: LogEntry, positions: list[int]) -> RecordProof | None:
+def _find_record(bundle: ProofBundle, entry: LogEntry) -> RecordProof | None:
     """Return the record of the identifier at its highest position, None without one."""
+    if len(bundle.lookup) != len(entry.lookup):
+        raise ProofError("a run of the look-up is missing")
+    key = oai_name.lookup_key(bundle.identifier)
+    runs = zip(entry.lookup, bundle.lookup, strict=True)
+    positions = [place for run, blocks in runs for place in _search_run(run, blocks, key)]
+    positions.sort(reverse=True)
     for record in bundle.records:
         if not positions or not 0 <= record.run < len(entry.records):
             raise ProofError("a record is not at a position of its identifier")

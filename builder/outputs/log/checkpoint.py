@@ -40,7 +40,7 @@ def open_checkpoint(text: str, keys: Sequence[VerifierKey] | None) -> Checkpoint
     if keys is None:
         return Checkpoint.parse(note.split_note(text)[0])
     body, key = note.open_note(text, keys, is_signed)
-    found = Checkpoint.parse(body)
-    if found.origin != key.name:
-        raise ProofError(f"a checkpoint of the log {found.origin} is signed by {key.name}")
-    return found
+    checkpoint = Checkpoint.parse(body)
+    if checkpoint.origin != key.name:
+        raise ProofError(f"a checkpoint of the log {checkpoint.origin} is signed by {key.name}")
+    return checkpoint

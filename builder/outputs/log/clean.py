@@ -27,9 +27,9 @@ def remove_retired(store: Writer, now: datetime, *, anew: bool = False) -> int:
     if newest is None:
         return 0
     manifest = Catalogue(store).manifest(newest.snapshot)
-    kept = {index_key(n) for n in consistency.kept_snapshots(pointer, manifest.skipped)}
-    gone = [key for key in there if key not in kept]
-    named = _find_runs(store, (NEWEST, *(key for key in there if key in kept)))
+    current = {index_key(n) for n in consistency.kept_snapshots(pointer, manifest.skipped)}
+    gone = [key for key in there if key not in current]
+    named = _find_runs(store, (NEWEST, *(key for key in there if key in current)))
     named |= _find_runs(store, [key for key in store.keys(SNAPSHOTS) if key not in there])
     runs = [key for key in old if key not in named]
     if gone:

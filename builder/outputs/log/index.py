@@ -114,9 +114,9 @@ def index_key(snapshot: int) -> str:
 
 def run_keys(data: bytes) -> set[str]:
     """Return the keys of the runs that an index names. Raises DamagedStore."""
-    found = parse(dict[str, Any], data, "an index of proofs")
+    members = parse(dict[str, Any], data, "an index of proofs")
     with refuse_damage("an index of proofs"):
-        runs = [run for table in (LOOKUP, RECORDS) for run in found[table]]
+        runs = [run for table in (LOOKUP, RECORDS) for run in members[table]]
         names = {str(run["object"]) for run in runs if "object" in run}
         if strange := [name for name in names if not _RUN.fullmatch(name)]:
             raise ValueError(f"{strange[0]!r} is not the key of a run")

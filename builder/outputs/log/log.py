@@ -69,17 +69,17 @@ def sign_snapshots(store: Writer, signer: LogSigner, runtime: Runtime) -> int:
 def read_log(reader: Reader, signer: LogSigner) -> tuple[str, TileTree]:
     """Return the newest checkpoint, "" without one, and the tree. Raises DamagedStore."""
     try:
-        found = open_log(reader, signer.keys)
-        if found is None:
+        log = open_log(reader, signer.keys)
+        if log is None:
             return "", TileTree(reader.read, 0)
-        if not found.has_root():
+        if not log.has_root():
             raise ProofError("its tiles do not lead to its root")
     except ProofError as error:
         raise DamagedStore(
             f"{CHECKPOINT}: {error}; restore the log from a copy, add the verifier key that signed "
             "it to the file of sign.key, or move log/ elsewhere to begin another one"
         ) from error
-    return found.note, found.tree
+    return log.note, log.tree
 
 
 def read_index(reader: Reader, key: str) -> ProofIndex:
@@ -97,7 +97,12 @@ def _append_next(store: Writer, signer: LogSigner, runtime: Runtime) -> bool:
     tag = store.tag(CHECKPOINT)
     text, tree = read_log(store, signer)
     catalogue = Catalogue(store)
-    entry = _read_last(tree)
+    entry = None
+    if tree.size:
+        try:
+            entry = LogEntry.parse(tree.read_entry(tree.size - 1))
+        except ProofError as error:
+            raise DamagedStore(f"the log: {error}; restore it from a copy") from error
     last = entry.snapshot if entry else 0
     if last >= newest.snapshot:
         _complete(store, last)
@@ -167,25 +172,25 @@ def _build(
 
 
 def find_runs(
-    catalogue: Catalogue, manifest: Manifest, threads: int, known: Mapping[str, FileTrees]
+    catalogue: Catalogue, manifest: Manifest, threads: int, trees: Mapping[str, FileTrees]
 ) -> dict[str, list[RunTree]]:
-    """Return the runs of `lookup` and `records`; data files that are `known` are not read.
+    """Return the runs of `lookup` and `records`; data files that have `trees` are not read.
 
     Raises DamagedStore, MissingObject, StoreError.
     """
-    found = {}
+    tables = {}
     with engine.connect(threads=threads) as connection:
         for table in (LOOKUP, RECORDS):
             runs = []
             for span, leaves in groupby(manifest.tables.get(table, ()), key=lambda leaf: leaf.span):
                 files = [
-                    known.get(file.key) or _digest_file(connection, catalogue.reader, table, file)
+                    trees.get(file.key) or _digest_file(connection, catalogue.reader, table, file)
                     for leaf in leaves
                     for file in catalogue.leaf(leaf).files
                 ]
                 runs.append(RunTree(span or (0, 0), tuple(files)))
-            found[table] = runs
-    return found
+            tables[table] = runs
+    return tables
 
 
 def _known_files(catalogue: Catalogue, last: LogEntry | None) -> Mapping[str, FileTrees]:
@@ -216,8 +221,8 @@ def describes(index: ProofIndex, entry: LogEntry, manifest: Manifest, catalogue:
         if tuple(run.head() for run in runs) != heads:
             return False
         # The rows that an index itself has of a file must be those of its trees.
-        held = (group for file in files for group in file.groups if group.data)
-        if any(GroupRows(g.data, WIDTHS[LOOKUP]).find_root() != g.root for g in held):
+        inlined = (group for file in files for group in file.groups if group.data)
+        if any(GroupRows(g.data, WIDTHS[LOOKUP]).find_root() != g.root for g in inlined):
             return False
         there = [(f.key, f.bytes, [(g.first, g.offset, g.length) for g in f.groups]) for f in files]
         if there != [
@@ -261,13 +266,3 @@ def _complete(store: Writer, last: int) -> None:
         data = store.read(index_key(last))
         if tag is None or store.read(NEWEST) != data:
             store.replace(NEWEST, data, tag)
-
-
-def _read_last(tree: TileTree) -> LogEntry | None:
-    """Return the last entry, None in an empty log. Raises DamagedStore if it is not in the tree."""
-    if not tree.size:
-        return None
-    try:
-        return LogEntry.parse(tree.read_entry(tree.size - 1))
-    except ProofError as error:
-        raise DamagedStore(f"the log: {error}; restore it from a copy") from error

@@ -72,20 +72,20 @@ def trace_root(leaf: bytes, index: int, size: int, path: Sequence[bytes]) -> byt
     """
     if not 0 <= index < size:
         raise ProofError(f"leaf {index} is not in a tree of {size}")
-    found, last = leaf, size - 1
+    root, last = leaf, size - 1
     for node in path:
         if last == 0:
             raise ProofError("a path is too long for its tree")
         if index & 1 or index == last:
-            found = hash_children(node, found)
+            root = hash_children(node, root)
             while not index & 1 and index:
                 index, last = index >> 1, last >> 1
         else:
-            found = hash_children(found, node)
+            root = hash_children(root, node)
         index, last = index >> 1, last >> 1
     if last:
         raise ProofError("a path is too short for its tree")
-    return found
+    return root
 
 
 def _split(size: int) -> int:

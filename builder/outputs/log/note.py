@@ -49,11 +49,11 @@ class VerifierKey:
     def parse(text: str) -> "VerifierKey":
         """Parse the output of `to_text`. Raises ProofError."""
         name, _, rest = text.strip().partition("+")
-        given, _, key = rest.partition("+")
-        found = VerifierKey(name, read_key(key))
-        if not is_name(name) or found.id.hex() != given:
+        digest, _, key = rest.partition("+")
+        verifier = VerifierKey(name, read_key(key))
+        if not is_name(name) or verifier.id.hex() != digest:
             raise ProofError(f"{text!r} is not a verifier key: name+id+key")
-        return found
+        return verifier
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +112,9 @@ def sign_note(text: str, key: VerifierKey, sign: Callable[[bytes], bytes]) -> st
 
 def split_note(note: str) -> tuple[str, list[tuple[str, bytes]]]:
     """Return a note's text, and each signature's key name and bytes. Raises ProofError."""
-    text, found, rest = note.rpartition("\n\n")
+    text, gap, rest = note.rpartition("\n\n")
     lines = rest.split("\n")
-    if not found or not text or len(lines) < 2 or lines.pop() or len(lines) > _MOST:
+    if not gap or not text or len(lines) < 2 or lines.pop() or len(lines) > _MOST:
         raise ProofError("a note has no text, or no signature")
     signatures = []
     for line in lines:

@@ -87,9 +87,9 @@ class Prover:
         blocks = []
         positions: list[int] = []
         for run in index.lookup:
-            found, some = self._search(index, run, key)
-            blocks.append(found)
-            positions += some
+            proofs, matches = self._search(index, run, key)
+            blocks.append(proofs)
+            positions += matches
         records: list[RecordProof] = []
         publish: SequenceProof | None = None
         for position in sorted(positions, reverse=True):

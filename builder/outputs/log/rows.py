@@ -112,10 +112,10 @@ def read_record(
         f"FROM {_SOURCE} WHERE position = $position"
     )
     with engine.reading(str(path)):
-        found = connection.execute(sql, {"files": [str(path)], "position": position}).fetchall()
-    if len(found) != 1:
+        rows = connection.execute(sql, {"files": [str(path)], "position": position}).fetchall()
+    if len(rows) != 1:
         raise DamagedStore(f"{path.name} has no record at position {position}")
-    number, sequence, identifier, text = found[0]
+    number, sequence, identifier, text = rows[0]
     return int(number), int(sequence), str(identifier), str(text)
 
 

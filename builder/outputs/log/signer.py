@@ -92,7 +92,7 @@ def _of_text(text: str) -> LogSigner:
     secret = SecretKey.parse(line)
     key = ed25519.open_secret(secret)
     former = tuple(map(VerifierKey.parse, others))
-    if names := {one.name for one in former} - {key.name}:
+    if names := {verifier.name for verifier in former} - {key.name}:
         raise ProofError(f"a log has one name, but its keys have {key.name} and {names.pop()}")
     return LogSigner(key, lambda message: ed25519.sign(secret.seed, message), former)
 
@@ -100,11 +100,11 @@ def _of_text(text: str) -> LogSigner:
 def _of_kms(client: Any, key: str, name: str) -> LogSigner:
     """Return a signer whose key never leaves KMS (key spec ECC_NIST_EDWARDS25519)."""
     with aws.calling(key):
-        found = client.get_public_key(KeyId=key)
-    if _ALGORITHM not in found.get("SigningAlgorithms", ()):
+        description = client.get_public_key(KeyId=key)
+    if _ALGORITHM not in description.get("SigningAlgorithms", ()):
         raise ConfigurationError(f"{signing.NAME}: {key} is not a key ECC_NIST_EDWARDS25519")
     # The DER of such a key ends with its 32 bytes.
-    verifier = VerifierKey(name, bytes(found["PublicKey"])[-32:])
+    verifier = VerifierKey(name, bytes(description["PublicKey"])[-32:])
 
     def sign(message: bytes) -> bytes:
         with aws.calling(key):

@@ -50,14 +50,14 @@ def list_tiles(size: int) -> Iterator[tuple[int | str, int, int]]:
 
 def list_partials(size: int) -> list[str]:
     """Return the keys of partial tiles that the last entry of a log of `size` made complete."""
-    found = []
+    keys = []
     level, count = 0, size
     while count and count % WIDTH == 0:
         number = count // WIDTH - 1
         for name in _names_of(level):
-            found += [tile_key(name, number, width) for width in range(1, WIDTH)]
+            keys += [tile_key(name, number, width) for width in range(1, WIDTH)]
         level, count = level + 1, count // WIDTH
-    return found
+    return keys
 
 
 def _names_of(level: int) -> tuple[int | str, ...]:
@@ -155,15 +155,15 @@ def pack_entries(entries: Iterable[bytes]) -> bytes:
 
 
 def _split_bundle(data: bytes) -> list[bytes]:
-    found = []
+    entries = []
     at = 0
     while at < len(data):
         length = int.from_bytes(data[at : at + 2], "big")
-        found.append(data[at + 2 : at + 2 + length])
+        entries.append(data[at + 2 : at + 2 + length])
         at += 2 + length
     if at != len(data):
         raise ProofError("a bundle of entries is cut off")
-    return found
+    return entries
 
 
 _KEPT = 64

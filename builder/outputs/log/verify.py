@@ -21,8 +21,6 @@ from functions.snapshot.manifest import Manifest
 from functions.snapshot.store import Reader, Writer
 from functions.store.catalog import Catalogue
 
-_Entries = Sequence[tuple[bytes, LogEntry]]
-
 
 def log_findings(
     store: Writer,
@@ -56,28 +54,23 @@ def log_findings(
             open_checkpoint(text, _read_signers(store))
         except ProofError as error:
             yield Finding("log-forged", CHECKPOINT, str(error))
+    tree = TileTree(store.read, checkpoint.size)
     try:
-        found, nodes = _read_entries(store, checkpoint)
+        texts = list(tree.entries())
+        nodes = cache(nodes_of([hash_leaf(text) for text in texts]))
+        if find_root(len(texts), nodes) != checkpoint.root:
+            raise ProofError("they have another root")
+        entries = [LogEntry.parse(text) for text in texts]
     except (ProofError, MissingObject, DamagedStore) as error:
         yield Finding("log-altered", CHECKPOINT, f"its entries do not lead to its root: {error}")
         return
-    if not found:
+    if not entries:
         yield Finding("log-truncated", CHECKPOINT, "it has no entry")
-    tree = TileTree(store.read, checkpoint.size)
-    yield from _check_tiles(store, tree, [data for data, _ in found], nodes)
-    yield from _check_chain(found, keys, nodes, checkpoint)
+    yield from _check_tiles(store, tree, texts, nodes)
+    yield from _check_chain(entries, keys, nodes, checkpoint)
     if earlier is not None:
         yield from _check_earlier(checkpoint, earlier, nodes)
-    yield from _check_snapshots(store, [entry for _, entry in found], rows=rows)
-
-
-def _read_entries(store: Reader, checkpoint: Checkpoint) -> tuple[_Entries, Nodes]:
-    """Return all entries, and the nodes of their tree. Raises ProofError, MissingObject."""
-    data = list(TileTree(store.read, checkpoint.size).entries())
-    nodes = cache(nodes_of([hash_leaf(one) for one in data]))
-    if find_root(len(data), nodes) != checkpoint.root:
-        raise ProofError("they have another root")
-    return [(one, LogEntry.parse(one)) for one in data], nodes
+    yield from _check_snapshots(store, entries, rows=rows)
 
 
 def _check_tiles(
@@ -119,14 +112,14 @@ def _read_signers(store: Reader) -> Sequence[VerifierKey] | None:
 
 
 def _check_chain(
-    entries: _Entries,
+    entries: Sequence[LogEntry],
     keys: Sequence[VerifierKey] | None,
     nodes: Nodes,
     checkpoint: Checkpoint,
 ) -> Iterator[Finding]:
     """Check that each entry follows the one before, and holds the checkpoint before it."""
     last, time = 0, ""
-    for size, (_, entry) in enumerate(entries):
+    for size, entry in enumerate(entries):
         place = f"entry {size} of the log, for snapshot {entry.snapshot}"
         if entry.snapshot <= last or entry.effective <= time:
             yield Finding("log-altered", CHECKPOINT, f"{place}, is not later than the one before")
@@ -166,19 +159,19 @@ def _check_snapshots(
         skipped = catalogue.manifest(newest.snapshot).skipped
     except (DamagedStore, MissingObject):
         return  # reported with the snapshots
-    kept = consistency.kept_snapshots(pointer, skipped)
+    numbers = consistency.kept_snapshots(pointer, skipped)
     named = {entry.snapshot: entry for entry in entries}
     last = max(named)
-    for number in sorted(named.keys() - set(kept)):
+    for number in sorted(named.keys() - set(numbers)):
         if number > newest.snapshot or number in skipped:
             problem = f"it has snapshot {number}, and the store ends with {newest.snapshot}"
             yield Finding("log-ahead", CHECKPOINT, problem)
-    for number in kept:
+    for number in numbers:
         if number in named:
             yield from _compare(catalogue, named[number], rows=rows and number == last)
         elif min(named) < number < last:
             yield Finding("log-mismatch", layout.manifest_key(number), "the log leaves it out")
-    yield from _check_end(store, [number for number in kept if number > last], last)
+    yield from _check_end(store, [number for number in numbers if number > last], last)
 
 
 def _check_end(store: Reader, left: Sequence[int], last: int) -> Iterator[Finding]:

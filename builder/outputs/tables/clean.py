@@ -20,12 +20,12 @@ def list_named(store: Reader, index: TablesIndex) -> Iterator[str]:
     Raises MissingObject, and DamagedStore if a manifest is damaged.
     """
     yield INDEX
-    for name, some in index.snapshots.items():
+    for name, snapshots in index.snapshots.items():
         yield keys.hint_key(name)
         yield keys.metadata_key(name, index.version)
         yield keys.metadata_key(name, index.version - 1)
-        for one in some:
-            yield one.key
+        for snapshot in snapshots:
+            yield snapshot.key
     for key in list_manifests(store, index):
         yield key
         for file in read_files(store, key):
@@ -36,7 +36,7 @@ def list_named(store: Reader, index: TablesIndex) -> Iterator[str]:
 
 def list_manifests(store: Reader, index: TablesIndex) -> list[str]:
     """Return the keys of the manifests of all snapshots. Raises as `list_named` does."""
-    lists = {one.key for some in index.snapshots.values() for one in some}
+    lists = {snapshot.key for snapshots in index.snapshots.values() for snapshot in snapshots}
     paths = {str(e["manifest_path"]) for key in sorted(lists) for e in _read(store, key)}
     return sorted(path.removeprefix(f"{index.location}/") for path in paths)
 

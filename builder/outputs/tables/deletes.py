@@ -71,12 +71,12 @@ class DeletedRows:
         self,
         files: Sequence[DataFile],
         candidates: Iterable[tuple[str, Mapping[str, Any]]],
-        known: Mapping[str, FileDeletes],
+        deletes: Mapping[str, FileDeletes],
     ) -> dict[str, FileDeletes]:
         """Return the deletes of the data files in which there are new superseded rows.
 
         `candidates` are statements that give positions; those that are in no file do not count.
-        `known` are the deletes of data files until now. Raises StoreError.
+        `deletes` are those of data files until now. Raises StoreError.
         """
         self.connection.execute(_CREATE)
         with engine.reading("the superseded positions"):
@@ -85,17 +85,14 @@ class DeletedRows:
             if not self.connection.execute(_ANY).fetchall():
                 return {}
             self._match(files)
-            numbers = [number for (number,) in self.connection.execute(_FILES).fetchall()]
-            return {
-                files[number].key: self._add(number, files[number], known[files[number].key])
-                for number in numbers
-            }
-
-    def _add(self, number: int, file: DataFile, known: FileDeletes) -> FileDeletes:
-        """Return the deletes of a data file with those in `deleted_rows`."""
-        superseded = self._extend(number, file, known.superseded)
-        others = {name: self._extend(number, file, one) for name, one in known.others.items()}
-        return FileDeletes(superseded, others, known.without)
+            changed = {}
+            for (number,) in self.connection.execute(_FILES).fetchall():
+                file = files[number]
+                before = deletes[file.key]
+                superseded = self._extend(number, file, before.superseded)
+                others = {n: self._extend(number, file, rows) for n, rows in before.others.items()}
+                changed[file.key] = FileDeletes(superseded, others, before.without)
+            return changed
 
     def _extend(self, number: int, file: DataFile, earlier: DeleteFile | None) -> DeleteFile:
         if earlier is None:
@@ -112,8 +109,8 @@ class DeletedRows:
             name: [] for name in ("file", "number", "first", "last", "rows", "before")
         }
         for number, file in enumerate(files):
-            for group, (one, before) in enumerate(_number_rows(file)):
-                row = (number, group, one.first, one.last, one.rows, before)
+            for place, (group, before) in enumerate(_number_rows(file)):
+                row = (number, place, group.first, group.last, group.rows, before)
                 for column, value in zip(columns.values(), row, strict=True):
                     assert isinstance(value, int)
                     column.append(value)
@@ -121,13 +118,13 @@ class DeletedRows:
         self.connection.execute(_MATCHES)
         self.connection.execute(_DENSE)
         sparse = self.connection.execute(_SPARSE).fetchall()
-        for number, some in itertools.groupby(sparse, key=lambda pair: pair[0]):
-            self._read_groups(number, files[number], [group for _, group in some])
+        for number, pairs in itertools.groupby(sparse, key=lambda pair: pair[0]):
+            self._read_groups(number, files[number], [place for _, place in pairs])
 
     def _read_groups(self, number: int, file: DataFile, chosen: Sequence[int]) -> None:
         """Find the rows of candidates in row groups with gaps."""
         numbered = list(_number_rows(file))
-        groups = [numbered[one] for one in chosen]
+        groups = [numbered[place] for place in chosen]
         with self.checked.open(file, [group for group, _ in groups]) as paths:
             for path, (_, before) in zip(paths, groups, strict=True):
                 values = {"file": number, "path": path, "before": before}

@@ -84,12 +84,14 @@ class TablesIndex(Struct, frozen=True):
 
     def drop(self, keeps: Iterable[int]) -> "TablesIndex":
         """Return the index with those snapshots alone; a table without any is left out."""
-        kept = set(keeps)
+        numbers = set(keeps)
         left = {
-            name: tuple(one for one in some if one.number in kept)
-            for name, some in self.snapshots.items()
+            name: tuple(snapshot for snapshot in snapshots if snapshot.number in numbers)
+            for name, snapshots in self.snapshots.items()
         }
-        return replace(self, snapshots={name: some for name, some in left.items() if some})
+        return replace(
+            self, snapshots={name: snapshots for name, snapshots in left.items() if snapshots}
+        )
 
     def to_json(self) -> bytes:
         """Return the index as JSON for the store."""

@@ -2,7 +2,6 @@
 
 import json
 import uuid
-from typing import Any
 
 from builder.outputs.tables.index import FOLDER, TablesIndex, TableSnapshot
 from builder.outputs.tables.table import SNAPSHOTS, TABLES
@@ -13,8 +12,8 @@ _UNPARTITIONED = 999  # the last id of a partition field where there is none
 
 def describe_table(index: TablesIndex, name: str) -> bytes:
     """Return the metadata of a table as JSON. A snapshot has its number in the store as its id."""
-    table, some = _TABLES[name], index.snapshots[name]
-    newest = some[-1]
+    table, snapshots = _TABLES[name], index.snapshots[name]
+    newest = snapshots[-1]
     mapping, last_id = table.mapping()
     whole = {
         "format-version": 2,
@@ -37,25 +36,25 @@ def describe_table(index: TablesIndex, name: str) -> bytes:
         },
         "current-snapshot-id": newest.number,
         "refs": {"main": {"snapshot-id": newest.number, "type": "branch"}},
-        "snapshots": [_describe_snapshot(index, one) for one in some],
+        "snapshots": [
+            {
+                "snapshot-id": snapshot.number,
+                "sequence-number": snapshot.number,
+                "timestamp-ms": _find_instant(snapshot),
+                "manifest-list": f"{index.location}/{snapshot.key}",
+                "summary": {"operation": "overwrite", "total-records": str(snapshot.rows)},
+                "schema-id": 0,
+            }
+            for snapshot in snapshots
+        ],
         "snapshot-log": [
-            {"snapshot-id": one.number, "timestamp-ms": _find_instant(one)} for one in some
+            {"snapshot-id": snapshot.number, "timestamp-ms": _find_instant(snapshot)}
+            for snapshot in snapshots
         ],
         "metadata-log": [],
     }
     return json.dumps(whole, separators=(",", ":")).encode()
 
 
-def _describe_snapshot(index: TablesIndex, one: TableSnapshot) -> dict[str, Any]:
-    return {
-        "snapshot-id": one.number,
-        "sequence-number": one.number,
-        "timestamp-ms": _find_instant(one),
-        "manifest-list": f"{index.location}/{one.key}",
-        "summary": {"operation": "overwrite", "total-records": str(one.rows)},
-        "schema-id": 0,
-    }
-
-
-def _find_instant(one: TableSnapshot) -> int:
-    return int(one.effective.timestamp() * 1000)
+def _find_instant(snapshot: TableSnapshot) -> int:
+    return int(snapshot.effective.timestamp() * 1000)

@@ -26,7 +26,7 @@ from builder.outputs.tables.index import (
 from builder.outputs.tables.table import OVER_RECORDS, SNAPSHOTS, TABLES, IcebergTable
 from functions.database import engine
 from functions.snapshot.errors import MissingObject
-from functions.snapshot.manifest import DataFile, Key, LeafReference, Manifest
+from functions.snapshot.manifest import DataFile, LeafReference, Manifest
 from functions.snapshot.seal import replace
 from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
@@ -68,29 +68,29 @@ class SnapshotWriter:
         """Add a snapshot to the tables. Raises StoreError."""
         leaves = manifest.tables.get("records", ())
         files = self._find_deletes(manifest, leaves)
-        known = self.index.leaves
-        made: dict[str, dict[str, tuple[ManifestFile, ...]]] = {}
+        before = self.index.leaves
+        manifests: dict[str, dict[str, tuple[ManifestFile, ...]]] = {}
         for reference in leaves:
-            found = self.catalogue.leaf(reference).files
-            same = all(files[f.key] == self.index.files.get(f.key) for f in found)
-            if reference.key in known and same:
-                made[reference.key] = dict(known[reference.key])
+            data = self.catalogue.leaf(reference).files
+            same = all(files[f.key] == self.index.files.get(f.key) for f in data)
+            if reference.key in before and same:
+                manifests[reference.key] = dict(before[reference.key])
             else:
-                made[reference.key] = {
-                    table.name: self._write_leaf(table, found, files) for table in OVER_RECORDS
+                manifests[reference.key] = {
+                    table.name: self._write_leaf(table, data, files) for table in OVER_RECORDS
                 }
         for table in TABLES:
             for reference in () if table.versioned else manifest.tables.get(table.source, ()):
-                tables = made.setdefault(reference.key, {})
-                earlier = known.get(reference.key, {}).get(table.name)
+                tables = manifests.setdefault(reference.key, {})
+                earlier = before.get(reference.key, {}).get(table.name)
                 tables[table.name] = earlier or self._write_leaf(
                     table, self.catalogue.leaf(reference).files, {}
                 )
         lists = {
             table.name: [
-                one
+                listed
                 for reference in manifest.tables.get(table.source, ())
-                for one in made[reference.key][table.name]
+                for listed in manifests[reference.key][table.name]
             ]
             for table in TABLES
         }
@@ -101,14 +101,14 @@ class SnapshotWriter:
             snapshots=self._list(manifest, lists),
             dead=tuple(file.key for file in self.catalogue.files(manifest, "dead")),
             files=files,
-            leaves=made,
+            leaves=manifests,
         )
 
     def _find_deletes(
         self, manifest: Manifest, leaves: Sequence[LeafReference]
     ) -> dict[str, FileDeletes]:
         """Return the deletes of each data file of records."""
-        known = self.index.files
+        before = self.index.files
         deleted = DeletedRows(
             self.store,
             self.checked,
@@ -118,12 +118,12 @@ class SnapshotWriter:
             self.objects,
         )
         every = {f.key: f for leaf in leaves for f in self.catalogue.leaf(leaf).files}
-        found = {key: known.get(key) or deleted.find_others(file) for key, file in every.items()}
+        deletes = {key: before.get(key) or deleted.find_others(file) for key, file in every.items()}
         fresh = [leaf for leaf in leaves if leaf.key not in self.index.leaves]
         candidates = list(self._list_candidates(manifest, fresh))
         if candidates:
-            found |= deleted.find_superseded(list(every.values()), candidates, found)
-        return found
+            deletes |= deleted.find_superseded(list(every.values()), candidates, deletes)
+        return deletes
 
     def _list_candidates(
         self, manifest: Manifest, fresh: Iterable[LeafReference]
@@ -154,11 +154,11 @@ class SnapshotWriter:
 
         Without it, more positions count as new, which takes longer but gives the same deletes.
         """
-        found = []
+        paths = []
         for key in keys:
             with suppress(MissingObject):
-                found.append(str(self.checked.whole(key)))
-        return found
+                paths.append(str(self.checked.whole(key)))
+        return paths
 
     def _write_leaf(
         self,
@@ -167,12 +167,12 @@ class SnapshotWriter:
         deletes: Mapping[str, FileDeletes],
     ) -> tuple[ManifestFile, ...]:
         """Write the manifests of a leaf in a table: of its data files, and of their deletes."""
-        kept = [f for f in files if table.name not in _deletes_of(deletes, f).without]
-        data = [self._describe(table, file) for file in kept]
+        shown = [f for f in files if table.name not in _deletes_of(deletes, f).without]
+        data = [self._describe(table, file) for file in shown]
         hidden = [
-            self._describe_deletes(file, one)
-            for file in kept
-            if (one := _deletes_of(deletes, file).find(table.name)) is not None
+            self._describe_deletes(file, delete)
+            for file in shown
+            if (delete := _deletes_of(deletes, file).find(table.name)) is not None
         ]
         return tuple(
             self._write_manifest(table, content, entries)
@@ -181,7 +181,7 @@ class SnapshotWriter:
         )
 
     def _describe(self, table: IcebergTable, file: DataFile) -> dict[str, Any]:
-        found: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "content": avro.DATA,
             "file_path": f"{self.index.location}/{file.key}",
             "file_format": "PARQUET",
@@ -191,18 +191,20 @@ class SnapshotWriter:
         key = table.key_field()
         bounds = file.groups[0].first, file.groups[-1].last
         if key is not None and all(isinstance(bound, int | str) for bound in bounds):
+            width = "<q" if key[1] == "long" else "<i"
             for name, bound in zip(("lower_bounds", "upper_bounds"), bounds, strict=True):
-                found[name] = [{"key": key[0], "value": _encode(bound, key[1])}]
-        return found
+                value = struct.pack(width, bound) if isinstance(bound, int) else str(bound).encode()
+                fields[name] = [{"key": key[0], "value": value}]
+        return fields
 
-    def _describe_deletes(self, file: DataFile, one: DeleteFile) -> dict[str, Any]:
+    def _describe_deletes(self, file: DataFile, delete: DeleteFile) -> dict[str, Any]:
         named = [{"key": _PATH_FIELD, "value": f"{self.index.location}/{file.key}".encode()}]
         return {
             "content": avro.DELETES,
-            "file_path": f"{self.index.location}/{one.key}",
+            "file_path": f"{self.index.location}/{delete.key}",
             "file_format": "PARQUET",
-            "record_count": one.rows,
-            "file_size_in_bytes": one.bytes,
+            "record_count": delete.rows,
+            "file_size_in_bytes": delete.bytes,
             "lower_bounds": named,
             "upper_bounds": named,
         }
@@ -223,13 +225,13 @@ class SnapshotWriter:
     def _write_sequences(self, manifest: Manifest) -> ManifestFile:
         """Write the rows of the table `snapshots`, and their manifest."""
         path = self.folder / "snapshots.parquet"
-        some = manifest.sequences
+        sequences = manifest.sequences
         values = {
-            "sequence": [s.number for s in some],
-            "datestamp": [s.effective.replace(tzinfo=None) for s in some],
-            "first": [s.first for s in some],
-            "last": [s.last for s in some],
-            "records": [sum(s.records.values()) for s in some],
+            "sequence": [s.number for s in sequences],
+            "datestamp": [s.effective.replace(tzinfo=None) for s in sequences],
+            "first": [s.first for s in sequences],
+            "last": [s.last for s in sequences],
+            "records": [sum(s.records.values()) for s in sequences],
         }
         self.connection.execute(
             f"COPY ({_SEQUENCES}) TO {engine.quote(str(path))} (FORMAT parquet, COMPRESSION zstd)",
@@ -243,7 +245,7 @@ class SnapshotWriter:
             "content": avro.DATA,
             "file_path": f"{self.index.location}/{key}",
             "file_format": "PARQUET",
-            "record_count": len(some),
+            "record_count": len(sequences),
             "file_size_in_bytes": len(data),
         }
         return self._write_manifest(SNAPSHOTS, avro.DATA, [entry])
@@ -252,34 +254,27 @@ class SnapshotWriter:
         self, manifest: Manifest, lists: Mapping[str, Sequence[ManifestFile]]
     ) -> dict[str, tuple[TableSnapshot, ...]]:
         """Write the manifest lists; a table begins with its first row."""
-        found = {}
-        for name, some in lists.items():
+        snapshots = {}
+        for name, manifests in lists.items():
             earlier = self.index.snapshots.get(name, ())
-            if some or earlier:
+            if manifests or earlier:
                 data = avro.write_list(
                     {
-                        "path": f"{self.index.location}/{one.key}",
-                        "length": one.bytes,
-                        "content": one.content,
-                        "files": one.files,
-                        "rows": one.rows,
+                        "path": f"{self.index.location}/{file.key}",
+                        "length": file.bytes,
+                        "content": file.content,
+                        "files": file.files,
+                        "rows": file.rows,
                     }
-                    for one in sorted(some, key=lambda one: one.content)
+                    for file in sorted(manifests, key=lambda file: file.content)
                 )
-                rows = sum(one.rows for one in some if one.content == avro.DATA)
-                made = TableSnapshot(
+                rows = sum(file.rows for file in manifests if file.content == avro.DATA)
+                snapshot = TableSnapshot(
                     manifest.snapshot, manifest.effective, self._keep(name, data), rows
                 )
-                found[name] = (*earlier, made)
-        return found
+                snapshots[name] = (*earlier, snapshot)
+        return snapshots
 
 
 def _deletes_of(deletes: Mapping[str, FileDeletes], file: DataFile) -> FileDeletes:
     return deletes.get(file.key) or FileDeletes()
-
-
-def _encode(bound: Key, type_: str) -> bytes:
-    """Return a bound as Iceberg writes a single value."""
-    if isinstance(bound, int):
-        return struct.pack("<q" if type_ == "long" else "<i", bound)
-    return str(bound).encode()

@@ -44,27 +44,27 @@ class IcebergTable:
     def fields(self) -> list[dict[str, Any]]:
         """Return the columns as fields of an Iceberg schema."""
         element = len(self.columns)
-        found = []
+        fields = []
         for number, column in enumerate(self.columns, start=1):
-            made: Any = _TYPES[column.type.removesuffix("[]")]
+            type_: Any = _TYPES[column.type.removesuffix("[]")]
             if column.type.endswith("[]"):
                 element += 1
-                made = {
+                type_ = {
                     "type": "list",
                     "element-id": element,
-                    "element": made,
+                    "element": type_,
                     "element-required": False,
                 }
-            found.append(
+            fields.append(
                 {
                     "id": number,
                     "name": column.name,
                     "required": False,
-                    "type": made,
+                    "type": type_,
                     "doc": column.meaning,
                 }
             )
-        return found
+        return fields
 
     def schema(self) -> dict[str, Any]:
         """Return the Iceberg schema."""
@@ -93,21 +93,21 @@ class IcebergTable:
 
 
 def _map_field(field: dict[str, Any]) -> dict[str, Any]:
-    found = {"field-id": field["id"], "names": [field["name"]]}
+    mapping = {"field-id": field["id"], "names": [field["name"]]}
     if isinstance(field["type"], dict):
-        found["fields"] = [{"field-id": field["type"]["element-id"], "names": ["element"]}]
-    return found
+        mapping["fields"] = [{"field-id": field["type"]["element-id"], "names": ["element"]}]
+    return mapping
 
 
 def _map_hidden(name: str, type_: str, ids: Iterator[int]) -> dict[str, Any]:
     """Map a column of a data file with its parts: of a list, the elements, of a struct, all."""
-    found: dict[str, Any] = {"field-id": next(ids), "names": [name]}
+    mapping: dict[str, Any] = {"field-id": next(ids), "names": [name]}
     if type_.endswith("[]"):
-        found["fields"] = [_map_hidden("element", type_.removesuffix("[]"), ids)]
+        mapping["fields"] = [_map_hidden("element", type_.removesuffix("[]"), ids)]
     elif type_.startswith("STRUCT("):
         parts = (part.split(" ") for part in type_[len("STRUCT(") : -1].split(", "))
-        found["fields"] = [_map_hidden(part, kind, ids) for part, kind in parts]
-    return found
+        mapping["fields"] = [_map_hidden(part, kind, ids) for part, kind in parts]
+    return mapping
 
 
 def _choose(columns: tuple[Column, ...], *names: str) -> tuple[Column, ...]:
@@ -160,9 +160,5 @@ OF_KINDS = tuple(table for table in OVER_RECORDS if table.kinds)
 
 def digest_schemas() -> str:
     """Return a digest of all schemas: manifests of other schemas have other field ids."""
-    return hashlib.sha256(json.dumps([*_schemas()]).encode()).hexdigest()[:32]
-
-
-def _schemas() -> Iterator[Any]:
-    for table in (*TABLES, SNAPSHOTS):
-        yield [table.name, table.fields()]
+    schemas = [[table.name, table.fields()] for table in (*TABLES, SNAPSHOTS)]
+    return hashlib.sha256(json.dumps(schemas).encode()).hexdigest()[:32]

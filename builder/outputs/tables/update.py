@@ -8,7 +8,7 @@ by the next one, from the index and the snapshots.
 
 import hashlib
 import tempfile
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
@@ -73,10 +73,10 @@ def _refresh(store: Writer, runtime: Runtime, before: TablesIndex | None, tag: s
         return
     catalogue = Catalogue(store)
     manifest = catalogue.manifest(newest.snapshot)
-    kept = consistency.kept_snapshots(pointer, manifest.skipped)
+    numbers = consistency.kept_snapshots(pointer, manifest.skipped)
     begun = _begin(store, manifest, before)
-    state = begun.drop(kept)
-    wanted = [number for number in kept if number > begun.snapshot]
+    state = begun.drop(numbers)
+    wanted = [number for number in numbers if number > begun.snapshot]
     if before is not None and state == before and not wanted:
         return
     with (
@@ -97,17 +97,17 @@ def _refresh(store: Writer, runtime: Runtime, before: TablesIndex | None, tag: s
 
 def _begin(store: Writer, manifest: Manifest, before: TablesIndex | None) -> TablesIndex:
     """Return the state to continue from; it is empty if paths or columns are others now."""
-    made = TablesIndex(manifest.store, store.address, digest_schemas())
+    fresh = TablesIndex(manifest.store, store.address, digest_schemas())
     if before is None:
-        return made
+        return fresh
     same = (before.store, before.location, before.schemas) == (
-        made.store,
-        made.location,
-        made.schemas,
+        fresh.store,
+        fresh.location,
+        fresh.schemas,
     )
     if same and before.snapshot <= manifest.snapshot:
         return before
-    return replace(made, version=before.version, tags=before.tags)
+    return replace(fresh, version=before.version, tags=before.tags)
 
 
 def write_objects(store: Writer, objects: dict[str, bytes]) -> None:
@@ -123,27 +123,25 @@ def _commit(store: Writer, index: TablesIndex, before: TablesIndex | None, tag: 
     # Other metadata with this number was left by an interrupted update.
     while not _create_metadata(store, index, version):
         version += 1
+    earlier = {}
+    if before and before.version == version - 1:
+        earlier = {
+            keys.metadata_key(n, before.version): hashlib.sha256(
+                describe_table(before, n)
+            ).hexdigest()
+            for n in before.snapshots
+            if n in index.snapshots
+        }
     named = {keys.hint_key(name): str(version).encode() for name in index.snapshots}
     tags = map_requests(lambda k: _replace(store, k, named[k], index.tags.get(k)), list(named))
     final = replace(
         index,
         version=version,
         tags=dict(zip(named, tags, strict=True)),
-        earlier=_digest_metadata(before, index) if before and before.version == version - 1 else {},
+        earlier=earlier,
     )
     store.replace(INDEX, final.to_json(), tag)
     _remove_old(store, before, index.snapshots, version)
-
-
-def _digest_metadata(index: TablesIndex, after: TablesIndex) -> dict[str, str]:
-    """Return the SHA-256 of the metadata by key, of tables that there still are afterwards."""
-    return {
-        keys.metadata_key(name, index.version): hashlib.sha256(
-            describe_table(index, name)
-        ).hexdigest()
-        for name in index.snapshots
-        if name in after.snapshots
-    }
 
 
 def _create_metadata(store: Writer, index: TablesIndex, version: int) -> bool:
@@ -175,10 +173,6 @@ def _remove_old(
     with suppress(StoreError):  # `sheaf expire` removes what is left
         store.remove(
             *(keys.metadata_key(name, version - _KEPT - 1) for name in before.snapshots),
-            *(key for name in gone for key in _list_metadata(name, before.version)),
+            *map(keys.hint_key, gone),
+            *(keys.metadata_key(name, before.version) for name in gone),
         )
-
-
-def _list_metadata(name: str, version: int) -> Iterable[str]:
-    yield keys.hint_key(name)
-    yield keys.metadata_key(name, version)

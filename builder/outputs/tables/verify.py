@@ -54,10 +54,10 @@ def table_findings(
     is_earlier = index.schemas != digest_schemas()
     if is_earlier:
         yield Finding("tables-behind", INDEX, "an earlier Sheaf wrote it, with other columns")
-    found = [] if is_earlier else [*_check_metadata(store, index)]
-    found += [*_check_earlier(store, index), *_check_objects(store, index)]
-    yield from found
-    if connection is not None and not found and not is_earlier:
+    findings = [] if is_earlier else [*_check_metadata(store, index)]
+    findings += [*_check_earlier(store, index), *_check_objects(store, index)]
+    yield from findings
+    if connection is not None and not findings and not is_earlier:
         yield from _check_rows(store, index, connection)
     for key in clean.list_strays(store, now):
         yield Finding("orphan", key, f"{INDEX} does not name it")
@@ -72,17 +72,17 @@ def _check_metadata(store: Writer, index: TablesIndex) -> Iterator[Finding]:
         key = keys.metadata_key(name, index.version)
         expected = {keys.hint_key(name): str(index.version).encode()}
         expected[key] = describe_table(index, name)
-        for one, data in expected.items():
+        for named, data in expected.items():
             try:
-                found = store.read(one)
-                if found == data:
+                content = store.read(named)
+                if content == data:
                     continue
-                if _is_newer(store, name, index, found):
-                    yield Finding("tables-behind", one, f"it is ahead of {INDEX}")
+                if _is_newer(store, name, index, content):
+                    yield Finding("tables-behind", named, f"it is ahead of {INDEX}")
                 else:
-                    yield Finding("table-altered", one, "its content differs from the index")
+                    yield Finding("table-altered", named, "its content differs from the index")
             except MissingObject:
-                yield Finding("table-missing", one, f"{INDEX} names it, but it does not exist")
+                yield Finding("table-missing", named, f"{INDEX} names it, but it does not exist")
 
 
 def _check_earlier(store: Writer, index: TablesIndex) -> Iterator[Finding]:
@@ -108,7 +108,11 @@ def _check_objects(store: Writer, index: TablesIndex) -> Iterator[Finding]:
     """Check that lists, manifests and files of deletes exist and match their names."""
     named = {snapshot.key for table in index.snapshots.values() for snapshot in table}
     # A list names manifests, a manifest files: a damaged one hides only what it alone names.
-    for names in _list_manifests, _list_deletes, None:
+    for find in (
+        lambda entry: entry["manifest_path"],
+        lambda entry: entry["data_file"]["file_path"],
+        None,
+    ):
         below: set[str] = set()
         for key in sorted(named):
             digest = key.rpartition("/")[2].partition(".")[0]
@@ -122,17 +126,10 @@ def _check_objects(store: Writer, index: TablesIndex) -> Iterator[Finding]:
                 continue
             if not hashlib.sha256(data).hexdigest().startswith(digest):
                 yield Finding("table-altered", key, "its content does not match its name")
-            elif names is not None:
-                below.update(path.removeprefix(f"{index.location}/") for path in names(data))
+            elif find is not None:
+                paths = (str(find(entry)) for entry in avro.read_entries(data))
+                below.update(path.removeprefix(f"{index.location}/") for path in paths)
         named = {key for key in below if key.startswith(FOLDER)}
-
-
-def _list_manifests(data: bytes) -> list[str]:
-    return [str(entry["manifest_path"]) for entry in avro.read_entries(data)]
-
-
-def _list_deletes(data: bytes) -> list[str]:
-    return [str(entry["data_file"]["file_path"]) for entry in avro.read_entries(data)]
 
 
 def _check_rows(
@@ -141,21 +138,21 @@ def _check_rows(
     """Check each snapshot of each table against the store's own tables."""
     catalogue = Catalogue(store)
     for table in (*TABLES, SNAPSHOTS):
-        for one in index.snapshots.get(table.name, ()):
+        for snapshot in index.snapshots.get(table.name, ()):
             try:
-                manifest = catalogue.manifest(one.number)
-                shown = _TableFiles.read(store, index, one.key)
+                manifest = catalogue.manifest(snapshot.number)
+                shown = _TableFiles(store, index, snapshot.key)
                 problem = (
                     shown.compare(catalogue, manifest, table, connection)
                     if table is not SNAPSHOTS
                     else ""
                 )
             except MissingObject:
-                if catalogue.pointer().is_retired(one.number):
+                if catalogue.pointer().is_retired(snapshot.number):
                     continue  # retired meanwhile
                 raise
             if problem:
-                yield Finding("table-wrong", one.key, f"snapshot {one.number}: {problem}")
+                yield Finding("table-wrong", snapshot.key, f"snapshot {snapshot.number}: {problem}")
     newest = index.snapshots.get(SNAPSHOTS.name, ())
     if newest and newest[-1].rows != len(catalogue.manifest(newest[-1].number).sequences):
         yield Finding("table-wrong", newest[-1].key, "it does not list the publishes")
@@ -164,24 +161,18 @@ def _check_rows(
 class _TableFiles:
     """The data files and delete files of a snapshot of a table, as its manifests name them."""
 
-    def __init__(self, store: Writer, index: TablesIndex) -> None:
-        self._store = store
-        self._index = index
+    def __init__(self, store: Writer, index: TablesIndex, key: str) -> None:
+        self._store, self._index = store, index
         self.data: dict[str, tuple[object, object]] = {}
         self.deletes: set[str] = set()
-
-    @staticmethod
-    def read(store: Writer, index: TablesIndex, key: str) -> "_TableFiles":
-        found = _TableFiles(store, index)
         for listed in avro.read_entries(store.read(key)):
             manifest = str(listed["manifest_path"]).removeprefix(f"{index.location}/")
             for file in clean.read_files(store, manifest):
                 path = str(file["file_path"]).removeprefix(f"{index.location}/")
                 if file["content"] == avro.DATA:
-                    found.data[path] = (file["record_count"], file["file_size_in_bytes"])
+                    self.data[path] = (file["record_count"], file["file_size_in_bytes"])
                 else:
-                    found.deletes.add(path)
-        return found
+                    self.deletes.add(path)
 
     def compare(
         self,
@@ -194,7 +185,7 @@ class _TableFiles:
         files = {file.key: file for file in catalogue.files(manifest, table.source)}
         expected = {key: (file.rows, file.bytes) for key, file in files.items()}
         if table.versioned:
-            expected = {key: one for key, one in expected.items() if key in self.data}
+            expected = {key: counts for key, counts in expected.items() if key in self.data}
         if self.data != expected:
             return "its data files are not those of the snapshot"
         if not table.versioned:

@@ -31,7 +31,7 @@ def test_the_order_is_that_of_sort(tmp_path: Path) -> None:
     sorted_ = subprocess.run(
         ["sort", tmp_path / "in"], env={"LC_ALL": "C"}, capture_output=True, check=True
     )
-    lines = SortedLines(tmp_path, held=30)
+    lines = SortedLines(tmp_path, memory=30)
     for one in some:
         lines.add(one)
     assert b"".join(lines) == sorted_.stdout
@@ -39,7 +39,7 @@ def test_the_order_is_that_of_sort(tmp_path: Path) -> None:
 
 def test_few_files_are_open_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_OPEN", 5)
-    lines = SortedLines(tmp_path, held=1)
+    lines = SortedLines(tmp_path, memory=1)
     for number in range(100):
         lines.add(b"%03d\n" % (number * 37 % 100))
         assert len(list(tmp_path.iterdir())) <= 5
