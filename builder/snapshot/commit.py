@@ -207,7 +207,7 @@ def inline_leaves(manifest: Manifest, catalogue: Catalogue) -> dict[str, Leaf]:
 
     So the runs of later publishes cost no further request.
     """
-    found: dict[str, Leaf] = {}
+    leaves: dict[str, Leaf] = {}
     left = layout.INLINED
     for table in layout.SERVED:
         for reference in sorted(manifest.tables.get(table, ()), key=lambda r: (r.rows, r.key)):
@@ -218,9 +218,9 @@ def inline_leaves(manifest: Manifest, catalogue: Catalogue) -> dict[str, Leaf]:
             size = len(leaf.to_json())
             if size > left:
                 break
-            found[reference.key] = leaf
+            leaves[reference.key] = leaf
             left -= size
-    return found
+    return leaves
 
 
 def instant_line(when: datetime) -> bytes:
@@ -259,12 +259,12 @@ def _move_pointer(
         try:
             return target, store.replace(layout.POINTER, target.to_json(), tag)
         except Conflict:
-            found, tag = complete(store, runtime)
-            if found.newest() != pointer.newest():
+            moved, tag = complete(store, runtime)
+            if moved.newest() != pointer.newest():
                 raise
             if not all(store.tag(key) for key in keys):
                 raise
-            pointer = found
+            pointer = moved
 
 
 def settle(store: Writer, pointer: Pointer, tag: str | None) -> None:

@@ -49,11 +49,11 @@ class Rewrite:
 
 def leaf_runs(leaves: Sequence[LeafReference]) -> list[LeafRun]:
     """Return a table's runs in the order of the log."""
-    found = []
-    for span, some in groupby(leaves, key=lambda leaf: leaf.span):
+    runs = []
+    for span, group in groupby(leaves, key=lambda leaf: leaf.span):
         assert span is not None
-        found.append(LeafRun(Span(*span), tuple(some)))
-    return found
+        runs.append(LeafRun(Span(*span), tuple(group)))
+    return runs
 
 
 def runs_to_merge(rows: Sequence[int], fresh: int, ratio: int, most: int | None = None) -> int:
@@ -68,18 +68,18 @@ def runs_to_merge(rows: Sequence[int], fresh: int, ratio: int, most: int | None 
 
 
 def plan_rewrites(
-    some: Sequence[LeafRun], fresh: int, live: Callable[[Span], int]
+    runs: Sequence[LeafRun], fresh: int, live: Callable[[Span], int]
 ) -> list[Rewrite]:
     """Return the rewrites of the records in the order of the log; that of this publish is last.
 
     `live` gives the number of rows of a span that are listed after this publish of `fresh` rows.
     """
-    listed = [live(run.span) for run in some]
+    listed = [live(run.span) for run in runs]
     merged = runs_to_merge(listed, fresh, RECORDS_RATIO, MOST_ROWS)
-    kept = len(some) - merged
-    found = [
+    staying = len(runs) - merged
+    rewrites = [
         Rewrite((run,), fresh=False)
-        for run, count in zip(some[:kept], listed[:kept], strict=True)
+        for run, count in zip(runs[:staying], listed[:staying], strict=True)
         if count == 0 or run.rows > 2 * count + layout.GROUP_ROWS
     ]
-    return [*found, Rewrite(tuple(some[kept:]), fresh=True)]
+    return [*rewrites, Rewrite(tuple(runs[staying:]), fresh=True)]

@@ -67,13 +67,13 @@ def of_manifest(
     number: int, manifest: Manifest, entries: Sequence[PointerEntry]
 ) -> Iterator[Finding]:
     """Check one manifest alone, and against the pointer's entries."""
-    found = chain(
+    problems = chain(
         _root(number, manifest, entries),
         _sequences(manifest),
         _tables(manifest),
         _leaves(manifest),
     )
-    for problem in found:
+    for problem in problems:
         yield Finding("manifest-wrong", layout.manifest_key(number), problem)
 
 
@@ -134,7 +134,7 @@ def _tables(manifest: Manifest) -> Iterator[str]:
 
 
 def _leaves(manifest: Manifest) -> Iterator[str]:
-    named = {reference.key for some in manifest.tables.values() for reference in some}
+    named = {reference.key for references in manifest.tables.values() for reference in references}
     for key, leaf in manifest.leaves.items():
         if key not in named:
             yield f"it describes {key}, which none of its tables names"
@@ -196,14 +196,14 @@ def _reference(reference: LeafReference, leaf: Leaf) -> Iterator[str]:
     if not groups:
         yield "it describes no rows"
         return
-    found = {
+    described = {
         "rows": sum(file.rows for file in leaf.files),
         "files": len(leaf.files),
         "bytes": sum(file.bytes for file in leaf.files),
         "first": groups[0].first,
         "last": groups[-1].last,
     }
-    for name, value in found.items():
+    for name, value in described.items():
         if getattr(reference, name) != value:
             yield f"{name} are {value!r}, but {getattr(reference, name)!r} in the manifest"
 

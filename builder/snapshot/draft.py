@@ -33,8 +33,8 @@ _RECORD_BYTES, _KEY_BYTES = 450, 50
 class Draft:
     """Collects the tables of a snapshot; `tables` begins with the leaves of the last one.
 
-    `written` are the keys of the objects written to the store so far. `threads` is the number of
-    threads that compress.
+    `folder` is for local files that are only needed meanwhile. `written` are the keys of the
+    objects written to the store so far. `threads` is the number of threads that compress.
     """
 
     def __init__(
@@ -49,24 +49,19 @@ class Draft:
     ) -> None:
         self._store = store
         self._connection = connection
-        self._folder = folder
+        self.folder = folder
         self._catalogue = catalogue
         self.tables = dict(tables)
         self.written: list[str] = []
         self._threads = threads
         self._checked = checked or CheckedFiles(store)
 
-    @property
-    def folder(self) -> Path:
-        """A local folder for files that are only needed while the snapshot is made."""
-        return self._folder
-
     def over(self, tables: Mapping[str, tuple[LeafReference, ...]]) -> "Draft":
         """Return a draft over another snapshot's tables, with the same store and database."""
         return Draft(
             self._store,
             self._connection,
-            self._folder,
+            self.folder,
             self._catalogue,
             tables,
             self._threads,
@@ -90,7 +85,7 @@ class Draft:
             rows = self._rows(queries, _WIDE if table in _RECORDS else None)
             if table == layout.WORDS:
                 rows = join_ranges(rows)
-            for written in write_table(rows, table, self._folder, constants, self._threads):
+            for written in write_table(rows, table, self.folder, constants, self._threads):
                 files.append(self._put(table, written))
                 advance(files[-1].rows)
         return files
@@ -103,7 +98,7 @@ class Draft:
         About `expected` rows are sorted.
         """
         size = expected * (_RECORD_BYTES if table in _RECORDS else _KEY_BYTES)
-        return sort.sort(self._connection, self._folder, rows, order, size, united)
+        return sort.sort(self._connection, self.folder, rows, order, size, united)
 
     def write_segments(
         self, table: str, queries: Iterable[Query], column: str
@@ -112,18 +107,18 @@ class Draft:
 
         `column` is not part of the table. Returns the files by the column's value.
         """
-        found: dict[int, list[DataFile]] = {}
+        files: dict[int, list[DataFile]] = {}
         with engine.reading(f"the table {table}"):
             for value, rows in segments(self._rows(queries), column):
-                for written in write_table(rows, table, self._folder):
-                    found.setdefault(value, []).append(self._put(table, written))
-        return found
+                for written in write_table(rows, table, self.folder):
+                    files.setdefault(value, []).append(self._put(table, written))
+        return files
 
     def _rows(self, queries: Iterable[Query], size: int | None = None) -> Iterator[Any]:
         """Yield the rows of the queries in batches, of `size` rows if it is given."""
-        given = {} if size is None else {"rows": size}
+        options = {} if size is None else {"rows": size}
         for sql, values in queries:
-            yield from batches(engine.stream(self._connection, sql, values, **given))
+            yield from batches(engine.stream(self._connection, sql, values, **options))
 
     def leaves(
         self, files: Sequence[DataFile], span: Span | None = None
@@ -135,9 +130,9 @@ class Draft:
         """Replace the files with those keys by other files, or remove them."""
         leaves: list[LeafReference] = []
         for reference in self.tables.get(table, ()):
-            known = self._catalogue.leaf(reference).files
-            if any(file.key in files for file in known):
-                changed = [new for file in known for new in files.get(file.key, (file,))]
+            described = self._catalogue.leaf(reference).files
+            if any(file.key in files for file in described):
+                changed = [new for file in described for new in files.get(file.key, (file,))]
                 leaves += self._leaves(changed, reference.span)
             else:
                 leaves.append(reference)
@@ -173,7 +168,7 @@ class Draft:
             return [str(self._checked.whole(file.key))]
         paths = []
         for group, data in zip(groups, self._checked.cut(file, groups), strict=True):
-            path = self._folder / f"{layout.digest_of(file.key)}-{group.offset}.parquet"
+            path = self.folder / f"{layout.digest_of(file.key)}-{group.offset}.parquet"
             if not path.exists():  # a statement may be reading it
                 with path.open("wb") as target:
                     write_cut(target, data, group.offset)
@@ -194,8 +189,8 @@ class Draft:
         parts = -(-len(files) // layout.LEAF_FILES)
         for number in range(parts):
             start, end = (len(files) * n // parts for n in (number, number + 1))
-            some = tuple(files[start:end])
-            leaf = Leaf(some)
+            described = tuple(files[start:end])
+            leaf = Leaf(described)
             data = leaf.to_json()
             key = layout.leaf_key(hashlib.sha256(data).hexdigest()[:32])
             self._store.put(key, io.BytesIO(data))
@@ -203,10 +198,10 @@ class Draft:
             self.written.append(key)
             yield LeafReference(
                 key=key,
-                first=some[0].groups[0].first,
-                last=some[-1].groups[-1].last,
-                rows=sum(file.rows for file in some),
-                files=len(some),
-                bytes=sum(file.bytes for file in some),
+                first=described[0].groups[0].first,
+                last=described[-1].groups[-1].last,
+                rows=sum(file.rows for file in described),
+                files=len(described),
+                bytes=sum(file.bytes for file in described),
                 span=span,
             )

@@ -13,6 +13,7 @@ go after ORPHAN_AGE (a day), planned ingests after PLAN_AGE (14 days).
 
 import secrets
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
@@ -23,7 +24,7 @@ from builder.snapshot import recovery
 from builder.snapshot.orphans import ORPHAN_AGE, NamedObjects, orphans, read_all, references_of
 from functions.snapshot import instant, layout
 from functions.snapshot.errors import Conflict, MissingObject
-from functions.snapshot.manifest import LeafReference, Manifest
+from functions.snapshot.manifest import LeafReference
 from functions.snapshot.pointer import Expiry, Pointer
 from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
@@ -65,13 +66,13 @@ def expire(
     def choose(catalogue: Catalogue, pointer: Pointer, numbers: Sequence[int]) -> list[int]:
         now = runtime.clock()
         named = {entry.snapshot for entry in pointer.entries}
-        found = []
+        retired = []
         for number, successor in pairwise(numbers):
             if number in named or number in numbers[-keep:]:
                 continue
             if now - catalogue.manifest(successor).effective >= older:
-                found.append(number)
-        return found
+                retired.append(number)
+        return retired
 
     return _expire(store, runtime, choose)
 
@@ -92,30 +93,23 @@ def retire(store: Writer, runtime: Runtime, numbers: Collection[int]) -> Expired
 
 def complete(store: Writer, runtime: Runtime) -> tuple[Pointer, str | None]:
     """Return the pointer and its tag when no expiry is in progress; complete an interrupted one."""
-    told = False
+    is_announced = False
     while True:
         tag = store.tag(layout.POINTER)
         pointer = Catalogue(store).pointer()
         if pointer.expiry is None:
             return pointer, tag
         if pointer.expiry.until <= runtime.clock():
-            _take_over(store, runtime, pointer, tag)
-        elif not told:
+            with suppress(Conflict):  # another process was faster
+                # An outdated pointer would cause the removal of everything published later.
+                recovery.check(store, pointer, tag)
+                _Expiry(store, runtime, pointer, tag, pointer.expiry.snapshots, ORPHAN_AGE)()
+        elif not is_announced:
             until = instant.to_text(pointer.expiry.until)
             runtime.say(f"another expiry is running; waiting for it until {until} at most")
-            told = True
+            is_announced = True
         else:
             runtime.sleep(_POLL)
-
-
-def _take_over(store: Writer, runtime: Runtime, pointer: Pointer, tag: str | None) -> None:
-    assert pointer.expiry is not None
-    try:
-        # An outdated pointer with an expiry would cause the removal of everything published later.
-        recovery.check(store, pointer, tag)
-        _Expiry(store, runtime, pointer, tag, pointer.expiry.snapshots, ORPHAN_AGE)()
-    except Conflict:
-        return  # another process was faster
 
 
 def _expire(
@@ -134,20 +128,20 @@ def _expire(
         try:
             there = _in_effect(catalogue, pointer, snapshots(store))
             retired = choose(catalogue, pointer, there)
-            kept = tuple(number for number in there if number not in retired)
+            staying = tuple(number for number in there if number not in retired)
             # Damage of the store must be reported before anything is removed or announced.
-            named = NamedObjects.of(catalogue, kept)
+            named = NamedObjects.of(catalogue, staying)
         except MissingObject:
             if store.tag(layout.POINTER) == tag:
                 raise
             continue  # another expiry was faster
         if not retired and not orphans(store, named, runtime.clock(), age):
-            return Expired((), kept, 0)
+            return Expired((), staying, 0)
         try:
             count = _Expiry(store, runtime, pointer, tag, retired, age)()
         except Conflict:
             continue
-        return Expired(tuple(retired), kept, count)
+        return Expired(tuple(retired), staying, count)
     raise Conflict(f"other processes changed the store {_TRIES} times; run the command again")
 
 
@@ -192,21 +186,20 @@ class _Expiry:
     def __call__(self) -> int:
         """Return how many objects were removed. Raises Conflict if another process took over."""
         self._lease()
-        kept = _in_effect(self._catalogue, self._pointer, snapshots(self._store))
-        named = NamedObjects.of(self._catalogue, kept, self._renew)
+        staying = _in_effect(self._catalogue, self._pointer, snapshots(self._store))
+        named = NamedObjects.of(self._catalogue, staying, self._renew)
         references: dict[str, LeafReference] = {}
         doomed = 0
-        for manifest in (_manifest(self._catalogue, n) for n in self._numbers):
+        for number in self._numbers:
             self._renew()
-            if manifest is not None:
+            with suppress(MissingObject):  # an interrupted expiry removed it
+                leaves = references_of(self._catalogue.manifest(number))
+                references.update((r.key, r) for r in leaves if r.key not in named.leaves)
                 doomed += 1
-                references.update(
-                    (r.key, r) for r in references_of(manifest) if r.key not in named.leaves
-                )
         data: set[str] = set()
         retired = partial(_data, self._catalogue)
-        for found in read_all(retired, [*references.values()], self._renew):
-            data.update(key for key in found if key not in named.data)
+        for keys_of_leaf in read_all(retired, [*references.values()], self._renew):
+            data.update(key for key in keys_of_leaf if key not in named.data)
         manifests = [k for n in self._numbers for k in layout.snapshot_keys(n)]
         unnamed = orphans(self._store, named, self._runtime.clock(), self._age, self._renew)
         before = data | references.keys() | set(manifests)
@@ -215,33 +208,31 @@ class _Expiry:
             for start in range(0, len(keys), _BATCH):
                 self._renew()
                 self._store.remove(*keys[start : start + _BATCH])
-        held = self._pointer.expiry
+        lease = self._pointer.expiry
         self._pointer = self._pointer.complete_expiry()
-        self._write(held)
+        self._write(lease)
         return len(data) + len(references) + doomed + len(unnamed)
 
     def _renew(self) -> None:
-        """Renew the lease in time: a large store is read for longer than it lasts."""
-        while not self._sure():
-            self._lease()
+        """Renew the lease in time: a large store is read for longer than it lasts.
 
-    def _sure(self) -> bool:
-        """Return whether enough time is left for a slow removal.
-
-        Writing the lease may have been slow as well.
+        Enough is left for a slow removal; writing the lease may have been slow as well.
         """
-        expiry = self._pointer.expiry
-        return expiry is not None and self._runtime.clock() <= expiry.until - _LEASE / 2
+        while (
+            self._pointer.expiry is None
+            or self._runtime.clock() > self._pointer.expiry.until - _LEASE / 2
+        ):
+            self._lease()
 
     def _lease(self) -> None:
         until = (self._runtime.clock() + _LEASE).replace(microsecond=0)
-        held = self._pointer.expiry if self._leased else None
+        earlier = self._pointer.expiry if self._leased else None
         self._pointer = replace(self._pointer, expiry=Expiry(self._numbers, until, self._holder))
-        self._write(held)
+        self._write(earlier)
         self._leased = True
 
-    def _write(self, held: Expiry | None) -> None:
-        """Write the pointer; `held` is the expiry entry that it should have until now.
+    def _write(self, earlier: Expiry | None) -> None:
+        """Write the pointer; `earlier` is the expiry entry that it should have until now.
 
         A publish may settle the pointer meanwhile. That is no reason to stop.
         """
@@ -251,18 +242,10 @@ class _Expiry:
                 return
             except Conflict:
                 tag = self._store.tag(layout.POINTER)
-                found = Catalogue(self._store).pointer()
-                if held is None or found.expiry != held:
+                pointer = Catalogue(self._store).pointer()
+                if earlier is None or pointer.expiry != earlier:
                     raise
-                self._pointer, self._tag = replace(self._pointer, settled=found.settled), tag
-
-
-def _manifest(catalogue: Catalogue, number: int) -> Manifest | None:
-    """Return a manifest; None if an interrupted expiry removed it."""
-    try:
-        return catalogue.manifest(number)
-    except MissingObject:
-        return None
+                self._pointer, self._tag = replace(self._pointer, settled=pointer.settled), tag
 
 
 def _data(catalogue: Catalogue, reference: LeafReference) -> list[str]:

@@ -94,7 +94,7 @@ def _listed_records(draft: Draft, before: Manifest) -> tuple[str, dict[str, Any]
     paths = {
         name: draft.paths(draft.files(before.tables.get(name, ()))) for name in ("records", "dead")
     }
-    values: dict[str, Any] = {name: found for name, found in paths.items() if found}
+    values: dict[str, Any] = {name: files for name, files in paths.items() if files}
     if not paths["records"]:
         return "", {}
     live = _ALIVE if paths["dead"] else "true"
@@ -115,8 +115,8 @@ def _add_history(
 ) -> None:
     """Add the publishes of a snapshot without figures; what they changed is unknown."""
     sql = f"SELECT kind, deleted, count(*) {records[0]} GROUP BY ALL"
-    for found in connection.execute(sql, records[1]).fetchall():
-        _count_kind(figures, *found)
+    for row in connection.execute(sql, records[1]).fetchall():
+        _count_kind(figures, *row)
     unknown = (None,) * (len(CHANGES) - 2)
     sequences = before.sequences[:-1]
     rows = [(s.number, k, *unknown, None, None) for s in sequences for k in sorted(s.records)]
@@ -132,13 +132,13 @@ def _append(draft: Draft, rows: Sequence[tuple[Any, ...]]) -> None:
     """Append rows to the table of publishes; small files at its end are merged with them."""
     leaves = draft.tables.get("publishes", ())
     merged = runs_to_merge([leaf.rows for leaf in leaves], len(rows), RECORDS_RATIO)
-    kept, joined = leaves[: len(leaves) - merged], leaves[len(leaves) - merged :]
+    staying, joined = leaves[: len(leaves) - merged], leaves[len(leaves) - merged :]
     sql, values = _query_of("publishes", rows)
     queries: list[Query] = [(sql, values)]
     if joined:
         paths = draft.paths(draft.files(joined))
         queries.insert(0, (f"FROM {_FILES} ORDER BY sequence, kind", {"files": paths}))
-    draft.tables["publishes"] = (*kept, *draft.leaves(draft.write("publishes", queries)))
+    draft.tables["publishes"] = (*staying, *draft.leaves(draft.write("publishes", queries)))
 
 
 def _query_of(table: str, rows: Sequence[tuple[Any, ...]]) -> Query:
@@ -169,8 +169,7 @@ def _count_items(
     changes: dict[str, dict[str, int]] = {}
 
     def note(kind: str, change: str, count: int) -> None:
-        found = changes.setdefault(kind, dict.fromkeys(CHANGES[:4], 0))
-        found[change] += count
+        changes.setdefault(kind, dict.fromkeys(CHANGES[:4], 0))[change] += count
 
     left = dict(new)
     for kind, deleted, _, before, count in pairs:
@@ -228,12 +227,12 @@ class FacetTable:
 
     def update(self, facet: FacetCounts) -> None:
         """Rewrite the files with changed values; choose the most frequent values again."""
-        kept = list(facet.values)
+        earlier = list(facet.values)
         sql = _KEPT_CHANGES
-        changed = self._connection.execute(sql, {**self._values, "values": kept}).fetchall()
-        complete = len(kept) == facet.different
+        changed = self._connection.execute(sql, {**self._values, "values": earlier}).fetchall()
+        complete = len(earlier) == facet.different
         facet.different += self._rewrite()
-        last = max(map(facet.rank, kept), default=(0, ""))
+        last = max(map(facet.rank, earlier), default=(0, ""))
         for (value,) in changed:
             del facet.values[value]
         self._take(facet, _CHANGED, self._values)
@@ -251,8 +250,8 @@ class FacetTable:
         """Add the most frequent values of a query."""
         sql = _SQL.get("highest_counts", counts=counts)
         rows = self._connection.execute(sql, {**values, "most": KEPT}).fetchall()
-        for value, some in groupby(sorted(rows, key=itemgetter(0)), key=itemgetter(0)):
-            facet.values[value] = {_detail(self._facet, row[1]): row[2:] for row in some}
+        for value, group in groupby(sorted(rows, key=itemgetter(0)), key=itemgetter(0)):
+            facet.values[value] = {_detail(self._facet, row[1]): row[2:] for row in group}
 
     def _rewrite(self) -> int:
         """Rewrite the files with changed values; return by how much their number has grown."""

@@ -40,20 +40,20 @@ URL_STAMP = (
 )
 """The date of a capture as Capture.stamp gives it, as a number; 0 without a date."""
 
-_RECORDS, _URL_FILES = engine.table("$records"), engine.table("$files")
+_RECORDS = engine.table("$records")
 # All versions of an item have the same URL and date, which are part of its identity. So their rows
 # are found even if no file of records has the version any more.
 _URLS_OF_ITEMS = "SELECT DISTINCT surt, stamp FROM item_versions WHERE surt IS NOT NULL"
 _LEFTOVER_URLS = (
     "CREATE OR REPLACE TEMP TABLE leftover_urls AS "
-    f"SELECT position FROM {_URL_FILES} SEMI JOIN ({_URLS_OF_ITEMS}) USING (surt, stamp)"
+    f"SELECT position FROM {_FILES} SEMI JOIN ({_URLS_OF_ITEMS}) USING (surt, stamp)"
 )
 _STAYING_URLS = (
     f"DELETE FROM leftover_urls WHERE position IN (SELECT position FROM {_RECORDS}) "
     "AND position NOT IN (SELECT position FROM item_versions)"
 )
 _KEPT_URLS = (
-    f"SELECT * FROM {_URL_FILES} WHERE position NOT IN (SELECT position FROM leftover_urls) "
+    f"SELECT * FROM {_FILES} WHERE position NOT IN (SELECT position FROM leftover_urls) "
     f"ORDER BY {', '.join(schema.ORDER[URLS])}"
 )
 
@@ -175,7 +175,7 @@ def find_groups(
     """
     unread = dict(enumerate(draft.tables.get(table, ())))
     left: dict[tuple[int, int, int], tuple[DataFile, RowGroup]] = {}
-    found: dict[tuple[int, int, int], tuple[DataFile, RowGroup]] = {}
+    groups: dict[tuple[int, int, int], tuple[DataFile, RowGroup]] = {}
     with closing(engine.batches(connection, *keys)) as batches:
         while (unread or left) and (batch := sorted(next(batches, ()))):
             near = [number for number, leaf in unread.items() if _holds(leaf, batch)]
@@ -184,11 +184,11 @@ def find_groups(
                 for at, file in enumerate(files):
                     left |= {(number, at, n): (file, g) for n, g in enumerate(file.groups)}
             for place in [place for place, (_, group) in left.items() if _holds(group, batch)]:
-                found[place] = left.pop(place)
+                groups[place] = left.pop(place)
     return [
-        (some[0][1][0], [group for _, (_, group) in some])
-        for _, rows in groupby(sorted(found.items(), key=itemgetter(0)), lambda one: one[0][:2])
-        for some in (list(rows),)
+        (members[0][1][0], [group for _, (_, group) in members])
+        for _, rows in groupby(sorted(groups.items(), key=itemgetter(0)), lambda pair: pair[0][:2])
+        for members in (list(rows),)
     ]
 
 
@@ -210,12 +210,12 @@ def put(
     """
     files = find_files(connection, draft, table, (f"SELECT {key} FROM {touched}", {}))
     draft.substitute(table, {file.key: () for file in files})
-    kept = draft.tables.get(table, ())
-    if kept and not files:
+    leaves = draft.tables.get(table, ())
+    if leaves and not files:
         ((count,),) = connection.execute(f"SELECT count(*) FROM ({query})").fetchall()
-        rows = [leaf.rows for leaf in kept]
-        size = len(kept) - runs_to_merge(rows, count, RECORDS_RATIO)
-        files, kept = draft.files(kept[size:]), kept[:size]
+        rows = [leaf.rows for leaf in leaves]
+        size = len(leaves) - runs_to_merge(rows, count, RECORDS_RATIO)
+        files, leaves = draft.files(leaves[size:]), leaves[:size]
     values: dict[str, Any] = {}
     sql = query
     if files:
@@ -223,7 +223,7 @@ def put(
         sql += f" UNION ALL SELECT * FROM {_FILES} WHERE {key} NOT IN (SELECT {key} FROM {touched})"
     order = ", ".join(schema.ORDER[table])
     written = draft.write(table, [(f"SELECT * FROM ({sql}) ORDER BY {order}", values)])
-    draft.tables[table] = (*kept, *draft.leaves(written))
+    draft.tables[table] = (*leaves, *draft.leaves(written))
 
 
 def rows_of(connection: engine.Connection, table: str) -> int:

@@ -77,7 +77,7 @@ def original_keys(items: str) -> str:
     )
 
 
-def wanted_keys(items: str, given: str) -> str:
+def wanted_keys(items: str, columns: str) -> str:
     """Return the query of the search keys of the revisits in `items`, one row each.
 
     Its columns are `given`, `date_key` (the key of the URL `referred` and the second `second` that
@@ -85,11 +85,11 @@ def wanted_keys(items: str, given: str) -> str:
     its own URL) and its date `moment`.
     """
     return (
-        f"SELECT {given}, address, digest, referred, second, moment, {_URL_HASH} AS url_hash, "
+        f"SELECT {columns}, address, digest, referred, second, moment, {_URL_HASH} AS url_hash, "
         f"CASE WHEN digest IS NOT NULL THEN {_DIGEST} END AS digest_key, "
         "CASE WHEN referred IS NOT NULL THEN "
         f"{_date_key(_hash('referred'), 'second')} END AS date_key "
-        f"FROM (SELECT {given}, url AS address, content_digest AS digest, "
+        f"FROM (SELECT {columns}, url AS address, content_digest AS digest, "
         f"refers_to_url AS referred, {_REFERRED} AS second, {_AT} AS moment, "
         f"{_hash('url')} AS url_hash FROM {items})"
     )

@@ -93,12 +93,12 @@ def _unfinished_runs(store: Writer, now: datetime) -> list[str]:
         run = layout.run_prefix(entry.key.split("/")[1])
         runs.setdefault(run, []).append(entry.key)
         newest[run] = max(entry.modified, newest.get(run, entry.modified))
-    found = []
+    unfinished = []
     for run, keys in runs.items():
         age = PLAN_AGE if run + layout.PLAN in keys else ORPHAN_AGE
         if newest[run] <= now - age and run + layout.RUN_SUMMARY not in keys:
-            found += keys
-    return found
+            unfinished += keys
+    return unfinished
 
 
 def references_of(manifest: Manifest) -> list[LeafReference]:

@@ -64,9 +64,9 @@ def _prepare(
             raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
         try:
             manifest = catalogue.manifest(newest.snapshot)
-            made = make(manifest)
+            script = make(manifest)
             with engine.reading(f"snapshot {newest.snapshot}"):
-                connection.execute(made)
+                connection.execute(script)
         except StoreError:
             if not left or catalogue.pointer().newest() == newest:
                 raise
@@ -82,9 +82,9 @@ def tables(store: Writer, manifest: Manifest, sql: str) -> set[str]:
     text names.
     """
     words = set(re.findall(r"\w+", sql.lower()))
-    found = _find_tables(manifest, sql, words) if not _UNTOLD.search(sql) else None
-    if found is not None:
-        return found
+    reported = _find_tables(manifest, sql, words) if not _UNTOLD.search(sql) else None
+    if reported is not None:
+        return reported
     if isinstance(store, FolderReader):
         return set(_STORED)
     return {table for view, names in views.TABLES.items() if view in words for table in names}
@@ -100,8 +100,10 @@ def _find_tables(manifest: Manifest, sql: str, words: Collection[str]) -> set[st
             return f"stored_{table}"
 
         connection.execute(views.views(manifest, source, words))
-        found = engine.tables(connection, sql)
-    return None if found is None else {table for table in _STORED if f"stored_{table}" in found}
+        reported = engine.tables(connection, sql)
+    return (
+        None if reported is None else {table for table in _STORED if f"stored_{table}" in reported}
+    )
 
 
 def statements(store: Writer, manifest: Manifest, wanted: Collection[str]) -> str:
@@ -118,9 +120,11 @@ def statements(store: Writer, manifest: Manifest, wanted: Collection[str]) -> st
 
     # The views outlive these tables: reading such a view fails before it can be optimised away.
     absent = sorted(_STORED.difference(wanted))
-    made = [f"CREATE OR REPLACE TEMP TABLE {_absent(t)} AS {views.empty(t)[1:-1]};" for t in absent]
+    created = [
+        f"CREATE OR REPLACE TEMP TABLE {_absent(t)} AS {views.empty(t)[1:-1]};" for t in absent
+    ]
     dropped = [f"DROP TABLE {_absent(table)};" for table in absent]
-    return "\n".join([*made, views.views(manifest, source), *dropped])
+    return "\n".join([*created, views.views(manifest, source), *dropped])
 
 
 def _read(store: Writer, manifest: Manifest, table: str) -> str:

@@ -51,13 +51,13 @@ def check(store: Writer, pointer: Pointer, tag: str | None) -> None:
 
     Raises DamagedStore, or Conflict if the pointer's tag is no longer `tag`.
     """
-    found = behind(store, pointer, written=tag is not None)
-    if found is None:
+    finding = behind(store, pointer, written=tag is not None)
+    if finding is None:
         return
     if store.tag(layout.POINTER) != tag:
         raise Conflict("another process published a snapshot")
-    remedy = found.remedy if found.code == "snapshots-lost" else REMEDY
-    raise DamagedStore(f"{store.address}: {found.object}: {found.problem}: {remedy}")
+    remedy = finding.remedy if finding.code == "snapshots-lost" else REMEDY
+    raise DamagedStore(f"{store.address}: {finding.object}: {finding.problem}: {remedy}")
 
 
 def behind(store: Writer, pointer: Pointer, *, written: bool) -> Finding | None:
@@ -77,9 +77,9 @@ def behind(store: Writer, pointer: Pointer, *, written: bool) -> Finding | None:
     except DamagedStore as error:
         problem = str(error).partition(": ")[2].rpartition("; ")[0]
         return Finding("witness-damaged", layout.WITNESS, f"it cannot be read: {problem}")
-    found = contradiction(pointer, witness)
-    if found is not None:
-        return Finding(found.code, found.object, found.problem)
+    fault = contradiction(pointer, witness)
+    if fault is not None:
+        return Finding(fault.code, fault.object, fault.problem)
     newest = pointer.newest()
     if newest is None and (lost := _find_loss(store, written=written)):
         return lost
@@ -116,40 +116,42 @@ def rebuilt(store: Writer, pointer: Pointer = _NOTHING) -> Pointer | None:
     its newest one are kept. A snapshot without evidence that it took effect is named only if there
     is no other, and then as unsettled. Earlier snapshots without such evidence count as retired.
     """
-    there, known = list_snapshots(store)
+    there, effective = list_snapshots(store)
     witness = find_witness(store)
     if witness is not None and witness.newest is not None:
-        known.add(witness.number)
+        effective.add(witness.number)
     newest = pointer.newest()
     if newest is not None:
-        known |= {n for n in there if n <= newest.snapshot and not pointer.is_retired(n)}
-    known &= there
+        effective |= {n for n in there if n <= newest.snapshot and not pointer.is_retired(n)}
+    effective &= there
     if not there:
         return None
-    number = max(known or there)
+    number = max(effective or there)
     manifest = Catalogue(store).manifest(number)
-    gone = set(range(1, number)).difference(known, manifest.skipped)
+    gone = set(range(1, number)).difference(effective, manifest.skipped)
     entry = PointerEntry(number, manifest.effective)
     name = manifest.store or (witness.store if witness else "")
-    return Pointer((entry,), bool(known), retired=spans(gone), copied=pointer.copied, store=name)
+    return Pointer(
+        (entry,), bool(effective), retired=spans(gone), copied=pointer.copied, store=name
+    )
 
 
 def diagnose(store: Writer, pointer: Pointer, now: datetime, *, written: bool) -> Finding | None:
     """Return a finding on pointer and witness, with the content to write as a repair."""
-    found = behind(store, pointer, written=written)
-    if found is None:
+    finding = behind(store, pointer, written=written)
+    if finding is None:
         newest, witness = pointer.newest(), Catalogue(store).witness()
         if newest is None or newest.effective > now or witness is None or witness.covers(pointer):
             return None
         problem = f"it names {witness.number}, but the pointer names {newest.snapshot}"
         return Finding("witness-behind", layout.WITNESS, problem)
-    if found.object == layout.WITNESS:
-        return replace(found, problem=found.problem + advise_witness(store, pointer))
-    witness = find_witness(store) if found.code == "pointer-behind" else None
+    if finding.object == layout.WITNESS:
+        return replace(finding, problem=finding.problem + advise_witness(store, pointer))
+    witness = find_witness(store) if finding.code == "pointer-behind" else None
     if witness is not None and witness.number and _manifest(store, witness.number) is None:
         problem = f"it names snapshot {witness.number}, which does not exist"
         return Finding("witness-ahead", layout.WITNESS, problem + advise_witness(store, pointer))
-    return replace(found, problem=found.problem + advise(store, pointer))
+    return replace(finding, problem=finding.problem + advise(store, pointer))
 
 
 def advise(store: Writer, pointer: Pointer) -> str:
@@ -174,20 +176,20 @@ def find_repair(store: Writer) -> tuple[Finding, bytes] | None:
     """
     try:
         pointer = Catalogue(store).pointer()
-        found = behind(store, pointer, written=store.tag(layout.POINTER) is not None)
+        finding = behind(store, pointer, written=store.tag(layout.POINTER) is not None)
     except DamagedStore as error:
-        pointer, found = Pointer(), Finding("pointer-damaged", layout.POINTER, str(error))
-    if found is None or found.code not in _CERTAIN:
+        pointer, finding = Pointer(), Finding("pointer-damaged", layout.POINTER, str(error))
+    if finding is None or finding.code not in _CERTAIN:
         return None
-    if found.object == layout.WITNESS:
+    if finding.object == layout.WITNESS:
         witness = _right_witness(store, pointer)
-        return (found, witness.to_json()) if witness else None
+        return (finding, witness.to_json()) if witness else None
     right, witness = _right_pointer(store, pointer), find_witness(store)
     newest = right.newest() if right else None
     if right is None or newest is None or not right.settled:
         return None
     # The witness may name a snapshot that is gone: then no pointer is correct.
-    return (found, right.to_json()) if not witness or witness.number <= newest.snapshot else None
+    return (finding, right.to_json()) if not witness or witness.number <= newest.snapshot else None
 
 
 def _right_pointer(store: Writer, pointer: Pointer) -> Pointer | None:

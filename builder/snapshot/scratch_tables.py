@@ -34,8 +34,8 @@ def ensure(name: str) -> str:
     return f"CREATE TABLE IF NOT EXISTS {name} ({TABLES[name].columns})"
 
 
-def _columns(some: Iterable[schema.Column]) -> str:
-    return ", ".join(f"{column.name} {column.type}" for column in some)
+def _columns(columns: Iterable[schema.Column]) -> str:
+    return ", ".join(f"{column.name} {column.type}" for column in columns)
 
 
 def _table(name: str, columns: str, holds: str, writers: str, readers: str = "") -> ScratchTable:

@@ -135,13 +135,13 @@ class SetIndex:
             parts = self._connection.execute(_SET_PARTS, {"most": float(most)}).fetchall()
         many = max(1, engine.find_memory(self._connection) // (SET_BYTES * most))
         for place in range(0, len(parts), many):
-            some, behind = parts[place : place + many], parts[place + many : place + many + 1]
+            taken, behind = parts[place : place + many], parts[place + many : place + many + 1]
             yield (
                 _SET_ROWS,
                 {
-                    "parts": [part for part, _ in some],
-                    "firsts": [first for _, first in some],
-                    "start": some[0][1],
+                    "parts": [part for part, _ in taken],
+                    "firsts": [first for _, first in taken],
+                    "start": taken[0][1],
                     "end": behind[0][1] if behind else None,
                 },
             )

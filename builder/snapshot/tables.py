@@ -86,7 +86,7 @@ class SnapshotTables:
 
         The sequence is UNSTAMPED.
         """
-        sequences = [*self._sequences(), self._sequence()]
+        sequences = self._sequences()
         own = Span(self._base, sequences[-1].last)
         rows = own.last - own.first + 1
 
@@ -115,14 +115,18 @@ class SnapshotTables:
         there = [run for run in written if run.span.last == own.last]
         paths = [path for run in there for path in run.paths]
         values = {"records": paths, "base": own.first}
-        self._append("lookup", own, own.last - own.first + 1, (_OWN_KEYS, values))
-        self._ties(own, paths)
+        self._append("lookup", own, rows, (_OWN_KEYS, values))
+        for table, (sql, condition, most) in _OWN_TIES.items():
+            count = most * self._fresh.meeting[condition]
+            self._append(table, own, count, (sql, values), each=_TIES_EACH)
         count = self._fresh.meeting[lookup.LISTED_CAPTURE]
-        query = (_OWN_URLS, {"records": paths, "base": own.first})
-        self._append(lookup.URLS, own, count, query)
+        self._append(lookup.URLS, own, count, (_OWN_URLS, values))
         if words.TABLE in self._draft.tables:
             words.renew(self._connection, self._draft, spans)
-        self._dead(own, sum(sum(s.records.values()) for s in sequences))
+        with engine.reading("the merge"):
+            count = rows_of(self._connection, f"({_OWN_DEAD})")
+        listed = sum(sum(s.records.values()) for s in sequences)
+        self._append("dead", own, count, (_OWN_DEAD, {}), listed)
         figures.update(self._connection, self._draft, self._before, self._number)
         return replace(
             self._before,
@@ -136,24 +140,23 @@ class SnapshotTables:
         )
 
     def _sequences(self) -> list[Sequence]:
-        """Return the earlier sequences without the versions that are superseded now."""
+        """Return the earlier sequences without superseded versions, then that of this publish."""
+        kinds = {str(kind): count for (kind,), count in self._fresh.groups.items()}
+        last = self._base + sum(kinds.values()) - 1
+        starts = dict(zip(kinds, accumulate(kinds.values(), initial=self._base), strict=False))
+        several = starts if len(starts) > 1 else {}
+        new = Sequence(self._number, UNSTAMPED, self._base, last, kinds, several)
         gone = self._superseded.groups
         touched = {sequence for sequence, _ in gone}
-        return [
+        earlier = (
             seal.replace(
                 s, records={k: n - gone.get((s.number, k), 0) for k, n in s.records.items()}
             )
             if s.number in touched
             else s
             for s in self._before.sequences
-        ]
-
-    def _sequence(self) -> Sequence:
-        kinds = {str(kind): count for (kind,), count in self._fresh.groups.items()}
-        last = self._base + sum(kinds.values()) - 1
-        starts = dict(zip(kinds, accumulate(kinds.values(), initial=self._base), strict=False))
-        several = starts if len(starts) > 1 else {}
-        return Sequence(self._number, UNSTAMPED, self._base, last, kinds, several)
+        )
+        return [*earlier, new]
 
     def _more(self, condition: str) -> int:
         """Return by how much the number of listed records that meet a condition has grown."""
@@ -209,12 +212,12 @@ class SnapshotTables:
         self, table: str, spans: list[Span], instead: Mapping[int, tuple[LeafReference, ...]]
     ) -> None:
         """Replace the runs within `spans` by new leaves, in the order of the log."""
-        kept = {
+        staying = {
             run.span.first: run.leaves
             for run in leaf_runs(self._draft.tables.get(table, ()))
             if not any(s.first <= run.span.first and run.span.last <= s.last for s in spans)
         }
-        runs = sorted({**kept, **instead}.items())
+        runs = sorted({**staying, **instead}.items())
         self._draft.tables[table] = tuple(leaf for _, leaves in runs for leaf in leaves)
 
     def _sets(self, index: SetIndex) -> tuple[int, int]:
@@ -229,11 +232,11 @@ class SnapshotTables:
         rows = index.rows(self._draft.paths(earlier))
         parts = self._draft.write_segments("sets", rows, set_listings.PART)
         if files:
-            found = {
+            replaced = {
                 files[home].key: [f for p, fs in parts.items() if index.home(p) == home for f in fs]
                 for home in homes
             }
-            self._draft.substitute("sets", found)
+            self._draft.substitute("sets", replaced)
         else:
             every = [file for part in parts.values() for file in part]
             self._draft.tables["sets"] = self._draft.leaves(every)
@@ -243,18 +246,6 @@ class SnapshotTables:
         # If all files are touched, the earlier count is not used, as it may be wrong.
         others = self._before.emptied - before if len(earlier) < len(files) else 0
         return sets, others + now
-
-    def _ties(self, own: Span, records: list[str]) -> None:
-        """Add the keys that match the published revisits and originals."""
-        values = {"records": records, "base": own.first}
-        for table, (sql, condition, most) in _OWN_TIES.items():
-            most_rows = most * self._fresh.meeting[condition]
-            self._append(table, own, most_rows, (sql, values), each=_TIES_EACH)
-
-    def _dead(self, own: Span, live: int) -> None:
-        with engine.reading("the merge"):
-            rows = rows_of(self._connection, f"({_OWN_DEAD})")
-        self._append("dead", own, rows, (_OWN_DEAD, {}), live)
 
     def _append(
         self, table: str, own: Span, rows: int, query: Query, live: int = 0, each: int = 1
@@ -273,7 +264,7 @@ class SnapshotTables:
             count = len(runs)
         elif not rows:
             return
-        merged, kept = runs[len(runs) - count :], runs[: len(runs) - count]
+        merged, staying = runs[len(runs) - count :], runs[: len(runs) - count]
         rows += sum(run.rows for run in merged)
         sql, values = query[0], dict(query[1])
         if merged:
@@ -286,7 +277,7 @@ class SnapshotTables:
         united = merged or table in _OWN_TIES
         sorts = self._draft.sort(table, (sql, values), "ALL", rows, bool(united))
         files = self._draft.write(table, sorts)
-        leaves = (leaf for run in kept for leaf in run.leaves)
+        leaves = (leaf for run in staying for leaf in run.leaves)
         self._draft.tables[table] = (*leaves, *self._draft.leaves(files, span))
 
     def _paths(self, leaves: Iterable[LeafReference]) -> list[str]:

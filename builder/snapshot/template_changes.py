@@ -7,7 +7,7 @@ written.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -98,7 +98,11 @@ def _list_changes(
     """Yield the changes since the last record, without their links."""
     after = state.last.effective if state.last else manifest.effective - timedelta(seconds=1)
     sequences = [s for s in manifest.sequences if s.effective > after and s.records.get(KIND)]
-    run = _find_digest(store, manifest.run) if manifest.run > state.run else None
+    run = None
+    if manifest.run > state.run:
+        with suppress(DamagedStore):  # verify reports a commit that cannot be read
+            committed = find_ended(store, manifest.run)
+            run = committed.digest if committed else None
     if run is not None and len(sequences) == 1 and sequences[0].records[KIND] > _LARGE:
         sequences = []
     withdrawn: set[str] | None = None
@@ -123,15 +127,6 @@ def _list_changes(
             yield PublishRecord(REINSTATE, sequence.effective, 0, "", tuple(back))
     if run is not None:
         yield PublishRecord(PUBLISH, manifest.effective, manifest.run, run)
-
-
-def _find_digest(store: Writer, run: int) -> str | None:
-    """Return the digest of a run's commit; None if it cannot be read, which verify reports."""
-    try:
-        committed = find_ended(store, run)
-    except DamagedStore:
-        return None
-    return None if committed is None else committed.digest
 
 
 def _read_templates(

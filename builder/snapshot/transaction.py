@@ -11,7 +11,6 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
@@ -194,7 +193,9 @@ def _apply_change(
         built = change.build(base)
     except NothingSelectedError as error:  # an interrupted publish is completed in any case
         built, refusal = ChangeResult(None, 0), error
-    if built.manifest is None and _begins(before, since):
+    instants = [s.effective for s in before.sequences]
+    instants += [m.since for m in before.formats.values() if m.since is not None]
+    if built.manifest is None and any(instant >= since for instant in instants):
         runtime.say(
             f"snapshot {before.snapshot} was published after its instant: it gets a new one"
         )
@@ -217,13 +218,6 @@ def _apply_change(
     if refusal is not None:
         raise refusal
     return built
-
-
-def _begins(manifest: Manifest, since: datetime) -> bool:
-    """Return whether a sequence or a format takes effect at `since` or later."""
-    instants = [s.effective for s in manifest.sequences]
-    instants += [m.since for m in manifest.formats.values() if m.since is not None]
-    return any(instant >= since for instant in instants)
 
 
 def _check(before: Manifest, namespace: str) -> None:

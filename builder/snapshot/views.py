@@ -49,13 +49,13 @@ def store_views(catalogue: Catalogue, manifest: Manifest, before: Manifest | Non
     tables = dict.fromkeys(name for names in TABLES.values() for name in names)
     leaves = [leaf for table in tables for leaf in manifest.tables.get(table, ())]
     many = sum(leaf.files for leaf in leaves) > layout.LEAF_FILES
-    known = _find_named(catalogue, before) if before and many else {}
-    new = [leaf for leaf in leaves if leaf.key not in known]
-    for leaf, found in zip(new, map_requests(catalogue.leaf, new), strict=True):
-        known[leaf.key] = [file.key for file in found.files]
+    keys = _find_named(catalogue, before) if before and many else {}
+    new = [leaf for leaf in leaves if leaf.key not in keys]
+    for leaf, described in zip(new, map_requests(catalogue.leaf, new), strict=True):
+        keys[leaf.key] = [file.key for file in described.files]
 
     def files(table: str) -> Iterable[str]:
-        return (key for leaf in manifest.tables.get(table, ()) for key in known[leaf.key])
+        return (key for leaf in manifest.tables.get(table, ()) for key in keys[leaf.key])
 
     return naming(manifest, files)
 
@@ -68,13 +68,13 @@ def _find_named(catalogue: Catalogue, manifest: Manifest) -> dict[str, list[str]
         return {}
     if digest(text) != manifest.views:
         return {}
-    found: dict[str, list[str]] = {}
+    named: dict[str, list[str]] = {}
     for table, leaves in manifest.tables.items():
         keys = list(dict.fromkeys(re.findall(rf"records/{table}/[0-9a-f]{{32}}\.parquet", text)))
         if len(keys) == sum(leaf.files for leaf in leaves):
             for leaf in leaves:
-                found[leaf.key], keys = keys[: leaf.files], keys[leaf.files :]
-    return found
+                named[leaf.key], keys = keys[: leaf.files], keys[leaf.files :]
+    return named
 
 
 def naming(manifest: Manifest, files: Callable[[str], Iterable[str]]) -> str:

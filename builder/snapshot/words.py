@@ -61,7 +61,7 @@ def complete(connection: engine.Connection, draft: Draft) -> None:
 def renew(connection: engine.Connection, draft: Draft, spans: Collection[Span]) -> None:
     """Make the words of the runs of records with these spans; all, if the table has no rows."""
     earlier = leaf_runs(draft.tables.get(TABLE, ()))
-    found = {
+    renewed = {
         run.span.first: run.leaves
         for run in earlier
         if not any(s.first <= run.span.first and run.span.last <= s.last for s in spans)
@@ -80,8 +80,8 @@ def renew(connection: engine.Connection, draft: Draft, spans: Collection[Span]) 
                 sorts = draft.sort(TABLE, (sql, rows.query[1]), "ALL", rows.count, rows.united)
                 files = draft.write(TABLE, sorts)
             rows.remove()
-            found[run.span.first] = draft.leaves(files, run.span)
-    draft.tables[TABLE] = tuple(leaf for _, leaves in sorted(found.items()) for leaf in leaves)
+            renewed[run.span.first] = draft.leaves(files, run.span)
+    draft.tables[TABLE] = tuple(leaf for _, leaves in sorted(renewed.items()) for leaf in leaves)
 
 
 def _find_documents(
@@ -118,18 +118,18 @@ def _find_files(connection: engine.Connection, draft: Draft, rows: Query) -> lis
     path = draft.folder / "cut-sorted.parquet"
     target = f"{engine.quote(str(path))} (FORMAT parquet, ROW_GROUP_SIZE 4096)"
     connection.execute(f"COPY (FROM ({rows[0]}) ORDER BY word, position) TO {target}", rows[1])
-    found: dict[str, DataFile] = {}
+    files: dict[str, DataFile] = {}
     for run in leaf_runs(draft.tables[TABLE]):
         groups = [(g, file) for file in draft.files(run.leaves) for g in file.groups]
         ends = [group.first for group, _ in groups[1:]] + [(words.BEHIND, 0)]
         for (group, file), end in zip(groups, ends, strict=True):
             (first, place), (last, limit) = _as_bound(group.first), _as_bound(end)
             values = {"first": first, "place": place, "last": last, "limit": limit}
-            if file.key not in found:
+            if file.key not in files:
                 met = connection.execute(_MEETS, {"words": [str(path)], **values}).fetchall()
-                found |= {file.key: file} if met else {}
+                files |= {file.key: file} if met else {}
     path.unlink()
-    return [*found.values()]
+    return [*files.values()]
 
 
 def _as_bound(key: Key) -> tuple[str, int]:

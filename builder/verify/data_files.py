@@ -144,18 +144,18 @@ class DataFileIndex:
         try:
             foreign = self._fetch(store, file, advance)
             if foreign is not None:
-                found = [Finding("file-digest", file.key, foreign)]
+                findings = [Finding("file-digest", file.key, foreign)]
             else:
-                found = list(self._examine(table, file, keep=keep))
+                findings = list(self._examine(table, file, keep=keep))
         except MissingObject:
-            found = [Finding("file-missing", file.key, "a kept snapshot names it")]
+            findings = [Finding("file-missing", file.key, "a kept snapshot names it")]
         except DamagedStore as error:
-            found = [Finding("file-unreadable", file.key, str(error))]
+            findings = [Finding("file-unreadable", file.key, str(error))]
         finally:
             self._path.unlink(missing_ok=True)
-        if found:
+        if findings:
             self.broken.add(file.key)
-        return found
+        return findings
 
     def _fetch(self, store: Reader, file: DataFile, advance: Callable[[int], None]) -> str | None:
         """Copy the file to local disk; return the fault of its bytes, or None."""
@@ -219,12 +219,11 @@ class DataFileIndex:
             yield f"it has {self._path.stat().st_size:,} bytes, but {file.bytes:,} in its leaf"
         elif length != file.footer:
             yield f"its footer has {length:,} bytes, but {file.footer:,} in its leaf"
-        found = self._groups()
-        said = [(group.rows, group.offset, group.length) for group in file.groups]
-        if found != said:
-            yield (
-                f"its row groups (rows, offset, bytes) are {_short(found)}, but {said} in its leaf"
-            )
+        actual = self._groups()
+        declared = [(group.rows, group.offset, group.length) for group in file.groups]
+        if actual != declared:
+            shown = actual if len(actual) < 4 else f"{actual[:3]} and {len(actual) - 3} more"
+            yield f"its row groups (rows, offset, bytes) are {shown}, but {declared} in its leaf"
         with self._path.open("rb") as source:
             for group in file.groups:
                 source.seek(sum(group.span) - 8)
@@ -240,11 +239,11 @@ class DataFileIndex:
         for number, rows, size, page, words in self._rows(_METADATA):
             start = min(page, words or page)
             spans.setdefault((number, rows), []).append((start, start + size))
-        found = []
+        groups = []
         for (_, rows), parts in sorted(spans.items()):
             first, end = min(parts)[0], max(end for _, end in parts)
-            found.append((rows, first, end - first))
-        return found
+            groups.append((rows, first, end - first))
+        return groups
 
     def _bounds(self, table: str, file: DataFile) -> Iterator[str]:
         names = schema.ORDER[table][: schema.KEY[table]]
@@ -257,11 +256,11 @@ class DataFileIndex:
             "WHERE list_contains($edges, file_row_number)",
             edges=edges,
         )
-        found = {row[-1]: row[:-1] if len(names) > 1 else row[0] for row in rows}
-        said = [bound for group in file.groups for bound in (group.first, group.last)]
-        for edge, bound in zip(edges, said, strict=True):
-            if found.get(edge) != bound:
-                yield f"its row {edge} has {found.get(edge)!r}, but {bound!r} in its leaf"
+        actual = {row[-1]: row[:-1] if len(names) > 1 else row[0] for row in rows}
+        declared = [bound for group in file.groups for bound in (group.first, group.last)]
+        for edge, bound in zip(edges, declared, strict=True):
+            if actual.get(edge) != bound:
+                yield f"its row {edge} has {actual.get(edge)!r}, but {bound!r} in its leaf"
                 return
 
     def _order(self, table: str) -> str | None:
@@ -280,7 +279,3 @@ class DataFileIndex:
         values["path"] = str(self._path)
         rows: list[tuple[Any, ...]] = self.connection.execute(sql, values).fetchall()
         return rows
-
-
-def _short(groups: list[tuple[Any, ...]]) -> str:
-    return str(groups) if len(groups) < 4 else f"{groups[:3]} and {len(groups) - 3} more"

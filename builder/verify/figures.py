@@ -32,17 +32,17 @@ _PUBLISHES = "SELECT * EXCLUDE (file) FROM publishes ORDER BY sequence, kind"
 _ALL_OF = "SELECT {detail}, sum(captures)::BIGINT, sum(bytes)::BIGINT FROM {table} GROUP BY ALL"
 
 
-def figure_findings(evidence: DataFileIndex, held: SnapshotContents) -> Iterator[Finding]:
+def figure_findings(evidence: DataFileIndex, contents: SnapshotContents) -> Iterator[Finding]:
     """Yield findings on the figures of the snapshot that TableChecks checked last.
 
     A snapshot of an earlier version of Sheaf has none. Raises StoreError if scratch space or memory
     is insufficient.
     """
-    if not held.manifest.tables.get(TABLE):
+    if not contents.manifest.tables.get(TABLE):
         return
-    key = layout.manifest_key(held.manifest.snapshot)
+    key = layout.manifest_key(contents.manifest.snapshot)
     with engine.reading(key):
-        checks = _FigureChecks(evidence.connection, held)
+        checks = _FigureChecks(evidence.connection, contents)
         for problem in (*checks.counts(), *checks.figures(), *checks.publishes()):
             yield Finding("figures-wrong", key, problem)
 
@@ -50,9 +50,9 @@ def figure_findings(evidence: DataFileIndex, held: SnapshotContents) -> Iterator
 class _FigureChecks:
     """Checks that yield problems; they read the views of TableChecks."""
 
-    def __init__(self, connection: engine.Connection, held: SnapshotContents) -> None:
+    def __init__(self, connection: engine.Connection, contents: SnapshotContents) -> None:
         self._connection = connection
-        self._sequences = held.manifest.sequences
+        self._sequences = contents.manifest.sequences
         rows = self._rows(f"SELECT {', '.join(COLUMNS)} FROM {TABLE}")
         # The order of the publishes of the figures is checked.
         self._figures = FigureRows.of(sorted(rows, key=lambda row: (row[1] or 0, row[2] or "")))
@@ -63,20 +63,20 @@ class _FigureChecks:
             detail = _STATUS if column == "media_type" else "0"
             columns = f"{column} AS value, {detail} AS detail"
             counted = _CAPTURES.format(columns=columns) + _LIVE.format(column=column)
-            said = f"SELECT {columns}, captures, bytes FROM {table}"
-            sql = _COUNT_FAULTS.format(counted=counted, said=said)
+            listed = f"SELECT {columns}, captures, bytes FROM {table}"
+            sql = _COUNT_FAULTS.format(counted=counted, said=listed)
             ((count, example),) = self._rows(sql)
             if count:
                 yield f"{count:,} rows of {table} are wrong or missing, the first of {example!r}"
 
     def figures(self) -> Iterator[str]:
         """Check the table of figures."""
-        found = self._figures
-        if found.months != dict(self._pairs(_MONTHS)):
+        figures = self._figures
+        if figures.months != dict(self._pairs(_MONTHS)):
             yield "the figures of months are wrong"
-        if found.kinds != dict(self._pairs(_KINDS)):
+        if figures.kinds != dict(self._pairs(_KINDS)):
             yield "the figures of kinds are wrong"
-        for name, facet in found.facets.items():
+        for name, facet in figures.facets.items():
             if facet != self._facet(name, len(facet.values)):
                 yield f"the figures of {COUNTED[name][0]} are wrong"
             elif len(facet.values) < min(SHOWN, facet.different):
@@ -95,13 +95,13 @@ class _FigureChecks:
             f"SELECT coalesce(sum(captures), 0), coalesce(sum(bytes), 0), count(DISTINCT {column})"
         )
         ((captures, size, different),) = self._rows(f"{sums} FROM {table}")
-        found = FacetCounts(int(captures), int(size), different)
+        facet = FacetCounts(int(captures), int(size), different)
         for value, detail, *counts in self._rows(_HIGHEST.format(**names), most=most):
-            found.values.setdefault(value, {})[detail] = (counts[0], counts[1])
+            facet.values.setdefault(value, {})[detail] = (counts[0], counts[1])
         if is_media:
             every = {d: (c, b) for d, c, b in self._rows(_ALL_OF.format(**names))}
-            found.others = found.details(-1, every)
-        return found
+            facet.others = facet.details(-1, every)
+        return facet
 
     def publishes(self) -> Iterator[str]:
         """Check the table of publishes against the sequences, and its rows in the figures."""

@@ -89,38 +89,38 @@ class FilesetAudit:
     @staticmethod
     def begin(store: Writer, chosen: Callable[[str], bool] = lambda key: True) -> "FilesetAudit":
         """Check all but the bytes of objects; `chosen` selects objects to read."""
-        found = FilesetAudit(store, chosen)
-        found._sizes = {entry.key: entry.bytes for entry in store.entries(WARCS)}
-        warcs = {*found._sizes}
+        audit = FilesetAudit(store, chosen)
+        audit._sizes = {entry.key: entry.bytes for entry in store.entries(WARCS)}
+        warcs = {*audit._sizes}
         for base, entries in groupby(
             store.entries(FILESETS), key=lambda entry: prefix_of(entry.key)
         ):
-            warcs -= found._place(base, list(entries))
+            warcs -= audit._place(base, list(entries))
         for key in sorted(warcs):
             if _WARC.fullmatch(key):
-                found._find("fileset-unfinished", key, "no record of a dataset names it")
+                audit._find("fileset-unfinished", key, "no record of a dataset names it")
             else:
-                found._find("fileset-stray", key, "no dataset's WARC has such a name")
-        return found
+                audit._find("fileset-stray", key, "no dataset's WARC has such a name")
+        return audit
 
     def finish(self, advance: Advance) -> None:
         """Read the chosen objects and add findings on their content."""
-        for kept in self._due:
+        for stored in self._due:
             digest = hashlib.sha256()
             try:
-                for chunk in records.chunks(self.store, kept.key):
+                for chunk in records.chunks(self.store, stored.key):
                     digest.update(chunk)
                     advance(len(chunk))
             except MissingObject:
-                self._find("fileset-missing", kept.key, "it was removed during the check")
+                self._find("fileset-missing", stored.key, "it was removed during the check")
                 continue
             except DamagedStore as error:
-                self._find("fileset-altered", kept.key, str(error))
+                self._find("fileset-altered", stored.key, str(error))
                 continue
             self.read += 1
-            self._digests[kept.key] = digest.hexdigest()
-            if digest.hexdigest() != kept.sha256:
-                self._find("fileset-altered", kept.key, "its SHA-256 differs from its record")
+            self._digests[stored.key] = digest.hexdigest()
+            if digest.hexdigest() != stored.sha256:
+                self._find("fileset-altered", stored.key, "its SHA-256 differs from its record")
 
     def check_listed(
         self, connection: engine.Connection, paths: Iterable[str]
@@ -217,7 +217,7 @@ class FilesetAudit:
 
     def _check_record(self, base: str, record: KeepingRecord, sizes: Mapping[str, int]) -> set[str]:
         """Check the objects of a record; return their keys."""
-        named = {kept.key for kept in record.objects}
+        named = {stored.key for stored in record.objects}
         for file in record.archived.manifest:
             if file.key is not None:
                 self._records[file.key, file.path] = {
@@ -225,17 +225,17 @@ class FilesetAudit:
                 }
         for problem in _contradictions(base, record, named):
             self._find("fileset-wrong", base + RECORD, problem)
-        for kept in record.objects:
+        for stored in record.objects:
             self.objects += 1
-            size = self._size(kept.key)
+            size = self._size(stored.key)
             if size is None:
-                self._find("fileset-missing", kept.key, f"{base}{RECORD} names it")
-            elif size != kept.bytes:
-                problem = f"it has {size:,} bytes, but {kept.bytes:,} in its record"
-                self._find("fileset-altered", kept.key, problem)
-            elif self.chosen(kept.key):
+                self._find("fileset-missing", stored.key, f"{base}{RECORD} names it")
+            elif size != stored.bytes:
+                problem = f"it has {size:,} bytes, but {stored.bytes:,} in its record"
+                self._find("fileset-altered", stored.key, problem)
+            elif self.chosen(stored.key):
                 self.bytes += size
-                self._due.append(kept)
+                self._due.append(stored)
         for key in sorted(sizes.keys() - named - {base + RECORD}):
             if not key.removeprefix(base).startswith((FILES, BUNDLE, ANSWERS)):
                 continue

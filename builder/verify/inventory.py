@@ -73,17 +73,17 @@ class Inventory:
 
         Raises NewerSchema, and StoreError if the store cannot be read.
         """
-        found = Inventory(store, Pointer())
-        found.pointer = found._read_pointer(now)
-        found.numbers = found._snapshot_numbers(newest_only)
+        inventory = Inventory(store, Pointer())
+        inventory.pointer = inventory._read_pointer(now)
+        inventory.numbers = inventory._snapshot_numbers(newest_only)
         before: Manifest | None = None
-        for number in found.numbers:
-            manifest = found._add(number)
+        for number in inventory.numbers:
+            manifest = inventory._add(number)
             if before is not None and manifest is not None:
-                found.findings += consistency.succession(before, manifest)
+                inventory.findings += consistency.succession(before, manifest)
             before = manifest or before
-        found.identified = before is not None and before.identified
-        return found
+        inventory.identified = before is not None and before.identified
+        return inventory
 
     def files(self) -> Mapping[str, tuple[str, DataFile]]:
         """Return each data file once, by key, with its table."""
@@ -116,7 +116,7 @@ class Inventory:
     def names(self, numbers: Collection[int] | None = None) -> set[str]:
         """Return the keys that those snapshots name, or all kept snapshots if `numbers` is None."""
         chosen = self.numbers if numbers is None else numbers
-        found = {
+        keys = {
             key
             for number in chosen
             for key in (
@@ -125,8 +125,8 @@ class Inventory:
         }
         leaves = {key for n in chosen if n in self._named for key in self._named[n].leaves}
         for _, _, leaf in map(self._leaves.__getitem__, leaves):
-            found.update(file.key for file in (leaf.files if leaf else ()))
-        return found | leaves
+            keys.update(file.key for file in (leaf.files if leaf else ()))
+        return keys | leaves
 
     def _read_pointer(self, now: datetime) -> Pointer:
         written = True
@@ -138,9 +138,9 @@ class Inventory:
             advice = recovery.advise(self.store, Pointer())
             self._find("pointer-damaged", layout.POINTER, f"{error}{advice}")
             return Pointer()
-        found = recovery.diagnose(self.store, pointer, now, written=written)
-        if found is not None:
-            self.findings.append(found)
+        finding = recovery.diagnose(self.store, pointer, now, written=written)
+        if finding is not None:
+            self.findings.append(finding)
         self.findings += consistency.of_pointer(pointer, now)
         return pointer
 
@@ -153,21 +153,16 @@ class Inventory:
             return tuple(there[-1:] if newest_only else there)
         if newest_only:
             return (newest.snapshot,)
-        manifest = self._manifest(newest.snapshot)
-        if manifest is None:
+        try:
+            manifest = self._parse(newest.snapshot)[1]
+        except (MissingObject, DamagedStore):  # reported when the snapshot itself is read
             named = {entry.snapshot for entry in self.pointer.entries}
-            some = named.union(number for number in there if number <= newest.snapshot)
-            return tuple(n for n in sorted(some) if not self.pointer.is_retired(n))
+            numbers = named.union(number for number in there if number <= newest.snapshot)
+            return tuple(n for n in sorted(numbers) if not self.pointer.is_retired(n))
         if self.pointer.copied is not None and there[-1] > newest.snapshot:
             problem = f"it names {newest.snapshot} as the newest, but {there[-1]} exists"
             self._find("export-unfinished", layout.POINTER, problem)
         return tuple(consistency.kept_snapshots(self.pointer, manifest.skipped))
-
-    def _manifest(self, number: int) -> Manifest | None:
-        try:
-            return self._parse(number)[1]
-        except (MissingObject, DamagedStore):
-            return None  # reported when the snapshot itself is read
 
     def _add(self, number: int) -> Manifest | None:
         """Read and check a snapshot; return its manifest if that is sound in itself."""
@@ -184,14 +179,16 @@ class Inventory:
         self.findings += wrong
         if wrong:
             return None  # the keys that it names cannot be trusted
-        held = self._describe(manifest)
-        for table, leaves in held.leaves.items():
+        contents = self._describe(manifest)
+        for table, leaves in contents.leaves.items():
             self.findings += consistency.of_table(number, table, leaves)
-        keys = (reference.key for some in manifest.tables.values() for reference in some)
+        keys = (
+            reference.key for references in manifest.tables.values() for reference in references
+        )
         digest = hashlib.sha256(data).digest()
         own = frozenset(layout.snapshot_keys(number))
-        self._named[number] = _Named(digest, tuple(map(sys.intern, keys)), held.whole, own)
-        self._check_views(held)
+        self._named[number] = _Named(digest, tuple(map(sys.intern, keys)), contents.whole, own)
+        self._check_views(contents)
         self._check_settled(manifest)
         return manifest
 
@@ -207,23 +204,22 @@ class Inventory:
 
     def _leaf(self, table: str, reference: LeafReference) -> Leaf | None:
         """Return a leaf; it is checked once for all snapshots with the same reference."""
-        known = self._leaves.get(reference.key)
-        if known is not None and known[:2] == (table, reference):
-            return known[2]
+        earlier = self._leaves.get(reference.key)
+        if earlier is not None and earlier[:2] == (table, reference):
+            return earlier[2]
         leaf = self._read_leaf(reference.key)
         if leaf is not None:
             self.findings += consistency.of_leaf(table, reference, leaf)
-            sound = all(consistency.is_of(table, file) for file in leaf.files)
-            leaf = self._share(table, leaf) if sound else None
+            if all(consistency.is_of(table, file) for file in leaf.files):
+                # Equal descriptions of data files are shared in memory.
+                for file in leaf.files:
+                    if self._files.get(file.key) != (table, file):
+                        self._files[file.key] = (table, file)
+                leaf = Leaf(tuple(self._files[file.key][1] for file in leaf.files))
+            else:
+                leaf = None
         self._leaves[reference.key] = (table, reference, leaf)
         return leaf
-
-    def _share(self, table: str, leaf: Leaf) -> Leaf:
-        """Return the leaf; equal descriptions of data files are shared in memory."""
-        for file in leaf.files:
-            if self._files.get(file.key) != (table, file):
-                self._files[file.key] = (table, file)
-        return Leaf(tuple(self._files[file.key][1] for file in leaf.files))
 
     def _read_leaf(self, key: str) -> Leaf | None:
         try:
@@ -237,17 +233,17 @@ class Inventory:
             self._find("leaf-damaged", key, str(error))
         return None
 
-    def _check_views(self, held: SnapshotContents) -> None:
-        key = held.manifest.views_key
+    def _check_views(self, contents: SnapshotContents) -> None:
+        key = contents.manifest.views_key
         try:
             data = self.store.read(key)
         except MissingObject:
             self._find("views-missing", key, "the snapshot's views are missing")
             return
         # If a leaf is missing, the views that this version of Sheaf writes cannot be computed.
-        if not (held.whole or held.manifest.views):
+        if not (contents.whole or contents.manifest.views):
             return
-        if problem := views.fault(held.manifest, data, held.views):
+        if problem := views.fault(contents.manifest, data, contents.views):
             self._find("views-damaged", key, problem)
 
     def _check_settled(self, manifest: Manifest) -> None:

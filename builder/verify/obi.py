@@ -59,19 +59,19 @@ class ObiAudit:
     def begin(store: Writer, chosen: Callable[[str], bool] = lambda where: True) -> "ObiAudit":
         """Check all but the bytes of objects; `chosen` selects objects to read."""
         chain = Chain.of(store)
-        found = ObiAudit(store, chosen, chain, findings=list(chain.findings))
+        audit = ObiAudit(store, chosen, chain, findings=list(chain.findings))
         places = {key.ROOT + key.folder(tist): tist for tist in chain.members}
         for run in chain.runs:
-            found._check(run)
-        for place in found._places():
+            audit._check(run)
+        for place in audit._places():
             if place not in places:
-                found._check_unopened(place)
-        packs = found._packs = PackAudit.begin(
-            store, found._sound, chosen, whole=len(found._sound) == len(chain.runs)
+                audit._check_unopened(place)
+        packs = audit._packs = PackAudit.begin(
+            store, audit._sound, chosen, whole=len(audit._sound) == len(chain.runs)
         )
-        found.objects += packs.objects
-        found.bytes += packs.bytes
-        return found
+        audit.objects += packs.objects
+        audit.bytes += packs.bytes
+        return audit
 
     def finish(self, advance: Advance) -> None:
         """Read the chosen objects and add findings on their content, and on derived tables."""
@@ -143,7 +143,8 @@ class ObiAudit:
             for tist, row in log.read_dated_rows(self.store, run, _STORED):
                 place, expected = _place(row, tist)
                 if place is not None and place != expected:
-                    self._find("obi-key", where, f"{place} is not a place of {_of(row)}")
+                    owner = row.origin if isinstance(row, Redirect) else getattr(row, "id", "")
+                    self._find("obi-key", where, f"{place} is not a place of {owner!r}")
                 elif place is not None and not _is_packed(row):
                     yield place, row.bytes if isinstance(row, Version) else None
         except DamagedStore as error:
@@ -197,9 +198,9 @@ class ObiAudit:
         digest, size = data
         self.read += 1
         if isinstance(row, Redirect):
-            found = key.parse(row.key.removesuffix(key.REDIRECT))
-            told = row.document(found[0] if found else 0)
-            if digest != hashlib.sha256(told).hexdigest():
+            parsed = key.parse(row.key.removesuffix(key.REDIRECT))
+            document = row.document(parsed[0] if parsed else 0)
+            if digest != hashlib.sha256(document).hexdigest():
                 self._find("obi-altered", row.key, "it differs from its log")
             return 0
         if digest != row.sha256:
@@ -233,16 +234,14 @@ def _place(row: Row, tist: int) -> tuple[str | None, str | None]:
 
 def _is_earlier(row: Redirect, tist: int) -> bool:
     """True if the redirect is recorded by an earlier run and has not changed since."""
-    found = key.parse((row.key or "").removesuffix(key.REDIRECT))
-    return found is not None and found[0] < tist and key.redirect(found[0], row.origin) == row.key
+    parsed = key.parse((row.key or "").removesuffix(key.REDIRECT))
+    return (
+        parsed is not None and parsed[0] < tist and key.redirect(parsed[0], row.origin) == row.key
+    )
 
 
 def _is_packed(row: Row) -> bool:
     return isinstance(row, Version) and row.pack is not None
-
-
-def _of(row: Row) -> str:
-    return repr(row.origin if isinstance(row, Redirect) else getattr(row, "id", ""))
 
 
 _PACK_THREADS = 4
@@ -271,23 +270,23 @@ class PackAudit:
 
         Other packs are orphans if the runs are the `whole` history.
         """
-        found = PackAudit(store, runs)
+        audit = PackAudit(store, runs)
         there = {entry.key: entry.bytes for entry in store.entries(key.PACKS)}
         named: set[str] = set()
-        for name, end in found._rows("pack, max(start + coalesce(length, bytes)) AS last", _GROUP):
+        for name, end in audit._rows("pack, max(start + coalesce(length, bytes)) AS last", _GROUP):
             where = key.pack(name)
             named.add(where)
             if where not in there:
-                found._find("obi-missing", where, "a log names this pack, but it does not exist")
+                audit._find("obi-missing", where, "a log names this pack, but it does not exist")
             elif there[where] < end:
-                found._find("obi-altered", where, f"a log names its byte {end - 1:,}")
+                audit._find("obi-altered", where, f"a log names its byte {end - 1:,}")
             elif chosen(where):
-                found.sizes[where] = there[where]
-        found.bytes = sum(found.sizes.values())
-        found.objects = len(named)
+                audit.sizes[where] = there[where]
+        audit.bytes = sum(audit.sizes.values())
+        audit.objects = len(named)
         for where in sorted(there.keys() - named if whole else ()):
-            found._find("obi-pack-orphan", where, "no log names this pack")
-        return found
+            audit._find("obi-pack-orphan", where, "no log names this pack")
+        return audit
 
     def finish(self, advance: Advance) -> None:
         """Read the chosen packs, and check each range."""
@@ -295,29 +294,30 @@ class PackAudit:
             Version(**dict(zip(_COLUMNS, row, strict=True)))
             for row in self._rows("*", "ORDER BY pack, start, key")
         )
-        packs = ((name, list(some)) for name, some in groupby(rows, lambda row: row.pack))
-        some = (one for one in packs if key.pack(one[0]) in self.sizes)
-        for where, findings in map_in_order(self._check, some, _PACK_THREADS, _PACK_THREADS):
+        packs = ((name, list(ranges)) for name, ranges in groupby(rows, lambda row: row.pack))
+        chosen = (pack for pack in packs if key.pack(pack[0]) in self.sizes)
+        for where, findings in map_in_order(self._check, chosen, _PACK_THREADS, _PACK_THREADS):
             self.findings += findings
             self.read += 1
             advance(self.sizes[where])
 
-    def _check(self, one: tuple[str, list[Version]]) -> tuple[str, list[Finding]]:
-        where = key.pack(one[0])
+    def _check(self, pack: tuple[str, list[Version]]) -> tuple[str, list[Finding]]:
+        name, ranges = pack
+        where = key.pack(name)
         try:
             path = self.store.local(where)
             with path.open("rb") as file:
-                found = []
-                for row in one[1]:
+                findings = []
+                for row in ranges:
                     try:
                         restore_packed(_reader(file.fileno(), row.start or 0), row)
                     except DamagedStore as error:
-                        found.append(Finding("obi-altered", row.key, str(error)))
+                        findings.append(Finding("obi-altered", row.key, str(error)))
                 file.seek(0)
-                if hashlib.file_digest(file, "sha256").hexdigest() != one[0]:
+                if hashlib.file_digest(file, "sha256").hexdigest() != name:
                     problem = "its bytes differ from its name"
-                    found.insert(0, Finding("obi-altered", where, problem))
-                return where, found
+                    findings.insert(0, Finding("obi-altered", where, problem))
+                return where, findings
         except MissingObject:
             return where, [Finding("obi-missing", where, "it was removed during the check")]
         except StoreError as error:
@@ -343,16 +343,13 @@ def _reader(file: int, start: int) -> Callable[[int], bytes]:
     return lambda size: os.pread(file, size, start)
 
 
-_TABLE_CODE = "files-table-wrong"
-
-
 def file_table_findings(store: Writer) -> Iterator[Finding]:
     """Yield findings on all tables of files. Raises StoreError."""
     for where in store.keys(key.FILES):
         if key.parse_file_table(where) is None:
             yield Finding("obi-stray", where, "it is no table of files")
         elif problem := _find_problem(store, where):
-            yield Finding(_TABLE_CODE, where, problem)
+            yield Finding("files-table-wrong", where, problem)
 
 
 def _find_problem(store: Writer, where: str) -> str:

@@ -47,18 +47,18 @@ class Chain:
         """Read the commits, and check each against the one before it. Raises StoreError."""
         keys = list(store.keys(key.RUNS))
         chain = Chain(group_by_run(keys))
-        told: dict[int, tuple[int, str] | None] = {}
+        previous: dict[int, tuple[int, str] | None] = {}
         for tist, members in chain.members.items():
             if OPEN not in members:
                 chain._find("obi-missing", tist, OPEN, "the run has no beginning")
             if is_open(members):
                 chain._open(store, tist)
             else:
-                chain._check_ended(store, tist, told)
-        chain._link(told)
-        known = {key.run(tist) + name for tist in chain.members for name in (*MEMBERS, ALIVE)}
+                chain._check_ended(store, tist, previous)
+        chain._link(previous)
+        own = {key.run(tist) + name for tist in chain.members for name in (*MEMBERS, ALIVE)}
         for where in keys:
-            if where not in known:
+            if where not in own:
                 chain.findings.append(Finding("obi-stray", where, "it belongs to no run"))
         return chain
 
@@ -74,7 +74,7 @@ class Chain:
             self._find("obi-run-unfinished", tist, OPEN, problem)
 
     def _check_ended(
-        self, store: Writer, tist: int, told: dict[int, tuple[int, str] | None]
+        self, store: Writer, tist: int, previous: dict[int, tuple[int, str] | None]
     ) -> None:
         try:
             data = store.read(key.run(tist) + COMMIT)
@@ -83,7 +83,7 @@ class Chain:
             if run is None:
                 self._void.add(tist)
             else:
-                told[tist] = before and (int(before["tist"]), str(before["sha256"]))
+                previous[tist] = before and (int(before["tist"]), str(before["sha256"]))
                 self.runs.append(run)
         except (DamagedStore, ValueError, KeyError, TypeError) as error:
             self._find("obi-run-edited", tist, COMMIT, str(error))
@@ -98,18 +98,18 @@ class Chain:
         """Check a run's opening record against its commit."""
         try:
             opened = OpenedRun.read(store, run.tist)
-            said = (opened.tist, opened.kind, opened.source, opened.begun)
-            if said != (run.tist, run.kind, run.source, run.begun):
+            declared = (opened.tist, opened.kind, opened.source, opened.begun)
+            if declared != (run.tist, run.kind, run.source, run.begun):
                 self._find("obi-run-edited", run.tist, OPEN, "its commit does not match it")
         except DamagedStore as error:
             self._find("obi-run-edited", run.tist, OPEN, str(error))
         except MissingObject:
             pass  # already reported
 
-    def _link(self, told: Mapping[int, tuple[int, str] | None]) -> None:
+    def _link(self, previous: Mapping[int, tuple[int, str] | None]) -> None:
         before: Committed | None = None
         for run in self.runs:
-            named = told[run.tist]
+            named = previous[run.tist]
             number = named and named[0]
             if number is not None and number not in self.members:
                 problem = f"the run {run.tist} follows on it, but it does not exist"
@@ -117,7 +117,7 @@ class Chain:
             elif number in self._void:
                 problem = f"the run {run.tist} follows on it, but it is marked as abandoned"
                 self._find("obi-run-edited", int(number or 0), COMMIT, problem)
-            elif number is not None and number not in told:
+            elif number is not None and number not in previous:
                 # A commit that is there and cannot be read is already reported.
                 if is_open(self.members[number]):
                     problem = f"the run {run.tist} follows on it"
@@ -166,13 +166,13 @@ def table_findings(
 
 def table_keys(connection: engine.Connection, table: str, scratch: Path) -> list[str]:
     """Return the keys of the files that a publish writes for a table of the replay."""
-    found = []
+    keys = []
     with engine.reading(f"the table {table}"):
         stream = engine.stream(connection, replay.query(table))
         for written in write_table(batches(stream), table, scratch):
-            found.append(layout.data_key(table, written.digest))
+            keys.append(layout.data_key(table, written.digest))
             written.path.unlink()
-    return found
+    return keys
 
 
 def _differing(

@@ -61,8 +61,8 @@ def comparison_text(done: Comparison) -> str:
         lines.append(f"the logs have the same {tally(done.log.entries, 'entry', 'entries')}")
     if done.behind:
         lines.append(f"{tally(done.behind, 'object')} to be copied by `sheaf copy`")
-    found = len(done.findings)
-    lines.append(tally(found, "difference") if found else "no differences found")
+    count = len(done.findings)
+    lines.append(tally(count, "difference") if count else "no differences found")
     return "\n".join(lines)
 
 

@@ -260,16 +260,16 @@ _MISSING = (
 class TableChecks:
     """The checks of one snapshot; all its files are in the index."""
 
-    def __init__(self, evidence: DataFileIndex, held: SnapshotContents) -> None:
+    def __init__(self, evidence: DataFileIndex, contents: SnapshotContents) -> None:
         self._connection = evidence.connection
         self._keys = evidence.keys
-        self._held = held
-        self._manifest = held.manifest
-        self._key = layout.manifest_key(held.manifest.snapshot)
+        self._contents = contents
+        self._manifest = contents.manifest
+        self._key = layout.manifest_key(contents.manifest.snapshot)
         self._runs = [
             (reference, leaf, reference.span)
             for table in _RUNS
-            for reference, leaf in held.leaves.get(table, ())
+            for reference, leaf in contents.leaves.get(table, ())
             if reference.span is not None
         ]
 
@@ -278,8 +278,16 @@ class TableChecks:
         with engine.reading(self._key):
             self._prepare()
             yield from self._by_file(_BY_FILE)
-            yield from self._by_leaf()
-            yield from self._check_names()
+            for sql in _BY_LEAF:
+                for number, count, example in self._rows(sql):
+                    reference, _, (first, last) = self._runs[number]
+                    run = f"its run, {first} to {last}"
+                    problem = f"{count:,} positions are outside of {run}, the first {example}"
+                    yield Finding("leaf-wrong", reference.key, problem)
+            namespace, begin = self._manifest.namespace, self._manifest.prefix
+            for prefix, position in self._rows(_FOREIGN, own=f"oai:{namespace}:", begin=begin):
+                problem = f"its namespace is {namespace}, but the item at {position} is {prefix}..."
+                yield Finding("manifest-wrong", self._key, problem)
             yield from self._counts()
             yield from self._missing()
             yield from self._check_keys()
@@ -295,7 +303,7 @@ class TableChecks:
                 "lasts": [span[1] for _, leaf, span in self._runs for _ in leaf.files],
             },
         )
-        chosen = sorted({numbers[file.key] for file in self._held.files(*PROVED)})
+        chosen = sorted({numbers[file.key] for file in self._contents.files(*PROVED)})
         self._connection.execute(
             "CREATE OR REPLACE TEMP TABLE chosen AS SELECT unnest($files)::INTEGER AS file",
             {"files": chosen},
@@ -318,28 +326,16 @@ class TableChecks:
             for number, count, example in self._rows(sql, last=last, publishes=publishes):
                 yield Finding(code, self._keys[number], text.format(count=count, example=example))
 
-    def _by_leaf(self) -> Iterator[Finding]:
-        for sql in _BY_LEAF:
-            for number, count, example in self._rows(sql):
-                reference, _, (first, last) = self._runs[number]
-                run = f"its run, {first} to {last}"
-                problem = f"{count:,} positions are outside of {run}, the first {example}"
-                yield Finding("leaf-wrong", reference.key, problem)
-
-    def _check_names(self) -> Iterator[Finding]:
-        namespace, begin = self._manifest.namespace, self._manifest.prefix
-        for prefix, position in self._rows(_FOREIGN, own=f"oai:{namespace}:", begin=begin):
-            problem = f"its namespace is {namespace}, but the item at {position} is {prefix}..."
-            yield Finding("manifest-wrong", self._key, problem)
-
     def _counts(self) -> Iterator[Finding]:
-        found = {(sequence, kind): n for sequence, kind, n in self._rows(_COUNTED)}
-        said = {(s.number, k): n for s in self._manifest.sequences for k, n in s.records.items()}
-        for sequence, kind in sorted(found.keys() | said.keys()):
-            counted, given = (counts.get((sequence, kind), 0) for counts in (found, said))
-            if counted != given:
+        listed = {(sequence, kind): n for sequence, kind, n in self._rows(_COUNTED)}
+        declared = {
+            (s.number, k): n for s in self._manifest.sequences for k, n in s.records.items()
+        }
+        for sequence, kind in sorted(listed.keys() | declared.keys()):
+            counted, expected = (counts.get((sequence, kind), 0) for counts in (listed, declared))
+            if counted != expected:
                 problem = (
-                    f"sequence {sequence} has {counted:,} records of kind {kind}, not {given:,}"
+                    f"sequence {sequence} has {counted:,} records of kind {kind}, not {expected:,}"
                 )
                 yield Finding("records-count", self._key, problem)
         for code, table, total, what in (
@@ -350,12 +346,12 @@ class TableChecks:
             ((count,),) = self._rows(f"SELECT count(*) FROM {table}")
             if count != total:
                 yield Finding(code, self._key, f"there are {count:,} {what}, not {total:,}")
-        told = set()
-        for spec, what, counted, given in self._rows(_SET_COUNTS):
+        reported = set()
+        for spec, what, counted, expected in self._rows(_SET_COUNTS):
             key = self._home("sets", spec)
-            if key not in told:
-                told.add(key)
-                problem = f"{spec} has {counted:,} {what} of a publish, not {given:,}"
+            if key not in reported:
+                reported.add(key)
+                problem = f"{spec} has {counted:,} {what} of a publish, not {expected:,}"
                 yield Finding("set-count", key, problem)
 
     def _missing(self) -> Iterator[Finding]:
@@ -400,7 +396,7 @@ class TableChecks:
     def _home(self, table: str, bound: Any, position: int | None = None) -> str:
         """Return the key of the file in which a row should be, else the manifest's key."""
         files: list[DataFile] = []
-        for reference, leaf in self._held.leaves.get(table, ()):
+        for reference, leaf in self._contents.leaves.get(table, ()):
             span = reference.span
             if position is None or span is None or span[0] <= position <= span[1]:
                 files += leaf.files

@@ -89,12 +89,12 @@ def _rewrite_views(store: Writer, inventory: Inventory, finding: Finding) -> Fin
     number = layout.snapshot_of(key)
     assert number is not None
     try:
-        held = inventory.read_snapshot(number)
-        if not held.whole or Catalogue(store).pointer().is_retired(number):
+        contents = inventory.read_snapshot(number)
+        if not contents.whole or Catalogue(store).pointer().is_retired(number):
             return finding
     except (DamagedStore, MissingObject):
         return finding  # another finding reports it
-    store.replace(key, held.views().encode(), store.tag(key))
+    store.replace(key, contents.views().encode(), store.tag(key))
     return Finding("views-repaired", key, f"{finding.problem}; it was rewritten")
 
 
@@ -144,7 +144,7 @@ class Verified:
 
 def verify(
     store: Writer,
-    means: VerifyRuntime,
+    runtime: VerifyRuntime,
     *,
     newest_only: bool = False,
     choice: Sample | StorePart | None = None,
@@ -157,7 +157,7 @@ def verify(
     address, only what snapshots name is checked. Raises NewerSchema, and StoreError if the store
     cannot be read or scratch space runs out.
     """
-    inventory = _take_inventory(store, means, newest_only=newest_only, repair=repair)
+    inventory = _take_inventory(store, runtime, newest_only=newest_only, repair=repair)
     rule = make_rule(choice)
     listed = not isinstance(store, WebStore)
     less = newest_only or not listed
@@ -169,10 +169,10 @@ def verify(
     findings += identity_findings(store, inventory, lacking)
     chosen = choose_keys(sorted(files.keys() - lacking), choice)
     size = sum(files[key][1].bytes for key in chosen)
-    with _database(means) as database:
+    with _database(runtime) as database:
         evidence = DataFileIndex(*database)
         evidence.broken |= lacking
-        with means.progress(size + obi.bytes + datasets.bytes) as advance:
+        with runtime.progress(size + obi.bytes + datasets.bytes) as advance:
             for key in chosen:
                 findings += evidence.add(store, *files[key], advance, keep=choice is None)
             obi.finish(advance)
@@ -180,15 +180,15 @@ def verify(
         if choice is None:
             findings += _check_tables(evidence, inventory)
     if choice is None and listed:
-        findings += _rebuilt(store, inventory, means)
+        findings += _rebuilt(store, inventory, runtime)
     findings = _lasting(store, inventory, findings)
     findings += obi.findings
     if not less:
-        findings += _check_datasets(store, inventory, means, datasets)
-        findings += [*datasets.findings, *publish_findings(store, means.clock())]
+        findings += _check_datasets(store, inventory, runtime, datasets)
+        findings += [*datasets.findings, *publish_findings(store, runtime.clock())]
         findings += purge_findings(store)
-    findings = _add_outputs(findings, store, inventory, means, choice, trusted, listed=not less)
-    findings += _list_rest(store, inventory, means, newest_only=newest_only)
+    findings = _add_outputs(findings, store, inventory, runtime, choice, trusted, listed=not less)
+    findings += _list_rest(store, inventory, runtime, newest_only=newest_only)
     return Verified(
         tuple(inventory.numbers),
         len(files),
@@ -205,11 +205,11 @@ def verify(
 
 
 def _take_inventory(
-    store: Writer, means: VerifyRuntime, *, newest_only: bool, repair: bool
+    store: Writer, runtime: VerifyRuntime, *, newest_only: bool, repair: bool
 ) -> Inventory:
     """Return what the store lists, after the repairs, which are among its findings."""
     notes = repair_pointer(store) if repair else []
-    inventory = Inventory.take(store, means.clock(), newest_only=newest_only)
+    inventory = Inventory.take(store, runtime.clock(), newest_only=newest_only)
     if repair:
         repair_views(store, inventory)
         inventory.findings[:0] = notes
@@ -220,7 +220,7 @@ def _add_outputs(
     findings: Sequence[Finding],
     store: Writer,
     inventory: Inventory,
-    means: VerifyRuntime,
+    runtime: VerifyRuntime,
     choice: Sample | StorePart | None,
     trusted: Trusted,
     *,
@@ -230,11 +230,11 @@ def _add_outputs(
     audit = OutputAudit(
         store,
         inventory.pointer,
-        means.clock(),
+        runtime.clock(),
         make_rule(choice),
         listed=listed,
         rows=choice is None and not any(finding.kind == DAMAGE for finding in findings),
-        open_database=partial(_open_database, means),
+        open_database=partial(_open_database, runtime),
         keys=trusted.keys,
         checkpoint=trusted.checkpoint,
     )
@@ -245,26 +245,26 @@ def _add_outputs(
 
 
 def _list_rest(
-    store: Writer, inventory: Inventory, means: VerifyRuntime, *, newest_only: bool
+    store: Writer, inventory: Inventory, runtime: VerifyRuntime, *, newest_only: bool
 ) -> Iterable[Finding]:
     """Return what no snapshot needs; a web address cannot be listed."""
     if isinstance(store, WebStore):
         return [Finding("unlisted", store.address, "a web address has no listing")]
     whole = inventory.complete and not newest_only
-    return leftovers(store, inventory.names() if whole else None, means.clock())
+    return leftovers(store, inventory.names() if whole else None, runtime.clock())
 
 
 @contextmanager
-def _open_database(means: VerifyRuntime) -> Iterator[engine.Connection]:
-    with _database(means) as (connection, _):
+def _open_database(runtime: VerifyRuntime) -> Iterator[engine.Connection]:
+    with _database(runtime) as (connection, _):
         yield connection
 
 
 @contextmanager
-def _database(means: VerifyRuntime) -> Iterator[tuple[engine.Connection, Path]]:
+def _database(runtime: VerifyRuntime) -> Iterator[tuple[engine.Connection, Path]]:
     with tempfile.TemporaryDirectory(prefix="sheaf-verify-") as scratch:
         connection = engine.connect(
-            threads=means.threads, memory_megabytes=means.memory, scratch=Path(scratch)
+            threads=runtime.threads, memory_megabytes=runtime.memory, scratch=Path(scratch)
         )
         try:
             yield connection, Path(scratch)
@@ -272,7 +272,7 @@ def _database(means: VerifyRuntime) -> Iterator[tuple[engine.Connection, Path]]:
             connection.close()
 
 
-def _rebuilt(store: Writer, inventory: Inventory, means: VerifyRuntime) -> Iterator[Finding]:
+def _rebuilt(store: Writer, inventory: Inventory, runtime: VerifyRuntime) -> Iterator[Finding]:
     """Check the obi store's tables in the newest sound snapshot against the logs of its runs."""
     number = max(inventory.sound(), default=None)
     try:
@@ -280,14 +280,14 @@ def _rebuilt(store: Writer, inventory: Inventory, means: VerifyRuntime) -> Itera
         if not manifest or not manifest.run:
             return
         runs = history(store)
-        with _database(means) as (connection, scratch):
+        with _database(runtime) as (connection, scratch):
             yield from obi_history.table_findings(store, manifest, runs, connection, scratch)
     except (DamagedStore, MissingObject) as error:
         yield Finding("obi-tables", layout.manifest_key(number or 0), str(error))
 
 
 def _check_datasets(
-    store: Writer, inventory: Inventory, means: VerifyRuntime, datasets: Datasets
+    store: Writer, inventory: Inventory, runtime: VerifyRuntime, datasets: Datasets
 ) -> Iterator[Finding]:
     """Check the stored files of datasets that the newest sound snapshot lists."""
     number = max(inventory.sound(), default=None)
@@ -298,7 +298,7 @@ def _check_datasets(
             str(store.local(file.key)) for file in inventory.read_snapshot(number).files("files")
         ]
         if paths:
-            with _database(means) as (connection, _):
+            with _database(runtime) as (connection, _):
                 yield from datasets.check_listed(connection, paths)
     except (DamagedStore, MissingObject):
         return  # reported with the snapshot's own files
@@ -320,22 +320,22 @@ def _check_tables(evidence: DataFileIndex, inventory: Inventory) -> Iterator[Fin
     for number in inventory.sound():
         key = layout.manifest_key(number)
         try:
-            held = inventory.read_snapshot(number)
+            contents = inventory.read_snapshot(number)
         except MissingObject:
             yield Finding("manifest-missing", key, "it was removed during the check")
             continue
         except DamagedStore as error:
             yield Finding("manifest-damaged", key, str(error))
             continue
-        proved = held.files(*PROVED, layout.WORDS)
-        if not held.whole or any(file.key in evidence.broken for file in proved):
+        proved = contents.files(*PROVED, layout.WORDS)
+        if not contents.whole or any(file.key in evidence.broken for file in proved):
             yield Finding(
                 "unchecked", key, "its listings were not checked, as files of it are damaged"
             )
             continue
-        yield from TableChecks(evidence, held).findings()
-        yield from figure_findings(evidence, held)
-        yield from word_findings(evidence.connection, evidence.keys, held)
+        yield from TableChecks(evidence, contents).findings()
+        yield from figure_findings(evidence, contents)
+        yield from word_findings(evidence.connection, evidence.keys, contents)
 
 
 def _lasting(store: Writer, inventory: Inventory, findings: list[Finding]) -> list[Finding]:

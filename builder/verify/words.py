@@ -47,13 +47,13 @@ def sum_rows(connection: engine.Connection, number: int, path: Path) -> None:
 
 
 def word_findings(
-    connection: engine.Connection, keys: list[str], held: SnapshotContents
+    connection: engine.Connection, keys: list[str], contents: SnapshotContents
 ) -> Iterator[Finding]:
     """Yield findings on the words of a snapshot whose files all are in the index.
 
     `keys` are those of the files by number.
     """
-    if WORDS not in held.manifest.tables:
+    if WORDS not in contents.manifest.tables:
         return
     numbers = {key: number for number, key in enumerate(keys)}
     rows = connection.execute("SELECT file, count, total FROM held_word_sums").fetchall()
@@ -61,17 +61,17 @@ def word_findings(
     for file, count, total in rows:
         before = sums.get(file, (0, 0))
         sums[file] = before[0] + (count or 0), before[1] + (total or 0)
-    found: dict[tuple[int, int] | None, dict[str, tuple[int, int]]] = {}
+    runs: dict[tuple[int, int] | None, dict[str, tuple[int, int]]] = {}
     places = {}
     for table in ("records", WORDS):
-        for reference, leaf in held.leaves.get(table, ()):
-            run = found.setdefault(reference.span, {})
+        for reference, leaf in contents.leaves.get(table, ()):
+            run = runs.setdefault(reference.span, {})
             places[reference.span] = reference.key
             for file in leaf.files:
                 count, total = sums.get(numbers[file.key], (0, 0))
                 before = run.get(table, (0, 0))
                 run[table] = before[0] + count, before[1] + total
-    for span, run in found.items():
+    for span, run in runs.items():
         wanted, there = (run.get(table, (0, 0)) for table in ("records", WORDS))
         if wanted != there:
             problem = f"it has {there[0]:,} words of items, but its records have {wanted[0]:,}"

@@ -132,8 +132,11 @@ def cut_words(
     others = folder / "cut-others.parquet"
     writer = RowWriter(others, schema.TABLES[layout.WORDS])
     if "capture" in kinds:
-        for row in _capture_rows(connection, records, condition):
-            writer.append(row)
+        sql = _with(_OTHER_TEXTS, condition)
+        texts = engine.batches(connection, sql, {"records": list(records)})
+        for what, text, first, last in chain.from_iterable(texts):
+            for word in {*words.table_words(_CUTS[what](text))}:
+                writer.append((word, first, last - first))
     if kinds.keys() - {"capture", templates.KIND}:
         for row in _document_rows(connection, records, documents, condition):
             writer.append(row)
@@ -143,18 +146,15 @@ def cut_words(
     writer.close()
     paths = [others, *own]
     count = _EACH * sum(kinds.values()) + sum(own.values())
-    if "capture" not in kinds:
-        return WordRows((ALL_ROWS, {"words": [str(path) for path in paths]}), count, paths)
     plain = _with(_PLAIN_ROWS, condition)
-    values = {"records": list(records), "words": [str(path) for path in paths]}
-    for number, start in enumerate(range(0, len(records), _AT_ONCE)):
-        if len(records) > _AT_ONCE:
-            paths.append(folder / f"cut-{number}.parquet")
-            target = f"{engine.quote(str(paths[-1]))} (FORMAT parquet, COMPRESSION lz4)"
-            some = {"records": list(records[start : start + _AT_ONCE])}
-            connection.execute(f"COPY ({plain}) TO {target}", some)
-    if len(records) <= _AT_ONCE:
+    if "capture" in kinds and len(records) <= _AT_ONCE:
+        values = {"records": list(records), "words": [str(path) for path in paths]}
         return WordRows((f"{plain} UNION ALL {ALL_ROWS}", values), count, paths, united=True)
+    for start in range(0, len(records) if "capture" in kinds else 0, _AT_ONCE):
+        paths.append(folder / f"cut-{start}.parquet")
+        target = f"{engine.quote(str(paths[-1]))} (FORMAT parquet, COMPRESSION lz4)"
+        batch = {"records": list(records[start : start + _AT_ONCE])}
+        connection.execute(f"COPY ({plain}) TO {target}", batch)
     return WordRows((ALL_ROWS, {"words": [str(path) for path in paths]}), count, paths)
 
 
@@ -173,29 +173,13 @@ def _cut_templates(
     if not templates.read_texts(connection, records, condition, texts):
         texts.unlink()
         return {}
-    for row in templates.other_rows(connection, records, texts, _is_plain, _read_template):
+    for row in templates.other_rows(connection, records, texts, _is_plain):
         others.append(row)
     target = f"{engine.quote(str(path))} (FORMAT parquet, COMPRESSION lz4)"
     values = {"texts": [str(texts)]}
     ((count,),) = connection.execute(f"COPY ({_TEMPLATES}) TO {target}", values).fetchall()
     texts.unlink()
     return {path: int(count)}
-
-
-def _read_template(identifier: str, document: str) -> Sequence[str]:
-    read = fields.read_document(templates.KIND, document)
-    return fields.document_texts(templates.KIND, identifier, read)
-
-
-def _capture_rows(
-    connection: engine.Connection, records: Sequence[str], condition: str
-) -> Iterator[tuple[str, int, int]]:
-    """Yield the rows of texts of captures that are cut in Python."""
-    sql = _with(_OTHER_TEXTS, condition)
-    texts = engine.batches(connection, sql, {"records": list(records)})
-    for what, text, first, last in chain.from_iterable(texts):
-        for word in {*words.table_words(_CUTS[what](text))}:
-            yield word, first, last - first
 
 
 def _document_rows(
@@ -206,12 +190,10 @@ def _document_rows(
     sql = _with(_ALL_DOCUMENTS if documents else _DOCUMENTS, condition)
     if documents:
         values["documents"] = list(documents)
-    found = engine.batches(connection, sql, values)
-    for kind, identifier, position, document in chain.from_iterable(found):
+    rows = engine.batches(connection, sql, values)
+    for kind, identifier, position, document in chain.from_iterable(rows):
         read = fields.read_document(kind, document)
-        texts_ = fields.document_texts(kind, identifier, read)
-        for word in {w for text in texts_ for w in words.table_words(words.pieces(text))}:
-            yield word, position, 0
+        yield from templates.word_rows(fields.document_texts(kind, identifier, read), position)
 
 
 def _with(sql: str, condition: str) -> str:

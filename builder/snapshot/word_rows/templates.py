@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 
 from functions.database import engine
-from functions.search import words
+from functions.search import fields, words
 
 KIND = "template"
 _RECORDS, _TEXTS = engine.table("$records"), engine.table("$texts")
@@ -94,22 +94,20 @@ def other_rows(
     records: Sequence[str],
     texts: Path,
     plain: Callable[[str], str],
-    read: Callable[[str, str], Sequence[str]],
 ) -> Iterator[tuple[str, int, int]]:
-    """Yield the rows of the other texts: word, position and 0. Some may come twice.
-
-    `read` returns the texts of a template by its identifier and document.
-    """
+    """Yield the rows of the other texts: word, position and 0. Some may come twice."""
     values = {"texts": [str(texts)]}
     sql = _OTHERS.replace("$plain", plain("text"))
     for text, position in chain.from_iterable(engine.batches(connection, sql, values)):
-        yield from _rows([text], position)
+        yield from word_rows([text], position)
     both: Mapping[str, Sequence[str]] = {**values, "records": list(records)}
-    found = engine.batches(connection, _ODD_DOCUMENTS, both)
-    for identifier, document, position in chain.from_iterable(found):
-        yield from _rows(read(identifier, document), position)
+    documents = engine.batches(connection, _ODD_DOCUMENTS, both)
+    for identifier, document, position in chain.from_iterable(documents):
+        read = fields.read_document(KIND, document)
+        yield from word_rows(fields.document_texts(KIND, identifier, read), position)
 
 
-def _rows(texts: Sequence[str], position: int) -> Iterator[tuple[str, int, int]]:
+def word_rows(texts: Sequence[str], position: int) -> Iterator[tuple[str, int, int]]:
+    """Yield a row for each word of the texts of an item."""
     for word in {w for text in texts for w in words.table_words(words.pieces(text))}:
         yield word, position, 0
