@@ -90,8 +90,8 @@ def _is(file: FilesetManifestFile, stored: FilesetManifestFile | None) -> bool |
     if file.size is not None and stored.size is not None and file.size != stored.size:
         return False
     pairs = ((file.md5, stored.md5), (file.sha1, stored.sha1))
-    told = [own == other for own, other in pairs if own and other]
-    return all(told) if told else None
+    matches = [own == other for own, other in pairs if own and other]
+    return all(matches) if matches else None
 
 
 def _place_of(file: FilesetManifestFile) -> str:
@@ -109,18 +109,18 @@ class _ArchiveOrgRun:
     """One attempt to archive an item; `earlier` is its record, if it was complete before."""
 
     def __init__(
-        self, asked: Items, item: FilesetPlatformItem, earlier: KeepingRecord | None
+        self, strategy: Items, item: FilesetPlatformItem, earlier: KeepingRecord | None
     ) -> None:
-        self._asked = asked
+        self._strategy = strategy
         self._item = item
-        self._name = asked.item_name(item, earlier)
+        self._name = strategy.item_name(item, earlier)
         self._record = earlier
-        self._known = record.archived_files(earlier)
-        self._quota = Quota(item.files, asked.settings)
+        self._archived = record.archived_files(earlier)
+        self._quota = Quota(item.files, strategy.settings)
         self._terminal: Terminal | None = None
         if item.platform_name != ARCHIVEORG:
-            asked.archive_org.check()
-        self._contents = asked.archive_org.contents(self._name)
+            strategy.archive_org.check()
+        self._contents = strategy.archive_org.contents(self._name)
         self._check_owner()
 
     def _check_owner(self) -> None:
@@ -130,7 +130,7 @@ class _ArchiveOrgRun:
         """
         own = {file.path for file in self._item.manifest or ()} | {BUNDLE}
         others = sorted(self._contents.uploaded - own)
-        if others and self._asked.settings["fileset.strategy"]["item_names"] != "digest":
+        if others and self._strategy.settings["fileset.strategy"]["item_names"] != "digest":
             detail = f"the item {self._name} has other files, such as {others[0]}"
             raise FilesetError("mismatch-existing", detail, item=self._item)
 
@@ -138,24 +138,23 @@ class _ArchiveOrgRun:
         """Archive all files and return the result."""
         if self._item.platform_name == ARCHIVEORG:
             return self._result([self._find_hosted(file) for file in self._item.files])
-        if self._asked.name != BUNDLED:
+        if self._strategy.name != BUNDLED:
             return self._result(self._keep_all(self._item))
-        if not self._known:
+        if not self._archived:
             return self._bundle(self._item)
-        members = [p for p, f in self._known.items() if _place_of(f) == BUNDLE]
-        both = [[f for f in self._item.files if (f.path in members) == w] for w in (True, False)]
-        whole, beside = (replace(self._item, manifest=tuple(some)) for some in both)
+        within = {p for p, f in self._archived.items() if _place_of(f) == BUNDLE}
+        whole, beside = record.split(self._item, within)
         bundle = earlier.archived.bundle_file_meta if (earlier := self._record) else None
         same = _is(_bundle_file(bundle), self._contents.files.get(BUNDLE)) if bundle else None
         if same is False:
             raise self._mismatch(BUNDLE)
         if not same and not self._contents.busy:
             self._bundle(whole)
-        return self._result([*self._known.values(), *self._keep_all(beside)])
+        return self._result([*self._archived.values(), *self._keep_all(beside)])
 
     def _keep_all(self, item: FilesetPlatformItem) -> Sequence[FilesetManifestFile]:
         """Upload the files one after the other: archive.org takes one upload at a time."""
-        settings = self._asked.settings
+        settings = self._strategy.settings
         return list(
             transfer(item, lambda file, stop: file, self._keep, item.files, settings, connections=1)
         )
@@ -170,7 +169,7 @@ class _ArchiveOrgRun:
 
     def _keep(self, file: FilesetManifestFile, _: object) -> FilesetManifestFile:
         """Return the file once the item has it; upload it if necessary."""
-        earlier = self._known.get(file.path)
+        earlier = self._archived.get(file.path)
         stored = self._contents.files.get(file.path)
         wanted = files.like(file, earlier) if earlier else file
         same = _is(wanted, stored)
@@ -180,7 +179,7 @@ class _ArchiveOrgRun:
             raise self._mismatch(file.path)
         limit = self._quota.limit(wanted)
         with closing(self._spool()) as spool:
-            received = self._asked.downloader.download(wanted, limit, spool.open)
+            received = self._strategy.downloader.download(wanted, limit, spool.open)
             self._quota.take(received.size)
             arrived = files.add_received(file, received)
             self._put(arrived, spool)
@@ -190,9 +189,9 @@ class _ArchiveOrgRun:
     def _bundle(self, item: FilesetPlatformItem) -> ArchiveStrategyResult:
         """Archive all files as one zip."""
         with closing(self._spool()) as spool:
-            kept, meta = pack(item, self._asked, spool.open, BUNDLE, self._record)
+            packed, meta = pack(item, self._strategy, spool.open, BUNDLE, self._record)
             self._put(_bundle_file(meta), spool)
-        manifest = [replace(file, key=None) for file in kept]
+        manifest = [replace(file, key=None) for file in packed]
         return record.result_of(
             self._item, BUNDLED, manifest, bundle=meta, archiveorg_item=self._name
         )
@@ -204,9 +203,9 @@ class _ArchiveOrgRun:
             raise self._mismatch(file.path)
         if same:
             return
-        archive, item = self._asked.archive_org, self._item
-        hint = sum(one.size or 0 for one in item.files)
-        collection = self._asked.settings["fileset.strategy"]["collection"]
+        archive, item = self._strategy.archive_org, self._item
+        hint = sum(listed.size or 0 for listed in item.files)
+        collection = self._strategy.settings["fileset.strategy"]["collection"]
         metadata = keys.item_metadata(item, collection)
         archive.put(self._name, file, spool.pieces, metadata, max(hint, file.size or 0))
         if _is(file, archive.contents(self._name).files.get(file.path)) is False:
@@ -217,17 +216,17 @@ class _ArchiveOrgRun:
         detail = f"the item {self._name} has another {path}; nothing is overwritten"
         return FilesetError("mismatch-existing", detail, item=self._item)
 
-    def _result(self, kept: Sequence[FilesetManifestFile]) -> ArchiveStrategyResult:
+    def _result(self, manifest: Sequence[FilesetManifestFile]) -> ArchiveStrategyResult:
         return record.result_of(
             self._item,
-            self._asked.name,
-            kept,
+            self._strategy.name,
+            manifest,
             terminal=self._terminal,
             archiveorg_item=self._name,
         )
 
     def _spool(self) -> FileSpool:
-        return FileSpool(self._asked.scratch, _MEMORY, self._asked.go_on)
+        return FileSpool(self._strategy.scratch, _MEMORY, self._strategy.go_on)
 
 
 def _existing_file(file: FilesetManifestFile, stored: FilesetManifestFile) -> FilesetManifestFile:

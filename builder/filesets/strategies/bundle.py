@@ -22,7 +22,14 @@ from builder.filesets.protocols import Downloader, FilesetError, OpenSink, Recei
 from builder.filesets.strategies import record
 from builder.filesets.strategies.record import KeepingRecord
 from builder.filesets.strategies.strategy import ArchivingStrategy
-from builder.filesets.strategies.transfer import Quota, ahead_of, fails_alone, refill, transfer
+from builder.filesets.strategies.transfer import (
+    Quota,
+    ahead_of,
+    fails_alone,
+    refill,
+    skip_others,
+    transfer,
+)
 from builder.filesets.strategies.zip_reader import ArchivedMember, Ranges, directory, read
 from builder.http.limits import Stop
 from builder.http.settings import Settings, http_settings
@@ -39,7 +46,7 @@ class Spoilt(Exception):
 
 
 class Packing:
-    """Downloads files into a bundle; `known` are the files that it had before, if any.
+    """Downloads files into a bundle; `archived` are the files that it had before, if any.
 
     Small files are fetched in parallel. Large ones are streamed, one after the other. If a member
     larger than a part restarts from its beginning, the bundle is spoilt, and Spoilt is raised. A
@@ -52,7 +59,7 @@ class Packing:
         downloader: Downloader,
         settings: Settings,
         sink: ZipSink,
-        known: Sequence[FilesetManifestFile] = (),
+        archived: Sequence[FilesetManifestFile] = (),
         failed: dict[str, FilesetError] | None = None,
         *,
         is_last: bool = False,
@@ -60,7 +67,7 @@ class Packing:
         self._downloader = downloader
         self._whole = MeasuredSink(sink, ZIP)
         self._bundle = Bundle(self._whole)
-        self._known = {file.path: file for file in known}
+        self._archived = {file.path: file for file in archived}
         self._failed = {} if failed is None else failed
         self._settings = settings
         self._is_last = is_last
@@ -68,18 +75,18 @@ class Packing:
 
     def keep_all(self, item: FilesetPlatformItem) -> tuple[FilesetManifestFile, ...]:
         """Download the item's files into the bundle, by path. Raises FilesetError and Spoilt."""
-        some = sorted(item.files, key=lambda file: file.path)
-        quota = Quota(some, self._settings)
+        listed = sorted(item.files, key=lambda file: file.path)
+        quota = Quota(listed, self._settings)
         small = _MEMORY // ahead_of(self._settings)
 
         def fetch(file: FilesetManifestFile, stop: Stop) -> tuple[Received, io.BytesIO] | None:
             wanted = self._narrow(file)
             if wanted.size is None or wanted.size > small:
                 return None
-            held = io.BytesIO()
+            buffer = io.BytesIO()
             limit = quota.limit(wanted)
-            received = self._downloader.download(wanted, limit, lambda: refill(held), stop=stop)
-            return received, held
+            received = self._downloader.download(wanted, limit, lambda: refill(buffer), stop=stop)
+            return received, buffer
 
         def keep(
             file: FilesetManifestFile, fetched: tuple[Received, io.BytesIO] | None
@@ -87,20 +94,20 @@ class Packing:
             if fetched is None:
                 received = self._stream(file, quota.limit(self._narrow(file)))
             else:
-                received, held = fetched
+                received, buffer = fetched
                 with self._member(file.path) as opened:
-                    opened.write(held.getvalue())
+                    opened.write(buffer.getvalue())
             quota.take(received.size)
             return files.add_received(file, received)
 
-        return tuple(transfer(item, fetch, keep, some, self._settings, together=True))
+        return tuple(transfer(item, fetch, keep, listed, self._settings, together=True))
 
     def _narrow(self, file: FilesetManifestFile) -> FilesetManifestFile:
         """Return the file as it must be. Raises FilesetError if the bundle was made without it."""
-        known = self._known.get(file.path)
+        earlier = self._archived.get(file.path)
         if file.path in self._failed:
             raise self._failed[file.path]
-        return files.like(file, known) if known else file
+        return files.like(file, earlier) if earlier else file
 
     def _stream(self, file: FilesetManifestFile, limit: int) -> Received:
         wanted = self._narrow(file)
@@ -135,22 +142,19 @@ class Packing:
                 self._spoilt = not whole and opened.spilt
 
     def finish(
-        self, kept: Sequence[FilesetManifestFile], key: str
+        self, manifest: Sequence[FilesetManifestFile], key: str
     ) -> tuple[FilesetManifestFile, ...]:
         """Complete the bundle, the object at `key`, and return the files with their places."""
         members = {member.name: member for member in self._bundle.end()}
-        found = []
-        for file in kept:
-            if file.path not in members:
-                found.append(file)
-                continue
-            member = members[file.path]
-            if (member.size, member.crc32) != (file.size, file.crc32):
-                raise FilesetError(
-                    "error-store-verify", f"{file.path} differs from the received bytes"
-                )
-            found.append(replace(file, key=key, offset=member.offset, compression=STORED))
-        return tuple(found)
+        placed = []
+        for file in manifest:
+            if (member := members.get(file.path)) is not None:
+                if (member.size, member.crc32) != (file.size, file.crc32):
+                    detail = f"{file.path} differs from the received bytes"
+                    raise FilesetError("error-store-verify", detail)
+                file = replace(file, key=key, offset=member.offset, compression=STORED)
+            placed.append(file)
+        return tuple(placed)
 
     def meta(self) -> FileMeta:
         """Return the size and digests of the completed bundle."""
@@ -171,14 +175,16 @@ def pack(
     a bundle without each such member. The bundle must be that of the record `earlier`, or else
     FilesetError (mismatch-existing) is raised before the sink ends.
     """
-    known = tuple(record.archived_files(earlier).values())
+    archived = tuple(record.archived_files(earlier).values())
     failed: dict[str, FilesetError] = {}
     left = http_settings(by.settings, "fileset").tries
     while True:
         before = len(failed)
         try:
             with open_sink() as sink:
-                bundle = Packing(by.downloader, by.settings, sink, known, failed, is_last=left <= 1)
+                bundle = Packing(
+                    by.downloader, by.settings, sink, archived, failed, is_last=left <= 1
+                )
                 files = bundle.finish(bundle.keep_all(item), key)
                 meta = bundle.meta()
                 if earlier is not None and earlier.archived.bundle_file_meta != meta:
@@ -253,13 +259,9 @@ def reconcile(
     if faults and not (partial and len(faults) < len(item.files)):
         shown = ", ".join(file.path for file in faults[:5])
         detail = f"{len(faults)} of {len(item.files)} files are missing from the bundle or differ "
-        wrong_by = {file.path: file for file in faults}
-        told = [
-            wrong_by.get(f.path, f if f.status in LEFT_OUT else replace(f, status="skipped"))
-            for f in item.manifest or ()
-        ]
+        states = skip_others(item, {file.path: file for file in faults})
         raise FilesetError(
-            str(faults[0].status), f"{detail}listed: {shown}", item=item, manifest=told
+            str(faults[0].status), f"{detail}listed: {shown}", item=item, manifest=states
         )
     return tuple(manifest)
 

@@ -1,7 +1,7 @@
 """Strategy that stores files as one zip below `filesets/`, packed here or by the platform."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from builder.filesets import manifest_file as files
 from builder.filesets.item import (
@@ -43,10 +43,7 @@ class Bundled(ArchivingStrategy):
         """Archive a missing bundle again, and files that it lacks as objects beside it."""
         key = base + BUNDLE
         within = {f.path for f in record.archived_files(first).values() if f.key == key}
-        members, others = (
-            replace(item, manifest=tuple(f for f in item.files if (f.path in within) == is_member))
-            for is_member in (True, False)
-        )
+        members, others = record.split(item, within)
         run = _BundleRun(self, members, base, first)
         stored = run.find_existing() or run.archive()
         if not others.manifest:
@@ -61,7 +58,7 @@ class Bundled(ArchivingStrategy):
 class _BundleRun:
     """One attempt to bundle an item below `base`; `earlier` is its record, if it has one."""
 
-    asked: Bundled
+    strategy: Bundled
     item: FilesetPlatformItem
     base: str
     earlier: KeepingRecord | None
@@ -73,26 +70,23 @@ class _BundleRun:
 
     def archive(self) -> KeepingRecord:
         """Create the bundle and return its record. Raises FilesetError and StoreError."""
+        is_foreign = self.strategy.settings["fileset.strategy"]["platform_bundle"]
+        is_foreign = bool(is_foreign and self.item.web_bundle_url)
+        if self.earlier is not None:
+            is_foreign = self.earlier.archived.bundle_terminal is not None
         try:
-            return self._download() if self._is_foreign() else self._pack()
+            return self._download() if is_foreign else self._pack()
         except Conflict:
             if (first := self.find_existing()) is None:  # another run was first
                 raise
             return first
-
-    def _is_foreign(self) -> bool:
-        """Return whether the bundle comes from the platform."""
-        if self.earlier is not None:
-            return self.earlier.archived.bundle_terminal is not None
-        strategy = self.asked.settings["fileset.strategy"]
-        return bool(self.item.web_bundle_url and strategy["platform_bundle"])
 
     def find_existing(self) -> KeepingRecord | None:
         """Return the record of an existing bundle that holds the files as listed, or None.
 
         A bundle that differs and was never recorded is removed, because no result mentions it.
         """
-        there = [e.key for e in self.asked.store.entries(self.key)]
+        there = [e.key for e in self.strategy.store.entries(self.key)]
         if self.key not in there:
             return None
         if self.earlier is not None:
@@ -102,7 +96,7 @@ class _BundleRun:
         except FilesetError as error:
             if error.status in ("deadline-exceeded", "cancelled"):
                 raise
-            record.forget(self.asked.store, self.base, self.key)
+            record.forget(self.strategy.store, self.base, self.key)
             return None
 
     def _download(self) -> KeepingRecord:
@@ -115,39 +109,39 @@ class _BundleRun:
             mimetype=ZIP,
             platform_url=self.item.web_bundle_url,
         )
-        most = self.asked.settings["fileset.limits"]["bytes"]
-        received = self.asked.downloader.download(
-            wanted, most, lambda: self.asked.store.creating(self.key, wanted.size or most)
+        most = self.strategy.settings["fileset.limits"]["bytes"]
+        received = self.strategy.downloader.download(
+            wanted, most, lambda: self.strategy.store.creating(self.key, wanted.size or most)
         )
         if self.earlier is not None:
             return self.earlier
         try:
             return self._examine(files.terminal(received))
         except FilesetError:
-            record.forget(self.asked.store, self.base, self.key)
+            record.forget(self.strategy.store, self.base, self.key)
             raise
 
     def _examine(self, terminal: Terminal | None) -> KeepingRecord:
         """Return the record of a bundle that this run did not pack. Raises FilesetError."""
-        asked, store = self.asked, self.asked.store
-        partial = terminal is not None and bool(asked.settings["fileset.partial"])
-        with store.open(self.key) as stream:
-            manifest = examine(self.item, Ranges(store, self.key), stream, self.key, asked, partial)
-        whole = files.compute_digests(record.chunks(store, self.key, asked.go_on))
+        by, store, key = self.strategy, self.strategy.store, self.key
+        partial = terminal is not None and bool(by.settings["fileset.partial"])
+        with store.open(key) as stream:
+            manifest = examine(self.item, Ranges(store, key), stream, key, by, partial)
+        whole = files.compute_digests(record.chunks(store, key, by.go_on))
         archive = files.with_digests(FilesetManifestFile(path=BUNDLE, mimetype=ZIP), whole)
         return self._record(manifest, files.meta(archive), terminal)
 
     def _pack(self) -> KeepingRecord:
         """Pack the files into a bundle one by one, and return its record."""
-        most = Quota(self.item.files, self.asked.settings).most_written
-        kept, meta = pack(
+        most = Quota(self.item.files, self.strategy.settings).most_written
+        manifest, meta = pack(
             self.item,
-            self.asked,
-            lambda: self.asked.store.creating(self.key, most),
+            self.strategy,
+            lambda: self.strategy.store.creating(self.key, most),
             self.key,
             self.earlier,
         )
-        return self.earlier or self._record(kept, meta, None)
+        return self.earlier or self._record(manifest, meta, None)
 
     def _record(
         self, manifest: Sequence[FilesetManifestFile], of: FileMeta, terminal: Terminal | None

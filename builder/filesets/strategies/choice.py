@@ -62,21 +62,28 @@ def apply_limits(item: FilesetPlatformItem, settings: Settings) -> FilesetPlatfo
     fileset.partial forbids a part), unsafe-path and too-large-file (by the same rule),
     empty-manifest, too-many-files, too-large-size.
     """
-    given, withheld = item.files, item.withheld
-    if withheld and (not given or not settings["fileset.partial"]):
-        all_ = len(given) + len(withheld)
+    files, withheld = item.files, item.withheld
+    if withheld and (not files or not settings["fileset.partial"]):
+        all_ = len(files) + len(withheld)
         detail = f"the platform withholds {len(withheld)} of {all_} files"
         raise FilesetError("platform-restricted", detail, item=item)
-    if not given:
+    if not files:
         raise FilesetError("empty-manifest", "it lists no files", item=item)
-    tally = _tally(given)
+    tally = _tally(files)
     limits: Mapping[str, int] = settings["fileset.limits"]
     most, bytes_, largest = limits["files"], limits["bytes"], limits["file_bytes"]
     if tally.files > most:
         detail = f"{tally.files:,} files, and fileset.limits.files is {most:,}"
         raise FilesetError("too-many-files", detail, item=item)
     if tally.largest > largest:
-        item, worst = _leave_out(item, largest), max(given, key=lambda file: file.size or 0).path
+        worst = max(files, key=lambda file: file.size or 0).path
+        manifest = tuple(
+            replace(file, status=TOO_LARGE)
+            if file.status not in LEFT_OUT and (file.size or 0) > largest
+            else file
+            for file in item.manifest or ()
+        )
+        item = replace(item, manifest=manifest)
         if not (item.files and settings["fileset.partial"]):
             detail = (
                 f"{worst}: {tally.largest:,} bytes, and fileset.limits.file_bytes is {largest:,}"
@@ -95,15 +102,6 @@ def apply_limits(item: FilesetPlatformItem, settings: Settings) -> FilesetPlatfo
         ) from error
 
 
-def _leave_out(item: FilesetPlatformItem, largest: int) -> FilesetPlatformItem:
-    """Mark the files of more than `largest` bytes that the platform gives."""
-    manifest = tuple(
-        replace(f, status=TOO_LARGE) if f.status not in LEFT_OUT and (f.size or 0) > largest else f
-        for f in item.manifest or ()
-    )
-    return replace(item, manifest=manifest)
-
-
 def choose(
     files: Sequence[FilesetManifestFile],
     platform: str,
@@ -120,11 +118,11 @@ def choose(
     backend, why = _backend(tally, platform, strategy)
     if tally.files == 1:
         return StrategyChoice(f"{backend}-file", why)
-    asked = strategy["bundle"]
+    bundle = strategy["bundle"]
     many = tally.files > strategy["files"]
-    if asked == "never" or (asked == "many" and not many):
+    if bundle == "never" or (bundle == "many" and not many):
         return StrategyChoice(f"{backend}-fileset", why)
-    why = f"{why}; fileset.strategy.bundle is {asked}"
+    why = f"{why}; fileset.strategy.bundle is {bundle}"
     if backend != "web" or (
         bundle_url and (strategy["platform_bundle"] or strategy["backend"] == "web")
     ):
@@ -137,27 +135,22 @@ def choose(
 
 def _backend(tally: _Tally, platform: str, strategy: Mapping[str, Any]) -> tuple[str, str]:
     """Return the backend for the files, and the reason."""
-    asked: str = strategy["backend"]
-    if asked != "auto":
-        return asked, f"{tally}; fileset.strategy is {asked}"
+    backend: str = strategy["backend"]
+    if backend != "auto":
+        return backend, f"{tally}; fileset.strategy is {backend}"
     if platform == ARCHIVEORG:
         return ARCHIVEORG, f"{tally}; archive.org already has them"
     large: str = strategy["large"]
-    for is_so, reason in _largeness(tally, strategy):
+    count, total, most = strategy["files"], strategy["bytes"], strategy["file_bytes"]
+    for is_so, reason in (
+        (tally.files > count, f"more than {count:,} (fileset.strategy.files)"),
+        (tally.largest > most, f"one of more than {most:,} bytes (fileset.strategy.file_bytes)"),
+        (tally.bytes > total, f"more than {total:,} bytes (fileset.strategy.bytes)"),
+        (tally.unknown > 0, "they may be large"),
+    ):
         if is_so:
             return large, f"{tally}: {reason}; fileset.strategy.large is {large}"
     return "web", f"{tally}: few and small"
-
-
-def _largeness(tally: _Tally, strategy: Mapping[str, Any]) -> Sequence[tuple[bool, str]]:
-    """Return what makes the files many or large, and whether they are."""
-    count, total, one = strategy["files"], strategy["bytes"], strategy["file_bytes"]
-    return (
-        (tally.files > count, f"more than {count:,} (fileset.strategy.files)"),
-        (tally.largest > one, f"one of more than {one:,} bytes (fileset.strategy.file_bytes)"),
-        (tally.bytes > total, f"more than {total:,} bytes (fileset.strategy.bytes)"),
-        (tally.unknown > 0, "they may be large"),
-    )
 
 
 def _tally(files: Sequence[FilesetManifestFile]) -> _Tally:

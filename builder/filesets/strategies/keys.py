@@ -74,14 +74,14 @@ def file_keys(base: str, paths: Iterable[str]) -> dict[str, str]:
         for length in range(1, len(parts))
         if (folder := "/".join(parts[:length])) in folded
     }
-    found = {}
+    keys = {}
     for path, text in escaped.items():
         alone = folded[text.lower()] == 1 and text.lower() not in folders and len(text) <= _PATH
         # No path is escaped to %7E, because ~ is plain: such a key belongs to no other file.
         digest = hashlib.sha256(path.encode()).hexdigest()[:32]
         apart = f"%7E{digest}/{part(path.rpartition('/')[2])}"
-        found[path] = base + FILES + (text if alone else apart)
-    return found
+        keys[path] = base + FILES + (text if alone else apart)
+    return keys
 
 
 def warc_key(item: FilesetPlatformItem, at: str, earlier: Iterable[str] = ()) -> str:
@@ -132,44 +132,37 @@ def item_name(item: FilesetPlatformItem, naming: Mapping[str, Any] = _NAMING) ->
     """
     if item.archiveorg_item_name:
         return item.archiveorg_item_name
+    host = item.platform_domain or item.platform_name
     if naming["item_names"] == "sandcrawler":
-        head, tail = _plain_name(item), ""
+        leaf, version = (item.platform_id or "").rpartition("/")[2], item.version
+        if item.platform_name in _RECORDS:  # a version that is a record is the id itself
+            leaf, version = version or leaf, None
+        words, tail = [w for w in (host, leaf, f"v{version}" if version else "") if w], ""
     else:
-        parts = (item.platform_domain or item.platform_name, item.platform_id, item.version)
-        head = "-".join(_OTHER.sub("-", part or "").strip("-.") for part in parts)
-        number = hashlib.sha256(place(item).encode()).hexdigest()[:_ITEM_DIGITS]
-        tail = f"-{number}"
+        words = [host, item.platform_id or "", item.version or ""]
+        tail = f"-{hashlib.sha256(place(item).encode()).hexdigest()[:_ITEM_DIGITS]}"
+    head = "-".join(_OTHER.sub("-", word).strip("-.") for word in words)
     start = f"{naming['item_prefix']}{head}"
     return start[: _LONGEST - len(tail)].strip("-.") + tail
 
 
-def _plain_name(item: FilesetPlatformItem) -> str:
-    """Return a name as sandcrawler makes them; a version that is a record is the id itself."""
-    host = item.platform_domain or item.platform_name
-    leaf, version = (item.platform_id or "").rpartition("/")[2], item.version
-    if item.platform_name in _RECORDS:
-        leaf, version = version or leaf, None
-    parts = (host, leaf, f"v{version}" if version else "")
-    return "-".join(_OTHER.sub("-", part).strip("-.") for part in parts if part)
-
-
 def item_metadata(item: FilesetPlatformItem, collection: str = "") -> dict[str, Any]:
     """Return the metadata for creating the item; archiveorg_item_meta overrides the rest."""
-    told = item.description
-    found = {
+    about = item.description
+    metadata = {
         "mediatype": "data",
         "collection": collection,
-        "title": told.title or item.platform_id,
-        "creator": [person.name for person in told.creators],
-        "publisher": told.publisher,
-        "date": told.published,
-        "description": told.abstract,
-        "subject": list(told.subjects),
-        "language": told.language,
-        "licenseurl": next((one.url for one in told.licences if one.url), None),
-        "external-identifier": f"urn:doi:{told.doi}" if told.doi else None,
+        "title": about.title or item.platform_id,
+        "creator": [person.name for person in about.creators],
+        "publisher": about.publisher,
+        "date": about.published,
+        "description": about.abstract,
+        "subject": list(about.subjects),
+        "language": about.language,
+        "licenseurl": next((licence.url for licence in about.licences if licence.url), None),
+        "external-identifier": f"urn:doi:{about.doi}" if about.doi else None,
         "originalurl": item.web_base_url,
-        "version": told.version or item.version,
+        "version": about.version or item.version,
+        **(item.archiveorg_item_meta or {}),
     }
-    given = found | dict(item.archiveorg_item_meta or {})
-    return {key: value for key, value in given.items() if value not in (None, "", [])}
+    return {key: value for key, value in metadata.items() if value not in (None, "", [])}

@@ -43,7 +43,9 @@ def safe_path(raw: str) -> str:
     """
     path = unicodedata.normalize("NFC", raw)
     if fault := _fault(path):
-        raise FilesetError(UNSAFE, f"{_show(raw)} {fault}")
+        shown = repr(raw) if raw.isprintable() else ascii(raw)
+        shown = shown if len(shown) <= 120 else f"{shown[:80]}...{shown[-30:]}"
+        raise FilesetError(UNSAFE, f"{shown} {fault}")
     return "/".join(map(_safe_part, path.split("/")))
 
 
@@ -110,22 +112,21 @@ def make_paths_safe(
     With `partial`, a file whose path cannot be kept has the status unsafe-path, if others can.
     Otherwise raises FilesetError (unsafe-path), with all files in its manifest.
     """
-    found, faults = [], []
+    manifest, faults = [], []
     for file in files:
+        path, status, extra = file.path, file.status, {**file.extra, RAW: file.path}
         try:
-            found.append(replace(file, path=safe_path(file.path)))
+            path = safe_path(file.path)
+            extra = dict(file.extra) if path == file.path else extra
         except FilesetError as error:
             faults.append(error.detail)
-            found.append(file if file.status in LEFT_OUT else replace(file, status=UNSAFE))
-            found[-1] = replace(found[-1], extra={**file.extra, RAW: file.path})
-            continue
-        if found[-1].path != file.path:
-            found[-1] = replace(found[-1], extra={**file.extra, RAW: file.path})
-    unkept = any(file.status == UNSAFE for file in found)
-    if unkept and not (partial and any(file.status not in LEFT_OUT for file in found)):
+            status = status if status in LEFT_OUT else UNSAFE
+        manifest.append(replace(file, path=path, status=status, extra=extra))
+    unkept = any(file.status == UNSAFE for file in manifest)
+    if unkept and not (partial and any(file.status not in LEFT_OUT for file in manifest)):
         more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
-        raise FilesetError(UNSAFE, faults[0] + more, manifest=found)
-    distinct = _make_distinct(found)
+        raise FilesetError(UNSAFE, faults[0] + more, manifest=manifest)
+    distinct = _make_distinct(manifest)
     twins = _twins([file.path for file in distinct])
     return tuple(
         replace(f, extra={**f.extra, TWINS: twins[f.path]}) if f.path in twins else f
@@ -138,20 +139,20 @@ def _make_distinct(files: Sequence[FilesetManifestFile]) -> list[FilesetManifest
 
     Which file keeps a path depends on the files, and not on their order.
     """
-    found = list(files)
+    distinct = list(files)
     used = {path[:at] for path in {f.path for f in files} for at, c in enumerate(path) if c == "/"}
     taken = used | {file.path for file in files}
     numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: count(2))
-    for at in sorted(range(len(found)), key=lambda n: _precedence(found[n])):
-        file = found[at]
+    for at in sorted(range(len(distinct)), key=lambda n: _precedence(distinct[n])):
+        file = distinct[at]
         path = file.path
         if path in used:
             path = _find_free(file, taken, numbers)
             extra = {**file.extra, RAW: file.extra.get(RAW, file.path)}
-            found[at] = replace(file, path=path, extra=extra)
+            distinct[at] = replace(file, path=path, extra=extra)
         used.add(path)
         taken.add(path)
-    return found
+    return distinct
 
 
 def _precedence(file: FilesetManifestFile) -> tuple[object, ...]:
@@ -186,14 +187,8 @@ def _twins(paths: Sequence[str]) -> dict[str, list[str]]:
         folded = unicodedata.normalize("NFKC", path).casefold()
         alike[unicodedata.normalize("NFKC", folded)].append(path)
     return {
-        path: list(islice((other for other in some if other != path), _TOLD))
-        for some in alike.values()
-        if len(some) > 1
-        for path in some
+        path: list(islice((other for other in group if other != path), _TOLD))
+        for group in alike.values()
+        if len(group) > 1
+        for path in group
     }
-
-
-def _show(path: str) -> str:
-    """Return a path that is safe to print in a line."""
-    text = ascii(path) if not path.isprintable() else repr(path)
-    return text if len(text) <= 120 else f"{text[:80]}...{text[-30:]}"

@@ -60,26 +60,25 @@ def describe(item: FilesetPlatformItem) -> dict[str, Any]:
     fragment unless it is a page. It is None if no response has the value as it stands.
     """
     # The answers of the DOI registry come first, those of the platform later.
-    documents = [found for one in reversed(item.sent) if (found := _parse(one)) is not None]
-    places = _find_places(documents)
-    told = item.description
+    places = _find_places(filter(None, map(_parse, reversed(item.sent))))
+    about = item.description
 
     def value(field: str, text: str | None, *others: str | None) -> dict[str, str | None] | None:
-        sources = (_find(places, one, _NAMES[field]) for one in (text, *others) if one)
+        sources = (_find(places, words, _NAMES[field]) for words in (text, *others) if words)
         return {"value": text, "source": next(filter(None, sources), None)} if text else None
 
     every: dict[str, Any] = {
-        "title": value("title", told.title),
-        "creators": [value("creators", one.name, one.family, one.orcid) for one in told.creators],
+        "title": value("title", about.title),
+        "creators": [value("creators", p.name, p.family, p.orcid) for p in about.creators],
         "licences": [
-            value("licences", one.spdx or one.name or one.url, one.name, one.url)
-            for one in told.licences
+            value("licences", row.spdx or row.name or row.url, row.name, row.url)
+            for row in about.licences
         ],
-        "doi": value("doi", told.doi),
+        "doi": value("doi", about.doi),
         "version": value("version", item.version),
-        "edition": value("edition", told.version),
+        "edition": value("edition", about.version),
     }
-    return {name: one for name, one in every.items() if one}
+    return {name: sources for name, sources in every.items() if sources}
 
 
 def _parse(answer: PlatformAnswer) -> tuple[str, Any] | None:
@@ -109,8 +108,8 @@ def _find_places(documents: Iterable[tuple[str, Any]]) -> Places:
         for pointer, value in _walk(document):
             place = url + pointer if url.endswith("#") else url
             text = " ".join(str(value).split()).casefold()
-            for one in {text, *(text[found.start() :] for found in _DOI.finditer(text))}:
-                places[one].append(place)
+            for words in {text, *(text[match.start() :] for match in _DOI.finditer(text))}:
+                places[words].append(place)
     return places
 
 
@@ -119,11 +118,11 @@ def _find(places: Places, text: str, names: Sequence[str]) -> str | None:
 
     Case does not count, nor what precedes a DOI in its URL.
     """
-    found = places.get(text.casefold(), ())
-    for place in found:
+    listed = places.get(text.casefold(), ())
+    for place in listed:
         if any(name in place.partition("#")[2].casefold() for name in names):
             return place
-    return found[0] if found and len(text) >= _TELLING else None
+    return listed[0] if listed and len(text) >= _TELLING else None
 
 
 def _walk(document: Any) -> Iterator[tuple[str, Any]]:
@@ -132,9 +131,9 @@ def _walk(document: Any) -> Iterator[tuple[str, Any]]:
     while stack:
         pointer, value = stack.pop()
         if isinstance(value, dict):
-            escaped = ((n.replace("~", "~0").replace("/", "~1"), one) for n, one in value.items())
-            stack += reversed([(f"{pointer}/{name}", one) for name, one in escaped])
+            escaped = ((n.replace("~", "~0").replace("/", "~1"), v) for n, v in value.items())
+            stack += reversed([(f"{pointer}/{name}", member) for name, member in escaped])
         elif isinstance(value, list):
-            stack += reversed([(f"{pointer}/{at}", one) for at, one in enumerate(value)])
+            stack += reversed([(f"{pointer}/{at}", member) for at, member in enumerate(value)])
         elif isinstance(value, str | int) and not isinstance(value, bool):
             yield pointer, value

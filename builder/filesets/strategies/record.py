@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from operator import attrgetter
 from typing import Any
 
 from builder.filesets import status
@@ -36,6 +37,7 @@ from functions.snapshot.store import Reader, Writer
 SCHEMA = 1
 """Schema version of the document; readers reject other versions."""
 _CHUNK = 1 << 20
+_KEY = attrgetter("key")
 Files = Iterable[FilesetManifestFile]
 _ALTERED = "altered since it was archived, not overwritten; remove it to fetch it again"
 
@@ -82,12 +84,12 @@ def result_of(
 
     `terminal` and `cdx` are those of the only file, or of the `bundle`.
     """
-    kept = tuple(manifest)
-    alone = kept[0] if strategy.endswith("-file") else None
+    files = tuple(manifest)
+    alone = files[0] if strategy.endswith("-file") else None
     return ArchiveStrategyResult(
         ingest_strategy=strategy,
-        status=_status(item, strategy, kept),
-        manifest=kept,
+        status=_status(item, strategy, files),
+        manifest=files,
         file_file_meta=meta(alone) if alone else None,
         file_terminal=terminal if alone else None,
         file_cdx=cdx if alone else None,
@@ -106,14 +108,14 @@ def of(
     objects: tuple[KeptObject, ...] = (),
 ) -> KeepingRecord:
     """Create the record of an item that was just archived."""
-    kept = tuple(file for file in archived.manifest if file.status not in NOT_TRIED)
+    manifest = tuple(file for file in archived.manifest if file.status not in NOT_TRIED)
     return KeepingRecord(
         platform_name=item.platform_name,
         platform_domain=item.platform_domain,
         platform_id=item.platform_id,
         version=item.version,
-        archived=replace(archived, manifest=kept),
-        objects=tuple(sorted(objects, key=_key)),
+        archived=replace(archived, manifest=manifest),
+        objects=tuple(sorted(objects, key=_KEY)),
     )
 
 
@@ -165,9 +167,7 @@ def locate(store: Writer, item: FilesetPlatformItem) -> str:
     for key in store.keys(prefix):
         if key.endswith(f"/{RECORD}") and (record := read(store, key.removesuffix(RECORD))):
             archived = archived_files(record)
-            if all(
-                path in listed and _agrees(listed[path], file) for path, file in archived.items()
-            ):
+            if all(p in listed and _agrees(listed[p], file) for p, file in archived.items()):
                 earlier.append((len(archived), key.removesuffix(RECORD)))
     return max(earlier)[1] if earlier else base
 
@@ -176,6 +176,15 @@ def archived_files(record: KeepingRecord | None) -> dict[str, FilesetManifestFil
     """Return the files that a record has the bytes of, by path."""
     files = record.archived.manifest if record else ()
     return {f.path: f for f in files if status.of(f.status or "").hit}
+
+
+def split(
+    item: FilesetPlatformItem, paths: Collection[str]
+) -> tuple[FilesetPlatformItem, FilesetPlatformItem]:
+    """Return the item with its files at the paths alone, and with its other files alone."""
+    inside = tuple(file for file in item.files if file.path in paths)
+    outside = tuple(file for file in item.files if file.path not in paths)
+    return replace(item, manifest=inside), replace(item, manifest=outside)
 
 
 def lacking(record: KeepingRecord, item: FilesetPlatformItem) -> tuple[FilesetManifestFile, ...]:
@@ -244,7 +253,7 @@ def extend(
     had = archived_files(first)
     files = {file.path: file for file in (*first.archived.manifest, *later)} | had
     manifest = tuple(file for file in files.values() if file.status not in NOT_TRIED)
-    by_key = {kept.key: kept for kept in (*objects, *first.objects)}
+    by_key = {stored.key: stored for stored in (*objects, *first.objects)}
     strategy = first.archived.ingest_strategy
     archived = replace(first.archived, manifest=manifest, status=_status(item, strategy, manifest))
     if len(manifest) > 1 and strategy.endswith("-file"):
@@ -257,13 +266,13 @@ def extend(
             file_cdx=None,
             location=base if strategy == "s3-file" else archived.location,
         )
-    record = replace(first, archived=archived, objects=tuple(sorted(by_key.values(), key=_key)))
+    record = replace(first, archived=archived, objects=tuple(sorted(by_key.values(), key=_KEY)))
     if archived_files(record).keys() == had.keys():
         # Whose object is gone is not archived now; but what it was stays in the record.
         gone = {f.path: f for f in later if f.path in had and f.status in FAIL_ALONE}
         manifest = tuple(gone.get(file.path, file) for file in manifest)
-        told = _status(item, archived.ingest_strategy, manifest)
-        return replace(record, archived=replace(archived, manifest=manifest, status=told))
+        now = _status(item, archived.ingest_strategy, manifest)
+        return replace(record, archived=replace(archived, manifest=manifest, status=now))
     _verify_sizes(store, objects)
     if read(store, base) != first:
         raise FilesetError("error-store-verify", f"another run archived {base} at the same time")
@@ -274,10 +283,6 @@ def extend(
         detail = f"another run archived {base} at the same time"
         raise FilesetError("error-store-verify", detail) from error
     return record
-
-
-def _key(kept: KeptObject) -> str:
-    return kept.key
 
 
 def write(
@@ -302,10 +307,10 @@ def write(
         if mine != {(f.path, f.size, f.sha256) for f in first.archived.manifest}:
             detail = f"another run archived {base} at the same time, with other bytes"
             raise FilesetError("mismatch-existing", detail) from None
-        lost_race = {kept.key for kept in record.objects} - {kept.key for kept in first.objects}
+        lost_race = set(map(_KEY, record.objects)) - set(map(_KEY, first.objects))
         store.remove(*(key for key in lost_race if not key.startswith(base)))
         record = first
-    named = {base + RECORD, *(kept.key for kept in record.objects)}
+    named = {base + RECORD, *map(_KEY, record.objects)}
     there = {entry.key for entry in store.entries(base)}
     lost = sorted(key for key in named - there if key.startswith(base))
     if lost and first is None:
@@ -331,8 +336,8 @@ def _add_answers(
     name, data = platform_answers.pack(item)
     with contextlib.suppress(Conflict):  # the name depends on the bytes
         store.create(base + name, data)
-    kept = KeptObject(base + name, len(data), hashlib.sha256(data).hexdigest())
-    objects = tuple(sorted({*record.objects, kept}, key=_key))
+    answers = KeptObject(base + name, len(data), hashlib.sha256(data).hexdigest())
+    objects = tuple(sorted({*record.objects, answers}, key=_KEY))
     return replace(record, objects=objects, described=platform_answers.describe(item))
 
 
@@ -422,32 +427,31 @@ def _read(
     store: Writer, objects: Iterable[KeptObject], go_on: Callable[[], None]
 ) -> Iterator[tuple[str, bool | None]]:
     """Yield each key and whether the object's digest matches; None if it is missing."""
-    for kept in objects:
+    for stored in objects:
         digest = hashlib.sha256()
         try:
-            for chunk in chunks(store, kept.key, go_on):
+            for chunk in chunks(store, stored.key, go_on):
                 digest.update(chunk)
         except MissingObject:
-            yield kept.key, None
+            yield stored.key, None
         else:
-            yield kept.key, digest.hexdigest() == kept.sha256
+            yield stored.key, digest.hexdigest() == stored.sha256
 
 
 def _check_sizes(
     store: Writer, objects: Iterable[KeptObject], go_on: Callable[[], None]
 ) -> Iterator[tuple[str, bool | None]]:
     """Yield each key and whether the object's size matches; None if it is missing."""
-    found: dict[str, dict[str, int]] = {}
-    for kept in objects:
+    listings: dict[str, dict[str, int]] = {}
+    for stored in objects:
         go_on()
-        if (base := place_of(kept.key)) is None:
-            size = store.size(kept.key)
-            yield kept.key, None if size is None else size == kept.bytes
-            continue
-        if base not in found:
-            found[base] = {entry.key: entry.bytes for entry in store.entries(base)}
-        size = found[base].get(kept.key)
-        yield kept.key, None if size is None else size == kept.bytes
+        if (base := place_of(stored.key)) is None:
+            size = store.size(stored.key)
+        else:
+            if base not in listings:
+                listings[base] = {entry.key: entry.bytes for entry in store.entries(base)}
+            size = listings[base].get(stored.key)
+        yield stored.key, None if size is None else size == stored.bytes
 
 
 def add_withheld(
@@ -460,9 +464,9 @@ def add_withheld(
     return replace(archived, manifest=tuple(by_path[path] for path in (*order, *rest)))
 
 
-def _status(item: FilesetPlatformItem, strategy: str, kept: Files) -> str:
+def _status(item: FilesetPlatformItem, strategy: str, files: Files) -> str:
     """Return the status of an item whose available files were all archived by a strategy."""
-    return status.of_dataset(strategy, [file.status for file in (*item.withheld, *kept)])
+    return status.of_dataset(strategy, [file.status for file in (*item.withheld, *files)])
 
 
 def chunks(store: Reader, key: str, go_on: Callable[[], None] = lambda: None) -> Iterator[bytes]:
@@ -490,19 +494,13 @@ def find_record(store: Writer, fields: Mapping[str, Any]) -> KeptRecord | None:
     """
     files = fields.get("files") or ()
     wanted = {(file["path"], file.get("sha256")) for file in files}
-    for base in sorted(set(_list_prefixes(store, fields, files))):
-        found = read(store, base)
-        if found and wanted and wanted <= {(f.path, f.sha256) for f in found.archived.manifest}:
-            return KeptRecord(base, found)
+    bases = {place_of(file["key"]) or "" for file in files if file.get("key")} - {""}
+    if not bases:
+        names = (fields[name] for name in ("platform", "host", "id", "version"))
+        keys = store.keys(version_prefix(*names))
+        bases = {key.removesuffix(RECORD) for key in keys if key.endswith(f"/{RECORD}")}
+    for base in sorted(bases):
+        record = read(store, base)
+        if record and wanted and wanted <= {(f.path, f.sha256) for f in record.archived.manifest}:
+            return KeptRecord(base, record)
     return None
-
-
-def _list_prefixes(
-    store: Writer, fields: Mapping[str, Any], files: Iterable[Mapping[str, Any]]
-) -> Iterable[str]:
-    own = {place_of(file["key"]) for file in files if file.get("key")} - {None}
-    if own:
-        return (base for base in own if base)
-    names = (fields[name] for name in ("platform", "host", "id", "version"))
-    keys = store.keys(version_prefix(*names))
-    return (key.removesuffix(RECORD) for key in keys if key.endswith(f"/{RECORD}"))

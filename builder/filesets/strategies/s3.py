@@ -9,6 +9,7 @@ import io
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
 from builder.filesets import manifest_file as files
@@ -17,7 +18,7 @@ from builder.filesets.item import (
     FilesetPlatformItem,
     Terminal,
 )
-from builder.filesets.protocols import FilesetError
+from builder.filesets.protocols import FilesetError, ZipSink
 from builder.filesets.strategies import record
 from builder.filesets.strategies.keys import file_keys as keys_of
 from builder.filesets.strategies.record import KeepingRecord, KeptObject
@@ -73,51 +74,52 @@ class _FileRun:
 
     def __init__(
         self,
-        asked: ObjectStrategy,
+        strategy: ObjectStrategy,
         item: FilesetPlatformItem,
         base: str,
         earlier: KeepingRecord | None,
     ) -> None:
-        self._asked = asked
+        self._strategy = strategy
         self._item = item
         self._base = base
-        given = item.files
-        self._many = len(given) > 1
-        self._keys = keys_of(self._base, [file.path for file in given])
-        self._there = {entry.key: entry.bytes for entry in asked.store.entries(self._base)}
-        self._known = record.archived_files(earlier)
-        self._keys |= {path: file.key for path, file in self._known.items() if file.key}
-        self._quota = Quota(given, asked.settings)
-        self._small = SmallObjects(asked.store, self._settle)
+        self._many = len(item.files) > 1
+        self._keys = keys_of(self._base, [file.path for file in item.files])
+        self._there = {entry.key for entry in strategy.store.entries(self._base)}
+        self._archived = record.archived_files(earlier)
+        self._keys |= {path: file.key for path, file in self._archived.items() if file.key}
+        self._quota = Quota(item.files, strategy.settings)
+        self._small = SmallObjects(strategy.store, self._settle)
         self._taken: dict[str, FilesetManifestFile] = {}
         self._terminal: Terminal | None = None
 
     def keep_all(self) -> tuple[FilesetManifestFile, ...]:
         """Return all files once their objects are stored. Raises FilesetError and StoreError."""
-        item, settings, begin = self._item, self._asked.settings, self._small.begin
+        item, settings, begin = self._item, self._strategy.settings, self._small.begin
         try:
-            kept = tuple(transfer(item, self._fetch, self._keep, item.files, settings, idle=begin))
+            manifest = tuple(
+                transfer(item, self._fetch, self._keep, item.files, settings, idle=begin)
+            )
         except FilesetError:
             with contextlib.suppress(StoreError, FilesetError):  # the first error says more
                 self._small.finish()  # a later run finds them
             raise
         self._small.finish()
-        return kept
+        return manifest
 
     def _fetch(self, file: FilesetManifestFile, stop: Stop) -> _Fetched:
         key = self._keys[file.path]
-        earlier = self._known.get(file.path)
-        found = self._reuse(file, key, earlier) if key in self._there else None
-        return self._download(file, key, earlier, stop) if found is None else _Fetched(found)
+        earlier = self._archived.get(file.path)
+        stored = self._reuse(file, key, earlier) if key in self._there else None
+        return self._download(file, key, earlier, stop) if stored is None else _Fetched(stored)
 
-    def _keep(self, file: FilesetManifestFile, found: _Fetched) -> FilesetManifestFile:
-        self._quota.take(found.file.size or 0)
-        self._terminal = found.terminal or self._terminal
-        if found.data is not None:
-            key = found.file.key or ""
-            self._taken[key] = found.file
-            self._small.add(key, found.data)
-        return found.file
+    def _keep(self, file: FilesetManifestFile, fetched: _Fetched) -> FilesetManifestFile:
+        self._quota.take(fetched.file.size or 0)
+        self._terminal = fetched.terminal or self._terminal
+        if fetched.data is not None:
+            key = fetched.file.key or ""
+            self._taken[key] = fetched.file
+            self._small.add(key, fetched.data)
+        return fetched.file
 
     def _settle(self, key: str) -> None:
         """Accept a small file that another run has stored. Raises Conflict if it is another one."""
@@ -132,17 +134,17 @@ class _FileRun:
         FilesetError (mismatch-existing) if a recorded object was altered.
         """
         if earlier is not None:
-            if (size := self._asked.store.size(key)) != earlier.size:
+            if (size := self._strategy.store.size(key)) != earlier.size:
                 detail = (
                     f"{key} has {size or 0:,} bytes, but had {earlier.size:,} when it was "
                     "archived; remove it to fetch it again"
                 )
                 raise FilesetError("mismatch-existing", detail)
             return earlier
-        chunks = record.chunks(self._asked.store, key, self._asked.go_on)
+        chunks = record.chunks(self._strategy.store, key, self._strategy.go_on)
         digests = files.compute_digests(chunks, file)
         if digests.mismatch(file):
-            record.forget(self._asked.store, self._base, key)
+            record.forget(self._strategy.store, self._base, key)
             return None
         return replace(files.with_digests(file, digests), key=key)
 
@@ -151,43 +153,38 @@ class _FileRun:
     ) -> _Fetched:
         # With a record, the same bytes as the first time, whatever the platform lists now.
         wanted = file if earlier is None else files.like(file, earlier)
-        held = (
-            io.BytesIO()
-            if self._many and wanted.size is not None and wanted.size <= SMALL
-            else None
-        )
-        most = self._quota.limit(wanted) if wanted.size is None else wanted.size
-        open_sink = (
-            (lambda: refill(held)) if held else (lambda: self._asked.store.creating(key, most))
-        )
+        limit = self._quota.limit(wanted)
+        most = limit if wanted.size is None else wanted.size
+        is_small = self._many and wanted.size is not None and most <= SMALL
+        buffer = io.BytesIO() if is_small else None
+
+        def open_sink() -> AbstractContextManager[ZipSink]:
+            return refill(buffer) if buffer else self._strategy.store.creating(key, most)
+
         try:
-            received = self._asked.downloader.download(
-                wanted, self._quota.limit(wanted), open_sink, stop=stop
-            )
+            received = self._strategy.downloader.download(wanted, limit, open_sink, stop=stop)
         except Conflict:  # another run wrote it meanwhile
             return _Fetched(self._check_rival(file, key, earlier))
-        found = earlier or replace(files.add_received(file, received), key=key)
-        return _Fetched(found, files.terminal(received), held.getvalue() if held else None)
+        stored = earlier or replace(files.add_received(file, received), key=key)
+        return _Fetched(stored, files.terminal(received), buffer.getvalue() if buffer else None)
 
     def _check_rival(
         self, file: FilesetManifestFile, key: str, earlier: FilesetManifestFile | None
     ) -> FilesetManifestFile:
         """Return the file that another run has stored. Raises Conflict if it is another one."""
-        found = None
-        if self._asked.store.size(key) is not None:
-            found = self._reuse(file, key, earlier)
-        if found is None:
+        exists = self._strategy.store.size(key) is not None
+        if not exists or (stored := self._reuse(file, key, earlier)) is None:
             raise Conflict(f"{key} already exists")
-        return found
+        return stored
 
-    def record(self, kept: tuple[FilesetManifestFile, ...]) -> KeepingRecord:
+    def record(self, manifest: tuple[FilesetManifestFile, ...]) -> KeepingRecord:
         """Return the record of all files."""
-        name = self._asked.name
-        location = kept[0].key if name == FILE else self._base
+        name = self._strategy.name
+        location = manifest[0].key if name == FILE else self._base
         archived = record.result_of(
-            self._item, name, kept, terminal=self._terminal, location=location
+            self._item, name, manifest, terminal=self._terminal, location=location
         )
-        objects = tuple(KeptObject(f.key, f.size or 0, f.sha256 or "") for f in kept if f.key)
+        objects = tuple(KeptObject(f.key, f.size or 0, f.sha256 or "") for f in manifest if f.key)
         return record.of(self._item, archived, objects)
 
 
@@ -220,10 +217,10 @@ class SmallObjects:
     def begin(self) -> None:
         """Begin to write the waiting objects, after those before them."""
         self._wait()
-        some, self._waiting, self._bytes = self._waiting, [], 0
-        if some:
+        batch, self._waiting, self._bytes = self._waiting, [], 0
+        if batch:
             self._pool = self._pool or ThreadPoolExecutor(1, "small-objects")
-            self._writing = self._pool.submit(self._write, some)
+            self._writing = self._pool.submit(self._write, batch)
 
     def finish(self) -> None:
         """Write all objects."""
@@ -239,7 +236,7 @@ class SmallObjects:
         if writing is not None:
             writing.result()
 
-    def _write(self, some: Sequence[tuple[str, bytes]]) -> None:
-        for (key, _), written in zip(some, self.store.create_all(some), strict=True):
+    def _write(self, batch: Sequence[tuple[str, bytes]]) -> None:
+        for (key, _), written in zip(batch, self.store.create_all(batch), strict=True):
             if not written:
                 self.settle(key)

@@ -6,7 +6,7 @@ What is kept, and which failure is reported, depends on the order of the files a
 import io
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -58,11 +58,11 @@ class Quota:
 
     files: Sequence[FilesetManifestFile]
     settings: Settings
-    _known: int = field(init=False)
+    _declared: int = field(init=False)
     _taken: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
-        self._known = sum(file.size or 0 for file in self.files)
+        self._declared = sum(file.size or 0 for file in self.files)
 
     @property
     def most(self) -> int:
@@ -77,7 +77,7 @@ class Quota:
 
     def limit(self, file: FilesetManifestFile) -> int:
         """Return the bytes that a file may have."""
-        left = max(0, self.most - self._known + (file.size or 0))
+        left = max(0, self.most - self._declared + (file.size or 0))
         return min(int(self.settings["fileset.limits"]["file_bytes"]), left)
 
     def take(self, size: int) -> None:
@@ -126,12 +126,12 @@ def transfer(
         else map_in_order(attempt, files, many, 2 * many, stop, idle)
     )
     with closing(fetched):
-        for file, found in zip(files, fetched, strict=True):
+        for file, outcome in zip(files, fetched, strict=True):
             try:
-                if isinstance(found, FilesetError):
-                    raise found
+                if isinstance(outcome, FilesetError):
+                    raise outcome
                 with wrap_store_errors(item):
-                    done[file.path] = keep(file, found[0])
+                    done[file.path] = keep(file, outcome[0])
             except FilesetError as error:
                 if not fails_alone(error, settings):
                     raise _failure(item, file, error, {} if together else done) from error
@@ -145,11 +145,11 @@ def transfer(
 
 
 @contextmanager
-def refill(held: io.BytesIO) -> Iterator[io.BytesIO]:
+def refill(buffer: io.BytesIO) -> Iterator[io.BytesIO]:
     """Yield a buffer for the bytes of one file, from the start."""
-    held.seek(0)
-    held.truncate()
-    yield held
+    buffer.seek(0)
+    buffer.truncate()
+    yield buffer
 
 
 def fails_alone(error: FilesetError, settings: Settings) -> bool:
@@ -171,13 +171,19 @@ def _failure(
     done: dict[str, FilesetManifestFile],
 ) -> FilesetError:
     """Return the error of the dataset for that of a file."""
-    told = {**done, file.path: replace(file, status=error.status)}
-    manifest = [
-        told.get(f.path, f if f.status in LEFT_OUT else replace(f, status="skipped"))
-        for f in item.manifest or ()
-    ]
+    manifest = skip_others(item, {**done, file.path: replace(file, status=error.status)})
     detail = f"{file.path}: {error.detail}" if error.detail else file.path
     return FilesetError(error.status, detail, item=item, manifest=manifest, code=error.code)
+
+
+def skip_others(
+    item: FilesetPlatformItem, files: Mapping[str, FilesetManifestFile]
+) -> list[FilesetManifestFile]:
+    """Return the item's manifest with `files` by their paths; others to archive are skipped."""
+    return [
+        files.get(f.path, f if f.status in LEFT_OUT else replace(f, status="skipped"))
+        for f in item.manifest or ()
+    ]
 
 
 class FileSpool:

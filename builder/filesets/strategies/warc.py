@@ -72,8 +72,8 @@ class WarcRecords:
 
         `payload` opens the file's bytes from the start; they are read twice. Raises StoreError.
         """
-        for one in received.redirects:
-            self._redirect(one)
+        for redirect in received.redirects:
+            self._redirect(redirect)
         last = HttpExchange(
             url=received.terminal_url,
             at=received.terminal_dt,
@@ -102,31 +102,31 @@ class WarcRecords:
 
     def exchange(self, answer: PlatformAnswer) -> None:
         """Write the exchanges that led to a platform's answer. Raises StoreError."""
-        for one in answer.redirects:
-            self._redirect(one)
+        for redirect in answer.redirects:
+            self._redirect(redirect)
         body = None if answer.packed is None else zlib.decompress(answer.packed)
         self._whole(answer.last, body, answer.unpacked, "length")
 
-    def _redirect(self, one: HttpExchange) -> None:
-        body = None if one.body is None else one.body.encode("latin-1")
-        self._whole(one, body, False, "unspecified")
+    def _redirect(self, exchange: HttpExchange) -> None:
+        body = None if exchange.body is None else exchange.body.encode("latin-1")
+        self._whole(exchange, body, False, "unspecified")
 
-    def _whole(self, one: HttpExchange, body: bytes | None, unpacked: bool, why: str) -> None:
+    def _whole(self, exchange: HttpExchange, body: bytes | None, unpacked: bool, why: str) -> None:
         """Write an exchange whose body is in memory, or was not kept (None), and `why` not."""
-        block = http_head(one, len(body or b""), unpacked) + (body or b"")
-        head = _begin_fields("response", one) | {
+        block = http_head(exchange, len(body or b""), unpacked) + (body or b"")
+        head = _begin_fields("response", exchange) | {
             "WARC-Block-Digest": _digest(block),
             "WARC-Payload-Digest": _digest(body or b""),
         }
         if body is None:
             head["WARC-Truncated"] = why
         self._record(head, len(block), [block], _LEVEL)
-        self._request(one)
+        self._request(exchange)
 
-    def _request(self, one: HttpExchange) -> None:
+    def _request(self, exchange: HttpExchange) -> None:
         """Write the request of the response that was written last."""
-        block = request_head(one)
-        head = _begin_fields("request", one) | {
+        block = request_head(exchange)
+        head = _begin_fields("request", exchange) | {
             "WARC-Concurrent-To": self._id(),
             "WARC-Block-Digest": _digest(block),
         }
@@ -154,15 +154,15 @@ class WarcRecords:
         return f"<urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'{self._key} {self._count}')}>"
 
 
-def _begin_fields(kind: str, one: HttpExchange) -> dict[str, str]:
+def _begin_fields(kind: str, exchange: HttpExchange) -> dict[str, str]:
     """Return the first fields of a record of an exchange."""
-    found = {
+    return {
         "WARC-Type": kind,
-        "WARC-Target-URI": one.url,
-        "WARC-Date": instant.to_text(instant.from_digits(one.at)),
+        "WARC-Target-URI": exchange.url,
+        "WARC-Date": instant.to_text(instant.from_digits(exchange.at)),
         "Content-Type": f"application/http; msgtype={kind}",
+        **({"WARC-IP-Address": exchange.address} if exchange.address else {}),
     }
-    return found | ({"WARC-IP-Address": one.address} if one.address else {})
 
 
 def _digest(data: bytes) -> str:
@@ -193,20 +193,20 @@ def base32(hexadecimal: str) -> str:
     return b32encode(bytes.fromhex(hexadecimal)).decode()
 
 
-def request_head(one: HttpExchange) -> bytes:
+def request_head(exchange: HttpExchange) -> bytes:
     """Return a request's line and header."""
-    parts = urlsplit(one.url)
+    parts = urlsplit(exchange.url)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return f"GET {_line(target)} HTTP/1.1\r\n".encode() + _fields(one.sent) + b"\r\n"
+    return f"GET {_line(target)} HTTP/1.1\r\n".encode() + _fields(exchange.sent) + b"\r\n"
 
 
-def http_head(one: HttpExchange, length: int, unpacked: bool) -> bytes:
+def http_head(exchange: HttpExchange, length: int, unpacked: bool) -> bytes:
     """Return a response's header, with fields that describe the stored bytes."""
     size = str(length)
     untrue = {"transfer-encoding"} | ({"content-encoding"} if unpacked else set())
     fields = []
     measured = False
-    for name, value in one.headers:
+    for name, value in exchange.headers:
         low = name.lower()
         if low == "content-length" and value == size and not measured:
             measured = True
@@ -215,7 +215,7 @@ def http_head(one: HttpExchange, length: int, unpacked: bool) -> bytes:
         fields.append((name, value))
     if not measured:
         fields.append(("Content-Length", size))
-    line = f"HTTP/1.1 {one.status} {_line(one.reason)}\r\n"
+    line = f"HTTP/1.1 {exchange.status} {_line(exchange.reason)}\r\n"
     return line.encode() + _fields(fields) + b"\r\n"
 
 

@@ -66,31 +66,31 @@ class Captured(ArchivingStrategy):
 
     def _key(self, item: FilesetPlatformItem, objects: Sequence[KeptObject]) -> str:
         now = to_digits(datetime.fromtimestamp(self.wall(), UTC))
-        return key_of(item, now, (kept.key for kept in objects if kept.key.startswith(WARCS)))
+        return key_of(item, now, (warc.key for warc in objects if warc.key.startswith(WARCS)))
 
 
 class _WebRun:
     """One attempt to archive an item's files in the WARC at `key`."""
 
-    def __init__(self, asked: Captured, item: FilesetPlatformItem, key: str) -> None:
+    def __init__(self, strategy: Captured, item: FilesetPlatformItem, key: str) -> None:
         self.key = key
-        self._asked = asked
+        self._strategy = strategy
         self._item = item
-        self._quota = Quota(item.files, asked.settings)
-        self._memory = _MEMORY // ahead_of(asked.settings)
+        self._quota = Quota(item.files, strategy.settings)
+        self._memory = _MEMORY // ahead_of(strategy.settings)
         self._open: set[FileSpool] = set()
         self._last: tuple[Received, Cdx] | None = None
 
     def each(self) -> KeepingRecord:
         """Archive one response for each file. Raises FilesetError and StoreError."""
         with self._records() as records:
-            kept = self._transfer(records)
+            manifest = self._transfer(records)
         assert self._last is not None
         received, line = self._last
         archived = record.result_of(
             self._item,
-            self._asked.name,
-            kept,
+            self._strategy.name,
+            manifest,
             terminal=files.terminal(received),
             cdx=line,
             location=self.key,
@@ -105,9 +105,10 @@ class _WebRun:
             path=BUNDLE, mimetype=ZIP, platform_url=self._item.web_bundle_url
         )
         with self._records() as records, closing(self._spool()) as spool:
-            received = self._asked.downloader.download(wanted, self._quota.most, spool.open)
-            partial = bool(self._asked.settings["fileset.partial"])
-            manifest = examine(self._item, spool.file, spool.file, self.key, self._asked, partial)
+            by = self._strategy
+            received = by.downloader.download(wanted, self._quota.most, spool.open)
+            partial = bool(by.settings["fileset.partial"])
+            manifest = examine(self._item, spool.file, spool.file, self.key, by, partial)
             placed = records.response(received, spool.pieces)
         archived = record.result_of(
             self._item,
@@ -126,7 +127,7 @@ class _WebRun:
         about = f"files of {' '.join(name for name in names if name)}"
         at = self.key.removesuffix(".warc.gz")[-14:]
         try:
-            with self._asked.store.creating(self.key, self._quota.most_written) as sink:
+            with self._strategy.store.creating(self.key, self._quota.most_written) as sink:
                 yield WarcRecords(sink, self.key, at, about)
         except Conflict as error:
             detail = f"another run stores it in {self.key}"
@@ -134,7 +135,7 @@ class _WebRun:
 
     def _transfer(self, records: WarcRecords) -> tuple[FilesetManifestFile, ...]:
         """Fetch the files in parallel, and write their records in order."""
-        item = self._item
+        item, settings = self._item, self._strategy.settings
 
         def keep(
             file: FilesetManifestFile, fetched: tuple[Received, FileSpool]
@@ -145,19 +146,16 @@ class _WebRun:
             self._open.discard(spool)
             spool.close()
             self._last = received, warc.cdx(received, placed, self.key)
-            kept = files.add_received(file, received)
             return replace(
-                kept,
+                files.add_received(file, received),
                 key=self.key,
                 offset=placed.offset,
                 compression=warc.WARC,
-                extra={**kept.extra, warc.LENGTH: placed.bytes},
+                extra={**file.extra, warc.LENGTH: placed.bytes},
             )
 
         try:
-            return tuple(
-                transfer(item, self._fetch, keep, item.files, self._asked.settings, together=True)
-            )
+            return tuple(transfer(item, self._fetch, keep, item.files, settings, together=True))
         finally:
             for spool in self._open:
                 spool.close()
@@ -167,15 +165,15 @@ class _WebRun:
         spool = self._spool()
         self._open.add(spool)
         limit = self._quota.limit(file)
-        return self._asked.downloader.download(file, limit, spool.open, stop=stop), spool
+        return self._strategy.downloader.download(file, limit, spool.open, stop=stop), spool
 
     def _spool(self) -> FileSpool:
-        return FileSpool(self._asked.scratch, self._memory, self._asked.go_on)
+        return FileSpool(self._strategy.scratch, self._memory, self._strategy.go_on)
 
     def _record(self, archived: ArchiveStrategyResult, records: WarcRecords) -> KeepingRecord:
         meta = records.meta()
-        kept = KeptObject(self.key, meta.size_bytes, meta.sha256hex)
-        return record.of(self._item, archived, (kept,))
+        stored = KeptObject(self.key, meta.size_bytes, meta.sha256hex)
+        return record.of(self._item, archived, (stored,))
 
 
 def _within(file: FilesetManifestFile, placed: Placed) -> FilesetManifestFile:

@@ -11,14 +11,15 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, BinaryIO, Protocol, cast
+from typing import Any, BinaryIO, cast
 
 from builder.filesets.manifest_file import Digests, compute_digests
 from builder.filesets.protocols import FilesetError
 from builder.filesets.strategies.paths import safe_path
 from functions.archive.zip_directory import DAMAGE
+from functions.snapshot.store import Reader
 from functions.store.window_stream import SeekableStream
 
 MEMBERS = 20_000
@@ -57,18 +58,10 @@ class ArchivedMember:
     digests: Digests
 
 
-class Local(Protocol):
-    """A store that provides ranges of objects in a local file (functions.snapshot.store.Reader)."""
-
-    def local(self, key: str, spans: Sequence[tuple[int, int]] | None = None) -> Path:
-        """Return such a file; it has the object's size."""
-        ...
-
-
 class Ranges(SeekableStream):
     """Random access to an object of a store, at most DIRECTORY bytes at once."""
 
-    def __init__(self, store: Local, key: str) -> None:
+    def __init__(self, store: Reader, key: str) -> None:
         super().__init__(store.local(key, [(0, 0)]).stat().st_size)
         self._store, self._key = store, key
 
@@ -101,14 +94,14 @@ def directory(
         raise FilesetError("bundle-unreadable", str(error)) from error
     if len(listed) > members:
         raise FilesetError("bundle-bomb", f"{len(listed):,} members, but {members:,} are allowed")
-    found = [entry for info in listed if (entry := _entry(info)) is not None]
-    found.sort(key=lambda entry: entry.header)
-    _check_bounds(found, end, most)
+    entries = [entry for info in listed if (entry := _entry(info)) is not None]
+    entries.sort(key=lambda entry: entry.header)
+    _check_bounds(entries, end, most)
     seen: dict[str, ArchivedEntry] = {}
-    for entry in found:
+    for entry in entries:
         if seen.setdefault(entry.path, entry) is not entry:
             raise FilesetError("bundle-unsafe-member", f"it has {entry.path!r} twice")
-    return tuple(found)
+    return tuple(entries)
 
 
 def read(
@@ -120,11 +113,11 @@ def read(
     """
     at = 0
     for entry in entries:
-        for skipped in _some(stream, entry.header - at):
+        for skipped in _take_chunks(stream, entry.header - at):
             at += len(skipped)
-        offset = at + _header(entry, b"".join(_some(stream, _LOCAL.size + len(entry.raw))))
+        offset = at + _header(entry, b"".join(_take_chunks(stream, _LOCAL.size + len(entry.raw))))
         at += _LOCAL.size + len(entry.raw)
-        for skipped in _some(stream, offset - at):
+        for skipped in _take_chunks(stream, offset - at):
             at += len(skipped)
         digests = compute_digests(inflate(entry, stream, go_on))
         at = offset + entry.packed
@@ -145,14 +138,14 @@ def inflate(
     Raises FilesetError: bundle-unreadable, and bundle-bomb for more bytes than the directory says.
     """
     if entry.compression == "stored":
-        for chunk in _some(stream, entry.packed):
+        for chunk in _take_chunks(stream, entry.packed):
             go_on()
             yield chunk
         return
     inflater = zlib.decompressobj(-15)
     size = 0
     try:
-        for packed in _some(stream, entry.packed):
+        for packed in _take_chunks(stream, entry.packed):
             for chunk in _steps(inflater, packed):
                 go_on()
                 size += len(chunk)
@@ -182,7 +175,10 @@ def _entry(info: zipfile.ZipInfo) -> ArchivedEntry | None:
     """Return the entry of a member, None for a folder. Raises FilesetError."""
     flagged = bool(info.flag_bits & _UTF8)
     raw = info.orig_filename.encode("utf-8" if flagged else "cp437")
-    name = info.orig_filename if flagged else _decode_name(raw)
+    name = info.orig_filename
+    if not flagged:
+        with suppress(UnicodeDecodeError):  # many are UTF-8 all the same
+            name = raw.decode()
     if name.endswith("/") and not info.file_size:
         return None
     if info.flag_bits & _ENCRYPTED:
@@ -207,14 +203,6 @@ def _entry(info: zipfile.ZipInfo) -> ArchivedEntry | None:
         f"{info.CRC:08x}",
         _COMPRESSIONS[info.compress_type],
     )
-
-
-def _decode_name(raw: bytes) -> str:
-    """Return a name that has no UTF-8 flag; many are UTF-8 all the same."""
-    try:
-        return raw.decode()
-    except UnicodeDecodeError:
-        return raw.decode("cp437")
 
 
 def _check_bounds(entries: Sequence[ArchivedEntry], end: int, most: int) -> None:
@@ -251,7 +239,7 @@ def _header(entry: ArchivedEntry, data: bytes) -> int:
     )
 
 
-def _some(stream: BinaryIO, many: int) -> Iterator[bytes]:
+def _take_chunks(stream: BinaryIO, many: int) -> Iterator[bytes]:
     """Yield the next bytes, `many` in all. Raises FilesetError if the stream ends before."""
     while many > 0:
         chunk = stream.read(min(many, _STEP))
