@@ -41,11 +41,11 @@ def main(
 ) -> int:
     """Run one command in the context from `surround`, and return its exit status."""
     try:
-        given = sys.argv[1:] if argv is None else argv
-        if not given or given[0] == "help":
-            given = [*given[1:3], "--help"]
+        words = sys.argv[1:] if argv is None else argv
+        if not words or words[0] == "help":
+            words = [*words[1:3], "--help"]
         signal.signal(signal.SIGTERM, _terminate)
-        code = carry_out(given, surround)
+        code = carry_out(words, surround)
         sys.stdout.flush()
     except SheafError as error:
         print(f"sheaf: {clean_text(str(error))}", file=sys.stderr)
@@ -68,14 +68,18 @@ def main(
     return code
 
 
-def carry_out(given: Sequence[str], surround: Callable[[argparse.Namespace], Context]) -> int:
+def carry_out(words: Sequence[str], surround: Callable[[argparse.Namespace], Context]) -> int:
     """Parse a command line, run its command in the context from `surround`, return its status.
 
     Raises SheafError. The command's arguments contain this function, so that it can run others.
     """
-    name = _find_command(given)
-    _check_command(name)
-    arguments = _parser(name).parse_args(given)
+    name = _find_command(words)
+    names = sorted({command.partition(" ")[0] for command in COMMANDS})
+    if name is not None and (first := name.partition(" ")[0]) not in names:
+        close = get_close_matches(first, names, n=1)
+        meant = f"; did you mean `sheaf {close[0]}`?" if close else ""
+        raise UsageError(f"{first!r} is not a command (`sheaf --help` lists them){meant}")
+    arguments = _parser(name).parse_args(words)
     code: int = arguments.run(surround(arguments))
     return code
 
@@ -83,9 +87,9 @@ def carry_out(given: Sequence[str], surround: Callable[[argparse.Namespace], Con
 class _Parser(argparse.ArgumentParser):
     """Reports a usage error in one line, like other errors; --help prints the usage."""
 
-    def __init__(self, *given: Any, **named: Any) -> None:
+    def __init__(self, *arguments: Any, **named: Any) -> None:
         named.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
-        super().__init__(*given, **named)
+        super().__init__(*arguments, **named)
 
     def error(self, message: str) -> NoReturn:
         """Raise UsageError."""
@@ -118,16 +122,16 @@ class _Command(_Parser):
         body.add(self)
         self.epilog = "\n\n".join(filter(None, (_fill(self.epilog or ""), ending(self.command))))
         self.set_defaults(run=body.run, writes=self.command.writes)
-        found, unknown = super().parse_known_args(args, namespace)
+        parsed, unknown = super().parse_known_args(args, namespace)
         if self.many and not any(text[:1] == "-" and text != "-" for text in unknown):
             try:  # argparse takes texts before an option only
-                getattr(found, self.many).extend(map(require_text, unknown))
+                getattr(parsed, self.many).extend(map(require_text, unknown))
                 unknown = []
             except argparse.ArgumentTypeError as error:
                 self.error(str(error))
         elif unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
-        return found, unknown
+        return parsed, unknown
 
 
 def _fill(text: str) -> str:
@@ -153,18 +157,18 @@ def _forget_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def load(given: Sequence[str]) -> None:
+def load(words: Sequence[str]) -> None:
     """Import the module of the command that these arguments name, if any."""
-    if (command := COMMANDS.get(_find_command(given) or "")) is not None:
+    if (command := COMMANDS.get(_find_command(words) or "")) is not None:
         command.load()
 
 
-def _find_command(given: Sequence[str]) -> str | None:
+def _find_command(words: Sequence[str]) -> str | None:
     """Return the first argument after the options before a command, or None.
 
     For a command with subcommands, return the first two.
     """
-    rest, name = iter(given), None
+    rest, name = iter(words), None
     for argument in rest:
         if argument in _VALUED:
             next(rest, None)
@@ -175,16 +179,6 @@ def _find_command(given: Sequence[str]) -> str | None:
         elif argument != "--json" and not argument.startswith(_ATTACHED):
             return name
     return name
-
-
-def _check_command(name: str | None) -> None:
-    """Raise UsageError for an unknown command."""
-    names = {known.partition(" ")[0] for known in COMMANDS}
-    if name is None or (first := name.partition(" ")[0]) in names:
-        return
-    close = get_close_matches(first, sorted(names), n=1)
-    meant = f"; did you mean `sheaf {close[0]}`?" if close else ""
-    raise UsageError(f"{first!r} is not a command (`sheaf --help` lists them){meant}")
 
 
 def _parser(name: str | None) -> argparse.ArgumentParser:
@@ -219,10 +213,10 @@ def _parser(name: str | None) -> argparse.ArgumentParser:
         # Suppressed, so that an option before the command is kept if the command lacks it.
         again: list[Any] = [_everywhere(argparse.SUPPRESS)]
         if part:
-            made = families[family].add_parser(part, parents=again, help=command.summary)
+            subparser = families[family].add_parser(part, parents=again, help=command.summary)
         else:
-            made = commands.add_parser(command.name, parents=again)
-        made.command = command
+            subparser = commands.add_parser(command.name, parents=again)
+        subparser.command = command
     return parser
 
 
@@ -286,7 +280,7 @@ def describe_version() -> str:
         f"sheaf {distribution.version() or 'of a copied folder'}",
         f"commit {distribution.commit() or _checked_out() or 'unknown'}",
         f"Python {platform.python_version()} on {platform.system()} {platform.machine()}",
-        *(f"{name} {found or 'missing'}" for name, found in distribution.libraries().items()),
+        *(f"{name} {version or 'missing'}" for name, version in distribution.libraries().items()),
     ]
     return "".join(f"{line}\n" for line in lines)
 

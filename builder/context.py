@@ -77,10 +77,10 @@ class Context:
 
         Raises UsageError for a web address if the command writes to the store.
         """
-        found = open_store(*self.store_uri(), self.configuration, self.environment)
-        if isinstance(found, WebStore) and getattr(self.arguments, "writes", False):
-            found.refuse_write()
-        return found
+        store = open_store(*self.store_uri(), self.configuration, self.environment)
+        if isinstance(store, WebStore) and getattr(self.arguments, "writes", False):
+            store.refuse_write()
+        return store
 
     def published_store(self) -> Store:
         """Return the store.

@@ -107,7 +107,7 @@ class IngestProgress(ProgressBar):
     ) -> None:
         self._total, self._files = total, files
         self._clock = clock
-        self._began = self._told = clock()
+        self._began = self._shown_at = clock()
         self._read = self._captures = self._done = 0
         self._read_before = 0
         form = "{desc} {percentage:3.0f}% |{bar}| {n_fmt}/{total_fmt} "
@@ -118,7 +118,7 @@ class IngestProgress(ProgressBar):
         """Add the work of earlier processes."""
         self._read = self._read_before = read
         self._done = files
-        self._began = self._told = self._clock()
+        self._began = self._shown_at = self._clock()
         if not self._bar.disable:
             self._bar.initial = self._bar.n = read
             self._bar.set_description_str(f"{files}/{self._files} files")
@@ -130,8 +130,8 @@ class IngestProgress(ProgressBar):
         self._captures += captures
         now = self._clock()
         if self._bar.disable:
-            if now - self._told >= EVERY:
-                self._told = now
+            if now - self._shown_at >= EVERY:
+                self._shown_at = now
                 print(self._line(now - self._began), file=self._out, flush=True)
             return
         pace = f"{self._captures / max(now - self._began, 1e-3):,.0f} captures/s"

@@ -5,9 +5,9 @@ _DEVICES = {"con", "prn", "aux", "nul", "conin$", "conout$"} | {
 }
 
 
-def tally(number: int, one: str, many: str | None = None) -> str:
-    """Return the number with its noun; the plural `many` is `one` with an s unless given."""
-    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+def tally(number: int, noun: str, plural: str | None = None) -> str:
+    """Return the number with its noun; the plural is the noun with an s unless given."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def visible(text: str) -> str:

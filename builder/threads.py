@@ -89,16 +89,16 @@ class ThreadCrew(Generic[T]):
                 thread.start()
             while left:
                 try:
-                    found = arrived.get(timeout=_TICK)
+                    arrival = arrived.get(timeout=_TICK)
                 except queue.Empty:
                     idle()
                     continue
-                if found is None:
+                if arrival is None:
                     left -= 1
-                elif isinstance(found, BaseException):
-                    raise found
+                elif isinstance(arrival, BaseException):
+                    raise arrival
                 else:
-                    yield found[0]
+                    yield arrival[0]
         finally:
             if left:
                 self._stop.set()
@@ -110,17 +110,17 @@ class ThreadCrew(Generic[T]):
 
     def _drain(self, arrived: "queue.Queue[list[T] | BaseException | None]") -> None:
         while not arrived.empty():
-            found = arrived.get_nowait()
-            if isinstance(found, list):
-                self.rest += found
+            arrival = arrived.get_nowait()
+            if isinstance(arrival, list):
+                self.rest += arrival
 
 
 def _run(
     work: Callable[[], Iterable[T]], arrived: "queue.Queue[list[T] | BaseException | None]"
 ) -> None:
     try:
-        for one in work():
-            arrived.put([one])
+        for result in work():
+            arrived.put([result])
     except BaseException as error:  # noqa: BLE001 - raised where it is waited for
         arrived.put(error)
     else:

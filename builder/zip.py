@@ -107,7 +107,7 @@ class Open:
     def __init__(self, bundle: Bundle, name: str) -> None:
         self._bundle = bundle
         self._name = name.encode()
-        self._held = bytearray()
+        self._buffer = bytearray()
         self._header = bundle.size
         self._size = self._crc = 0
         self.spilt = False
@@ -120,8 +120,8 @@ class Open:
         if self.spilt:
             self._bundle.put(data)
             return
-        self._held += data
-        if len(self._held) > PART:
+        self._buffer += data
+        if len(self._buffer) > PART:
             self.spilt = True
             self._bundle.put(_local(_ZipEntry(self._name, 0, 0, 0, _UTF8 | _DESCRIBED, _ZIP64)))
             self._let_go()
@@ -139,9 +139,9 @@ class Open:
 
     def _let_go(self) -> None:
         """Write the buffered bytes, without a second copy of all of them in memory."""
-        for start in range(0, len(self._held), _STEP):
-            self._bundle.put(bytes(self._held[start : start + _STEP]))
-        self._held = bytearray()
+        for start in range(0, len(self._buffer), _STEP):
+            self._bundle.put(bytes(self._buffer[start : start + _STEP]))
+        self._buffer = bytearray()
 
 
 def _local(entry: _ZipEntry) -> bytes:

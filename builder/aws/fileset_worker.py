@@ -7,17 +7,13 @@ the time limit are not fetched again.
 """
 
 import json
-import os
-import sys
-import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from builder.aws.invocation import context_of, scratch_in
+from builder.aws.invocation import find_surroundings, open_invocation
 from builder.context import Context
 from builder.filesets import wiring
 from builder.filesets.item import IngestOutcome, IngestRequest
@@ -27,10 +23,7 @@ from builder.filesets.session import FilesetSession
 from builder.filesets.wiring import Materials
 from builder.http.secrets import clean_text
 from builder.http.settings import http_settings
-from builder.store.s3 import S3Store
-from functions.snapshot.errors import SheafError
 
-_ROOT = Path(__file__).parents[2]
 _SCRATCH = "sheaf-filesets"
 _REST = 45.0
 """Seconds before the end of the call that are reserved for writing results."""
@@ -49,9 +42,8 @@ def handler(event: Mapping[str, Any], context: Clocked) -> dict[str, object]:
 
     Raises SheafError if results could not be stored: then all come again.
     """
-    root = Path(os.environ.get("LAMBDA_TASK_ROOT") or _ROOT)
     seconds = context.get_remaining_time_in_millis() / 1000
-    return run(event["Records"], dict(os.environ), root, Path(tempfile.gettempdir()), seconds)
+    return run(event["Records"], *find_surroundings(), seconds)
 
 
 def run(
@@ -68,30 +60,22 @@ def run(
     SheafError.
     """
     until = time.monotonic() + max(0.0, seconds - _REST)
-    asked = [_parse(record["messageId"], record["body"]) for record in records]
-    with scratch_in(temporary, _SCRATCH) as scratch:
-        context = context_of(environment, root)
+    queued: list[tuple[str, IngestRequest]] = []
+    for record in records:
+        message, text = record["messageId"], record["body"]
         try:
-            found = _ingest_requests(context, [one.request for one in asked], scratch, until)
-        except SheafError as error:
-            print(f"sheaf: {error}", file=sys.stderr, flush=True)
-            raise
-    outcomes = [(queued.message, found.get(id(queued.request))) for queued in asked]
-    again = [message for message, ended in outcomes if ended is None or not is_final(ended)]
-    return {"batchItemFailures": [{"itemIdentifier": message} for message in again]}
-
-
-@dataclass(frozen=True, slots=True)
-class _QueuedRequest:
-    message: str
-    request: IngestRequest
-
-
-def _parse(message: str, text: str) -> _QueuedRequest:
-    try:
-        return _QueuedRequest(message, parse_request(text))
-    except BadLine as error:
-        return _QueuedRequest(message, invalid_request(f"message {message}: {error}", text))
+            queued.append((message, parse_request(text)))
+        except BadLine as error:
+            queued.append((message, invalid_request(f"message {message}: {error}", text)))
+    with open_invocation(environment, root, temporary, _SCRATCH) as (context, scratch):
+        requests = [request for _, request in queued]
+        outcomes = _ingest_requests(context, requests, scratch, until)
+    again = [
+        {"itemIdentifier": message}
+        for message, request in queued
+        if (outcome := outcomes.get(id(request))) is None or not is_final(outcome)
+    ]
+    return {"batchItemFailures": again}
 
 
 def _ingest_requests(
@@ -103,31 +87,25 @@ def _ingest_requests(
     """
     settings, store = context.configuration, context.store
     stop = threading.Event()
-    found: dict[int, IngestOutcome] = {}
-    try:
-        materials = Materials(
-            store=store,
-            settings=settings,
-            ways=wiring.ways(settings, stop, scratch, context.now),
-            environment=context.environment,
-            clock=context.now,
-            scratch=scratch,
-        )
-        ingest = wiring.ingest(materials, stop, settings["fileset.request_seconds"], until)
-        results = Results(store, scratch / "rows", context.now)
-        session = FilesetSession(
-            ingest.process, http_settings(settings, "fileset").concurrent, stop
-        )
-        for outcome in session.outcomes(requests):
-            found[id(outcome.request)] = outcome
-            if is_kept(outcome):
-                results.add(outcome)
-            print(json.dumps(_log_entry(outcome)), flush=True)
-        results.commit()
-    finally:
-        if isinstance(store, S3Store):
-            store.close()
-    return found
+    outcomes: dict[int, IngestOutcome] = {}
+    materials = Materials(
+        store=store,
+        settings=settings,
+        ways=wiring.ways(settings, stop, scratch, context.now),
+        environment=context.environment,
+        clock=context.now,
+        scratch=scratch,
+    )
+    ingest = wiring.ingest(materials, stop, settings["fileset.request_seconds"], until)
+    results = Results(store, scratch / "rows", context.now)
+    session = FilesetSession(ingest.process, http_settings(settings, "fileset").concurrent, stop)
+    for outcome in session.outcomes(requests):
+        outcomes[id(outcome.request)] = outcome
+        if is_kept(outcome):
+            results.add(outcome)
+        print(json.dumps(_log_entry(outcome)), flush=True)
+    results.commit()
+    return outcomes
 
 
 def _log_entry(outcome: IngestOutcome) -> dict[str, object]:

@@ -16,16 +16,13 @@ is the one that SHEAF_STORE_URI names, with a sheaf.toml in the zip's root.
 """
 
 import json
-import os
-import sys
-import tempfile
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from builder.aws.invocation import context_of, scratch_in
+from builder.aws.invocation import find_surroundings, open_invocation
 from builder.context import Context
 from builder.errors import UsageError
 from builder.ingest import bucket_files, ingest, parts
@@ -37,12 +34,10 @@ from builder.redif.read_files import NOTHING_NEW, leave_known
 from builder.redif.source import sort_sources
 from builder.sources.rules import DocumentRules
 from builder.store import aws
-from builder.store.s3 import S3Store
 from functions.snapshot import layout
-from functions.snapshot.errors import SheafError, StoreError
+from functions.snapshot.errors import StoreError
 from functions.snapshot.layout import S3_SCHEME
 
-_ROOT = Path(__file__).parents[2]
 _SCRATCH = "sheaf-ingester"
 _CHUNK = 256
 """Megabytes that an invocation reads: half a minute at 8 MB/s, where its limit is 15 minutes."""
@@ -55,8 +50,7 @@ def handler(event: Mapping[str, Any], context: object = None) -> dict[str, objec
 
     Raises SheafError: the machine reads a part again, and ends as failed without all parts.
     """
-    root = Path(os.environ.get("LAMBDA_TASK_ROOT") or _ROOT)
-    return run(event, dict(os.environ), root, Path(tempfile.gettempdir()))
+    return run(event, *find_surroundings())
 
 
 def run(
@@ -67,34 +61,24 @@ def run(
     Temporary files go into a folder below `temporary`. Raises SheafError, after printing it as a
     line on standard error.
     """
-    with scratch_in(temporary, _SCRATCH) as scratch:
-        try:
-            step = _STEPS.get(str(event.get("step")))
-            if step is None:
-                raise UsageError(f"the event has no step of {', '.join(_STEPS)}: {event}")
-            context = context_of(environment, root)
-            try:
-                told = step(context, event, scratch)
-            finally:
-                if isinstance(context.store, S3Store):
-                    context.store.close()
-        except SheafError as error:
-            print(f"sheaf: {error}", file=sys.stderr, flush=True)
-            raise
-    print(json.dumps(told), flush=True)
-    return told
+    with open_invocation(environment, root, temporary, _SCRATCH) as (context, scratch):
+        step = _STEPS.get(str(event.get("step")))
+        if step is None:
+            raise UsageError(f"the event has no step of {', '.join(_STEPS)}: {event}")
+        report = step(context, event, scratch)
+    print(json.dumps(report), flush=True)
+    return report
 
 
 def _plan(context: Context, event: Mapping[str, Any], scratch: Path) -> dict[str, object]:
     """Plan a run, or find one, and list its missing parts for the machine; none without a run."""
     request, concurrency = event["request"], _find_concurrency(int(event.get("most", _NEW_ACCOUNT)))
     if "run" in request:
-        plan = read_plan(context.store, str(request["run"]))
+        plan: IngestPlan | None = read_plan(context.store, str(request["run"]))
     else:
-        found = _write_plan(context, request)
-        if found is None:
-            return {"run": "", "missing": 0, "commit": False, "note": NOTHING_NEW}
-        plan = found
+        plan = _write_plan(context, request)
+    if plan is None:
+        return {"run": "", "missing": 0, "commit": False, "note": NOTHING_NEW}
     missing = parts.list_missing(context.store, plan)
     items = json.dumps([{"run": plan.run, "index": index} for index in missing]).encode()
     key = plan.key("items.json")

@@ -49,8 +49,10 @@ def verify_part(
     Raises NothingPublished, UsageError and StoreError.
     """
     choice, began, store = _choose_part(event), context.now(), context.published_store()
-    means = VerifyRuntime(context.now, show_bytes, settings["publish.memory"], os.cpu_count() or 1)
-    done = verify(store, means, choice=choice)
+    runtime = VerifyRuntime(
+        context.now, show_bytes, settings["publish.memory"], os.cpu_count() or 1
+    )
+    done = verify(store, runtime, choice=choice)
     record(store, make_report(done, choice, began, context.now()))
     return {"task": "verify", **report_document(context.store.address, done, choice)}
 
@@ -64,8 +66,9 @@ def _choose_part(event: Mapping[str, Any]) -> StorePart | None:
     try:
         day = datetime.fromisoformat(str(event.get("time"))).toordinal()
     except ValueError as error:
-        told = "the event has parts, but no time such as 2026-11-23T03:00:00Z"
-        raise UsageError(f"{told}: {event}") from error
+        raise UsageError(
+            f"the event has parts, but no time such as 2026-11-23T03:00:00Z: {event}"
+        ) from error
     return StorePart(day % count + 1, count)
 
 

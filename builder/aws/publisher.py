@@ -8,26 +8,21 @@ instead (builder.aws.maintenance).
 """
 
 import json
-import os
-import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from builder.aws import maintenance
-from builder.aws.invocation import context_of, scratch_in
+from builder.aws.invocation import find_surroundings, open_invocation
 from builder.context import Context
 from builder.errors import UsageError
 from builder.publish.publish import NothingToPublish, publish
 from builder.publish.report import report_document
-from builder.store.s3 import S3Store
 from builder.withdraw.rebuild import rebuild
 from functions.config.configuration import Configuration
 from functions.oai.render import check
-from functions.snapshot.errors import DamagedStore, NothingPublished, SheafError
+from functions.snapshot.errors import DamagedStore, NothingPublished
 
-_ROOT = Path(__file__).parents[2]
 _SCRATCH = "sheaf-publisher"
 
 _PROGRAM = 900
@@ -42,8 +37,7 @@ def handler(event: object, context: object = None) -> dict[str, object]:
     The `task` of an event may be another one; `context` is ignored. Raises SheafError: Lambda
     retries, and puts an event that failed every time into the failure queue.
     """
-    root = Path(os.environ.get("LAMBDA_TASK_ROOT") or _ROOT)
-    return run(event, dict(os.environ), root, Path(tempfile.gettempdir()))
+    return run(event, *find_surroundings())
 
 
 def run(
@@ -55,22 +49,12 @@ def run(
     Temporary files go into a folder below `temporary`. Raises SheafError, after printing it as a
     line on standard error; DamagedStore if a check finds damage, which is in the printed report.
     """
-    with scratch_in(temporary, _SCRATCH):
-        try:
-            context = context_of(environment, root)
-            store = context.store
-            try:
-                told = _carry_out(context, event if isinstance(event, Mapping) else {})
-            finally:
-                if isinstance(store, S3Store):
-                    store.close()
-            print(json.dumps(told), flush=True)
-            if told.get("damage"):
-                raise DamagedStore(f"{store.address} is damaged; the report is in the log")
-        except SheafError as error:
-            print(f"sheaf: {error}", file=sys.stderr, flush=True)
-            raise
-    return told
+    with open_invocation(environment, root, temporary, _SCRATCH) as (context, _):
+        report = _carry_out(context, event if isinstance(event, Mapping) else {})
+        print(json.dumps(report), flush=True)
+        if report.get("damage"):
+            raise DamagedStore(f"{context.store.address} is damaged; the report is in the log")
+    return report
 
 
 def _carry_out(context: Context, event: Mapping[str, Any]) -> dict[str, object]:

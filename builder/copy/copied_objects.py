@@ -82,7 +82,7 @@ def list_datasets(source: Writer) -> Iterator[Stage]:
             objects = records.parse(document.data or b"", where).objects
         except FilesetError as error:
             raise DamagedStore(f"{error.detail}: {DAMAGED}") from error
-        yield [CopiedObject(kept.key, kept.bytes, kept.sha256) for kept in objects]
+        yield [CopiedObject(stored.key, stored.bytes, stored.sha256) for stored in objects]
         yield [document]
 
 

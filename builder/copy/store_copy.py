@@ -145,9 +145,9 @@ class _Copy:
             self._pointer = replace(self._pointer, entries=(newest,))
         self._catalogue = Catalogue(source)
         self._newest = self._catalogue.manifest(newest.snapshot)
-        kept = consistency.kept_snapshots(self._pointer, self._newest.skipped)
-        self._numbers = [newest.snapshot] if newest_only else kept
-        self._expected = set(kept)
+        numbers = consistency.kept_snapshots(self._pointer, self._newest.skipped)
+        self._numbers = numbers if not newest_only else [newest.snapshot]
+        self._expected = set(numbers)
 
     def __call__(self, progress: Progress) -> CopyResult:
         """Copy. Raises MissingObject if the source was expired, Conflict if the target changed."""
@@ -155,7 +155,7 @@ class _Copy:
         if tag is not None:
             recovery.check(self._target, earlier, tag)
         manifests = [self._catalogue.manifest(number) for number in self._numbers]
-        kept = self._earlier(earlier, manifests)
+        staying = self._earlier(earlier, manifests)
         for output in OUTPUTS:
             output.check_copy(self._source, self._target)
         there = TargetListing(self._target, PLACES)
@@ -174,7 +174,7 @@ class _Copy:
             copier.copy(files)
             copier.copy(list_manifests(self._source, manifests))
         # Snapshots that the target does not hold count as retired.
-        holds = kept.union(self._numbers, self._newest.skipped)
+        holds = staying.union(self._numbers, self._newest.skipped)
         absent = [n for n in range(1, self._newest.snapshot) if n not in holds]
         final = replace(self._pointer, settled=True, expiry=None, retired=spans(absent))
         if final.store:
@@ -190,8 +190,8 @@ class _Copy:
         marks += self._source.keys(PUBLISHES) if self._newest.run else ()
         copier.copy([[read_document(self._source, key)] for key in marks])
         # An interrupted export may have left unnamed objects that the source has purged.
-        retired = retire(self._target, self._runtime, kept - self._expected).retired
-        numbers = sorted(kept.union(self._numbers) - set(retired))
+        retired = retire(self._target, self._runtime, staying - self._expected).retired
+        numbers = sorted(staying.union(self._numbers) - set(retired))
         for output in OUTPUTS:
             output.copy(self._source, copier, self._runtime, numbers)
         if identity:

@@ -117,8 +117,8 @@ class Shell:
             text += line
             if line.rstrip() == "}":
                 return json.loads(text)
-        *_, said = ["no server", *self._log.read_text("utf-8").splitlines()]
-        raise UsageError(said.removeprefix("sheaf: "))
+        *_, message = ["no server", *self._log.read_text("utf-8").splitlines()]
+        raise UsageError(message.removeprefix("sheaf: "))
 
 
 def _documents(text: str) -> list[Any]:

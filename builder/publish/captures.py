@@ -32,7 +32,7 @@ from builder.publish.precedence import (
 from builder.snapshot import scratch_tables
 from builder.snapshot.compaction import RECORDS_RATIO, runs_to_merge
 from builder.snapshot.draft import Draft, Query
-from builder.snapshot.lookup import fetch_groups, find
+from builder.snapshot.lookup import fetch_groups, find, rows_of
 from builder.snapshot.sql import Statements
 from functions.database import engine
 from functions.snapshot import layout, schema
@@ -82,8 +82,8 @@ _FILES = engine.table("$files")
 
 def _request_of(column: str) -> str:
     """Return SQL for the value of the first copy that describes its request (even by NULL)."""
-    told = "content_length IS NOT NULL OR fetch_method IS NOT NULL"
-    first = f"first_value(CASE WHEN {told} THEN [{column}] END IGNORE NULLS) OVER copy"
+    describes = "content_length IS NOT NULL OR fetch_method IS NOT NULL"
+    first = f"first_value(CASE WHEN {describes} THEN [{column}] END IGNORE NULLS) OVER copy"
     return f"coalesce({first}, first_value([{column}]) OVER copy)[1]"
 
 
@@ -131,23 +131,18 @@ def merge(
     with engine.reading("the intake"):
         captures = join_small_files(connection, captures, draft.folder)
         several = _gather(connection, captures, before.namespace, draft)
-        (given,) = _row(connection, f"SELECT count(*) FROM {_INTAKE}")
-        count = "SELECT count(*) FROM intake_captures"
-        (incoming,) = _row(connection, count) if several else (given,)
+        rows = rows_of(connection, _INTAKE)
+        incoming = rows_of(connection, "intake_captures") if several else rows
     with engine.reading("the last snapshot"):
         find(connection, draft, "intake_captures")
-        (known,) = _row(connection, "SELECT count(*) FROM listed_versions WHERE reason IS NOT NULL")
-        values = {"files": captures, "namespace": before.namespace}
-        connection.execute(
-            *(
-                (_WITHDRAWN_PLACES, values)
-                if known
-                else (scratch_tables.ensure("withdrawn_places"), {})
-            )
-        )
+        if rows_of(connection, "(FROM listed_versions WHERE reason IS NOT NULL)"):
+            values = {"files": captures, "namespace": before.namespace}
+            connection.execute(_WITHDRAWN_PLACES, values)
+        else:
+            connection.execute(scratch_tables.ensure("withdrawn_places"))
     with engine.reading("the merged captures"):
         matched, changed = _revise(connection)
-    return Merged(incoming - matched, changed, matched - changed, given - incoming)
+    return Merged(incoming - matched, changed, matched - changed, rows - incoming)
 
 
 def _gather(
@@ -160,7 +155,7 @@ def _gather(
     connection.execute("SET VARIABLE intake = $files", {"files": captures})
     connection.execute("SET VARIABLE namespace = $namespace", {"namespace": namespace})
     connection.execute(_REPEATED_CAPTURES, {"namespace": namespace})
-    (repeated,) = _row(connection, "SELECT count(*) FROM repeated_captures")
+    repeated = rows_of(connection, "repeated_captures")
     if repeated:
         _unite(connection, captures, namespace)
     references.find_originals(connection, draft, namespace)
@@ -191,11 +186,11 @@ def _revise(connection: engine.Connection) -> tuple[int, int]:
     Return the numbers of matched and changed items.
     """
     matched = changed = 0
-    if _row(connection, "SELECT count(*) FROM listed_versions") != (0,):
+    if rows_of(connection, "listed_versions"):
         connection.execute(_OWN_VERSIONS)
         connection.execute(REVISED)
         counts = "SELECT count(*), count(*) FILTER (WHERE changed) FROM compared_captures"
-        (matched, changed) = _row(connection, counts)
+        ((matched, changed),) = connection.execute(counts).fetchall()
         connection.execute(
             f"CREATE TABLE prepared_versions AS {_NEW} "
             "WHERE identifier NOT IN (SELECT identifier FROM listed_versions) "
@@ -216,13 +211,6 @@ def _revise(connection: engine.Connection) -> tuple[int, int]:
     return matched, changed
 
 
-def _row(
-    connection: engine.Connection, sql: str, values: dict[str, list[str]] | None = None
-) -> tuple[int, ...]:
-    (row,) = connection.execute(sql, values or {}).fetchall()
-    return tuple(row)
-
-
 def add_provenance(
     connection: engine.Connection, draft: Draft, table: str, paths: Sequence[str], more: str = ""
 ) -> int:
@@ -238,9 +226,15 @@ def add_provenance(
         return 0
     leaves = draft.tables.get(table, ())
     merged = runs_to_merge([e.rows for e in leaves], count, RECORDS_RATIO, _FULL_LEAF)
-    kept, joined = leaves[: len(leaves) - merged], leaves[len(leaves) - merged :]
-    files = draft.write(table, [_sort_query(table, draft.paths(draft.files(joined)))])
-    draft.tables[table] = (*kept, *draft.leaves(files))
+    staying, joined = leaves[: len(leaves) - merged], leaves[len(leaves) - merged :]
+    columns, values = ", ".join(schema.names(table)), {}
+    rows = f"SELECT {columns} FROM added_{table}"
+    if joined:
+        values = {"files": draft.paths(draft.files(joined))}
+        rows += f" UNION ALL SELECT {columns} FROM {_FILES}"
+    query = f"SELECT * FROM ({rows}) ORDER BY {provenance_order(table)}"
+    files = draft.write(table, [(query, values)])
+    draft.tables[table] = (*staying, *draft.leaves(files))
     return count
 
 
@@ -248,9 +242,9 @@ def _gather_provenance(
     connection: engine.Connection, draft: Draft, table: str, paths: list[str], more: str
 ) -> int:
     """Make `intake_<table>` and `added_<table>`; return how many rows it has."""
-    given = line_table(paths, schema.SOURCE) if table == "sources" else _FILES
+    source = line_table(paths, schema.SOURCE) if table == "sources" else _FILES
     key, names = PROVENANCE_KEYS[table], ", ".join(schema.names(table))
-    queries = [f"SELECT {names} FROM {given}"] if paths else []
+    queries = [f"SELECT {names} FROM {source}"] if paths else []
     queries += [f"SELECT {names} FROM ({more})"] if more else []
     connection.execute(
         f"CREATE TABLE intake_{table} AS {' UNION ALL '.join(queries)}",
@@ -259,31 +253,21 @@ def _gather_provenance(
     sources: Query = (f"SELECT DISTINCT source FROM intake_{table}", {})
     earlier = fetch_groups(connection, draft, table, sources)
     values = {}
-    known = ""
+    lacking = ""
     if earlier:
         values["earlier"] = earlier
         same = " AND ".join(f"e.{name} IS NOT DISTINCT FROM i.{name}" for name in key)
-        known = f"WHERE NOT EXISTS (SELECT 1 FROM {engine.table('$earlier')} e WHERE {same})"
+        lacking = f"WHERE NOT EXISTS (SELECT 1 FROM {engine.table('$earlier')} e WHERE {same})"
     rows = f"SELECT * FROM intake_{table}"
     if table == "faults":
         connection.execute(scratch_tables.ensure("withdrawn_places"))
         rows = f"SELECT * REPLACE ({FAULT_DETAIL} AS detail) FROM intake_{table} f"
     connection.execute(
         f"CREATE TABLE added_{table} AS SELECT DISTINCT ON ({', '.join(key)}) * FROM ({rows}) i "
-        f"{known} ORDER BY {provenance_order(table)}",
+        f"{lacking} ORDER BY {provenance_order(table)}",
         values,
     )
-    ((count,),) = connection.execute(f"SELECT count(*) FROM added_{table}").fetchall()
-    return int(count)
-
-
-def _sort_query(table: str, earlier: list[str]) -> Query:
-    rows = f"SELECT * FROM added_{table}"
-    if not earlier:
-        return f"{rows} ORDER BY {provenance_order(table)}", {}
-    columns = ", ".join(schema.names(table))
-    both = f"SELECT {columns} FROM added_{table} UNION ALL SELECT {columns} FROM {_FILES}"
-    return f"SELECT * FROM ({both}) ORDER BY {provenance_order(table)}", {"files": earlier}
+    return rows_of(connection, f"added_{table}")
 
 
 def provenance_order(table: str) -> str:

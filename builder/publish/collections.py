@@ -135,18 +135,18 @@ def _tally(connection: engine.Connection, draft: Draft) -> None:
 
 
 def _items(
-    connection: engine.Connection, draft: Draft, base: Transaction, some: list[str]
+    connection: engine.Connection, draft: Draft, base: Transaction, specs: list[str]
 ) -> Iterator[tuple[str, str, bool, str | None]]:
     """Yield identifier, set, deleted flag and document of each collection in `some`."""
     names = base.configuration["sets.names"]
     descriptions = base.configuration["sets.descriptions"]
-    crawls = _crawls(connection, draft, some)
-    ranked = connection.execute(_RANKED_TALLIES, {"some": some}).fetchall()
+    crawls = _crawls(connection, draft, specs)
+    ranked = connection.execute(_RANKED_TALLIES, {"some": specs}).fetchall()
     counts = {
-        spec: {facet: list(rows) for facet, rows in groupby(found, key=lambda row: row[1])}
-        for spec, found in groupby(ranked, key=lambda row: row[0])
+        spec: {facet: list(rows) for facet, rows in groupby(tallies, key=lambda row: row[1])}
+        for spec, tallies in groupby(ranked, key=lambda row: row[0])
     }
-    for spec in some:
+    for spec in specs:
         name = oai_name.collection_identifier(base.before.namespace, spec)
         if spec not in counts:
             yield name, spec, True, None
@@ -154,19 +154,19 @@ def _items(
         crawl = crawls.get(spec)
         description = descriptions.get(spec)
         number, size, *lists = crawl or (0, 0, *([] for _ in _CRAWL_FIELDS))
-        said = {
+        described = {
             name: [value for value in values or () if value is not None]
             for name, values in zip(_CRAWL_FIELDS, lists, strict=True)
         }
         if description:
-            said["description"] = [
+            described["description"] = [
                 description,
-                *(d for d in said["description"] if d != description),
+                *(d for d in described["description"] if d != description),
             ]
         document = {
             "name": oai_name.set_name(spec, names),
             "set_spec": spec,
-            **{"files": number, "file_bytes": int(size or 0), **said},
+            **{"files": number, "file_bytes": int(size or 0), **described},
             **_count_facets(counts[spec]),
         }
         assert document.keys() == {column.name for column in schema.COLLECTION}
@@ -174,7 +174,7 @@ def _items(
 
 
 def _crawls(
-    connection: engine.Connection, draft: Draft, some: list[str]
+    connection: engine.Connection, draft: Draft, specs: list[str]
 ) -> dict[str, tuple[Any, ...]]:
     """Return by collection: number and bytes of its archive files, then values of _CRAWL_FIELDS."""
     files = draft.paths(draft.files(draft.tables.get("sources", ())))
@@ -182,14 +182,14 @@ def _crawls(
         return {}
     fields = ", ".join(f"list_sort(list(DISTINCT {name}))[:{SHOWN}]" for name in _CRAWL_FIELDS)
     sql = _CRAWLS.format(fields=fields)
-    rows = connection.execute(sql, {"files": files, "some": some}).fetchall()
+    rows = connection.execute(sql, {"files": files, "some": specs}).fetchall()
     return {row[0]: row[1:] for row in rows}
 
 
 def _count_facets(facets: Mapping[str, list[tuple[Any, ...]]]) -> dict[str, Any]:
     """Return the document's counts; each row has the columns of _RANKED_TALLIES."""
     days = facets["day"][0]
-    found: dict[str, Any] = {
+    counts: dict[str, Any] = {
         "captures": int(days[6]),
         "bytes": int(days[7]),
         "first_date": days[8],
@@ -197,11 +197,11 @@ def _count_facets(facets: Mapping[str, list[tuple[Any, ...]]]) -> dict[str, Any]
     }
     for facet in ("host", "media_type", "status"):
         rows = facets[facet]
-        found[facet] = {
+        counts[facet] = {
             "different": rows[0][5],
             "most": [{"value": r[2] or None, "captures": r[3], "bytes": r[4]} for r in rows],
         }
-    return found
+    return counts
 
 
 def _revise(connection: engine.Connection, draft: Draft) -> int:
@@ -209,12 +209,12 @@ def _revise(connection: engine.Connection, draft: Draft) -> int:
     find(connection, draft, "collection_documents", newest=True)
     files = draft.files(draft.tables.get("documents", ()))
     values = {"files": draft.paths(files)} if files else {}
-    told = _FILES if files else "(SELECT NULL AS identifier, NULL AS document WHERE false)"
+    documents = _FILES if files else "(SELECT NULL AS identifier, NULL AS document WHERE false)"
     # A collection that was never published is not deleted.
     connection.execute(
         "CREATE TABLE revised_collections AS SELECT c.* FROM collection_documents c "
         "LEFT JOIN listed_versions o USING (identifier) "
-        f"LEFT JOIN {told} d USING (identifier) "
+        f"LEFT JOIN {documents} d USING (identifier) "
         "WHERE CASE WHEN o.identifier IS NULL THEN NOT c.deleted "
         "ELSE c.deleted != o.deleted OR c.document IS DISTINCT FROM d.document END",
         values,

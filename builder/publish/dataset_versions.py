@@ -18,10 +18,10 @@ _SQL = Statements(__file__)
 _DATASET = "array_to_string(string_split({}, ',')[:4], ',')"
 DATASET = _DATASET.format("identifier")
 """SQL for the identifier of all versions of the dataset that `identifier` is a version of."""
-TELLING = tuple(one.name for one in STATUSES.values() if one.lists or one.gone)
+TELLING = tuple(status.name for status in STATUSES.values() if status.lists or status.gone)
 """Statuses that say something about an item."""
 
-_CLOSING = engine.texts(one.name for one in STATUSES.values() if one.closes)
+_CLOSING = engine.texts(status.name for status in STATUSES.values() if status.closes)
 _VERSION_RESULTS = _SQL.get(
     "version_results", dataset=DATASET, list=LIST, delete=DELETE, leave=LEAVE, closing=_CLOSING
 )

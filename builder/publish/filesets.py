@@ -7,7 +7,6 @@ withdrawn item, the tables record only that the dataset was requested.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from builder.filesets.entry import DELETE, LIST
 from builder.intake.intake import FILESETS
@@ -117,11 +116,19 @@ def revise(
         connection.execute(_EARLIER_RESULTS.format(_EARLIER if earlier else _NO_EARLIER), values)
         for sql in (_STALE_RESULTS, _RESULT_DATASETS):
             connection.execute(sql)
-        _find_all_versions(connection, draft)
+        find(connection, draft, "result_datasets")
+        count = rows_of(connection, "result_datasets")
+        connection.execute(_SIBLINGS)
+        if rows_of(connection, "result_datasets") > count:
+            find(connection, draft, "result_datasets")
         connection.execute(_IDENTIFIED_RESULTS)
         dataset_versions.decide(connection, follow)
         altered = dataset_versions.refuse_altered(connection)
-        _leave_newer(connection, draft, before.effective)
+        # The whole table of results is read for this, unless all changes are later.
+        if dataset_versions.count_late(connection, before.effective) and (
+            published := draft.paths(draft.files(draft.tables.get(RESULTS, ())))
+        ):
+            dataset_versions.leave_newer(connection, published)
         dataset_versions.relate(connection)
         for sql in (_ADDED, _REPLACED, _NEWEST_RESULTS):
             connection.execute(sql)
@@ -136,26 +143,6 @@ def revise(
         rewrite_files(connection, draft)
         ((new, changed, deleted, unchanged),) = connection.execute(_COUNTS).fetchall()
     return RevisedFilesets(int(new), int(changed), int(deleted), int(unchanged), tuple(altered))
-
-
-def _find_all_versions(connection: engine.Connection, draft: Draft) -> None:
-    """Make `listed_versions` of all versions of the datasets in `result_datasets`."""
-    find(connection, draft, "result_datasets")
-    before = rows_of(connection, "result_datasets")
-    connection.execute(_SIBLINGS)
-    if rows_of(connection, "result_datasets") > before:
-        find(connection, draft, "result_datasets")
-
-
-def _leave_newer(connection: engine.Connection, draft: Draft, since: datetime) -> None:
-    """Leave the items for which a newer result is already published.
-
-    The whole table of results is read for it, unless all changes are later than `since`.
-    """
-    if dataset_versions.count_late(connection, since) and (
-        published := draft.paths(draft.files(draft.tables.get(RESULTS, ())))
-    ):
-        dataset_versions.leave_newer(connection, published)
 
 
 def rewrite_files(connection: engine.Connection, draft: Draft) -> None:
@@ -175,14 +162,14 @@ def clear_withdrawn_results(connection: engine.Connection, draft: Draft) -> None
     files = draft.paths(draft.files(draft.tables.get(RESULTS, ())))
     if not files:
         return
-    known = (
+    withdrawn = (
         f"SELECT identifier FROM prepared_versions WHERE reason IS NOT NULL AND kind IN {_KINDS}"
     )
     with engine.reading("the last snapshot"):
         connection.execute(
             "CREATE TABLE withdrawn_urls AS SELECT DISTINCT base_url "
             f"FROM {engine.table('$files')} "
-            f"WHERE {_IS_OF.format(withdrawn=known)}",
+            f"WHERE {_IS_OF.format(withdrawn=withdrawn)}",
             {"files": files},
         )
         if not rows_of(connection, "withdrawn_urls"):
@@ -198,21 +185,21 @@ def clear_withdrawn_results(connection: engine.Connection, draft: Draft) -> None
             RESULTS,
             "base_url",
             "withdrawn_urls",
-            _without_withdrawn("withdrawn_results", known),
+            _without_withdrawn("withdrawn_results", withdrawn),
         )
 
 
 def shows(connection: engine.Connection, draft: Draft, wanted: str) -> bool:
     """Return whether the table of results describes a dataset that `wanted` identifies."""
-    known = f"SELECT identifier FROM {wanted} WHERE identifier LIKE 'oai:%:dataset,%'"
+    datasets = f"SELECT identifier FROM {wanted} WHERE identifier LIKE 'oai:%:dataset,%'"
     with engine.reading("an older snapshot"):
-        if not rows_of(connection, f"({known})"):
+        if not rows_of(connection, f"({datasets})"):
             return False
         files = draft.paths(draft.files(draft.tables.get(RESULTS, ())))
-        told = " OR ".join(f"{name} IS NOT NULL" for name in sorted(_DESCRIBING))
+        described = " OR ".join(f"{name} IS NOT NULL" for name in sorted(_DESCRIBING))
         sql = (
             f"SELECT count(*) FROM {engine.table('$files')} "
-            f"WHERE {_IS_OF.format(withdrawn=known)} AND ({told})"
+            f"WHERE {_IS_OF.format(withdrawn=datasets)} AND ({described})"
         )
         return bool(files) and bool(connection.execute(sql, {"files": files}).fetchall()[0][0])
 

@@ -102,8 +102,8 @@ _OWN_VALUES = {
 
 
 _CHOSEN += ", " + ", ".join(
-    f"CASE WHEN leads THEN {given} ELSE {had} END AS {name}"
-    for name, given, had in (
+    f"CASE WHEN leads THEN {fresh} ELSE {had} END AS {name}"
+    for name, fresh, had in (
         (
             n,
             f"coalesce(given_{n}, CASE WHEN fills THEN had_{n} END)",

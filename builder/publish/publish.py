@@ -54,12 +54,12 @@ class ChangeCounts:
     @property
     def new(self) -> int:
         """Number of new items."""
-        return self.merged.new + sum(one.new for one in self._revised)
+        return self.merged.new + sum(changes.new for changes in self._revised)
 
     @property
     def changed(self) -> int:
         """Number of changed items."""
-        return self.merged.changed + self.moved + sum(one.changed for one in self._revised)
+        return self.merged.changed + self.moved + sum(changes.changed for changes in self._revised)
 
     def account(
         self, manifest: Manifest | None, records: int, faults: int, keys: Sequence[str]
@@ -75,7 +75,7 @@ class ChangeCounts:
             faults,
             moved=self.moved,
             keys=tuple(keys),
-            deleted=sum(one.deleted for one in self._revised),
+            deleted=sum(changes.deleted for changes in self._revised),
         )
 
 
@@ -246,8 +246,11 @@ class IntakeChange:
         faults, sources = self._provenance(base, connection, draft, new_runs)
         changes = ChangeCounts(merged)
         if sources or capture_files or new_runs or fileset_files or harvested_files:
-            if not capture_files:
-                _nothing(connection)
+            if not capture_files:  # which would make these
+                for name in ("listed_versions", "prepared_versions", "superseded_versions"):
+                    connection.execute(scratch_tables.create(name))
+                connection.execute(captures.NO_INTAKE_VERSIONS)
+                connection.execute(captures.NEW_VERSIONS)
             changes.moved = revisits.resolve(connection, draft)
             changes.restated = collections.restate(
                 connection, draft, base, "added_sources" if sources else ""
@@ -321,7 +324,13 @@ class IntakeChange:
             if makings.setdefault(prefix, Making(digest)).digest != digest
         ]
         if changed and not self._redate:
-            _check_settings(before.settings, settings)
+            for key, value in settings.items():
+                if before.settings.get(key, value) != value:
+                    raise ConfigurationError(
+                        f'{key} is "{value}", but the store was published with '
+                        f'"{before.settings[key]}", which records show: restore that value, or run '
+                        "`sheaf publish --redate` to give them new datestamps"
+                    )
         for prefix in changed:
             self._runtime.say(
                 f"the XML of {prefix} has changed: all its records get a new datestamp"
@@ -333,23 +342,3 @@ class IntakeChange:
 
     def _files(self, table: str) -> list[str]:
         return intake.files(self._store, self._runs, self._keys, table)
-
-
-def _check_settings(published: Mapping[str, str], settings: Mapping[str, str]) -> None:
-    """Raise ConfigurationError for a setting that is not as it was published."""
-    for key, value in settings.items():
-        if published.get(key, value) != value:
-            raise ConfigurationError(
-                f'{key} is "{value}", but the store was published with "{published[key]}", which '
-                "records show: restore that value, or run `sheaf publish --redate` to give them "
-                "new datestamps"
-            )
-
-
-def _nothing(connection: engine.Connection) -> None:
-    """Make `new_versions` and `superseded_versions` for an intake without captures."""
-    connection.execute(scratch_tables.create("listed_versions"))
-    connection.execute(scratch_tables.create("prepared_versions"))
-    connection.execute(scratch_tables.create("superseded_versions"))
-    connection.execute(captures.NO_INTAKE_VERSIONS)
-    connection.execute(captures.NEW_VERSIONS)

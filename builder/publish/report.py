@@ -12,7 +12,7 @@ def report_text(built: ChangeResult) -> str:
             built.records, "record is unchanged", "records are unchanged"
         )
     deleted = f"{built.deleted:,} of these deleted, " if built.deleted else ""
-    account = (
+    report = (
         f"snapshot {built.manifest.snapshot} of {instant.to_text(built.manifest.effective)}: "
         f"{tally(built.records, 'record')} in {tally(built.manifest.sets, 'set')} ({built.new:,} "
         f"new, {built.changed:,} changed, {deleted}{built.unchanged:,} unchanged, "
@@ -21,11 +21,11 @@ def report_text(built: ChangeResult) -> str:
     )
     manifest = built.manifest
     if manifest.revisits:
-        account += (
+        report += (
             f"\n{tally(manifest.revisits, 'revisit')}, {manifest.unresolved:,} of them without an "
             f"original; {built.moved:,} published earlier have a new original"
         )
-    return account
+    return report
 
 
 def report_document(built: ChangeResult) -> dict[str, object]:

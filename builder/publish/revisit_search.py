@@ -199,16 +199,13 @@ class RevisitSearch:
         if rule == 1 or not rows_of(self._connection, "failed_candidates"):
             return False
         execute(_NEXT_CANDIDATES)
-        self._sweep()
-        return True
-
-    def _sweep(self) -> None:
-        """Remove candidates near the failed ones whose records are gone."""
-        self._connection.execute(_NEAR_CANDIDATES, {"most": self._swept})
+        # Candidates near the failed ones are removed, too, if their records are gone.
+        execute(_NEAR_CANDIDATES, {"most": self._swept})
         self._swept *= _MORE_SWEPT
         files = fetch_groups(self._connection, self._draft, "records", (_NEAR, {}))
         gone = _GONE_CANDIDATES + (_EXISTING if files else "")
-        self._connection.execute(gone, {"files": files} if files else {})
+        execute(gone, {"files": files} if files else {})
+        return True
 
 
 def delete_superseded(connection: engine.Connection, draft: Draft, table: str) -> None:

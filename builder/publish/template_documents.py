@@ -48,21 +48,21 @@ def find_documents(
     with engine.reading("the logs of the runs"):
         needed = [tist for (tist,) in connection.execute(_NEEDED).fetchall()]
     by_tist = {run.tist: run for run in runs}
-    found = [_fetch(connection, store, by_tist[tist], folder) for tist in needed]
+    queries = [_fetch(connection, store, by_tist[tist], folder) for tist in needed]
     with engine.reading("the documents of the runs"):
         number = 0
-        while len(found) > _AT_ONCE:
+        while len(queries) > _AT_ONCE:
             file = engine.quote(str(folder / f"joined-{number}.parquet"))
             connection.execute(
-                _JOINED.format(rows=" UNION ALL ".join(found[:_AT_ONCE]), target=file)
+                _JOINED.format(rows=" UNION ALL ".join(queries[:_AT_ONCE]), target=file)
             )
-            found[:_AT_ONCE] = []
-            found.append(_FILE.format(tist="tist", run="run", file=engine.table(f"[{file}]")))
+            queries[:_AT_ONCE] = []
+            queries.append(_FILE.format(tist="tist", run="run", file=engine.table(f"[{file}]")))
             number += 1
-        rows = " UNION ALL ".join(found)
+        rows = " UNION ALL ".join(queries)
         if any(run.as_of is not None for run in runs):
             rows = _COUNTING.format(rows=rows)
-        if found:
+        if queries:
             connection.execute(f"CREATE OR REPLACE VIEW run_documents AS {rows}")
         else:
             connection.execute(scratch_tables.create("run_documents"))

@@ -106,14 +106,14 @@ def prefix(configuration: Configuration, before: Manifest) -> str:
 
     Raises ConfigurationError if templates were published with another one.
     """
-    found = str(configuration["redif.identifier_prefix"]) or oai_name.to_oai(before.namespace, "")
-    if before.prefix not in ("", found):
+    text = str(configuration["redif.identifier_prefix"]) or oai_name.to_oai(before.namespace, "")
+    if before.prefix not in ("", text):
         raise ConfigurationError(
-            f"redif.identifier_prefix is {found}, but templates were published with "
+            f"redif.identifier_prefix is {text}, but templates were published with "
             f"{before.prefix}: identifiers must not change, so restore that value or use another "
             "store"
         )
-    return found
+    return text
 
 
 def revise(
@@ -161,11 +161,11 @@ def _compare(connection: engine.Connection, draft: Draft, since: int) -> str:
     target = engine.quote(str(draft.folder / "touched.parquet"))
     sql = _SQL.get("touched_templates", records=_RECORDS, linked=LINKED, target=target)
     connection.execute(sql, {"records": records})
-    found = engine.table(f"[{target}]")
-    connection.execute(f"INSERT INTO differing_templates SELECT id FROM {found}")
+    touched = engine.table(f"[{target}]")
+    connection.execute(f"INSERT INTO differing_templates SELECT id FROM {touched}")
     connection.execute(_COMPARED, {"since": since})
     connection.execute(_DIFFERING, {"records": records})
-    return found
+    return touched
 
 
 def rows(connection: engine.Connection, revised: RevisedTemplates) -> Iterator[Query]:

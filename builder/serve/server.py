@@ -72,7 +72,14 @@ class Listeners:
             raise UsageError(f"port {port}: expected a number from 0 to 65535")
         self.sockets: list[socket.socket] = []
         try:
-            for family, (name, number, *rest) in _addresses(host, port):
+            places = socket.getaddrinfo(
+                None if host in ("*", "") else host,  # None means all addresses of this machine
+                port,
+                type=socket.SOCK_STREAM,
+                flags=socket.AI_PASSIVE,
+            )
+            addresses: dict[Any, None] = dict.fromkeys((place[0], place[4]) for place in places)
+            for family, (name, number, *rest) in addresses:
                 # All addresses use the same port, even if it was chosen freely.
                 number = number or (self.sockets and self.sockets[0].getsockname()[1]) or 0
                 self.sockets.append(_listen(family, (name, number, *rest)))
@@ -222,17 +229,6 @@ def _raise_limit() -> int:
     soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     limit = wanted if soft == resource.RLIM_INFINITY else min(soft, wanted)
     return max(limit - _FILES, _THREADS + 1)
-
-
-def _addresses(host: str, port: int) -> list[tuple[socket.AddressFamily, Any]]:
-    """Return the addresses of a host; "*" means all of this machine. Raises OSError."""
-    places = socket.getaddrinfo(
-        None if host in ("*", "") else host,
-        port,
-        type=socket.SOCK_STREAM,
-        flags=socket.AI_PASSIVE,
-    )
-    return [*dict.fromkeys((family, address) for family, _, _, _, address in places)]
 
 
 def _listen(family: socket.AddressFamily, address: Any) -> socket.socket:

@@ -99,7 +99,7 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
 
     def init_process(self) -> None:
         """Begin to serve."""
-        self.held: dict[HeldConnection, None] = {}
+        self.waiting: dict[HeldConnection, None] = {}
         self.silent: dict[str, dict[HeldConnection, None]] = defaultdict(dict)
         self.swept = 0.0
         self._count(0)
@@ -165,20 +165,20 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
         if self.alive and now < self.swept + _SWEEP:
             return
         self.swept = now
-        for conn in [*self.held]:
+        for conn in [*self.waiting]:
             if conn.until <= now or not (self.alive or conn.read or conn.is_ending):
                 self._release(conn)
                 self._close(conn)
 
     def _hold(self, conn: HeldConnection, seconds: float) -> None:
         conn.until = time.monotonic() + seconds
-        self.held[conn] = None
+        self.waiting[conn] = None
         if not conn.read:
             self.silent[conn.client[0]][conn] = None
         self.poller.register(conn.sock, selectors.EVENT_READ, partial(self._read, conn))
 
     def _release(self, conn: HeldConnection) -> None:
-        del self.held[conn]
+        del self.waiting[conn]
         self._end_silence(conn)
         self.poller.unregister(conn.sock)
 

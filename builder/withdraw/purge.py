@@ -61,7 +61,9 @@ def complete_purges(
     items: set[str] = set()
     for key in keys:
         with suppress(MissingObject):  # another process has finished it
-            items |= _parse_items(store.read(key), key)
+            data = store.read(key)
+            with refuse_damage(key, "remove it, and purge its items again"):
+                items |= build(set[str], json.loads(data)["identifiers"])
     runtime.say(f"purging {len(items):,} items; if interrupted, the next command completes this")
     retired = _purge(store, configuration, runtime, sorted(items))
     retire_outputs(store, runtime, anew=True)
@@ -73,11 +75,6 @@ def purge_findings(store: Writer) -> Iterator[Finding]:
     """Yield a note for each purge that is not finished."""
     for key in store.keys(PURGES):
         yield Finding("purge-unfinished", key, "items of it may still be in older snapshots")
-
-
-def _parse_items(data: bytes, where: str) -> set[str]:
-    with refuse_damage(where, "remove it, and purge its items again"):
-        return build(set[str], json.loads(data)["identifiers"])
 
 
 def find_all_versions(connection: engine.Connection, draft: Draft, wanted: str) -> int:

@@ -7,7 +7,8 @@ all templates get their datestamps again, and those that were deleted are tombst
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
+from itertools import repeat
 
 from builder.obi import publishes
 from builder.obi.history import history
@@ -51,23 +52,13 @@ def rebuild(
         change = _change(store, configuration, runtime, formats, record)
         # Two snapshots cannot have one instant, so of several records the last one gets it.
         later = timedelta(seconds=counts[record.effective] - record.number)
-        clock = _Then(record.effective - later - lead)
-        then = replace(runtime, clock=clock, sleep=lambda seconds: None)
+        now = record.effective - later - lead
+        then = replace(runtime, clock=repeat(now).__next__, sleep=lambda seconds: None)
         try:
             revise(store, configuration, then, change)
         except NothingSelectedError:
             continue  # the items were not templates, and are not there
     return len(left)
-
-
-class _Then:
-    """A clock that stands still."""
-
-    def __init__(self, now: datetime) -> None:
-        self._now = now
-
-    def __call__(self) -> datetime:
-        return self._now
 
 
 def _change(

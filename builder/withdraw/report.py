@@ -20,11 +20,13 @@ def text(done: Withdrawn) -> str:
         "to return with `sheaf ingest --again` of their archive": built.unchanged,
         "of their revisits changed": built.moved,
     }
-    said = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
-    if not said:
-        said = "nothing to do: these items are already withdrawn"
-        said += f", with the reason: {done.reason}" if done.reason else ""
-    lines = [_list_names(said, done.identifiers)]
+    summary = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
+    if not summary:
+        summary = "nothing to do: these items are already withdrawn"
+        summary += f", with the reason: {done.reason}" if done.reason else ""
+    lines = [summary, *(f"  {name}" for name in done.identifiers[:SHOWN])]
+    if (more := len(done.identifiers) - SHOWN) > 0:
+        lines.append(f"  … and {more:,} more")
     if built.manifest is not None:
         when = instant.to_text(built.manifest.effective)
         lines.append(f"snapshot {built.manifest.snapshot} of {when}")
@@ -33,31 +35,28 @@ def text(done: Withdrawn) -> str:
     return "\n".join(lines)
 
 
-def _list_names(text: str, names: tuple[str, ...]) -> str:
-    more = [f"  … and {len(names) - SHOWN:,} more"] if len(names) > SHOWN else []
-    return "\n".join([text, *(f"  {name}" for name in names[:SHOWN]), *more])
-
-
-def preview_text(found: Preview) -> str:
+def preview_text(preview: Preview) -> str:
     """Return the preview as text: hosts and items in columns."""
-    if not found.count:
+    if not preview.count:
         return "0 items: these are already withdrawn"
-    hosts = [(f"{count:,}", host or "host unknown") for host, count in found.hosts]
-    named = found.templates + found.datasets
-    if others := found.count - named - sum(count for _, count in found.hosts):
+    hosts = [(f"{count:,}", host or "host unknown") for host, count in preview.hosts]
+    named = preview.templates + preview.datasets
+    if others := preview.count - named - sum(count for _, count in preview.hosts):
         hosts.append((f"{others:,}", "on other hosts"))
-    if found.templates:
-        hosts.append((f"{found.templates:,}", f"template{'s' * (found.templates != 1)} of RePEc"))
-    if found.datasets:
-        hosts.append((f"{found.datasets:,}", f"dataset{'s' * (found.datasets != 1)}"))
-    items = [_describe(item) for item in found.items[:SHOWN]]
-    lines = [tally(found.count, "item")]
+    if preview.templates:
+        hosts.append(
+            (f"{preview.templates:,}", f"template{'s' * (preview.templates != 1)} of RePEc")
+        )
+    if preview.datasets:
+        hosts.append((f"{preview.datasets:,}", f"dataset{'s' * (preview.datasets != 1)}"))
+    items = [_describe(item) for item in preview.items[:SHOWN]]
+    lines = [tally(preview.count, "item")]
     lines += [f"  {count:>9}  {host}" for count, host in hosts]
     wide = max((len(date) for date, _, _ in items), default=0)
     for date, what, name in items:
         lines += [f"  {date:<{wide}}  {what}", f"  {'':<{wide}}  {name}"]
-    if found.count > len(items):
-        lines.append(f"  … and {found.count - len(items):,} more; --json gives all")
+    if preview.count > len(items):
+        lines.append(f"  … and {preview.count - len(items):,} more; --json gives all")
     return "\n".join(lines)
 
 
@@ -69,14 +68,14 @@ def _describe(item: Item) -> tuple[str, str, str]:
     return item.date or "date unknown", item.url or "URL unknown", item.identifier
 
 
-def preview_document(found: Preview) -> dict[str, Any]:
+def preview_document(preview: Preview) -> dict[str, Any]:
     """Return the preview as --json prints it."""
     return {
-        "count": found.count,
-        "templates": found.templates,
-        "datasets": found.datasets,
-        "hosts": [{"host": host, "items": count} for host, count in found.hosts],
-        "items": [asdict(item) for item in found.items],
+        "count": preview.count,
+        "templates": preview.templates,
+        "datasets": preview.datasets,
+        "hosts": [{"host": host, "items": count} for host, count in preview.hosts],
+        "items": [asdict(item) for item in preview.items],
     }
 
 

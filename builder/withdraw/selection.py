@@ -67,13 +67,13 @@ def parse_digest(text: str) -> str:
 
     A SHA-1 may be hexadecimal and may have a label; a digest of another algorithm needs a label.
     """
-    found = digests.parse_digest((text if ":" in text else f"sha1:{text}").encode())
-    if found is None:
+    digest = digests.parse_digest((text if ":" in text else f"sha1:{text}").encode())
+    if digest is None:
         raise ValueError(
             "expected a SHA-1 of 32 characters in base32 or 40 hexadecimal digits, "
             "or a label such as sha256: and its digest"
         )
-    return found.text()
+    return digest.text()
 
 
 def parse_url_prefix(text: str) -> str:
@@ -119,19 +119,19 @@ class Selection:
 
     def tombstone_condition(self) -> tuple[str, dict[str, Any]]:
         """Return the SQL condition on data that a tombstone no longer has, and its values."""
-        found = {
+        terms = {
             f"starts_with({_URL}, $url_prefix)": ("url_prefix", self.url_prefix),
             "content_digest = $digest": ("digest", self.digest),
             _compare_date("start", ">="): ("start", self.start and self.start.rstrip("Z")),
             _compare_date("end", "<="): ("end", self.end and self.end.rstrip("Z")),
         }
-        given = {term: pair for term, pair in found.items() if pair[1] is not None}
-        return " AND ".join(given) or "true", dict(given.values())
+        wanted = {term: pair for term, pair in terms.items() if pair[1] is not None}
+        return " AND ".join(wanted) or "true", dict(wanted.values())
 
     def condition(self) -> tuple[str, dict[str, Any]]:
         """Return the whole SQL condition, and its values."""
-        (lasting, some), (described, more) = self.lasting(), self.tombstone_condition()
-        return f"({lasting}) AND ({described})", {**some, **more}
+        (lasting, values), (described, more) = self.lasting(), self.tombstone_condition()
+        return f"({lasting}) AND ({described})", {**values, **more}
 
 
 def _compare_date(name: str, how: str) -> str:
@@ -209,8 +209,10 @@ def _lacking(connection: engine.Connection, draft: Draft, selection: Selection) 
         if reason := explain_set(connection, engine.table("$sets"), values):
             return reason
     if selection.identifiers:
-        made = "SELECT identifier FROM listed_versions WHERE kind = 'collection' ORDER BY 1 LIMIT 1"
-        for (name,) in connection.execute(made).fetchall():
+        collections = (
+            "SELECT identifier FROM listed_versions WHERE kind = 'collection' ORDER BY 1 LIMIT 1"
+        )
+        for (name,) in connection.execute(collections).fetchall():
             return f"{name} is derived from the captures of its set: withdraw them with --set"
     return "no item matches; select an already withdrawn item by identifier or set only"
 

@@ -62,13 +62,13 @@ def _rewrite(connection: engine.Connection, draft: Draft, table: str, keys: str,
     with engine.reading("the last snapshot"):
         files = find_files(connection, draft, table, (keys, {}))
     new = set(draft.written)
-    found = {}
+    rewritten = {}
     for file in files:
         if file.key not in new:
             query: Query = (sql, {"files": draft.paths([file])})
-            found[file.key] = draft.write(table, [query])
-    if found:
-        draft.substitute(table, found)
+            rewritten[file.key] = draft.write(table, [query])
+    if rewritten:
+        draft.substitute(table, rewritten)
 
 
 @dataclass(frozen=True, slots=True)
