@@ -192,7 +192,7 @@ def run(folder: Path, count: int, page: int, runs: int) -> None:
     Files.rows = query.around(Files.rows)  # type: ignore[method-assign]
     Renderer._render_part = render.around(Renderer._render_part)  # type: ignore[method-assign]
     # Nothing is kept of rows: each page is one that nobody asked for lately.
-    repository = DuckRepository(store, kept=0)
+    repository = DuckRepository(store, capacity=0)
     application = Application(repository, settings, lambda: datetime.now(UTC))
     server = make_server("127.0.0.1", 0, wsgi.make_application(inside.around(application.answer)))
     thread = threading.Thread(target=server.serve_forever)

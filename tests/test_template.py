@@ -550,7 +550,7 @@ def test_every_parameter_is_described_with_its_default() -> None:
 def test_the_arguments_that_are_sorted_are_the_protocol_s() -> None:
     code = STACKS["all"].resources("AWS::CloudFront::Function")["SortArguments"]["FunctionCode"]
     (known,) = re.findall(r"KNOWN = (\[.*\]);", code)
-    arguments = {name for verb in request.VERBS.values() for name in verb.known}
+    arguments = {name for verb in request.VERBS.values() for name in verb.arguments}
     assert set(json.loads(known.replace("'", '"'))) == {"verb", *arguments}
 
 

@@ -99,7 +99,7 @@ class KeptPages:
 
     def _store(self, path: Path, response: HttpResponse) -> None:
         """Keep a page. A failure, such as a full disk, is logged once, and the page is not kept."""
-        head = {"headers": dict(response.headers), "told": dict(response.told)}
+        head = {"headers": dict(response.headers), "log_fields": dict(response.log_fields)}
         line = json.dumps(head).encode() + b"\n"
         draft = self.folder / f".{os.getpid()}-{next(self._drafts)}"
         if len(line) > _HEAD or (size := len(line) + response.size) > self._share:

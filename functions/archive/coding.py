@@ -9,6 +9,7 @@ import re
 import zlib
 from collections.abc import Callable, Generator, Iterator, Sequence
 from importlib.util import find_spec
+from itertools import chain
 from typing import Any, BinaryIO, cast
 
 from functions.archive.inflate import inflate_member, salvage
@@ -128,21 +129,21 @@ def detect_codings(
 
     `start` is its first START bytes, or all of it.
     """
-    found = list(codings)
+    present = list(codings)
     if chunked:
         chunked = begins_chunk(start)
         if chunked:
             start = ChunkedDecoder().feed(start)
-    while found and found[-1] in _DECODERS and not _has_coding(start, found[-1]):
-        found.pop()
-    return found, chunked
+    while present and present[-1] in _DECODERS and not _has_coding(start, present[-1]):
+        present.pop()
+    return present, chunked
 
 
 def _dechunk(pieces: Pieces) -> Pieces:
     decoder = ChunkedDecoder()
     for piece in pieces:
-        if found := decoder.feed(piece):
-            yield found
+        if data := decoder.feed(piece):
+            yield data
     if rest := decoder.flush():
         yield rest
 
@@ -182,19 +183,19 @@ def _inflate(pieces: Pieces, coding: str, bits: int = 31) -> _Decoded:
                     inflater = zlib.decompressobj(bits)  # RFC 1952: one member after another
                 before = inflater.copy() if is_first else None
                 try:
-                    found = inflater.decompress(data, PIECE)
+                    output = inflater.decompress(data, PIECE)
                 except zlib.error as error:
-                    if before is not None and (found := salvage(before, data)):
-                        yield found
+                    if before is not None and (output := salvage(before, data)):
+                        yield output
                     raise ContentCodingError(
                         f"{coding} data cannot be inflated: {error}"
                     ) from error
                 data = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
-                while found:
+                while output:
                     is_first = False
-                    yield found
+                    yield output
                     # zlib may hold back output although it consumed all input.
-                    found = b"" if inflater.eof or data else inflater.decompress(b"", PIECE)
+                    output = b"" if inflater.eof or data else inflater.decompress(b"", PIECE)
     return inflater.eof
 
 
@@ -222,15 +223,15 @@ def _unbrotli(pieces: Pieces, coding: str) -> _Decoded:
 
     decoder: Any = brotli.Decompressor()
     for piece in pieces:
-        data, found = piece, b""
-        while data or found or not decoder.can_accept_more_data():
+        data, output = piece, b""
+        while data or output or not decoder.can_accept_more_data():
             try:
-                found = bytes(decoder.process(data, output_buffer_limit=PIECE // 2))
+                output = bytes(decoder.process(data, output_buffer_limit=PIECE // 2))
             except brotli.error as error:
                 raise ContentCodingError("br data cannot be decoded") from error
             data = b""
-            if found:
-                yield found
+            if output:
+                yield output
         if decoder.is_finished():
             return True
     return False
@@ -241,8 +242,8 @@ def _unzstd(pieces: Pieces, coding: str) -> _Decoded:
 
     stream = zstd.ZstdReader(cast(BinaryIO, PieceStream(pieces)), _WINDOW)
     try:
-        while found := stream.read(PIECE):
-            yield found
+        while output := stream.read(PIECE):
+            yield output
     except zstd.ZstdError as error:
         raise ContentCodingError(f"zstd data cannot be decoded: {error}") from error
     return True
@@ -255,13 +256,7 @@ def _peek(pieces: Pieces, size: int) -> tuple[bytes, Pieces]:
         start += piece
         if len(start) >= size:
             break
-    return start, _chain(start, pieces)
-
-
-def _chain(start: bytes, pieces: Pieces) -> Pieces:
-    if start:
-        yield start
-    yield from pieces
+    return start, chain((start,) if start else (), pieces)
 
 
 _DECODERS: dict[str, Callable[[Pieces, str], _Decoded]] = {

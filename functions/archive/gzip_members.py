@@ -41,7 +41,7 @@ class GzipMembers(RecordStream):
 
     has_members = True
     _magic, _near = _MAGIC, _NEAR  # where a member begins; bytes that show its first line
-    _kept = PIECE  # raw bytes kept, so that a search can begin at a broken member's start
+    _retained = PIECE  # raw bytes kept, so that a search can begin at a broken member's start
 
     def __init__(self, head: bytes, stream: BinaryIO, start: int = 0, at: int = 0) -> None:
         """Start with `head`, the file's bytes from `at` on, which were already read from `stream`.
@@ -76,10 +76,10 @@ class GzipMembers(RecordStream):
         self._within = self._inflater is not None
         if not self._within:
             self._end = self._raw_base + self._raw_at
-            held, self.faults = self.faults, self._ahead_faults
+            faults, self.faults = self.faults, self._ahead_faults
             self.faults.clear()
             self._continues = self._open() and not begins_record(self._ahead)
-            self._ahead_faults, self.faults = self.faults, held
+            self._ahead_faults, self.faults = self.faults, faults
         return True
 
     def section_bytes(self) -> bytes | None:
@@ -262,8 +262,8 @@ class GzipMembers(RecordStream):
         self._inflater = None
         code = CHECKSUM if error.endswith(_CHECKS) else COMPRESSION
         self._section.fail(self._member, code)
-        found = self._find_member(self._member + 1)
-        next_place = f"continued at byte {self._raw_base + self._raw_at}" if found else "stopped"
+        is_next = self._find_member(self._member + 1)
+        next_place = f"continued at byte {self._raw_base + self._raw_at}" if is_next else "stopped"
         self.faults.append((self._member, "gzip-corrupt", error, next_place))
         return piece
 
@@ -299,7 +299,7 @@ class GzipMembers(RecordStream):
             piece = self._stream.read(max(_READ, size - len(self._raw) + self._raw_at))
             if not piece:
                 break
-            drop = max(self._raw_at - self._kept, 0)
+            drop = max(self._raw_at - self._retained, 0)
             self._raw = self._raw[drop:] + piece
             self._raw_base += drop
             self._raw_at -= drop

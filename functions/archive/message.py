@@ -190,7 +190,9 @@ class ChunkedDecoder:
                 at += len(piece)
                 self._left -= len(piece)
                 continue
-            start = at if self._first else _past_newline(data, at)
+            start = at
+            if not self._first:
+                start += 2 if data.startswith(b"\r\n", at) else int(data.startswith(b"\n", at))
             match = _SIZE.match(data, start)
             if match:
                 self._first = False
@@ -213,12 +215,6 @@ class ChunkedDecoder:
         """Return bytes that were held back as an unfinished size line."""
         rest, self._rest = self._rest, b""
         return rest if self._first else b""
-
-
-def _past_newline(data: bytes, at: int) -> int:
-    if data.startswith(b"\r\n", at):
-        return at + 2
-    return at + 1 if data.startswith(b"\n", at) else at
 
 
 @dataclass(slots=True)

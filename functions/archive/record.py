@@ -103,8 +103,8 @@ class BufferedBlock(RecordBlock):
 
     def take_through(self, mark: bytes, limit: int) -> bytes:
         """Return the bytes through `mark`, or all if it is not in the next `limit` bytes."""
-        found = self._data.find(mark, self._at, self._at + min(limit, self._left))
-        return self.take(found + len(mark) - self._at if found >= 0 else 0)
+        place = self._data.find(mark, self._at, self._at + min(limit, self._left))
+        return self.take(place + len(mark) - self._at if place >= 0 else 0)
 
     def drain(self) -> None:
         """Skip the rest of the block."""
@@ -118,10 +118,7 @@ def skip_reason(record: RecordHeader) -> str | None:
     start = record.url[:16].lower()
     if not start.startswith(_SCHEMES):
         return None
-    for scheme, reason in _NO_DOCUMENT:
-        if start.startswith(scheme):
-            return reason
-    return None
+    return next(reason for scheme, reason in _NO_DOCUMENT if start.startswith(scheme))
 
 
 def skip_reason_by_type(media_type: bytes) -> str | None:
@@ -145,7 +142,7 @@ class Section:
         """The member with the last byte of the record that was closed last."""
         self.last_end: int | None = None
         """The raw end of that member, once another member follows in this section."""
-        self._given = 0
+        self._gathered = 0
         self._latest = 0
         # Earlier members that the buffer may hold: where each ends, its raw offset, its raw end.
         self._borders: deque[tuple[int, int, int]] = deque()
@@ -154,32 +151,32 @@ class Section:
     def begin(self, member: int, size: int) -> None:
         """Begin with a member whose first `size` bytes are buffered."""
         self._latest = member
-        self._given = size
+        self._gathered = size
         self._borders.clear()
         if self._damages:
             self._damages = {n: code for n, code in self._damages.items() if n >= member}
 
     def give(self, size: int) -> None:
         """Count further bytes of the open member."""
-        self._given += size
+        self._gathered += size
 
     def follow(self, member: int, end: int, unread: int) -> None:
         """Continue with another member. The previous one ends at the raw offset `end`."""
-        here = self._given - unread
+        here = self._gathered - unread
         while self._borders and self._borders[0][0] < here:
             self._borders.popleft()
         if self._latest == self.last_member and self.last_end is None:
             self.last_end = end
-        self._borders.append((self._given, self._latest, end))
+        self._borders.append((self._gathered, self._latest, end))
         self._latest = member
 
     def holder(self, unread: int) -> int:
         """Return the member with the next byte; `unread` bytes are buffered."""
-        return self._find(self._given - unread)[0]
+        return self._find(self._gathered - unread)[0]
 
     def close(self, unread: int) -> None:
         """Record the member and end of the byte before the next one."""
-        self.last_member, self.last_end = self._find(self._given - unread - 1)
+        self.last_member, self.last_end = self._find(self._gathered - unread - 1)
 
     def fail(self, member: int, code: str) -> None:
         """Record the damage of a member of this section or behind it."""

@@ -157,8 +157,8 @@ def parse_arc_version(block: bytes) -> int:
 
 def read_warc(stream: RecordStream) -> tuple[RecordHeader | None, list[RecordFault]]:
     """Read a record's header; return it, None if it has no end in the limit, and its faults."""
-    head, found = stream.take_through(_HEADER_END, _HEADER_LIMIT)
-    if not found:
+    head, is_whole = stream.take_through(_HEADER_END, _HEADER_LIMIT)
+    if not is_whole:
         return None, [("header-invalid", None, f"no end in {len(head)} bytes", "left out")]
     if holds_another(head, len(head)) and (another := RECORD_START.search(head, 5)):
         # The header's end is lost; keep the record behind it.
@@ -248,11 +248,11 @@ def parse_plain_head(
     if head.count(b"\n") != len(lines) - 1:
         return end, None
     fields: dict[bytes, bytes] = {}
-    known = _names.get
+    look_up = _names.get
     del lines[0]
     for line in lines:
         name, colon, value = line.partition(b": ")
-        key = known(name)
+        key = look_up(name)
         if key is None:
             if line[:1].isspace():
                 return end, None
@@ -285,6 +285,6 @@ def parse_fields(head: bytes) -> dict[bytes, bytes]:
     head = head[head.find(b"\n") + 1 :]
     if b"\n " in head or b"\n\t" in head:
         head = _FOLD.sub(b" ", head)
-    found = _FIELD.findall(head)
-    found.reverse()
-    return {name.lower(): value.rstrip() for name, value in found}
+    fields = _FIELD.findall(head)
+    fields.reverse()
+    return {name.lower(): value.rstrip() for name, value in fields}

@@ -171,5 +171,5 @@ def _open_stream(head: bytes, stream: BinaryIO, dictionary: Callable[[], bytes])
 def read_fields(head: bytes) -> tuple[tuple[str, str], ...]:
     """Return the fields of a message's head, without its status line."""
     lines = _FOLD.sub(b" ", head.partition(b"\n")[2]).split(b"\n")
-    found: list[Any] = [_FIELD.fullmatch(line) for line in lines]
-    return tuple((m[1].decode("ascii"), m[2].decode("latin-1")) for m in found if m)
+    matches: list[Any] = [_FIELD.fullmatch(line) for line in lines]
+    return tuple((m[1].decode("ascii"), m[2].decode("latin-1")) for m in matches if m)

@@ -234,9 +234,9 @@ class RecordStream:
             pieces.append(piece)
             base -= len(piece)
         pieces.reverse()
-        kept = b"".join(pieces)
-        here = len(kept) - len(self._buffer) + self._at
-        match = RECORD_START.search(kept, max(offset + 1 - base, 0))
+        window = b"".join(pieces)
+        here = len(window) - len(self._buffer) + self._at
+        match = RECORD_START.search(window, max(offset + 1 - base, 0))
         if match is None or match.start() >= here:
             return None
         self._gone_back += here - match.start()
@@ -244,9 +244,9 @@ class RecordStream:
             return None
         self._behind.clear()
         self._behind_size = 0
-        self._buffer, self._at = kept, match.start()
+        self._buffer, self._at = window, match.start()
         start = max(offset - base, 0)
-        return len(kept[start : self._at].rstrip(b"\r\n")) + start + base - offset
+        return len(window[start : self._at].rstrip(b"\r\n")) + start + base - offset
 
     def _seek_start(self) -> int:
         skipped = 0

@@ -196,9 +196,9 @@ def _read_header(stream: BinaryIO, place: int, length: int | None = None) -> Zip
             packed = int(struct.unpack_from("<Q", extra, at + 12)[0])
         at += 4 + field
     start = place + _LOCAL.size + names + extras
-    known = None if flags & _DEFERRED else crc
+    checksum = None if flags & _DEFERRED else crc
     return ZipEntry(
-        _print_name(text), place, start, packed, method, known, bool(flags & _ENCRYPTED)
+        _print_name(text), place, start, packed, method, checksum, bool(flags & _ENCRYPTED)
     )
 
 
@@ -284,20 +284,15 @@ class UnpackedEntry:
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the bytes, once; then `damage` says what is wrong, or is empty."""
-        crc = 0
-        for piece in self._read_stored() if self._method == STORED else self._inflate():
+        crc = size = 0
+        for piece in self._pieces if self._method == STORED else self._inflate():
             crc = zlib.crc32(piece, crc)
-            yield piece
-        if not self.damage and self._crc not in (None, crc):
-            self.damage = "its checksum is wrong"
-
-    def _read_stored(self) -> Iterator[bytes]:
-        size = 0
-        for piece in self._pieces:
             size += len(piece)
             yield piece
-        if size < self._packed:
+        if self._method == STORED and size < self._packed:
             self.damage = "the zip file ends too early"
+        if not self.damage and self._crc not in (None, crc):
+            self.damage = "its checksum is wrong"
 
     def _inflate(self) -> Iterator[bytes]:
         inflater = zlib.decompressobj(_RAW)

@@ -44,8 +44,8 @@ class FrameHeader(NamedTuple):
 
 def open_compressor(stream: BinaryIO, level: int = 3) -> BinaryIO:
     """Open a stream that writes one frame with a checksum to `stream`, which stays open."""
-    made = zstandard.ZstdCompressor(level=level, write_checksum=True)
-    return made.stream_writer(stream, closefd=False)
+    compressor = zstandard.ZstdCompressor(level=level, write_checksum=True)
+    return compressor.stream_writer(stream, closefd=False)
 
 
 def parse_frame_header(data: bytes) -> FrameHeader:

@@ -29,7 +29,7 @@ class ZstdFrames(GzipMembers):
     """A zstd file. Its frames take the place of gzip members."""
 
     shared_code = "zstd-not-per-record"
-    _magic, _near, _kept = zstd.MAGIC, zstd.NEAR, 1 << 18
+    _magic, _near, _retained = zstd.MAGIC, zstd.NEAR, 1 << 18
     _inflater: zstd.FrameDecoder | None  # type: ignore[assignment]  # used by this class alone
 
     def __init__(self, head: bytes, stream: BinaryIO, start: int = 0, at: int = 0) -> None:

@@ -96,7 +96,7 @@ def is_branding(value: Any) -> bool:
         ("icon" in value or not value.keys() & set(_ICON))
         and all(is_url(value[name]) for name in _ICON[:2] if name in value)
         and all(_is_prose(value[name]) for name in _ICON[2:3] if name in value)
-        and all(_is_size(value[name]) for name in _ICON[3:] if name in value)
+        and all(type(value[name]) is int and value[name] > 0 for name in _ICON[3:] if name in value)
         and isinstance(rows, list)
         and all(_is_rendering(row) for row in rows)
     )
@@ -139,10 +139,6 @@ def _has_schema(text: str) -> bool:
 
 def _is_prose(value: Any) -> bool:
     return isinstance(value, str) and value.strip() != "" and _PROSE.fullmatch(value) is not None
-
-
-def _is_size(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
 def _is_rendering(row: Any) -> bool:

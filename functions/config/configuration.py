@@ -7,7 +7,7 @@ what was expected.
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,17 +78,19 @@ def parse(text: str, environment: Mapping[str, str], source: str = FILE) -> Conf
     values = {key.name: key.default for key in KEYS}
     for section, content in document.items():
         if section not in _SECTIONS or not isinstance(content, dict):
-            raise _unknown(source, section, sorted(_SECTIONS))
+            raise _unknown(source, section, _SECTIONS)
         for name, value in content.items():
-            values[_check_name(source, f"{section}.{name}")] = value
-            _check(source, f"{section}.{name}", value)
-    known = {"SHEAF_" + name.upper().replace(".", "_"): name for name in values}
+            key = f"{section}.{name}"
+            if key not in _BY_NAME:
+                names = [k.partition(".")[2] for k in _BY_NAME if k.startswith(f"{section}.")]
+                raise _unknown(source, key, names)
+            values[key] = value
+            _check(source, key, value)
+    variables = {"SHEAF_" + name.upper().replace(".", "_"): name for name in values}
     for variable in sorted(v for v in environment if v.startswith("SHEAF_")):
-        if variable not in known:
-            raise ConfigurationError(
-                f"the environment: unknown key {variable}; known keys: {', '.join(sorted(known))}"
-            )
-        name = known[variable]
+        if variable not in variables:
+            raise _unknown("the environment", variable, variables)
+        name = variables[variable]
         values[name] = _from_variable(name, environment[variable])
         _check("the environment", name, values[name], variable)
     return Configuration({key.name: key.complete(values[key.name]) for key in KEYS})
@@ -122,31 +124,18 @@ def _from_variable(name: str, text: str) -> Any:
     return text if is_text and not key.test(value) else value
 
 
-def _check_name(source: str, name: str) -> str:
-    if name not in _BY_NAME:
-        section = name.partition(".")[0]
-        known = sorted(k.partition(".")[2] for k in _BY_NAME if k.startswith(section + "."))
-        raise _unknown(source, name, known)
-    return name
-
-
-def _unknown(source: str, name: str, known: list[str]) -> ConfigurationError:
-    return ConfigurationError(f"{source}: unknown key {name}; known keys: {', '.join(known)}")
+def _unknown(source: str, name: str, keys: Iterable[str]) -> ConfigurationError:
+    known_keys = ", ".join(sorted(keys))
+    return ConfigurationError(f"{source}: unknown key {name}; known keys: {known_keys}")
 
 
 def _check(source: str, name: str, value: Any, variable: str = "") -> None:
     if (fault := _BY_NAME[name].find_fault(value)) is not None:
         part, wrong, expected = fault
         where = f" ({variable})" if variable else ""
-        raise ConfigurationError(
-            f"{source}: {name}{part}{where} is {_show(wrong)}, expected {expected}"
-        )
-
-
-def _show(value: Any) -> str:
-    """Return a value as TOML for messages, shortened and without possible secrets."""
-    text = _SECRET.sub("//...@", _toml(value))
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+        text = _SECRET.sub("//...@", _toml(wrong))
+        text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+        raise ConfigurationError(f"{source}: {name}{part}{where} is {text}, expected {expected}")
 
 
 def _toml(value: Any) -> str:

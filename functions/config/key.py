@@ -8,10 +8,6 @@ Fault = tuple[str, Any, str]
 """The wrong part of a value such as `[0].hosts`, that part's value, what is expected there."""
 
 
-def _same(value: Any) -> Any:
-    return value
-
-
 @dataclass(frozen=True, slots=True)
 class Field:
     """A configuration key, or a part of a table: default, test of a value, expected values.
@@ -24,7 +20,7 @@ class Field:
     test: Callable[[Any], bool]
     expected: str
     problem: Callable[[Any], Fault | None] = lambda _: None
-    complete: Callable[[Any], Any] = _same
+    complete: Callable[[Any], Any] = lambda value: value
     name: str = ""
     meaning: str = ""
 

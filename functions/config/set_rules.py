@@ -43,14 +43,6 @@ _SPEC = (
 _ONE_OR_MORE = f"one or more of {', '.join(_CONDITIONS)}"
 
 
-def _is_own_set(value: Any) -> bool:
-    return (
-        isinstance(value, str)
-        and oai_name.is_set(value)
-        and value.partition(":")[0] not in _RESERVED
-    )
-
-
 def _find_lack(rule: Mapping[str, Any]) -> str:
     if "set" not in rule:
         return f"a set: {_SPEC}"
@@ -59,7 +51,13 @@ def _find_lack(rule: Mapping[str, Any]) -> str:
 
 RULES = Fields(
     {
-        "set": Field(None, _is_own_set, _SPEC),
+        "set": Field(
+            None,
+            lambda v: (
+                isinstance(v, str) and oai_name.is_set(v) and v.partition(":")[0] not in _RESERVED
+            ),
+            _SPEC,
+        ),
         **{name: list_of(*condition, least=1) for name, condition in _CONDITIONS.items()},
     }
 ).rules(f"set and {_ONE_OR_MORE}", _find_lack)

@@ -60,14 +60,14 @@ def open_record(archives: Archives, capture: CaptureRow) -> Iterator[ArchivedRec
             continue
         with stream:
             try:
-                found = _read(archives, stream, address, capture)
+                document = _read(archives, stream, address, capture)
             except ContentError as error:
                 failures.append(error)
                 continue
-            if is_strict and _declares_other(found, capture):
+            if is_strict and _declares_other(document, capture):
                 attempts.append((address, False))
                 continue
-            yield ArchivedRecord(address, found)
+            yield ArchivedRecord(address, document)
             return
     raise worst_error(failures, capture)
 
@@ -79,26 +79,26 @@ def show_place(capture: CaptureRow) -> str:
 
 def _read(archives: Archives, stream: BinaryIO, address: str, capture: CaptureRow) -> Document:
     try:
-        found = record_reader.read_record(
+        document = record_reader.read_record(
             stream, capture.offset or 0, lambda: read_dictionary(archives, address)
         )
     except NoDocumentError as error:
         raise ContentError("damaged", f"{show_place(capture)}: {error}") from error
     except UnreadableRecordError as error:
         raise ContentError("undecodable", f"{show_place(capture)}: {error}") from error
-    url = found.record.url
+    url = document.record.url
     if url and authority.text(url) != capture.url:
         raise ContentError("damaged", f"{show_place(capture)}: the record there has another URL")
-    date = found.record.date.removesuffix(b"Z")
+    date = document.record.date.removesuffix(b"Z")
     digits = re.sub(rb"[-:T]", b"", date.partition(b".")[0])
     if capture.time and _SECOND.fullmatch(digits) and digits.decode("ascii") != capture.stamp:
         raise ContentError("damaged", f"{show_place(capture)}: the record there has another date")
-    return found
+    return document
 
 
-def _declares_other(found: Document, capture: CaptureRow) -> bool:
+def _declares_other(document: Document, capture: CaptureRow) -> bool:
     """Return whether the record declares another SHA-1 than the capture's payload has."""
-    declared = parse_digest(found.record.fields.get(b"warc-payload-digest", b""))
+    declared = parse_digest(document.record.fields.get(b"warc-payload-digest", b""))
     digest = capture.digest
     if declared is None or declared.algorithm != "sha1" or not digest or ":" in digest:
         return False
@@ -113,20 +113,14 @@ def read_dictionary(archives: Archives, address: str) -> bytes:
     if not head.startswith(_SKIPPABLE) or size > _DICTIONARY + 8:
         return b""
     with archives.open(address, 0, size) as stream:
-        data = b""
-        while piece := stream.read(size - len(data)):
-            data += piece
-        return data
+        return b"".join(read_pieces(stream))
 
 
 def worst_error(failures: Sequence[ContentError], capture: CaptureRow) -> ContentError:
     """Return the error to raise: a fault in a file is more useful than a missing file."""
-    for error in failures:
-        if error.code != "not-at-hand":
-            return error
-    if failures:
-        return failures[0]
-    return ContentError("not-at-hand", f"{capture.filename} is not in any known place")
+    missing = ContentError("not-at-hand", f"{capture.filename} is not in any known place")
+    faults = (error for error in failures if error.code != "not-at-hand")
+    return next(chain(faults, failures), missing)
 
 
 def read_pieces(stream: BinaryIO) -> Pieces:
@@ -164,11 +158,11 @@ def verify_pieces(
         yield piece
     if plain is not None:
         plain.update(decoder.flush())
-    if any(one is not None and one.digest() == declared.value for one in (stored, plain, block)):
+    if any(hash_ and hash_.digest() == declared.value for hash_ in (stored, plain, block)):
         return
-    found = DeclaredDigest(declared.algorithm, stored.digest()).text()
+    actual = DeclaredDigest(declared.algorithm, stored.digest()).text()
     raise ContentError(
-        "damaged", f"{where}: the bytes have the digest {found}, not {declared.text()}"
+        "damaged", f"{where}: the bytes have the digest {actual}, not {declared.text()}"
     )
 
 
@@ -188,28 +182,28 @@ def read_verified(decoded: Pieces, source: Pieces) -> BinaryIO:
 
 
 def _hold_last(decoded: Pieces, source: Pieces) -> Iterator[bytes]:
-    held = b""
+    last = b""
     try:
         for piece in decoded:
-            if held:
-                yield held
-            held = piece
+            if last:
+                yield last
+            last = piece
     except ContentCodingError as error:
         raise ContentError("undecodable", str(error)) from error
     for _ in source:  # bytes behind the end of a coding
         pass
-    if held:
-        yield held
+    if last:
+        yield last
 
 
 def cut_pieces(pieces: Pieces, first: int, length: int) -> Pieces:
     """Yield `length` bytes of the pieces from the byte `first`, and read no further."""
     for piece in pieces:
-        some = piece[first : first + length]
+        part = piece[first : first + length]
         first = max(0, first - len(piece))
-        length -= len(some)
-        if some:
-            yield some
+        length -= len(part)
+        if part:
+            yield part
         if not length:
             return
 

@@ -103,8 +103,8 @@ class PlacedArchives:
         name, _, inner = filename.partition("/")
         if not _is_name(name) or (inner and not all(map(_is_name, inner.split("/")))):
             return ()
-        found = [address for address, *_ in self._lying(name)]
-        return [f"{address}{WITHIN}{inner}" for address in found] if inner else found
+        addresses = [address for address, *_ in self._lying(name)]
+        return [f"{address}{WITHIN}{inner}" for address in addresses] if inner else addresses
 
     def open(self, address: str, offset: int, length: int | None) -> BinaryIO:
         """Return bytes of a file from one range (see Archives.open)."""
@@ -153,8 +153,8 @@ class PlacedArchives:
         """Return the Slices and the key of a file. Raises ContentError if its place is unknown."""
         name = address.rpartition("/")[2]
         if _is_name(name):
-            for known, slices, key in self._lying(name):
-                if known == address:
+            for candidate, slices, key in self._lying(name):
+                if candidate == address:
                     return slices, key
         key = address.removeprefix(f"{self.own.address}/")
         if key != address and is_key(key) and key.startswith(_OWN):

@@ -34,7 +34,7 @@ from functions.store.window_stream import PieceStream
 SMALL = 1 << 20
 """Bytes of the first request for a slice: most records are smaller."""
 
-_KEPT = 16 << 20
+_CACHED = 16 << 20
 _PATHS = f"SELECT DISTINCT path FROM {FILE} WHERE source = $name ORDER BY path"
 Answer = Callable[[Call], HttpResponse]
 
@@ -46,10 +46,10 @@ class KeptSlices:
     only when it is read.
     """
 
-    def __init__(self, slices: Slices, kept: int = _KEPT) -> None:
-        """`kept` is the size of the cache in bytes."""
+    def __init__(self, slices: Slices, capacity: int = _CACHED) -> None:
+        """`capacity` is the size of the cache in bytes."""
         self._slices = slices
-        self._kept = Cache(kept)
+        self._cache = Cache(capacity)
         self.size = slices.size
         self.bucket = slices.bucket
 
@@ -62,11 +62,11 @@ class KeptSlices:
         """Return bytes of an object (see Slices.open)."""
         first = SMALL if length is None else min(length, SMALL)
         at = (key, offset, first)
-        data: bytes | None = self._kept.find(at)
+        data: bytes | None = self._cache.find(at)
         if data is None:
             with self._slices.open(key, offset, first) as stream:
                 data = io.BufferedReader(cast(io.RawIOBase, stream), first or 1).read()
-            self._kept.add(at, data, len(data) + 256)
+            self._cache.add(at, data, len(data) + 256)
         if len(data) < first or length == first:
             return io.BytesIO(data)
         left = None if length is None else length - first
@@ -138,12 +138,12 @@ class _Paths:
         # An old pointer that was restored must not lead to an older snapshot.
         self._newest = max(self._newest, newest.snapshot)
         manifest = self._repository.manifest(self._newest)
-        found: list[str] = []
+        paths: list[str] = []
         groups = self._repository.catalogue.groups(manifest, "sources", name, name)
         for file, _ in groups:
-            found += [path for (path,) in self._repository.files.rows(_PATHS, file, name=name)]
-        seen = [path for path in found if not Path(path).is_absolute() and "://" not in path]
-        return [*found, *(str(folder / path) for folder in self._beside for path in seen)]
+            paths += [path for (path,) in self._repository.files.rows(_PATHS, file, name=name)]
+        seen = [path for path in paths if not Path(path).is_absolute() and "://" not in path]
+        return [*paths, *(str(folder / path) for folder in self._beside for path in seen)]
 
 
 def _slices(

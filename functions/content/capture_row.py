@@ -142,6 +142,7 @@ ALIASES: Mapping[str, str] = {"original": "url", "mimetype": "mime", "statuscode
 
 KEY = ("urlkey", "timestamp")
 _CDX = ("urlkey", "timestamp", "url", "mime", "status", "digest", "redirect")
+_PLACE = ("length", "offset", "filename")
 _HEAD = " CDX N b a m s k r M S V g"
 _TEXT = ("urlkey", "timestamp", "original", "mimetype", "statuscode", "digest", "length")
 
@@ -175,39 +176,17 @@ def field_value(capture: CaptureRow, name: str) -> str:
 
 
 def _table(capture: CaptureRow, names: Sequence[str]) -> str:
-    found = ((name, LINE_FIELDS[ALIASES.get(name, name)](capture)) for name in names)
-    return json.dumps({name: text for name, text in found if text is not None})
+    texts = ((name, LINE_FIELDS[ALIASES.get(name, name)](capture)) for name in names)
+    return json.dumps({name: text for name, text in texts if text is not None})
 
 
 def _plain(text: str) -> str:
     """Return a value without blanks and line ends: all but printable ASCII becomes %XX."""
-    return _UNPLAIN.sub(lambda found: quote(found[0], safe=""), text)
-
-
-def _cdxj(capture: CaptureRow, names: Sequence[str]) -> str:
-    key, stamp = (_plain(field_value(capture, name)) for name in KEY)
-    return f"{key} {stamp} {_table(capture, [name for name in names if name not in KEY])}"
+    return _UNPLAIN.sub(lambda match: quote(match[0], safe=""), text)
 
 
 def _columns(capture: CaptureRow, names: Sequence[str]) -> str:
     return " ".join(_plain(field_value(capture, name)) for name in names)
-
-
-def _cdx(capture: CaptureRow, names: Sequence[str]) -> str:
-    place = (_plain(field_value(capture, name)) for name in ("length", "offset", "filename"))
-    return f"{_columns(capture, names)} {UNKNOWN} {' '.join(place)}"
-
-
-def _cdx_frame(names: Sequence[str], texts: Sequence[str], key: str | None) -> str:
-    return f"{_HEAD}\n{_frame(names, texts, key)}"
-
-
-def _table_frame(names: Sequence[str], texts: Sequence[str], key: str | None) -> str:
-    return _lines(texts) + ("" if key is None else json.dumps({"resumeKey": key}) + "\n")
-
-
-def _array(capture: CaptureRow, names: Sequence[str]) -> str:
-    return json.dumps([field_value(capture, name) for name in names])
 
 
 def _array_frame(names: Sequence[str], texts: Sequence[str], key: str | None) -> str:
@@ -219,11 +198,36 @@ def _array_frame(names: Sequence[str], texts: Sequence[str], key: str | None) ->
 
 
 FORMS: Mapping[str, Form] = {
-    "cdxj": Form("text/x-cdxj", _cdxj, _USUAL),
-    "json": Form("application/x-ndjson", _table, _USUAL, frame=_table_frame),
-    "cdx": Form("text/plain", _cdx, _CDX, is_fixed=True, frame=_cdx_frame),
+    "cdxj": Form(
+        "text/x-cdxj",
+        lambda capture, names: (
+            f"{_columns(capture, KEY)} "
+            f"{_table(capture, [name for name in names if name not in KEY])}"
+        ),
+        _USUAL,
+    ),
+    "json": Form(
+        "application/x-ndjson",
+        _table,
+        _USUAL,
+        frame=lambda names, texts, key: _lines(
+            [*texts, *([] if key is None else [json.dumps({"resumeKey": key})])]
+        ),
+    ),
+    "cdx": Form(
+        "text/plain",
+        lambda capture, names: f"{_columns(capture, names)} {UNKNOWN} {_columns(capture, _PLACE)}",
+        _CDX,
+        is_fixed=True,
+        frame=lambda names, texts, key: f"{_HEAD}\n{_frame(names, texts, key)}",
+    ),
     "text": Form("text/plain", _columns, _TEXT),
-    "array": Form("application/json", _array, _TEXT, frame=_array_frame),
+    "array": Form(
+        "application/json",
+        lambda capture, names: json.dumps([field_value(capture, name) for name in names]),
+        _TEXT,
+        frame=_array_frame,
+    ),
 }
 """Output formats; dialect.Dialect names them."""
 

@@ -15,13 +15,14 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from urllib.parse import urlencode
 
 from functions.config.configuration import Configuration
-from functions.content import capture_row, query, terms
+from functions.content import capture_row, terms
 from functions.content.capture_row import FORMS, CaptureRow
 from functions.content.protocols import DIALECTS, Bound, BytePlace
-from functions.content.query import BadQuery, Query
+from functions.content.query import BadQuery, Query, parse_query
 from functions.content.search import CaptureSearch
 from functions.content.terms import ResumeKey, cut_surt
 from functions.database.engine import QueryError
@@ -62,16 +63,10 @@ class Pages:
 
     def page(self, number: int) -> Iterator[PageBounds]:
         """Yield the blocks of a page, adjacent ones joined; none behind the last page."""
-        joined: PageBounds | None = None
-        for block in self.blocks[number * self.size :][: self.size]:
-            if joined is not None and (joined.first, joined.last) == (block.first, block.last):
-                joined = replace(joined, end=block.end)
-                continue
-            if joined is not None:
-                yield joined
-            joined = block
-        if joined is not None:
-            yield joined
+        blocks = self.blocks[number * self.size :][: self.size]
+        for _, adjacent in groupby(blocks, key=lambda block: (block.first, block.last)):
+            head, *rest = adjacent
+            yield replace(head, end=rest[-1].end) if rest else head
 
 
 def largest(lines: int) -> int:
@@ -79,37 +74,22 @@ def largest(lines: int) -> int:
     return max(1, lines // layout.GROUP_ROWS)
 
 
-def find_pages(asked: Query, search: CaptureSearch, manifest: Manifest, lines: int) -> Pages:
+def find_pages(query: Query, search: CaptureSearch, manifest: Manifest, lines: int) -> Pages:
     """Return the pages of a query. Raises StoreError."""
     blocks: list[PageBounds] = []
-    for first, last in asked.scope.ranges:
-        some = [*_blocks(search, manifest, asked, first, last)]
+    for first, last in query.scope.ranges:
+        starts = search.starts(manifest, first, last, query.since, query.until)
         # The bounds of a single row group do not show whether it has rows in the range.
-        if len(some) > 1 or (some and _has_rows(search, manifest, asked, some[0])):
-            blocks += some
-    if asked.closest is not None:
+        if len(starts) < 2 and not (
+            starts and search.captures(manifest, first, last, None, 1, query.since, query.until)
+        ):
+            continue
+        places = [None, *(BytePlace(surt, stamp, -1) for surt, stamp in starts[1:])]
+        ends = [*starts[1:], None]
+        blocks += [PageBounds(first, last, *bounds) for bounds in zip(places, ends, strict=False)]
+    if query.closest is not None:
         return Pages(blocks[:1], 1)
-    return Pages(blocks, min(asked.page_size, largest(lines)))
-
-
-def _blocks(
-    search: CaptureSearch, manifest: Manifest, asked: Query, first: str, last: str
-) -> Iterator[PageBounds]:
-    starts = search.starts(manifest, first, last, asked.since, asked.until)
-    for number, (surt, stamp) in enumerate(starts):
-        end = starts[number + 1] if number + 1 < len(starts) else None
-        yield PageBounds(first, last, BytePlace(surt, stamp, -1) if number else None, end)
-
-
-def _has_rows(search: CaptureSearch, manifest: Manifest, asked: Query, block: PageBounds) -> bool:
-    place = block.start
-    while True:
-        found = search.page(
-            manifest, block.first, block.last, place, 1, asked.since, asked.until, end=block.end
-        )
-        if found.captures or found.after is None:
-            return bool(found.captures)
-        place = found.after
+    return Pages(blocks, min(query.page_size, largest(lines)))
 
 
 @dataclass(slots=True)
@@ -147,41 +127,41 @@ class CdxLines:
         self.size += len(text) + 1
 
 
-def find(asked: Query, search: CaptureSearch, manifest: Manifest, most: int) -> CdxLines:
+def find(query: Query, search: CaptureSearch, manifest: Manifest, most: int) -> CdxLines:
     """Return at most `most` lines of a query, and the place where they end if more follow."""
-    wanted = most if asked.limit is None else min(asked.limit, most)
-    lines = CdxLines(asked, wanted, _SCANNED * most, _marks(asked))
-    if asked.closest is not None:
-        for capture in _near(asked, asked.closest, search, manifest, wanted):
+    wanted = most if query.limit is None else min(query.limit, most)
+    lines = CdxLines(query, wanted, _SCANNED * most, _marks(query))
+    if query.closest is not None:
+        for capture in _near(query, query.closest, search, manifest, wanted):
             if not lines.is_full:
                 lines.add(capture)
         return lines
-    after = asked.resume.place if asked.resume else None
-    _walk(lines, search, manifest, _ranges(asked, after))
+    after = query.resume.place if query.resume else None
+    _walk(lines, search, manifest, _ranges(query, after))
     return lines
 
 
-def page(asked: Query, search: CaptureSearch, manifest: Manifest, pages: Pages) -> CdxLines:
+def page(query: Query, search: CaptureSearch, manifest: Manifest, pages: Pages) -> CdxLines:
     """Return all lines of a page, up to the query's limit or LARGEST bytes."""
-    most = asked.limit or sys.maxsize
-    if asked.closest is not None:
-        return find(asked, search, manifest, asked.limit or _BATCH)
-    lines = CdxLines(asked, most, sys.maxsize, _marks(asked))
-    _walk(lines, search, manifest, [*pages.page(asked.page or 0)])
+    most = query.limit or sys.maxsize
+    if query.closest is not None:
+        return find(query, search, manifest, query.limit or _BATCH)
+    lines = CdxLines(query, most, sys.maxsize, _marks(query))
+    _walk(lines, search, manifest, [*pages.page(query.page or 0)])
     return lines
 
 
-def _marks(asked: Query) -> list[str]:
-    given = asked.resume.mark if asked.resume else ""
-    return [given[_MARK * n :][:_MARK] for n in range(len(asked.collapses))]
+def _marks(query: Query) -> list[str]:
+    marks = query.resume.mark if query.resume else ""
+    return [marks[_MARK * n :][:_MARK] for n in range(len(query.collapses))]
 
 
-def _ranges(asked: Query, after: BytePlace | None) -> Sequence[PageBounds]:
+def _ranges(query: Query, after: BytePlace | None) -> Sequence[PageBounds]:
     """Return the parts of the query's ranges behind a place, in the query's order."""
-    step = -1 if asked.is_reverse else 1
+    step = -1 if query.is_reverse else 1
     return [
         PageBounds(first, last, after)
-        for first, last in asked.scope.ranges[::step]
+        for first, last in query.scope.ranges[::step]
         if after is None
         or (after.surt <= cut_surt(last) if step > 0 else after.surt >= cut_surt(first))
     ]
@@ -191,63 +171,58 @@ def _walk(
     lines: CdxLines, search: CaptureSearch, manifest: Manifest, blocks: Sequence[PageBounds]
 ) -> None:
     """Add the captures of the blocks to the lines, in order."""
-    asked = lines.query
+    query = lines.query
     for block in blocks:
         place = block.start
         while True:
             batch = min(_BATCH, max(1, lines.left))
-            if not asked.filters and not asked.collapses:
+            if not query.filters and not query.collapses:
                 batch = min(batch, max(1, lines.most - len(lines.texts)))
-            found = search.page(
+            page = search.page(
                 manifest,
                 block.first,
                 block.last,
                 place,
                 batch,
-                asked.since,
-                asked.until,
-                reverse=asked.is_reverse,
+                query.since,
+                query.until,
+                reverse=query.is_reverse,
                 end=block.end,
             )
-            lines.left -= len(found.captures)
-            captures = found.captures
-            if asked.resolves:
+            lines.left -= len(page.captures)
+            captures = page.captures
+            if query.resolves:
                 captures = [capture.resolve() for capture in captures]
-            for capture in terms.apply_filters(captures, asked.filters, search.matching):
+            for capture in terms.apply_filters(captures, query.filters, search.matching):
                 lines.add(capture)
                 if lines.is_full:
-                    last = found.captures[-1].position
-                    is_over = capture.position == last and found.after is None
-                    lines.end = (
-                        None
-                        if is_over and block is blocks[-1]
-                        else BytePlace(
-                            cut_surt(capture.surt), int(capture.stamp or "0"), capture.position
-                        )
-                    )
+                    is_last = capture.position == page.captures[-1].position
+                    if not (is_last and page.after is None and block is blocks[-1]):
+                        stamp = int(capture.stamp or "0")
+                        lines.end = BytePlace(cut_surt(capture.surt), stamp, capture.position)
                     return
-            place = found.after
+            place = page.after
             if place is None:
                 break
-            if lines.left <= 0 or (len(found.captures) < batch and asked.page is None):
+            if lines.left <= 0 or (len(page.captures) < batch and query.page is None):
                 lines.end = place
                 return
 
 
 def _near(
-    asked: Query, moment: int, search: CaptureSearch, manifest: Manifest, most: int
+    query: Query, moment: int, search: CaptureSearch, manifest: Manifest, most: int
 ) -> Sequence[CaptureRow]:
     """Return dated captures of one URL, nearest to a date first."""
-    found: list[CaptureRow] = []
+    captures: list[CaptureRow] = []
     for is_reverse in (False, True):
-        since = max(asked.since, 1) if is_reverse else max(asked.since, moment)
-        until = min(asked.until, moment - 1) if is_reverse else asked.until
+        since = max(query.since, 1) if is_reverse else max(query.since, moment)
+        until = min(query.until, moment - 1) if is_reverse else query.until
         side = replace(
-            asked, since=since, until=until, is_reverse=is_reverse, collapses=(), output="text"
+            query, since=since, until=until, is_reverse=is_reverse, collapses=(), output="text"
         )
         lines = CdxLines(side, most, _SCANNED * most)
         _walk(lines, search, manifest, _ranges(side, None))
-        found += lines.captures
+        captures += lines.captures
     when = capture_row.to_instant(moment)
 
     def distance(capture: CaptureRow) -> tuple[object, ...]:
@@ -257,7 +232,7 @@ def _near(
             capture.position,
         )
 
-    return sorted(found, key=distance)[:most]
+    return sorted(captures, key=distance)[:most]
 
 
 PLAIN = "text/plain"
@@ -279,22 +254,22 @@ def reply(call: Call, search: CaptureSearch, manifest: Manifest, settings: Confi
     try:
         pairs = call.pairs()
         stores = (manifest.store, *(name for _, name in manifest.former))
-        asked = query.read(pairs, manifest.namespace, stores, dialect)
+        query = parse_query(pairs, manifest.namespace, stores, dialect)
         most = settings["content.lines"]
-        if not asked.counts_pages and asked.page is None:
-            lines = find(asked, search, manifest, most)
+        if not query.counts_pages and query.page is None:
+            lines = find(query, search, manifest, most)
             return _list(call, pairs, lines, manifest)
-        found = find_pages(asked, search, manifest, most)
-        if asked.counts_pages:
+        pages = find_pages(query, search, manifest, most)
+        if query.counts_pages:
             if dialect.is_silent:
-                return Reply(200, PLAIN, f"{found.count}\n".encode())
-            told = {"pages": found.count, "pageSize": found.size, "blocks": len(found.blocks)}
-            return Reply(200, "application/json", json.dumps(told).encode() + b"\n")
-        if (asked.page or 0) < max(1, found.count):
-            return _page(found, page(asked, search, manifest, found))
+                return Reply(200, PLAIN, f"{pages.count}\n".encode())
+            sizes = {"pages": pages.count, "pageSize": pages.size, "blocks": len(pages.blocks)}
+            return _json_reply(200, sizes)
+        if (query.page or 0) < max(1, pages.count):
+            return _page(pages, page(query, search, manifest, pages))
         if dialect.is_silent:
-            return Reply(200, FORMS[asked.output].type, b"")
-        raise BadQuery(f"page is {asked.page}, expected 0 to {max(0, found.count - 1)}.")
+            return Reply(200, FORMS[query.output].type, b"")
+        raise BadQuery(f"page is {query.page}, expected 0 to {max(0, pages.count - 1)}.")
     except (BadQuery, FormError) as error:
         return refusal(400, str(error))
     except QueryError as error:
@@ -306,38 +281,44 @@ def _list(
     call: Call, pairs: Sequence[tuple[str, str]], lines: CdxLines, manifest: Manifest
 ) -> Reply:
     """Return an answer that links to the next one."""
-    asked, shown = lines.query, None
+    query, shown = lines.query, None
     headers = {}
     if lines.end is not None:
         key = ResumeKey(lines.end, "".join(lines.marks)).to_text(manifest.namespace, manifest.store)
-        more = None if asked.limit is None else asked.limit - len(lines.texts) or asked.limit
-        link = f'<{_following(call, pairs, key, more, asked)}>; rel="next"'
-        is_told = len(link) <= _LONGEST
-        if is_told:
+        more = None if query.limit is None else query.limit - len(lines.texts) or query.limit
+        # The next request is the same query with a resume key.
+        rest = [(name, text) for name, text in pairs if name not in ("resumeKey", "limit")]
+        limit = [] if more is None else [("limit", str(-more if query.is_last else more))]
+        form = urlencode([*rest, *limit, ("resumeKey", key)], errors="surrogatepass")
+        link = f'<{call.base}{call.path.rstrip("/")}?{form}>; rel="next"'
+        if len(link) <= _LONGEST:
             headers["Link"] = link
-        if asked.shows_key or not is_told:
+        if query.shows_key or not headers:
             shown = key
-    return _write_reply(asked, lines.texts[::-1] if asked.is_last else lines.texts, shown, headers)
+    return _write_reply(query, lines.texts[::-1] if query.is_last else lines.texts, shown, headers)
 
 
-def _page(found: Pages, lines: CdxLines) -> Reply:
+def _json_reply(status: int, fields: Mapping[str, object]) -> Reply:
+    return Reply(status, "application/json", json.dumps(fields).encode() + b"\n")
+
+
+def _page(pages: Pages, lines: CdxLines) -> Reply:
     """Return a complete page, or a refusal."""
-    asked = lines.query
+    query = lines.query
     if lines.size >= LARGEST:
         text = f"This page has more than {LARGEST} bytes; request fewer fields with fl, or"
         return refusal(413, f"{text} use showResumeKey and resumeKey.")
-    if not lines.texts and asked.output == "json" and (asked.page or 0) + 1 < found.count:
+    if not lines.texts and query.output == "json" and (query.page or 0) + 1 < pages.count:
         # Clients of Common Crawl's index take an empty page for the last one.
-        told = {"message": f"No Captures found for: {asked.scope.url}"}
-        return Reply(404, "application/json", json.dumps(told).encode() + b"\n")
-    return _write_reply(asked, lines.texts, None, {})
+        return _json_reply(404, {"message": f"No Captures found for: {query.scope.url}"})
+    return _write_reply(query, lines.texts, None, {})
 
 
 def _write_reply(
-    asked: Query, texts: Sequence[str], key: str | None, headers: Mapping[str, str]
+    query: Query, texts: Sequence[str], key: str | None, headers: Mapping[str, str]
 ) -> Reply:
-    form = FORMS[asked.output]
-    body = form.frame(asked.fields or form.fields, texts, key).encode()
+    form = FORMS[query.output]
+    body = form.frame(query.fields or form.fields, texts, key).encode()
     return Reply(200, form.type, body, headers, hashlib.sha256(body).hexdigest()[:32])
 
 
@@ -345,13 +326,3 @@ def refusal(status: int, text: str) -> Reply:
     """Return a one-line refusal; unprintable characters of quotations become blanks."""
     line = "".join(letter if letter.isprintable() else " " for letter in text)
     return Reply(status, PLAIN, f"{line}\n".encode("utf-8", "replace"))
-
-
-def _following(
-    call: Call, pairs: Sequence[tuple[str, str]], key: str, more: int | None, asked: Query
-) -> str:
-    """Return the URL of the next request: the same query with a resume key."""
-    kept = [(name, text) for name, text in pairs if name not in ("resumeKey", "limit")]
-    limit = [] if more is None else [("limit", str(-more if asked.is_last else more))]
-    found = urlencode([*kept, *limit, ("resumeKey", key)], errors="surrogatepass")
-    return f"{call.base}{call.path.rstrip('/')}?{found}"

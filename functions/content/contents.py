@@ -1,6 +1,6 @@
 """Finds and reads the bytes of a snapshot's items."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,7 +12,6 @@ from functions.archive.coding import ContentCodingError
 from functions.archive.message import DeclaredDigest
 from functions.archive.record_reader import Document
 from functions.content import archived_payload, stored
-from functions.content.archived_payload import ArchivedRecord
 from functions.content.archives import PlacedArchives
 from functions.content.capture_row import CaptureRow
 from functions.content.protocols import ByteRange, Content, ContentError
@@ -81,10 +80,10 @@ class ArchivedContents:
             return self._object_content(record.identifier, stored.find_file(record, file))
         if record.kind == "template":
             if file:
-                found = self._objects.of_file(manifest, record.fields, file, at)
+                holding = self._objects.of_file(manifest, record.fields, file, at)
             else:
-                found = self._objects.of_template(manifest, record.fields["handle"], at)
-            return self._object_content(record.identifier, found)
+                holding = self._objects.of_template(manifest, record.fields["handle"], at)
+            return self._object_content(record.identifier, holding)
         raise ContentError("no-content", f"{record.identifier} has no bytes of its own")
 
     @contextmanager
@@ -109,18 +108,23 @@ class ArchivedContents:
             raise ContentError("no-content", f"{content.identifier} has no bytes of its own")
         if capture.damaged:
             self._prove(content, capture, verified=verified)
-        with archived_payload.open_record(self.archives, capture) as found:
-            bears, chunked = _borne(found.document)
+        with archived_payload.open_record(self.archives, capture) as record:
+            bears, chunked = _borne(record.document)
             source = archived_payload.verify_pieces(
-                found.document.payload(),
+                record.document.payload(),
                 _declared_digest(capture) if verified else None,
                 archived_payload.show_place(capture),
                 chunked=chunked,
                 # A known length means that we read the payload, so the digest is ours and not an
                 # index's.
-                head=found.document.head if capture.length is None else None,
+                head=record.document.head if capture.length is None else None,
             )
-            decoded = source if coded else _decode(source, bears, chunked=chunked)
+            try:
+                decoded = source
+                if not coded:
+                    decoded = codings.decode_codings(source, bears, chunked=chunked)
+            except ContentCodingError as error:
+                raise ContentError("undecodable", str(error)) from error
             yield archived_payload.read_verified(decoded, source)
 
     def _prove(self, content: Content, capture: CaptureRow, *, verified: bool) -> None:
@@ -143,71 +147,78 @@ class ArchivedContents:
         listed = self._template(manifest, id_)
         if listed is not None:
             return self.find(manifest, listed, at=at)
-        found = self._objects.of_url(manifest, id_, at)
+        holding = self._objects.of_url(manifest, id_, at)
         naming = self._objects.redirects.handles(manifest, id_)
         templates = [self._template(manifest, handle) for handle in naming]
-        if not any(one is not None and not one.deleted for one in templates):
+        if not any(template is not None and not template.deleted for template in templates):
             raise ContentError("withdrawn", f"{id_}: no published template names it")
-        return self._object_content(id_, found)
+        return self._object_content(id_, holding)
 
     def _template(self, manifest: Manifest, handle: str) -> PublishedRecord | None:
         prefix = self._prefix or oai_name.to_oai(manifest.namespace, "")
         return self._repository.record(manifest, oai_name.template_identifier(prefix, handle))
 
-    def _object_content(self, name: str, found: Holding) -> Content:
+    def _object_content(self, name: str, holding: Holding) -> Content:
         return HeldContent(
             identifier=name,
-            url=found.url,
-            date=found.date,
+            url=holding.url,
+            date=holding.date,
             status=None,
-            media_type=found.media_type,
+            media_type=holding.media_type,
             headers=(),
-            digest=_label(found.digest),
-            size=found.size,
-            name=found.name,
-            stretch=stored.stretch(self._store, found),
-            holding=found,
+            digest=_label(holding.digest),
+            size=holding.size,
+            name=holding.name,
+            stretch=stored.stretch(self._store, holding),
+            holding=holding,
         )
 
     def _capture(self, manifest: Manifest, capture: CaptureRow) -> Content:
         original = self._original(manifest, capture) if capture.is_revisit else None
         payload = original or capture
-        with archived_payload.open_record(self.archives, payload) as found:
-            own = self._own(capture) if original else found.document
-            answer = own if own is not None and own.fields else found.document
-            bears, chunked = _borne(found.document)
+        with archived_payload.open_record(self.archives, payload) as record:
+            own = self._own(capture) if original else record.document
+            answer = own if own is not None and own.fields else record.document
+            bears, chunked = _borne(record.document)
             undone = chunked or not codings.KNOWN.isdisjoint(bears)  # other codings stay undecoded
             named = [*bears, "chunked"] if chunked else bears
-            told = {"coded": ", ".join(named)} if named else {}
+            facts = {"coded": ", ".join(named)} if named else {}
             if payload.truncated:
-                told["truncated"] = payload.truncated
+                facts["truncated"] = payload.truncated
             if payload.damaged:
-                told["damaged"] = payload.damaged
+                facts["damaged"] = payload.damaged
+            place = record.document.place
+            stretch = None
+            if not undone and place is not None and payload.length is not None:
+                bucket, key = self.archives.bucket(record.address)
+                stretch = ByteRange(record.address, place, payload.length, bucket, key)
+            # A revisit without a status, or with 304, has that of its original.
+            has_own = original is None or capture.status not in (None, _NOT_MODIFIED)
             return Content(
                 identifier=capture.identifier,
                 url=capture.url,
                 date=capture.time and capture.time.replace(tzinfo=UTC),
-                status=_status(capture, original),
-                media_type=_media_type(payload, answer, found.document),
+                status=capture.status if has_own else payload.status,
+                media_type=_media_type(payload, answer, record.document),
                 headers=answer.fields,
                 digest=_label(_declared_digest(payload)),
                 size=None if undone else payload.length,
                 capture=capture,
                 original=original,
-                stretch=None if undone else self._stretch(found, payload),
-                told=told,
+                stretch=stretch,
+                facts=facts,
             )
 
     def _original(self, manifest: Manifest, capture: CaptureRow) -> CaptureRow:
         """Return the capture with the payload of a revisit. Raises ContentError."""
-        found = None
+        record = None
         if capture.original is not None:
-            found = self._repository.record(manifest, capture.original)
-        if found is None or found.deleted or found.kind != "capture":
+            record = self._repository.record(manifest, capture.original)
+        if record is None or record.deleted or record.kind != "capture":
             raise ContentError(
                 "unresolved", f"{capture.identifier}: the capture with its bytes is unknown"
             )
-        original = CaptureRow.of(found.identifier, found.position, found.sets, found.fields)
+        original = CaptureRow.of(record.identifier, record.position, record.sets, record.fields)
         if original.is_revisit:
             raise ContentError("unresolved", f"{capture.identifier}: its original has no bytes")
         return original
@@ -215,16 +226,10 @@ class ArchivedContents:
     def _own(self, capture: CaptureRow) -> Document | None:
         """Return a revisit's own record, which may have HTTP headers; None if it is unreadable."""
         try:
-            with archived_payload.open_record(self.archives, capture) as found:
-                return found.document
+            with archived_payload.open_record(self.archives, capture) as record:
+                return record.document
         except ContentError:
             return None  # the payload is readable without it
-
-    def _stretch(self, found: ArchivedRecord, capture: CaptureRow) -> ByteRange | None:
-        if found.document.place is None or capture.length is None:
-            return None
-        bucket, key = self.archives.bucket(found.address)
-        return ByteRange(found.address, found.document.place, capture.length, bucket, key)
 
 
 def _declared_digest(capture: CaptureRow) -> DeclaredDigest | None:
@@ -243,34 +248,18 @@ def _label(declared: DeclaredDigest | None) -> str:
     return text if ":" in text else f"{declared.algorithm}:{text}"
 
 
-def _status(capture: CaptureRow, original: CaptureRow | None) -> int | None:
-    """Return a capture's status; a revisit without one, or with 304, has that of its original."""
-    if original is not None and capture.status in (None, _NOT_MODIFIED):
-        return original.status
-    return capture.status
-
-
 def _media_type(capture: CaptureRow, *answers: Document) -> str:
     """Return the media type from the first answer that has one."""
-    for answer in answers:
-        for name, value in answer.fields:
-            if name.lower() == "content-type" and value:
-                return value
-    return capture.mime or ""
+    fields = (field for answer in answers for field in answer.fields)
+    types = (value for name, value in fields if name.lower() == "content-type" and value)
+    return next(types, capture.mime or "")
 
 
-def _borne(found: Document) -> tuple[list[str], bool]:
+def _borne(document: Document) -> tuple[list[str], bool]:
     """Return the payload's codings in the order of application, and whether it is chunked."""
-    message = found.message
+    message = document.message
     if message is None or not message.has_codings():
         return [], False
     named = [name for name in message.codings() if name not in _NO_CODING]
     chunked = "chunked" in message.tokens(b"transfer-encoding")
-    return codings.detect_codings(found.start(codings.START), named, chunked=chunked)
-
-
-def _decode(source: codings.Pieces, bears: Sequence[str], *, chunked: bool) -> codings.Pieces:
-    try:
-        return codings.decode_codings(source, bears, chunked=chunked)
-    except ContentCodingError as error:
-        raise ContentError("undecodable", str(error)) from error
+    return codings.detect_codings(document.start(codings.START), named, chunked=chunked)

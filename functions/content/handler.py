@@ -103,11 +103,10 @@ class Delivery:
             return HttpResponse(304, _without_body(headers, tag=True))
         elsewhere = self._elsewhere(call, shown)
         if elsewhere:
-            told = {"Location": elsewhere, "Cache-Control": http_message.UNKEPT}
-            told = {**_without_body(headers), **told}
-            told.pop("Memento-Datetime", None)
+            headers.pop("Memento-Datetime", None)
+            headers |= {"Location": elsewhere, "Cache-Control": http_message.UNKEPT}
             return _text_answer(
-                302, told, "It is temporarily available at the address in Location."
+                302, headers, "It is temporarily available at the address in Location."
             )
         part, size = None, shown.size
         counts = call.method == "GET" and shown.continues(call.headers)
@@ -116,22 +115,19 @@ class Delivery:
             try:
                 part = wanted.part(size, self._largest)
             except Unsatisfiable:
-                told = {**headers, "Content-Range": header_fields.content_range(size)}
-                return _text_answer(416, told, f"There are {size} bytes.")
+                headers["Content-Range"] = header_fields.content_range(size)
+                return _text_answer(416, headers, f"There are {size} bytes.")
         if part is None and self._largest and size and size > self._largest:
             return self._too_large(headers, size)
-        if call.method == "HEAD":
-            if size is None:
-                return self._answer_head(shown, headers)
-            return HttpResponse(200, {**headers, "Content-Length": str(size)})
-        return self._send(shown, headers, part, ended)
-
-    def _answer_head(self, shown: Representation, headers: Mapping[str, str]) -> HttpResponse:
-        """Return the answer to a HEAD; its headers may require reading the content."""
+        if call.method != "HEAD":
+            return self._send(shown, headers, part, ended)
+        if size is not None:
+            return _head(headers, None, size)
+        # The headers may require reading the content.
         response = self._send(shown, headers, None, lambda count, error: None)
         if isinstance(response.body, Body):
             response.body.close()
-        return replace(response, body=b"")
+        return response
 
     def _send(
         self,
@@ -144,6 +140,7 @@ class Delivery:
         limit = AHEAD if self._largest is None else self._largest
         with ExitStack() as source:
             further = self._open(source, shown, part)
+            length = shown.size if part is None else part.length
             ready: list[bytes] = []
             count = 0
             for piece in further:
@@ -152,17 +149,14 @@ class Delivery:
                 if count > limit:
                     break
             else:
-                return _complete(shown, headers, part, b"".join(ready))
+                if length not in (None, count):
+                    where = shown.content.identifier
+                    raise ContentError("damaged", f"{where} has {count} bytes there, not {length}")
+                return replace(_head(headers, part, count), body=b"".join(ready))
             if self._largest is not None:
                 return self._too_large(headers, None)
-            length = shown.size if part is None else part.length
-            told = dict(headers)
-            if length is not None:
-                told["Content-Length"] = str(length)
-            if part is not None:
-                told["Content-Range"] = part.header
             whole = Body(ready, further, source.pop_all(), ended)
-            return HttpResponse(200 if part is None else 206, told, whole)
+            return replace(_head(headers, part, length), body=whole)
 
     def _open(
         self, source: ExitStack, shown: Representation, part: RangePart | None
@@ -210,34 +204,26 @@ class Delivery:
         if size is None or stretch.length not in (None, size) or size <= self._redirected:
             return ""
         # The bucket's host has no sandbox, so all content there is saved instead of shown.
-        kept = header_fields.disposition(header_fields.UNKNOWN_TYPE, shown.file_name)
-        return self._sign(stretch.bucket, stretch.key, call.method, kept)
+        saving = header_fields.disposition(header_fields.UNKNOWN_TYPE, shown.file_name)
+        return self._sign(stretch.bucket, stretch.key, call.method, saving)
 
     def _too_large(self, headers: Mapping[str, str], size: int | None) -> HttpResponse:
         """Return the refusal of a request for more bytes than an answer can hold."""
-        told = dict(headers)
-        if size is not None:
-            told["Content-Range"] = header_fields.content_range(size)
+        sized = {} if size is None else {"Content-Range": header_fields.content_range(size)}
         return _text_answer(
             413,
-            told,
+            {**headers, **sized},
             f"This is more than the {self._largest} bytes of one response: request it in parts, "
             "with Range: bytes=0- and so on; Content-Range of each response says where it ends.",
         )
 
 
-def _complete(
-    shown: Representation, headers: Mapping[str, str], part: RangePart | None, data: bytes
-) -> HttpResponse:
-    """Return the complete answer with all its bytes. Raises ContentError if the size is wrong."""
-    told = {**headers, "Content-Length": str(len(data))}
-    length = shown.size if part is None else part.length
-    if length not in (None, len(data)):
-        where = shown.content.identifier
-        raise ContentError("damaged", f"{where} has {len(data)} bytes there, not {length}")
+def _head(headers: Mapping[str, str], part: RangePart | None, length: int | None) -> HttpResponse:
+    """Return the answer with the whole or a part, as yet without its body."""
+    sized = {} if length is None else {"Content-Length": str(length)}
     if part is None:
-        return HttpResponse(200, told, data)
-    return HttpResponse(206, {**told, "Content-Range": part.header}, data)
+        return HttpResponse(200, {**headers, **sized})
+    return HttpResponse(206, {**headers, **sized, "Content-Range": part.header})
 
 
 def _without_body(headers: Mapping[str, str], *, tag: bool = False) -> dict[str, str]:
@@ -247,15 +233,15 @@ def _without_body(headers: Mapping[str, str], *, tag: bool = False) -> dict[str,
 
 def _text_answer(status: int, headers: Mapping[str, str], message: str) -> HttpResponse:
     text = f"{message}\n".encode()
-    told = {
+    sent = {
         **_without_body(headers, tag=status != 302),
         "Accept-Ranges": "bytes",
         "Content-Type": "text/plain; charset=utf-8",
         "Content-Length": str(len(text)),
     }
     if status in (412, 413, 416):
-        told["Cache-Control"] = http_message.UNKEPT
-    return HttpResponse(status, told, text)
+        sent["Cache-Control"] = http_message.UNKEPT
+    return HttpResponse(status, sent, text)
 
 
 _LOG = logging.getLogger("sheaf")
@@ -400,64 +386,68 @@ class ContentApplication:
             return self._write(_fault(404, "disabled", "Only metadata is served here."), call)
         call = replace(call, base=self._base or call.base)
         manifest = self._manifest()
-        entry.told["snapshot"] = manifest.snapshot
+        entry.fields["snapshot"] = manifest.snapshot
         listed = _LISTS.get(f"/{call.path[1:].partition('/')[0]}")
         if listed is not None:
-            entry.told["query"] = call.query[:_LONGEST]
+            entry.fields["query"] = call.query[:_LONGEST]
             return self._write(listed(call, self._search, manifest, self._settings), call)
         try:
-            asked = representation.read_request(call)
-            content = self._find(manifest, asked)
-            entry.told["identifier"] = content.identifier[:_LONGEST]
-            return self._deliver(call, asked, content, entry, manifest)
+            request = representation.read_request(call)
+            content = self._find(manifest, request)
+            entry.fields["identifier"] = content.identifier[:_LONGEST]
+            return self._deliver(call, request, content, entry, manifest)
         except ArgumentError as error:
             return self._write(_fault(400, "argument", str(error)), call)
         except ContentError as error:
-            entry.told["errors"] = [error.code]
+            entry.fields["errors"] = [error.code]
             if error.status >= 500:
                 _LOG.error("%a: %s: %s", call.path, error.code, error)
-            return self._write(self._missing(error), call)
+            reply = _fault(error.status, error.code, f"{error}.")
+            if error.status == 503:
+                later = self._unavailable(f"{error}.")
+                reply = replace(later, headers={**reply.headers, **later.headers})
+            return self._write(reply, call)
 
-    def _find(self, manifest: Manifest, asked: ContentRequest) -> Content:
+    def _find(self, manifest: Manifest, request: ContentRequest) -> Content:
         """Return the content of an item, or of a file by its own URL or handle."""
-        for identifier in asked.identifiers:
+        for identifier in request.identifiers:
             record = find_record(self._repository, manifest, identifier, fields=_FIELDS)
             if record is not None:
-                return self._contents.find(manifest, record, file=asked.file, at=asked.at)
-        if asked.file:
+                return self._contents.find(manifest, record, file=request.file, at=request.at)
+        if request.file:
             raise ContentError("unknown", "there is no such item")
         failure = ContentError("unknown", "no item has that identifier")
-        for identifier in asked.identifiers:
+        for identifier in request.identifiers:
             try:
-                return self._contents.find(manifest, None, file=identifier, at=asked.at)
+                return self._contents.find(manifest, None, file=identifier, at=request.at)
             except ContentError as error:
                 if error.code not in ("unknown", "not-held"):
                     raise
-                if error.code == "not-held" and asked.at is not None:
+                if error.code == "not-held" and request.at is not None:
                     failure = error
         raise failure
 
     def _deliver(
         self,
         call: Call,
-        asked: ContentRequest,
+        request: ContentRequest,
         content: Content,
         entry: "_LogEntry",
         manifest: Manifest,
     ) -> HttpResponse:
         """Return the answer with the content and its links, unless too many streams are open."""
-        shown = Representation(content, asked.coded, fixed=content.capture is not None)
+        shown = Representation(content, request.coded, fixed=content.capture is not None)
         if not self._streams.acquire(blocking=False):
             refusal = self._unavailable("Too many responses are in progress; try again later.")
             return self._write(refusal, call)
         with ExitStack() as stack:
             stack.callback(self._streams.release)
 
-            def log_end(given: int, error: Exception | None) -> None:
+            def log_end(count: int, error: Exception | None) -> None:
                 self._streams.release()
                 if error is not None:
-                    entry.told["errors"] = [getattr(error, "code", type(error).__name__)]
-                entry.add(given)
+                    entry.fields["errors"] = [getattr(error, "code", type(error).__name__)]
+                entry.add(count)
 
             response = self._delivery.answer(call, shown, log_end)
             body = response.body
@@ -471,14 +461,6 @@ class ContentApplication:
 
     def _manifest(self) -> Manifest:
         return self._repository.manifest(self._present.reading().entry.snapshot)
-
-    def _missing(self, error: ContentError) -> Reply:
-        reply = _fault(error.status, error.code, f"{error}.")
-        if error.status != 503:
-            return reply
-        seconds = str(self._settings["serve.retry_seconds"])
-        headers = {**reply.headers, "Retry-After": seconds, "Cache-Control": http_message.UNKEPT}
-        return Reply(503, _PLAIN, reply.body, headers)
 
     def _write(self, reply: Reply, call: Call) -> HttpResponse:
         return http.write(reply, call, self._compress)
@@ -504,7 +486,7 @@ class _LogEntry:
         cost: s3_request.Tally,
         request: str,
     ) -> None:
-        self.told: dict[str, Any] = {"request": request} if request else {}
+        self.fields: dict[str, Any] = {"request": request} if request else {}
         self.response = HttpResponse(0, {})
         self._when, self._call = when, call
         self._timer, self._begun = timer, timer()
@@ -514,6 +496,6 @@ class _LogEntry:
         """Write the entry; `count` bytes were sent."""
         if self._log is not None:
             took = self._timer() - self._begun
-            response = replace(self.response, told=self.told)
+            response = replace(self.response, log_fields=self.fields)
             entry = access_log.log_entry(self._when, self._call, response, took, self._cost)
             self._log.add({**entry, "bytes": count})

@@ -10,7 +10,6 @@ saved as a file. Every answer has SANDBOX.
 """
 
 import base64
-import binascii
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -86,21 +85,21 @@ def rename_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
     so no value can break a line. Values of the same name are joined by commas, without empty ones.
     OMITTED counts the headers that are invalid, too long or too many.
     """
-    found: dict[str, str] = {}
+    renamed: dict[str, str] = {}
     omitted, room = 0, ALL
     for name, value in headers:
         key = ARCHIVED + "-".join(part.capitalize() for part in name.split("-"))
         text = plain_value(value)
-        size = len(text) + (2 if key in found else len(key) + 4)
-        full = len(found) == MOST and key not in found
+        size = len(text) + (2 if key in renamed else len(key) + 4)
+        full = len(renamed) == MOST and key not in renamed
         if not _NAME.fullmatch(name) or len(text) > LONGEST or size > room or full:
             omitted += 1
             continue
         room -= size
-        found[key] = ", ".join(filter(None, (found.get(key), text)))
+        renamed[key] = ", ".join(filter(None, (renamed.get(key), text)))
     if omitted:
-        found[OMITTED] = str(omitted)
-    return found
+        renamed[OMITTED] = str(omitted)
+    return renamed
 
 
 def plain_value(value: str) -> str:
@@ -138,15 +137,15 @@ def memento_headers(base: str, url: str, instant: datetime | None) -> dict[str, 
     A URL that is too long for a header gets no links.
     """
     original = uri(url)
-    told = {} if instant is None else {"Memento-Datetime": http_date(instant)}
+    headers = {} if instant is None else {"Memento-Datetime": http_date(instant)}
     if not 0 < len(original) <= LONGEST:
-        return told
+        return headers
     links = [
         f'<{original}>; rel="original"',
         f'<{base}/timemap/link/{original}>; rel="timemap"; type="application/link-format"',
         f'<{base}/timegate/{original}>; rel="timegate"',
     ]
-    return {**told, "Link": ", ".join(links)}
+    return {**headers, "Link": ", ".join(links)}
 
 
 def repr_digest(digest: str) -> Mapping[str, str]:
@@ -155,19 +154,14 @@ def repr_digest(digest: str) -> Mapping[str, str]:
     The value is base32 or hexadecimal.
     """
     label, _, value = digest.partition(":")
-    known = _DIGESTS.get(label.lower().replace("-", ""))
-    raw = None if known is None else _decode_base64(value, known[1])
-    if known is None or raw is None:
-        return {}
-    return {"Repr-Digest": f"{known[0]}=:{base64.b64encode(raw).decode()}:"}
-
-
-def _decode_base64(value: str, size: int) -> bytes | None:
+    name, size = _DIGESTS.get(label.lower().replace("-", ""), ("", 0))
     try:
-        found = bytes.fromhex(value) if len(value) == 2 * size else base64.b32decode(value.upper())
-    except (ValueError, binascii.Error):
-        return None
-    return found if len(found) == size else None
+        raw = bytes.fromhex(value) if len(value) == 2 * size else base64.b32decode(value.upper())
+    except ValueError:
+        return {}
+    if not name or len(raw) != size:
+        return {}
+    return {"Repr-Digest": f"{name}=:{base64.b64encode(raw).decode()}:"}
 
 
 def media_type(archived: str) -> str:
@@ -179,9 +173,9 @@ def media_type(archived: str) -> str:
     match = _TYPE.fullmatch(essence)
     if match is None or match[1].lower() == _FRAMED:
         return UNKNOWN_TYPE
-    found = f"{match[1]}/{match[2]}".lower()
+    media_type = f"{match[1]}/{match[2]}".lower()
     charset = next(filter(None, (_CHARSET.fullmatch(p.strip()) for p in parameters)), None)
-    return f"{found}; charset={charset[1]}" if charset else found
+    return f"{media_type}; charset={charset[1]}" if charset else media_type
 
 
 def is_inline(content_type: str) -> bool:
@@ -200,22 +194,22 @@ def file_name(url: str) -> str:
 
 def clean_name(name: str) -> str:
     """Return a file name without characters that are dangerous in one; it is never empty."""
-    found = _BARRED.sub("_", name).strip().strip(". ")
-    if len(found) > _LONGEST_NAME:
-        stem, dot, ending = found.rpartition(".")
+    cleaned = _BARRED.sub("_", name).strip().strip(". ")
+    if len(cleaned) > _LONGEST_NAME:
+        stem, dot, ending = cleaned.rpartition(".")
         ending = dot + ending if stem and len(ending) <= 10 else ""
-        found = found[: _LONGEST_NAME - len(ending)] + ending
-    return found or _NAMELESS
+        cleaned = cleaned[: _LONGEST_NAME - len(ending)] + ending
+    return cleaned or _NAMELESS
 
 
 def disposition(content_type: str, filename: str) -> str:
     """Return the Content-Disposition (RFC 6266) for a Content-Type and a name from `name`."""
     kind = "inline" if is_inline(content_type) else "attachment"
     plain = filename.encode("ascii", "replace").decode("ascii").replace("?", "_").replace("%", "_")
-    found = f'{kind}; filename="{plain}"'
+    header = f'{kind}; filename="{plain}"'
     if plain != filename:  # RFC 8187
-        found += f"; filename*=UTF-8''{quote(filename, safe='', errors='replace')}"
-    return found
+        header += f"; filename*=UTF-8''{quote(filename, safe='', errors='replace')}"
+    return header
 
 
 class Unsatisfiable(Exception):

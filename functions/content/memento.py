@@ -32,6 +32,7 @@ _CODED = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*%3[Aa]")
 _AFTER = re.compile(r"([0-9]{14})\.([0-9]{1,18})")
 _PARTIAL, _NEAR = 206, 64  # a status; captures on each side of a date
 _LONGEST = 2000  # longest URL in headers: gateways accept 10 KB of them
+_CDXJ = capture_row.FORMS["cdxj"]
 _HTTP_DATE = "%a, %d %b %Y %H:%M:%S GMT"
 
 
@@ -51,7 +52,7 @@ class TimeMap:
     `following` is None at the end.
     """
 
-    asked: MementoRequest
+    request: MementoRequest
     base: str
     mementos: Sequence[CaptureRow]
     following: CaptureRow | None
@@ -59,14 +60,14 @@ class TimeMap:
     @property
     def original(self) -> str:
         """The URL, escaped for a header or a link."""
-        return authority.text(self.asked.url.encode("utf-8", "surrogateescape"))
+        return authority.text(self.request.url.encode("utf-8", "surrogateescape"))
 
     def address(self, form: str, after: CaptureRow | BytePlace | None = None) -> str:
         """Return the URL of the TimeMap in a format, or of its part after a memento."""
         if after is None:
             return f"{self.base}{_TIMEMAP}/{form}/{self.original}"
         place = f"{int(after.stamp):014}.{after.position}"
-        return f"{self.base}{_TIMEMAP}/{form}?url={quote(self.asked.url, safe='')}&after={place}"
+        return f"{self.base}{_TIMEMAP}/{form}?url={quote(self.request.url, safe='')}&after={place}"
 
     @property
     def gate(self) -> str:
@@ -83,18 +84,20 @@ def timemap(
     """
     form, _, rest = call.path.removeprefix(_TIMEMAP).lstrip("/").partition("/")
     if form not in FORMS:
-        known = ", ".join(f"{_TIMEMAP}/{name}" for name in FORMS)
-        return cdx.refusal(404, f"There is no such TimeMap; known: {known}.")
+        paths = ", ".join(f"{_TIMEMAP}/{name}" for name in FORMS)
+        return cdx.refusal(404, f"There is no such TimeMap; known: {paths}.")
     try:
-        asked = _parse_request(call, rest)
+        request = _parse_request(call, rest)
         most = settings["content.lines"]
-        first, last = terms.exact_range(asked.key)
-        found = search.captures(manifest, first, last, asked.after, most + 1, since=1)
+        first, last = terms.exact_range(request.key)
+        captures = search.captures(manifest, first, last, request.after, most + 1, since=1)
     except (NoScope, FormError) as error:
         return cdx.refusal(400, f"{error}.")
-    if not found:
-        return _none(asked)
-    part = TimeMap(asked, call.base, found[:most], found[most] if len(found) > most else None)
+    if not captures:
+        return _none(request)
+    part = TimeMap(
+        request, call.base, captures[:most], captures[most] if len(captures) > most else None
+    )
     media_type, write = FORMS[form]
     body = write(part).encode()
     headers = {}
@@ -114,16 +117,16 @@ def timegate(
     varied = {"Vary": "Accept-Encoding, accept-datetime"}
     wanted = call.headers.get("accept-datetime")
     try:
-        asked = _parse_request(call, call.path.removeprefix(_TIMEGATE).removeprefix("/"))
+        request = _parse_request(call, call.path.removeprefix(_TIMEGATE).removeprefix("/"))
         moment = None if wanted is None else _moment(wanted)
-        chosen = _nearest(search, manifest, asked.key, moment)
+        chosen = _nearest(search, manifest, request.key, moment)
         neighbours = find_links(search, manifest, call.base, chosen)
     except (NoScope, FormError) as error:
         return cdx.refusal(400, f"{error}.")
     if chosen is None:
-        reply = _none(asked)
+        reply = _none(request)
         return Reply(reply.status, reply.type, reply.body, varied)
-    part = TimeMap(asked, call.base, (chosen,), None)
+    part = TimeMap(request, call.base, (chosen,), None)
     links = (
         f'<{part.original}>; rel="original"',
         f'<{part.address("link")}>; rel="timemap"; type="{LINK}"',
@@ -131,10 +134,10 @@ def timegate(
         *neighbours,
     )
     location = address(call.base, chosen.identifier)
-    told = {"Location": location, **varied}
+    headers = {"Location": location, **varied}
     if len(part.original) <= _LONGEST:
-        told["Link"] = ", ".join(links)
-    return Reply(302, cdx.PLAIN, f"{location}\n".encode(), told)
+        headers["Link"] = ", ".join(links)
+    return Reply(302, cdx.PLAIN, f"{location}\n".encode(), headers)
 
 
 def _parse_request(call: Call, rest: str) -> MementoRequest:
@@ -145,22 +148,21 @@ def _parse_request(call: Call, rest: str) -> MementoRequest:
         url = f"{rest}?{call.query}" if call.query else rest
         url = unquote(url) if _CODED.match(url) else url
     else:
-        given = dict(call.pairs())
-        url, after = given.pop("url", ""), given.pop("after", "")
-        if given:
+        arguments = dict(call.pairs())
+        url, after = arguments.pop("url", ""), arguments.pop("after", "")
+        if arguments:
             raise NoScope(
-                f"{show(next(iter(given)))} is not a parameter here; expected url and after"
+                f"{show(next(iter(arguments)))} is not a parameter here; expected url and after"
             )
-    found: Scope = terms.parse_scope(url, "exact")
-    (key, _), *_ = found.ranges
-    return MementoRequest(found.url, key, _place(key, after) if after else None)
-
-
-def _place(key: str, after: str) -> BytePlace:
+    scope: Scope = terms.parse_scope(url, "exact")
+    (key, _), *_ = scope.ranges
+    if not after:
+        return MementoRequest(scope.url, key)
     match = _AFTER.fullmatch(after)
     if match is None:
         raise NoScope("after is not a value that this server issued")
-    return BytePlace(cut_surt(key), int(match[1]), int(match[2]))
+    place = BytePlace(cut_surt(key), int(match[1]), int(match[2]))
+    return MementoRequest(scope.url, key, place)
 
 
 def _moment(text: str) -> int:
@@ -200,15 +202,15 @@ def _nearest(
     return min(near, key=rank, default=None)
 
 
-def _none(asked: MementoRequest) -> Reply:
-    return cdx.refusal(404, f"There is no memento of {show(asked.url)}.")
+def _none(request: MementoRequest) -> Reply:
+    return cdx.refusal(404, f"There is no memento of {show(request.url)}.")
 
 
 def _link_format(part: TimeMap) -> str:
     """Return a TimeMap in link format (RFC 6690; RFC 7089, section 5)."""
     mementos = part.mementos
     span = f'from="{date(mementos[0])}"; until="{date(mementos[-1])}"'
-    here = part.asked.after
+    here = part.request.after
     lines = [
         f'<{part.original}>; rel="original"',
         f'<{part.address("link", here)}>; rel="self"; type="{LINK}"; {span}',
@@ -234,11 +236,11 @@ def _json(part: TimeMap) -> str:
         return {"datetime": when, "uri": address(part.base, capture.identifier)}
 
     mementos = [*map(link_of, part.mementos)]
-    ends = {"first": mementos[0]} if part.asked.after is None else {}
+    ends = {"first": mementos[0]} if part.request.after is None else {}
     ends |= {"last": mementos[-1]} if part.following is None else {}
     whole = {
         "original_uri": part.original,
-        "self": part.address("json", part.asked.after),
+        "self": part.address("json", part.request.after),
         "mementos": {"list": mementos, **ends},
         "timemap_uri": {"link_format": part.address("link"), "json_format": part.address("json")},
         "timegate_uri": part.gate,
@@ -248,14 +250,12 @@ def _json(part: TimeMap) -> str:
     return json.dumps(whole) + "\n"
 
 
-def _cdxj(part: TimeMap) -> str:
-    form = capture_row.FORMS["cdxj"]
-    return "".join(form.write(capture, form.fields) + "\n" for capture in part.mementos)
-
-
 FORMS: Mapping[str, tuple[str, Callable[[TimeMap], str]]] = {
     "link": (LINK, _link_format),
     "json": ("application/json", _json),
-    "cdxj": ("text/x-cdxj", _cdxj),
+    "cdxj": (
+        _CDXJ.type,
+        lambda part: "".join(_CDXJ.write(row, _CDXJ.fields) + "\n" for row in part.mementos),
+    ),
 }
 """Formats of a TimeMap: media type and writer of each."""

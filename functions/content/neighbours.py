@@ -50,11 +50,7 @@ def find_before(
     place: BytePlace | None = None,
 ) -> CaptureRow | None:
     """Return the last memento of a range that is not later than a date and before a place."""
-    while True:
-        found = search.page(manifest, *within, place, 1, 1, until, reverse=True)
-        if found.captures or found.after is None:
-            return found.captures[0] if found.captures else None
-        place = found.after
+    return next(iter(search.captures(manifest, *within, place, 1, 1, until, reverse=True)), None)
 
 
 def find_links(
@@ -67,19 +63,19 @@ def find_links(
     if capture is None or not capture.stamp:
         return ()
     first, before, behind, last = _neighbours(search, manifest, capture)
-    told: dict[str, tuple[CaptureRow, list[str]]] = {}
-    for one, relation in (
+    mementos: dict[str, tuple[CaptureRow, list[str]]] = {}
+    for memento, relation in (
         (first, "first"),
         (before, "prev"),
         (capture, ""),
         (behind, "next"),
         (last, "last"),
     ):
-        if one is not None:
-            told.setdefault(one.identifier, (one, []))[1].append(relation)
+        if memento is not None:
+            mementos.setdefault(memento.identifier, (memento, []))[1].append(relation)
     return [
-        link(base, one, " ".join((*filter(None, relations), "memento")))
-        for one, relations in told.values()
+        link(base, memento, " ".join((*filter(None, relations), "memento")))
+        for memento, relations in mementos.values()
     ]
 
 

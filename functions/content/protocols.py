@@ -108,7 +108,7 @@ class Content:
     capture: CaptureRow | None = None
     original: CaptureRow | None = None
     stretch: ByteRange | None = None
-    told: Mapping[str, str] = field(default_factory=dict)
+    facts: Mapping[str, str] = field(default_factory=dict)
     """Further facts: `truncated` (why bytes are missing), `damaged` (what failed in their member).
 
     `coded` lists the codings of the stored payload by its header, in the order of application.

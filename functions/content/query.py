@@ -17,7 +17,6 @@ from functions.oai.request import show
 from functions.snapshot.errors import SheafError
 from functions.snapshot.instant import from_digits
 
-_LEAST, _MOST = "0" * 14, "9" * 14
 _FIRST = "00000101000000"
 _SORTS = ("default", "reverse", "closest")
 _MANY = 1_000_000_000
@@ -56,34 +55,27 @@ class Query:
     resolves: bool = False
 
 
-def _digits(text: str) -> str:
+def _date(rest: str, text: str) -> int:
+    """Return the digits of a date, with the missing ones as in `rest`."""
     if not (text.isascii() and text.isdecimal() and len(text) <= 14):
         raise ValueError("1 to 14 digits of a date")
-    return text
-
-
-def _since(text: str) -> int:
-    return int(_digits(text) + _LEAST[len(text) :])
-
-
-def _until(text: str) -> int:
-    return int(_digits(text) + _MOST[len(text) :])
+    return int(text + rest[len(text) :])
 
 
 def _moment(text: str) -> int:
-    whole = _digits(text) + _FIRST[len(text) :]
+    moment = _date(_FIRST, text)
     try:
-        from_digits(whole)
+        from_digits(f"{moment:014}")
     except ValueError as error:
         raise ValueError("a date of 4 to 14 digits") from error
-    return int(whole)
+    return moment
 
 
 def _limit(text: str) -> int:
-    number = text.removeprefix("-")
-    is_number = number.isascii() and number.isdecimal() and len(number) <= len(str(_MANY))
-    if not (is_number and 0 < int(number) <= _MANY):
-        raise ValueError(f"a number from 1 to {_MANY}, or the negative of one for the last lines")
+    try:
+        _count(1, text.removeprefix("-"))
+    except ValueError as error:
+        raise ValueError(f"{error}, or the negative of one for the last lines") from error
     return int(text)
 
 
@@ -121,8 +113,8 @@ _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 PARAMETERS: Mapping[str, Callable[[str], Any]] = {
     "url": str,
     "matchType": _one_of(*MATCHES),
-    "from": _since,
-    "to": _until,
+    "from": partial(_date, "0" * 14),
+    "to": partial(_date, "9" * 14),
     "filter": str,
     "limit": _limit,
     "fl": _fields,
@@ -160,112 +152,111 @@ UNSUPPORTED: Mapping[str, str] = {
 _REPEATED = frozenset({"filter", "collapse"})
 
 
-def read(
+def parse_query(
     pairs: Iterable[tuple[str, str]], namespace: str, stores: Sequence[str], dialect: Dialect = PYWB
 ) -> Query:
     """Parse a query from names and values. Raises BadQuery.
 
     Resume keys must be of that namespace, and of a store with one of these ids.
     """
-    given: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     for name, text in _wishes(pairs):
-        if name in given and name not in _REPEATED:
+        if name in arguments and name not in _REPEATED:
             raise BadQuery(f"{name} is given more than once.")
+        parse = PARAMETERS[name]
+        if name == "filter":
+            parse = partial(terms.parse_filter, whole=dialect.is_whole)
+        elif name == "output":
+            parse = _one_of(*dialect.outputs)
         try:
-            value = _reader(name, dialect)(text)
+            value = parse(text)
         except (ValueError, NoSieve) as error:
             wanted = str(error) if isinstance(error, NoSieve) else f"expected {error}"
             raise BadQuery(f"{name} is {show(text)}, {wanted}.") from error
         if name in _REPEATED:
-            given.setdefault(name, []).append(value)
+            arguments.setdefault(name, []).append(value)
         else:
-            given[name] = value
-    found = _query(given, dialect)
-    return replace(found, resume=_resume(given.get("resumeKey"), found.scope, namespace, stores))
+            arguments[name] = value
+    query = _query(arguments, dialect)
+    return replace(
+        query, resume=_resume(arguments.get("resumeKey"), query.scope, namespace, stores)
+    )
 
 
 def _wishes(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """Return the pairs that affect an answer, by the names in PARAMETERS. Raises BadQuery."""
-    found = []
-    for given, text in pairs:
-        name = ALIASES.get(given, given)
+    wishes = []
+    for written, text in pairs:
+        name = ALIASES.get(written, written)
         if name in UNSUPPORTED and _FLAGS.get(text.lower()) is not False:
             raise BadQuery(f"{name} {UNSUPPORTED[name]}.")
         if name not in PARAMETERS and name not in IGNORED and name not in UNSUPPORTED:
-            known = ", ".join(PARAMETERS)
-            raise BadQuery(f"{show(name)} is not a parameter here; the parameters are {known}.")
+            names = ", ".join(PARAMETERS)
+            raise BadQuery(f"{show(name)} is not a parameter here; the parameters are {names}.")
         if name in PARAMETERS:
-            found.append((name, text))
-    if ("closest", "") in found:
+            wishes.append((name, text))
+    if ("closest", "") in wishes:
         # pywb sends an empty `closest` if it has no date.
-        found = [pair for pair in found if pair not in (("closest", ""), ("sort", "closest"))]
-    return found
+        wishes = [pair for pair in wishes if pair not in (("closest", ""), ("sort", "closest"))]
+    return wishes
 
 
-def _reader(name: str, dialect: Dialect) -> Callable[[str], Any]:
-    if name == "filter":
-        return partial(terms.parse_filter, whole=dialect.is_whole)
-    if name == "output":
-        return lambda text: dialect.outputs[_one_of(*dialect.outputs)(text)]
-    return PARAMETERS[name]
-
-
-def _query(given: Mapping[str, Any], dialect: Dialect) -> Query:
-    if "url" not in given:
+def _query(arguments: Mapping[str, Any], dialect: Dialect) -> Query:
+    if "url" not in arguments:
         raise BadQuery("url is missing: the URL of the captures.")
     try:
-        found = terms.parse_scope(given["url"], given.get("matchType", ""))
+        scope = terms.parse_scope(arguments["url"], arguments.get("matchType", ""))
     except NoScope as error:
         raise BadQuery(f"{error}.") from error
-    limit, closest = given.get("limit"), given.get("closest")
-    sort = given.get("sort", "default" if closest is None else "closest")
-    if given.get("reverse"):
+    limit, closest = arguments.get("limit"), arguments.get("closest")
+    sort = arguments.get("sort", "default" if closest is None else "closest")
+    if arguments.get("reverse"):
         sort = "reverse"
     is_last = limit is not None and limit < 0
-    output = given.get("output", dialect.output)
-    _check({**given, "sort": sort, "output": output}, found, is_last=is_last)
+    output = dialect.outputs[arguments["output"]] if "output" in arguments else dialect.output
+    _check({**arguments, "sort": sort, "output": output}, scope, is_last=is_last)
     return Query(
-        scope=found,
-        since=max(given.get("from", 0), dialect.since),
-        until=given.get("to", NEWEST),
-        filters=tuple(given.get("filter", ())),
+        scope=scope,
+        since=max(arguments.get("from", 0), dialect.since),
+        until=arguments.get("to", NEWEST),
+        filters=tuple(arguments.get("filter", ())),
         limit=None if limit is None else abs(limit),
         is_last=is_last,
-        fields=given.get("fl"),
+        fields=arguments.get("fl"),
         output=output,
         is_reverse=is_last or sort == "reverse",
         closest=closest,
-        collapses=tuple(given.get("collapse", ())),
+        collapses=tuple(arguments.get("collapse", ())),
         resume=None,
-        shows_key=given.get("showResumeKey", False),
-        page=given.get("page"),
-        page_size=given.get("pageSize", 1),
-        counts_pages=given.get("showNumPages", False),
-        resolves=given.get("resolveRevisits", False),
+        shows_key=arguments.get("showResumeKey", False),
+        page=arguments.get("page"),
+        page_size=arguments.get("pageSize", 1),
+        counts_pages=arguments.get("showNumPages", False),
+        resolves=arguments.get("resolveRevisits", False),
     )
 
 
-def _check(given: Mapping[str, Any], found: Scope, *, is_last: bool) -> None:
+def _check(arguments: Mapping[str, Any], scope: Scope, *, is_last: bool) -> None:
     """Raise BadQuery for parameters that exclude each other."""
-    sort, output = given["sort"], given["output"]
+    sort, output = arguments["sort"], arguments["output"]
     is_closest = sort == "closest"
     problems = {
         "sort=closest needs closest, a date, and closest no other sort": (
-            is_closest != ("closest" in given)
+            is_closest != ("closest" in arguments)
         ),
-        "sort=closest is for the captures of one URL": is_closest and found.match != "exact",
-        "sort=closest has no resumeKey": is_closest and "resumeKey" in given,
+        "sort=closest is for the captures of one URL": is_closest and scope.match != "exact",
+        "sort=closest has no resumeKey": is_closest and "resumeKey" in arguments,
         "a negative limit cannot be combined with sort or collapse": (
-            is_last and (sort != "default" or "collapse" in given)
+            is_last and (sort != "default" or "collapse" in arguments)
         ),
         f"collapse is given more than {terms.MARKS} times": (
-            len(given.get("collapse", ())) > terms.MARKS
+            len(arguments.get("collapse", ())) > terms.MARKS
         ),
         "page has no resumeKey, no reverse order and no negative limit": (
-            "page" in given and ("resumeKey" in given or is_last or sort == "reverse")
+            "page" in arguments and ("resumeKey" in arguments or is_last or sort == "reverse")
         ),
         "fl is not for output=cdx, which has fields of its own": (
-            "fl" in given and FORMS[output].is_fixed
+            "fl" in arguments and FORMS[output].is_fixed
         ),
     }
     for problem, is_so in problems.items():
@@ -274,7 +265,7 @@ def _check(given: Mapping[str, Any], found: Scope, *, is_last: bool) -> None:
 
 
 def _resume(
-    text: str | None, found: Scope, namespace: str, stores: Sequence[str]
+    text: str | None, scope: Scope, namespace: str, stores: Sequence[str]
 ) -> ResumeKey | None:
     """Parse a resume key, which must lie within the query's ranges. Raises BadQuery."""
     if text is None:
@@ -283,7 +274,7 @@ def _resume(
     key = next((key for key in keys if key is not None), None)
     cut = terms.cut_surt
     if key is None or not any(
-        cut(first) <= key.place.surt <= cut(last) for first, last in found.ranges
+        cut(first) <= key.place.surt <= cut(last) for first, last in scope.ranges
     ):
         raise BadQuery("resumeKey is not a key that this server issued for this url.")
     return key

@@ -65,7 +65,7 @@ class Representation:
     @property
     def is_stored(self) -> bool:
         """True if its bytes are the payload as stored, which has the digest."""
-        return self.coded or not self.content.told.get("coded")
+        return self.coded or not self.content.facts.get("coded")
 
     @property
     def size(self) -> int | None:
@@ -95,7 +95,7 @@ class Representation:
         """
         content = self.content
         media_type = header_fields.media_type(content.media_type)
-        found = {
+        headers = {
             **header_fields.rename_headers(content.headers),
             "Content-Type": media_type,
             "Content-Disposition": header_fields.disposition(media_type, self.file_name),
@@ -104,27 +104,27 @@ class Representation:
             **header_fields.memento_headers(base, content.url, content.date),
         }
         if content.status is not None:
-            found[header_fields.STATUS] = str(content.status)
+            headers[header_fields.STATUS] = str(content.status)
         if content.digest:
-            found["ETag"] = self.tag
-            found[header_fields.DIGEST] = header_fields.plain_value(content.digest)
+            headers["ETag"] = self.tag
+            headers[header_fields.DIGEST] = header_fields.plain_value(content.digest)
             if self.is_stored:
-                found.update(header_fields.repr_digest(content.digest))
-        for name, value in content.told.items():
-            found[f"X-Archive-{name.capitalize()}"] = header_fields.plain_value(value)
-        return found
+                headers.update(header_fields.repr_digest(content.digest))
+        for name, value in content.facts.items():
+            headers[f"X-Archive-{name.capitalize()}"] = header_fields.plain_value(value)
+        return headers
 
-    def matches(self, given: Mapping[str, str]) -> bool:
+    def matches(self, headers: Mapping[str, str]) -> bool:
         """Return whether If-Match allows the call; the comparison is strong (section 13.1.1)."""
-        held = given.get("if-match")
-        if held is None or held.strip() == "*":
+        wanted = headers.get("if-match")
+        if wanted is None or wanted.strip() == "*":
             return True
-        return self.tag != "" and ("", self.tag) in _TAG.findall(held)
+        return self.tag != "" and ("", self.tag) in _TAG.findall(wanted)
 
-    def continues(self, given: Mapping[str, str]) -> bool:
+    def continues(self, headers: Mapping[str, str]) -> bool:
         """Return whether Range applies; with If-Range, only for exactly the same bytes."""
-        held = given.get("if-range")
-        return held is None or (self.tag != "" and held.strip() == self.tag)
+        wanted = headers.get("if-range")
+        return wanted is None or (self.tag != "" and wanted.strip() == self.tag)
 
 
 class ArgumentError(SheafError):
@@ -150,26 +150,31 @@ def read_request(call: Call) -> ContentRequest:
         pairs = call.pairs()
     except FormError as error:
         raise ArgumentError(str(error)) from error
-    given: dict[str, str] = {}
+    arguments: dict[str, str] = {}
     for name, value in pairs:
         if name not in _NAMES:
             raise ArgumentError(
                 f"{show(name)} is not an argument here; the arguments are {', '.join(_NAMES)}."
             )
-        if name in given:
+        if name in arguments:
             raise ArgumentError(f"{name} is given more than once.")
-        given[name] = value
+        arguments[name] = value
     path = call.path.removeprefix(PATH).removeprefix("/")
-    if bool(path) == ("id" in given):
+    if bool(path) == ("id" in arguments):
         raise ArgumentError(f"Ask for {PATH}/IDENTIFIER or {PATH}?id=IDENTIFIER.")
-    identifiers = [given["id"]] if "id" in given else [*dict.fromkeys((path, unquote(path)))]
-    if not identifiers[0] or max(len(given.get("id", path)), len(given.get("file", ""))) > _LONGEST:
+    identifiers = (
+        [arguments["id"]] if "id" in arguments else [*dict.fromkeys((path, unquote(path)))]
+    )
+    if (
+        not identifiers[0]
+        or max(len(arguments.get("id", path)), len(arguments.get("file", ""))) > _LONGEST
+    ):
         raise ArgumentError(f"An identifier and a file have from 1 to {_LONGEST} characters.")
-    coded = given.get("coded", "0")
+    coded = arguments.get("coded", "0")
     if coded not in ("0", "1"):
         raise ArgumentError(f"coded is {show(coded)}, expected 0 or 1.")
     return ContentRequest(
-        identifiers, given.get("file", ""), _instant(given.get("at", "")), coded == "1"
+        identifiers, arguments.get("file", ""), _instant(arguments.get("at", "")), coded == "1"
     )
 
 
@@ -181,12 +186,12 @@ def _instant(text: str) -> datetime | None:
     try:
         if match is None:
             raise ValueError
-        given = [int(part) if part else None for part in match.groups()]
-        year, month = given[0] or 0, 12 if given[1] is None else given[1]
-        day = calendar.monthrange(year, month)[1] if given[2] is None else given[2]
+        parts = [int(part) if part else None for part in match.groups()]
+        year, month = parts[0] or 0, 12 if parts[1] is None else parts[1]
+        day = calendar.monthrange(year, month)[1] if parts[2] is None else parts[2]
         hour, minute, second = (
             most if part is None else part
-            for part, most in zip(given[3:], (23, 59, 59), strict=True)
+            for part, most in zip(parts[3:], (23, 59, 59), strict=True)
         )
         return datetime(year, month, day, hour, minute, second, tzinfo=UTC)
     except ValueError:
@@ -259,7 +264,7 @@ class Body:
         self._further = further
         self._source = source
         self._ended: Callable[[int, Exception | None], None] | None = ended
-        self._given = 0
+        self._sent = 0
         self._context = copy_context()
 
     def __iter__(self) -> "Body":
@@ -273,7 +278,7 @@ class Body:
         except Exception as error:
             self._end(None if isinstance(error, StopIteration) else error)
             raise
-        self._given += len(piece)
+        self._sent += len(piece)
         return piece
 
     def close(self) -> None:
@@ -287,4 +292,4 @@ class Body:
         try:
             self._context.run(self._source.close)
         finally:
-            ended(self._given, error)
+            ended(self._sent, error)

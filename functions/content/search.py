@@ -145,14 +145,19 @@ class CaptureSearch:
         limit: int,
         since: int = 0,
         until: int = NEWEST,
+        *,
+        reverse: bool = False,
     ) -> Sequence[CaptureRow]:
-        """Return the first `limit` captures of the range behind `after`; fewer only at its end."""
+        """Return the first `limit` captures of the range behind `after`; fewer only at its end.
+
+        `reverse` is as in `page`.
+        """
         captures: list[CaptureRow] = []
         while len(captures) < limit:
-            wanted = limit - len(captures)
-            found = self.page(manifest, first, last, after, wanted, since, until)
-            captures += found.captures
-            after = found.after
+            left = limit - len(captures)
+            page = self.page(manifest, first, last, after, left, since, until, reverse=reverse)
+            captures += page.captures
+            after = page.after
             if after is None:
                 break
         return captures
@@ -182,20 +187,20 @@ class CaptureSearch:
         batch = min(max(limit, _FEW), _BATCH)
         window = _Window(first, last, since, until, reverse, start, batch, GROUPS, end)
         candidates = self._merge(manifest, window)
-        found: list[CaptureRow] = []
+        captures: list[CaptureRow] = []
         place: tuple[str, int, int] | None = None
-        while len(found) < limit:
-            some = list(islice(candidates, min(limit - len(found), _BATCH)))
-            rows = [one.place for one in some if not one.mark]
-            found += self._resolve(manifest, window, rows)
-            if some:
-                place = some[-1].place
-            if not some or some[-1].mark:
+        while len(captures) < limit:
+            chunk = list(islice(candidates, min(limit - len(captures), _BATCH)))
+            rows = [candidate.place for candidate in chunk if not candidate.mark]
+            captures += self._resolve(manifest, window, rows)
+            if chunk:
+                place = chunk[-1].place
+            if not chunk or chunk[-1].mark:
                 break
         following = next(candidates, None)
-        if place is None or (following is None and not (some and some[-1].mark)):
-            return CapturePlace(tuple(found), None)
-        return CapturePlace(tuple(found), BytePlace(*place))
+        if place is None or (following is None and not (chunk and chunk[-1].mark)):
+            return CapturePlace(tuple(captures), None)
+        return CapturePlace(tuple(captures), BytePlace(*place))
 
     def starts(
         self, manifest: Manifest, first: str, last: str, since: int = 0, until: int = NEWEST
@@ -221,9 +226,11 @@ class CaptureSearch:
         references = manifest.tables.get(TABLE, ())
         spans = [tuple(leaves) for _, leaves in groupby(references, key=lambda leaf: leaf.span)]
         runs = [self._run(leaves, window) for leaves in spans]
-        for one in merge(*runs, key=lambda one: one.place, reverse=window.reverse):
-            yield one
-            if one.mark:
+        for candidate in merge(
+            *runs, key=lambda candidate: candidate.place, reverse=window.reverse
+        ):
+            yield candidate
+            if candidate.mark:
                 return
 
     def _run(self, leaves: Sequence[LeafReference], window: _Window) -> Iterator[_Candidate]:
@@ -237,9 +244,9 @@ class CaptureSearch:
                     return
             window.left -= is_begun
             is_begun = True
-            for one in window.rows(self._files, file, group, last):
-                last = one.place
-                yield one
+            for candidate in window.rows(self._files, file, group, last):
+                last = candidate.place
+                yield candidate
 
     def _groups(
         self, leaves: Sequence[LeafReference], window: _Window
@@ -260,19 +267,18 @@ class CaptureSearch:
         positions = sorted(position for _, _, position in places)
         sql = f"SELECT position FROM {FILE} WHERE {_THERE}"
         dead: set[int] = set()
-        for file, groups, some in self._homes(manifest, "dead", positions):
-            dead.update(p for (p,) in self._files.rows(sql, file, groups, places=some))
-        known: dict[int, CaptureRow] = {}
+        for file, groups, near in self._homes(manifest, "dead", positions):
+            dead.update(p for (p,) in self._files.rows(sql, file, groups, places=near))
+        captures: dict[int, CaptureRow] = {}
         living = [position for position in positions if position not in dead]
-        for file, groups, some in self._homes(manifest, "records", living):
-            read = self._files.columns(_NAMES, file, groups, _THERE, len(some), places=some)
-            for number, position in enumerate(read["position"]):
-                fields = {name: read[name][number] for name in FIELDS}
-                known[position] = CaptureRow.of(
-                    read["identifier"][number], position, tuple(read["sets"][number] or ()), fields
-                )
+        for file, groups, near in self._homes(manifest, "records", living):
+            columns = self._files.columns(_NAMES, file, groups, _THERE, len(near), places=near)
+            for row in zip(*columns.values(), strict=True):
+                fields = dict(zip(columns, row, strict=True))
+                position, sets = fields["position"], tuple(fields["sets"] or ())
+                captures[position] = CaptureRow.of(fields["identifier"], position, sets, fields)
         for _, _, position in places:
-            capture = known.get(position)
+            capture = captures.get(position)
             if capture is not None and window.holds(capture):
                 yield capture
 
@@ -284,9 +290,9 @@ class CaptureSearch:
             if not _within(positions, reference.first, reference.last):
                 continue
             for file in self._catalogue.leaf(reference).files:
-                held = [(g, _within(positions, g.first, g.last)) for g in file.groups]
-                for is_held, some in groupby(held, key=lambda pair: bool(pair[1])):
-                    neighbours = list(some) if is_held else []
+                homes = [(g, _within(positions, g.first, g.last)) for g in file.groups]
+                for is_home, adjacent in groupby(homes, key=lambda pair: bool(pair[1])):
+                    neighbours = list(adjacent) if is_home else []
                     for begin in range(0, len(neighbours), _MOST):
                         part = neighbours[begin : begin + _MOST]
                         yield file, [g for g, _ in part], [p for _, places in part for p in places]

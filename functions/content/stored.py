@@ -94,36 +94,38 @@ def find_file(record: PublishedRecord, file: str) -> Holding:
         raise ContentError("no-content", f"{record.identifier}: its files are not stored here")
     if not file and bundle.get("key") and len(files) != 1:
         return _find_bundle(record, bundle, files)
-    named = _select_named(files, file) if file else files
+    # A path of ours comes before URLs and paths on the platform.
+    own = [row for row in files if row["path"] == file]
+    named = own or [row for row in files if file in map(row.get, _NAMES)] if file else files
     if len(named) != 1:
         what = f"it has no file {file!r}" if file else f"it has {len(files)} files: name one"
         raise ContentError("unknown", f"{record.identifier}: {what}")
     return hold_file(record, named[0])
 
 
-def hold_file(record: PublishedRecord, one: Mapping[str, Any]) -> Holding:
+def hold_file(record: PublishedRecord, file: Mapping[str, Any]) -> Holding:
     """Return where a file of a dataset is, given the file as in its record. Raises ContentError."""
     bundle = record.fields.get("bundle")
-    if not one.get("key"):
+    if not file.get("key"):
         where = record.fields.get("archiveorg_item")
         detail = f"in the item {where} of archive.org" if where else "at another service"
-        raise ContentError("elsewhere", f"{record.identifier}: {one['path']} lies {detail}")
-    packing = "" if one.get("compression") in (None, "stored") else one["compression"]
-    if packing == WARC and bundle and one.get("within") is None:
-        detail = f"the place of {one['path']} in its bundle was not recorded"
+        raise ContentError("elsewhere", f"{record.identifier}: {file['path']} lies {detail}")
+    packing = "" if file.get("compression") in (None, "stored") else file["compression"]
+    if packing == WARC and bundle and file.get("within") is None:
+        detail = f"the place of {file['path']} in its bundle was not recorded"
         raise ContentError("unplaced", f"{record.identifier}: {detail}")
     return Holding(
-        key=one["key"],
-        place=one.get("place"),
+        key=file["key"],
+        place=file.get("place"),
         packing=packing,
-        size=one["bytes"],
-        digest=_declared_digest(one),
-        media_type=one.get("mimetype") or _UNKNOWN,
-        url=one.get("terminal_url") or one.get("platform_url") or "",
-        date=from_digits(one["terminal_dt"]) if one.get("terminal_dt") else None,
-        name=(one.get("original") or one["path"]).rpartition("/")[2],
-        packed=one.get("packed"),
-        within=one.get("within"),
+        size=file["bytes"],
+        digest=_declared_digest(file),
+        media_type=file.get("mimetype") or _UNKNOWN,
+        url=file.get("terminal_url") or file.get("platform_url") or "",
+        date=from_digits(file["terminal_dt"]) if file.get("terminal_dt") else None,
+        name=(file.get("original") or file["path"]).rpartition("/")[2],
+        packed=file.get("packed"),
+        within=file.get("within"),
     )
 
 
@@ -190,11 +192,11 @@ class ObjectReader:
 
     def _version(self, manifest: Manifest, id_: str, kind: str, at: datetime | None) -> Holding:
         until = _FOREVER if at is None else int(at.timestamp())
-        found = self._rows(manifest, "version", id_, _VERSION, id=id_, kind=kind, at=until)
-        if not found:
+        rows = self._rows(manifest, "version", id_, _VERSION, id=id_, kind=kind, at=until)
+        if not rows:
             when = "" if at is None else f" of {at:%Y-%m-%dT%H:%M:%SZ} or before"
             raise ContentError("not-held", f"{id_}: there is no version{when} of it")
-        newest = max(found, key=lambda row: int(row[0]))
+        newest = max(rows, key=lambda row: int(row[0]))
         tist, key, size, sha256, length, encoding, media_type, *packed = newest
         pack, start = packed or (None, None)
         return Holding(
@@ -268,16 +270,10 @@ def _restore(store: Slices, holding: Holding) -> bytes:
 
     digest = holding.digest.value.hex() if holding.digest else ""
     size, length = holding.size or 0, holding.packed or 0
-    found = restore_text(read, length, size, holding.encoding, digest)
-    if found is None:
+    text = restore_text(read, length, size, holding.encoding, digest)
+    if text is None:
         raise ContentError("damaged", f"{holding.key}, byte {holding.place}: its bytes differ")
-    return found
-
-
-def _select_named(files: Sequence[Mapping[str, Any]], name: str) -> Sequence[Mapping[str, Any]]:
-    """Return the file with that path, else those with that URL or path on the platform."""
-    own = [file for file in files if file["path"] == name]
-    return own or [file for file in files if name in map(file.get, _NAMES)]
+    return text
 
 
 def _declared_digest(file: Mapping[str, Any]) -> DeclaredDigest | None:

@@ -115,9 +115,7 @@ def _domain(url: str, key: str) -> Sequence[Range]:
     """Return the ranges of a host, of the hosts below it, and of its other ports."""
     host = _host_of(url, key)
     alone = ":" in host or host[:1].isdigit()  # with a port, or an IP address: no hosts below it
-    if alone:
-        return (_below(f"{host})"),)
-    return _below(f"{host})"), _below(f"{host},"), _below(f"{host}:")
+    return [_below(host + end) for end in (")" if alone else "),:")]
 
 
 def _host_of(url: str, key: str) -> str:
@@ -161,12 +159,12 @@ class Filter:
         """
         values = [field_value(capture, self.field) for capture in captures]
         if self.how in ("~", ":"):
-            found = matching(self.text, values, self.how == ":")
+            results = matching(self.text, values, self.how == ":")
         elif self.how == "=":
-            found = [text == self.text for text in values]
+            results = [text == self.text for text in values]
         else:
-            found = [self.text in text for text in values]
-        return [one is not self.is_negated for one in found]
+            results = [self.text in text for text in values]
+        return [is_match is not self.is_negated for is_match in results]
 
 
 def parse_filter(text: str, *, whole: bool = False) -> Filter:
@@ -217,9 +215,9 @@ def apply_filters(
     captures: Sequence[CaptureRow], filters: Sequence[Filter], matching: Matching
 ) -> Sequence[CaptureRow]:
     """Return the captures that pass all filters."""
-    for one in filters:
+    for condition in filters:
         if captures:
-            passed = one.matches(captures, matching)
+            passed = condition.matches(captures, matching)
             captures = [c for c, is_in in zip(captures, passed, strict=True) if is_in]
     return captures
 

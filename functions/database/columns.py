@@ -42,7 +42,7 @@ def split_columns(names: Sequence[str], row: Sequence[str | None]) -> tuple[Colu
     None if a value contains a separator, which no value written by Sheaf does. The first of `names`
     must be a column without empty texts.
     """
-    found: Columns = {}
+    values: Columns = {}
     size = 0
     if row[0] is None:  # no rows
         return {name: [] for name in names}, 0
@@ -52,15 +52,15 @@ def split_columns(names: Sequence[str], row: Sequence[str | None]) -> tuple[Colu
             return None
         first = text[: text.find(_END)] if count > 1 else text
         if text == _END.join([first] * count):  # all values are equal, such as the kind, or NULL
-            found[name] = _values(name, [first], first == _NULL) * count
+            values[name] = _values(name, [first], first == _NULL) * count
             size += count * _POINTER_BYTES
             continue
         texts = text.split(_END)
         if len(texts) != count:
             return None
-        found[name] = _values(name, texts, _NULL in text)
+        values[name] = _values(name, texts, _NULL in text)
         size += len(text) + count * _VALUE_BYTES
-    return found, size
+    return values, size
 
 
 def _text(name: str) -> str:
@@ -82,15 +82,11 @@ def _values(name: str, texts: list[str], nulls: bool) -> list[Any]:
     if type_ == "BIGINT":
         return [None if t == _NULL else int(t) for t in texts] if nulls else [*map(int, texts)]
     # Sets, numbers of publishes and the like repeat: each is converted once.
-    make = _MADE[_LISTS if type_.endswith(_LISTS) else type_]
-    made: dict[str, Any] = {text: make(text) for text in {*texts} - {_NULL}}
+    parse = _PARSERS[_LISTS if type_.endswith(_LISTS) else type_]
+    values: dict[str, Any] = {text: parse(text) for text in {*texts} - {_NULL}}
     if nulls:
-        made[_NULL] = None
-    return [made[text] for text in texts]
-
-
-def _list(text: str) -> list[str]:
-    return text.split(_INNER) if text else []
+        values[_NULL] = None
+    return [values[text] for text in texts]
 
 
 def _time(text: str) -> datetime | str:
@@ -100,11 +96,11 @@ def _time(text: str) -> datetime | str:
         return text  # a time beyond Python's range; DuckDB's client gives the text as well
 
 
-_MADE: dict[str, Callable[[str], Any]] = {
+_PARSERS: dict[str, Callable[[str], Any]] = {
     "INTEGER": int,
     "SMALLINT": int,
     "BOOLEAN": lambda text: text == "true",
     "TIMESTAMP": _time,
     "BLOB": bytes.fromhex,
-    _LISTS: _list,
+    _LISTS: lambda text: text.split(_INNER) if text else [],
 }

@@ -54,13 +54,13 @@ class Connection:
 
     def parse(self, sql: str) -> tuple[Any, ...]:
         """Return the parsed statements of a text; none if it is too long to be kept."""
-        found = _parsed.get(sql, ())
-        if not found and len(sql) <= _LONGEST:
-            found = tuple(self._opened.extract_statements(sql))
+        statements = _parsed.get(sql, ())
+        if not statements and len(sql) <= _LONGEST:
+            statements = tuple(self._opened.extract_statements(sql))
             if len(_parsed) >= _KEPT:
                 _parsed.clear()
-            _parsed[sql] = found
-        return found
+            _parsed[sql] = statements
+        return statements
 
     def fetchmany(self, size: int) -> list[Any]:
         """Return the next rows of the last statement. Raises duckdb.Error."""

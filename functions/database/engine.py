@@ -191,9 +191,9 @@ def quote(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def texts(given: Iterable[str]) -> str:
+def texts(values: Iterable[str]) -> str:
     """Return texts as an SQL list for IN; there must be at least one."""
-    return f"({', '.join(map(quote, given))})"
+    return f"({', '.join(map(quote, values))})"
 
 
 def stream(
@@ -257,7 +257,7 @@ def matching(
     )
     with _asking():
         rows = connection.execute(sql, {"pattern": pattern, "texts": list(texts)}).fetchall()
-    return [bool(found) for (found,) in rows]
+    return [bool(is_match) for (is_match,) in rows]
 
 
 def tables(connection: Connection, sql: str) -> set[str] | None:

@@ -31,19 +31,19 @@ _OWED = 256
 class Files:
     """Reads data files of one store, after they were compared with their leaves. Thread-safe.
 
-    The most recently used row groups are cached whole, up to `kept` bytes: the next page of a list
-    mostly needs the same one. With `ahead` a separate thread reads the next row group of a list,
-    one at a time, while the current answer is made.
+    The most recently used row groups are cached whole, up to `capacity` bytes: the next page of a
+    list mostly needs the same one. With `ahead` a separate thread reads the next row group of a
+    list, one at a time, while the current answer is made.
     """
 
-    def __init__(self, reader: Reader, kept: int, *, memory: int, ahead: bool = False) -> None:
+    def __init__(self, reader: Reader, capacity: int, *, memory: int, ahead: bool = False) -> None:
         self._address = reader.address
         self._checked = CheckedFiles(reader)
         self._connection = engine.connect_reader(memory)
         self._idle: list[engine.Connection] = []
         self._busy: list[engine.Connection] = []
         self._lock = threading.Lock()
-        self._kept = Cache(kept)
+        self._cache = Cache(capacity)
         self._reader_ahead = ThreadPoolExecutor(1, "sheaf-ahead") if ahead else None
         self._flying: dict[Hashable, Future[None]] = {}
         self._owed: dict[Hashable, Tally] = {}
@@ -131,44 +131,39 @@ class Files:
         values are too long to be joined.
         """
         for group in groups:
-            self._await((file.key, group.offset, names))
             key = (file.key, group.offset, names)
+            if (flying := self._flying.get(key)) is not None:
+                with suppress(CancelledError):
+                    flying.exception()  # wait for it; if it failed, nothing was cached
             with self._lock:
                 owed = self._owed.pop(key, None)
             if owed is not None:
                 s3_request.add_to_tally(owed.requests, owed.bytes)
-        found = self._find_cached(names, file, groups, first)
-        if None in found:
+        parts = self._find_cached(names, file, groups, first)
+        if None in parts:
             with self._joining:
-                found = self._find_cached(names, file, groups, first)  # perhaps read meanwhile
-                missing = [number for number, one in enumerate(found) if one is None]
+                parts = self._find_cached(names, file, groups, first)  # perhaps read meanwhile
+                missing = [number for number, part in enumerate(parts) if part is None]
                 if missing:
-                    some = slice(missing[0], missing[-1] + 1)
-                    found[some] = self._load(names, file, groups[some], first, entire=entire)
-        return [one for one in found if one is not None]
-
-    def _await(self, key: Hashable) -> None:
-        """Wait for a running read-ahead; if it failed, nothing was cached."""
-        flying = self._flying.get(key)
-        if flying is not None:
-            with suppress(CancelledError):
-                flying.exception()
+                    span = slice(missing[0], missing[-1] + 1)
+                    parts[span] = self._load(names, file, groups[span], first, entire=entire)
+        return [part for part in parts if part is not None]
 
     def _find_cached(
         self, names: tuple[str, ...], file: DataFile, groups: Sequence[RowGroup], first: int
     ) -> list[Columns | None]:
         """Return the cached columns of each row group."""
-        found = [self._kept.find((file.key, group.offset, names)) for group in groups]
-        for number, one in enumerate(found):
-            # If a list began within a row group, its earlier rows are not cached.
-            if one is not None and one["position"][0] > max(first, _low(groups[number])):
-                found[number] = None
-        return found
+        parts = [self._cache.find((file.key, group.offset, names)) for group in groups]
+        # If a list began within a row group, its earlier rows are not cached.
+        return [
+            part if part and part["position"][0] <= max(first, _low(group)) else None
+            for part, group in zip(parts, groups, strict=True)
+        ]
 
     def expect(self, names: tuple[str, ...], file: DataFile, group: RowGroup) -> None:
         """Read ahead a row group that is likely to be needed next, if enabled."""
         key = (file.key, group.offset, names)
-        if self._reader_ahead is None or self._kept.find(key) is not None:
+        if self._reader_ahead is None or self._cache.find(key) is not None:
             return
 
         def read() -> None:
@@ -212,7 +207,7 @@ class Files:
             part = {name: column[start:end] for name, column in read.items()}
             if end > start:
                 share = size * (end - start) // len(read["position"])
-                self._kept.add((file.key, group.offset, names), part, share)
+                self._cache.add((file.key, group.offset, names), part, share)
             parts.append(part)
             start = end
         return parts
@@ -228,9 +223,8 @@ class Files:
         """Return columns of the expression `rows`, and their approximate size in bytes."""
         sql = f"SELECT {columns.join_columns(names)} FROM {rows}"
         ((*texts,),) = self.rows(sql, file, groups, **values)
-        found = columns.split_columns(names, texts)
-        if found is not None:
-            return found
+        if (split := columns.split_columns(names, texts)) is not None:
+            return split
         sql = f"SELECT {columns.plain(names)} FROM {rows}"
         ((*lists,),) = self.rows(sql, file, groups, **values)
         return dict(zip(names, lists, strict=True)), sum(len(text or "") for text in texts)
@@ -259,9 +253,9 @@ def _transpose(names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Columns
 
 def _position(bound: Key) -> int:
     """Return the position in a bound of a row group of records, copies or dead positions."""
-    found = bound[1] if isinstance(bound, tuple) else bound
-    assert isinstance(found, int)
-    return found
+    position = bound[1] if isinstance(bound, tuple) else bound
+    assert isinstance(position, int)
+    return position
 
 
 def _low(group: RowGroup) -> int:

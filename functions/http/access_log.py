@@ -51,7 +51,7 @@ def log_entry(
         "path": call.path[:_LONGEST],
         "status": response.status,
         **_arguments(call),
-        **response.told,
+        **response.log_fields,
         "bytes": response.size,
         "milliseconds": round(seconds * 1000, 1),
         "cached": response.status == 304,

@@ -9,8 +9,7 @@ import ctypes
 import threading
 from collections.abc import Callable
 from contextvars import copy_context
-from functools import partial
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 T = TypeVar("T")
 
@@ -30,35 +29,27 @@ def answer_within(seconds: float | None, work: Callable[[], T]) -> T:
     """
     if seconds is None:
         return work()
-    worker = _Worker(partial(copy_context().run, work))
-    worker.thread.start()
-    worker.thread.join(seconds)
-    return worker.result()
+    results: list[T] = []
+    failures: list[BaseException] = []
 
-
-class _Worker(Generic[T]):
-    """A call in a daemon thread, which does not keep the process alive."""
-
-    def __init__(self, work: Callable[[], T]) -> None:
-        self.thread = threading.Thread(target=self._run, name="sheaf-answer", daemon=True)
-        self._work = work
-        self._found: list[T] = []
-        self._failure: BaseException | None = None
-
-    def result(self) -> T:
-        """Return the result or raise the failure; if there is neither yet, stop the thread."""
-        if self._found:
-            return self._found[0]
-        if self._failure is None:
-            # Raise Stopped in a thread before its next Python step; other calls finish first.
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(
-                ctypes.c_ulong(self.thread.ident or 0), ctypes.py_object(Stopped)
-            )
-            raise DeadlineError
-        raise self._failure
-
-    def _run(self) -> None:
+    def run() -> None:
         try:
-            self._found.append(self._work())
+            results.append(work())
         except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
-            self._failure = error
+            failures.append(error)
+
+    # A daemon thread does not keep the process alive.
+    thread = threading.Thread(
+        target=copy_context().run, args=(run,), name="sheaf-answer", daemon=True
+    )
+    thread.start()
+    thread.join(seconds)
+    if results:
+        return results[0]
+    if failures:
+        raise failures[0]
+    # Raise Stopped in the thread before its next Python step; other calls finish first.
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(
+        ctypes.c_ulong(thread.ident or 0), ctypes.py_object(Stopped)
+    )
+    raise DeadlineError

@@ -46,11 +46,9 @@ def document_digest(document: bytes) -> str:
     # The first match is the element itself: client input is echoed behind it.
     start = document.find(_DATE)
     end = start + len(_DATE) + _DATE_LENGTH
-    found = hashlib.sha256()
-    if start >= 0:
-        found.update(memoryview(document)[:start])
-    found.update(memoryview(document)[end if start >= 0 else 0 :])
-    return found.hexdigest()[:32]
+    digest = hashlib.sha256(memoryview(document)[: max(start, 0)])
+    digest.update(memoryview(document)[end if start >= 0 else 0 :])
+    return digest.hexdigest()[:32]
 
 
 def make_tag(digest: str, coding: str) -> str:
@@ -82,8 +80,8 @@ def withdrawable_control(seconds: int) -> str:
 
 def is_held(headers: Mapping[str, str], tag: str) -> bool:
     """Return whether the client holds this document already (If-None-Match, weak comparison)."""
-    held = headers.get("if-none-match", "")
-    return held.strip() == "*" or tag.removeprefix("W/") in _TAG.findall(held)
+    tags = headers.get("if-none-match", "")
+    return tags.strip() == "*" or tag.removeprefix("W/") in _TAG.findall(tags)
 
 
 def preflight(allowed: Sequence[str]) -> dict[str, str]:
@@ -127,8 +125,10 @@ class Call:
         Raises FormError if the request is not a valid form.
         """
         texts = [self.query]
-        if self.method == "POST":
-            texts.append(self._form())
+        if self.method == "POST" and self.body:
+            if self.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM:
+                raise FormError(f"The body of a POST must be {FORM}.")
+            texts.append(self.body.decode("utf-8", "replace"))
         if sum(map(len, texts)) > _LONGEST:
             raise FormError(f"The request is longer than {_LONGEST} characters.")
         # Bytes that are not UTF-8 become U+FFFD, which is invalid in every argument.
@@ -152,19 +152,12 @@ class Call:
         plain = wanted.get("identity", wanted.get("*", _LEAST))
         return 0 < gzipped >= plain and (size >= _SMALLEST or plain == 0)
 
-    def _form(self) -> str:
-        if not self.body:
-            return ""
-        if self.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM:
-            raise FormError(f"The body of a POST must be {FORM}.")
-        return self.body.decode("utf-8", "replace")
-
 
 @dataclass(frozen=True, slots=True)
 class Reply:
     """An HTTP answer. `body` is UTF-8, unless `type` is that of an image.
 
-    `digest` identifies the state of the document ("": it has no ETag). `told` are its fields in the
+    `digest` identifies the state of the document ("": it has no ETag). `log_fields` are for the
     access log.
     """
 
@@ -173,20 +166,20 @@ class Reply:
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
     digest: str = ""
-    told: Mapping[str, Any] = field(default_factory=dict)
+    log_fields: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
     """What a server sends: `body` is bytes, a file from its position on, or pieces with `close`.
 
-    Pieces raise SheafError if they cannot be completed. `told` are fields of the access log.
+    Pieces raise SheafError if they cannot be completed. `log_fields` are for the access log.
     """
 
     status: int
     headers: Mapping[str, str]
     body: bytes | Iterable[bytes] = b""
-    told: Mapping[str, Any] = field(default_factory=dict)
+    log_fields: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -214,14 +207,14 @@ def write(reply: Reply, call: Call, compress: Callable[[bytes], bytes] = compres
         if call.method in ("GET", "HEAD") and is_held(call.headers, headers["ETag"]):
             status = 304
     if status in (204, 304):
-        return HttpResponse(status, headers, b"", reply.told)
+        return HttpResponse(status, headers, b"", reply.log_fields)
     is_image = reply.type.startswith("image/")
     headers["Content-Type"] = reply.type if is_image else f"{reply.type}; charset=utf-8"
     if compressed:
         body = compress(body)
         headers["Content-Encoding"] = "gzip"
     headers["Content-Length"] = str(len(body))
-    return HttpResponse(status, headers, b"" if call.method == "HEAD" else body, reply.told)
+    return HttpResponse(status, headers, b"" if call.method == "HEAD" else body, reply.log_fields)
 
 
 def unavailable(message: str, seconds: int) -> Reply:

@@ -5,7 +5,7 @@ can write them, and `repository.base_url` says what a proxy's clients see.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from http import HTTPStatus
 from io import IOBase
@@ -49,9 +49,9 @@ def make_application(answer: Callable[[Call], HttpResponse], mount: str = "") ->
         except RequestError as error:
             text = f"{error}\n".encode()
             headers = {"Content-Type": "text/plain", "Cache-Control": UNKEPT}
-            response = HttpResponse(error.status, {**headers, "Content-Length": str(len(text))})
-            if environ["REQUEST_METHOD"] != "HEAD":
-                response = HttpResponse(error.status, response.headers, text)
+            headers["Content-Length"] = str(len(text))
+            body = b"" if environ["REQUEST_METHOD"] == "HEAD" else text
+            response = HttpResponse(error.status, headers, body)
         return send(response, environ, start)
 
     return application
@@ -62,17 +62,13 @@ def send(response: HttpResponse, environ: Environ, start: StartResponse) -> Iter
     start(f"{response.status} {HTTPStatus(response.status).phrase}", [*response.headers.items()])
     body = response.body
     if isinstance(body, bytes):
-        return [body] if len(body) <= _PIECE else _cut(body)
+        view = memoryview(body)
+        starts = range(0, len(body), _PIECE)
+        return [body] if len(body) <= _PIECE else (bytes(view[i : i + _PIECE]) for i in starts)
     if isinstance(body, IOBase) and "wsgi.file_wrapper" in environ:
         pieces: Iterable[bytes] = environ["wsgi.file_wrapper"](body)
         return pieces
     return body
-
-
-def _cut(body: bytes) -> Iterator[bytes]:
-    view = memoryview(body)
-    for begin in range(0, len(body), _PIECE):
-        yield bytes(view[begin : begin + _PIECE])
 
 
 def read_call(environ: Environ) -> Call:

@@ -51,11 +51,11 @@ class Rights:
         If several sets do not contain each other, the statements of all of them apply. The general
         statement applies if no set of the record has one.
         """
-        said = {
+        specs = {
             above for spec in sets for above in oai_name.set_lineage(spec) if above in self.of_sets
         }
-        found = dict.fromkeys(self.of_sets[spec] for spec in oai_name.most_specific_sets(said))
-        return tuple(found) or ((self.general,) if self.general else ())
+        of_sets = dict.fromkeys(self.of_sets[spec] for spec in oai_name.most_specific_sets(specs))
+        return tuple(of_sets) or ((self.general,) if self.general else ())
 
     def all(self) -> tuple[Statement, ...]:
         """Return each statement once."""
@@ -87,11 +87,8 @@ class ErrorList:
 
     faults: tuple[OaiFault, ...]
     verb: ClassVar[str] = "error"
-
-    @property
-    def final(self) -> bool:
-        """True: an error ends a request, so a cached pointer reading must not decide it."""
-        return True
+    final: ClassVar[bool] = True
+    """An error ends a request, so a cached pointer reading must not decide it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,8 +181,8 @@ class RecordList:
     `snapshot` is the snapshot that the page was read from. If `pinned`, the same token returns the
     same page as long as that snapshot is kept, whatever is published. This holds for pages whose
     token names the snapshot and whose list continues in it. No datestamp is earlier than `since`.
-    `asked` are the original arguments of a list that a token continues. If `within` is given, only
-    headers of records available in that format count. `made` is the XML of the records if it was
+    `arguments` are the original ones of a list that a token continues. If `within` is given, only
+    headers of records available in that format count. `xml` is that of the records if it was
     already rendered to find out how many fit.
     """
 
@@ -195,9 +192,9 @@ class RecordList:
     snapshot: int = 0
     pinned: bool = False
     since: datetime | None = None
-    asked: tuple[tuple[str, str], ...] = ()
+    arguments: tuple[tuple[str, str], ...] = ()
     within: Format | None = None
-    made: tuple[bytes, ...] | None = None
+    xml: tuple[bytes, ...] | None = None
 
     @property
     def count(self) -> int:
@@ -247,21 +244,16 @@ class Answer:
 
         For a continued list of records, its original arguments come first.
         """
-        content, rows, cursor = self.content, 0, 0
-        if isinstance(content, RecordList):
-            rows = len(content.records)
-        elif isinstance(content, SetList):
-            rows = len(content.sets)
+        content = self.content
+        rows, cursor = int(isinstance(content, OneRecord)), 0
+        if isinstance(content, RecordList | SetList):
+            rows = content.count
+            cursor = content.resumption.cursor if content.resumption else 0
         elif isinstance(content, FormatList):
             rows = len(content.formats)
-        elif isinstance(content, OneRecord):
-            rows = 1
-        if isinstance(content, RecordList | SetList) and content.resumption is not None:
-            cursor = content.resumption.cursor
         codes = {f.code: 0 for f in content.faults} if isinstance(content, ErrorList) else {}
-        began = dict(content.asked) if isinstance(content, RecordList) else {}
         return {
-            **began,
+            **dict(content.arguments if isinstance(content, RecordList) else ()),
             "snapshot": self.snapshot,
             "rows": rows,
             "cursor": cursor,

@@ -131,7 +131,7 @@ class Application:
                 reply = self._unavailable("This takes too long at the moment; try again later.")
                 response = http.write(reply, call, self._compress)
         if request:
-            response = replace(response, told={"request": request, **response.told})
+            response = replace(response, log_fields={"request": request, **response.log_fields})
         if self._log is not None:
             took = self._timer() - begun
             self._log.add(access_log.log_entry(self._clock(), call, response, took, cost))

@@ -36,7 +36,7 @@ from datetime import UTC, datetime, timedelta
 from functions.oai.repository import Repository
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore, NothingPublished, StoreUnavailable
-from functions.snapshot.pointer import REMEDY, Pointer, PointerEntry, Witness, contradiction
+from functions.snapshot.pointer import REMEDY, Pointer, PointerEntry, contradiction
 from functions.store import s3_request
 
 _LOG = logging.getLogger("sheaf")
@@ -50,8 +50,8 @@ class PointerReading:
     """The pointer at an instant, and the entry that was in effect then.
 
     `reached` is the newest snapshot in effect by any clock within the allowance. Tokens that name
-    it are genuine, even if this reader's own clock is behind. `kept` is True if the pointer was not
-    read for the current request.
+    it are genuine, even if this reader's own clock is behind. `cached` is True if the pointer was
+    not read for the current request.
     """
 
     instant: datetime
@@ -59,7 +59,7 @@ class PointerReading:
     entry: PointerEntry
     response_date: datetime
     reached: int
-    kept: bool = False
+    cached: bool = False
 
 
 class AsOf:
@@ -83,7 +83,7 @@ class AsOf:
         self._keep = timedelta(seconds=pointer_seconds)
         self._allowance = timedelta(seconds=clock_allowance)
         self._lock = threading.Lock()
-        self._kept: PointerReading | None = None
+        self._cached: PointerReading | None = None
         self._seen: Pointer | None = None
         """The newest pointer that was ever read."""
         self._warned = False
@@ -94,20 +94,18 @@ class AsOf:
 
         Raises NothingPublished if no snapshot is in effect, StoreError if the store fails.
         """
-        kept = None if fresh else self._young(self._keep)
-        if kept is not None:
-            return kept
+        if not fresh and (cached := self._young(self._keep)) is not None:
+            return cached
         try:
             reading = self._read()
         except StoreUnavailable:
-            kept = None if fresh else self._young(max(STALE, self._keep))
-            if kept is None:
-                raise
-            return kept
+            if not fresh and (cached := self._young(max(STALE, self._keep))) is not None:
+                return cached
+            raise
         # The store is read outside the lock, so that no thread waits for another's slow read. If
         # two threads race, either reading may be cached: each is true for its own instant.
         with self._lock:
-            self._kept = replace(reading, kept=True)
+            self._cached = replace(reading, cached=True)
             if not _is_behind(reading.pointer, self._seen, reading.instant):
                 self._seen = reading.pointer
         return reading
@@ -119,12 +117,12 @@ class AsOf:
     def _young(self, age: timedelta) -> PointerReading | None:
         """Return the cached reading if it is younger than `age`."""
         with self._lock:
-            kept = self._kept
-        if kept is None:
+            cached = self._cached
+        if cached is None:
             return None
         # If the clock was set back, the age is negative and therefore unknown.
-        found = self._clock().astimezone(UTC) - kept.instant
-        return kept if timedelta(0) <= found < age else None
+        elapsed = self._clock().astimezone(UTC) - cached.instant
+        return cached if timedelta(0) <= elapsed < age else None
 
     def _read(self) -> PointerReading:
         now = self._clock().astimezone(UTC)
@@ -141,12 +139,12 @@ class AsOf:
         try:
             entry = pointer.at(now)
         except NothingPublished as error:
-            if self._kept is None:
+            if self._cached is None:
                 raise
             raise StoreUnavailable("the store's pointer no longer exists") from error
         reached = pointer.at(now + self._allowance).snapshot
-        known = now if pointer.copied is None else min(now, pointer.copied)
-        response_date = (known - self._allowance).replace(microsecond=0)
+        certain = now if pointer.copied is None else min(now, pointer.copied)
+        response_date = (certain - self._allowance).replace(microsecond=0)
         return PointerReading(now, pointer, entry, response_date, reached)
 
     def _read_first(self) -> Pointer:
@@ -163,9 +161,9 @@ class AsOf:
         # A publish may have moved the pointer just before the witness was read.
         witness = self._repository.witness()
         pointer = self._repository.pointer()
-        found = contradiction(pointer, witness)
-        if found is not None:
-            raise found.error()
+        conflict = contradiction(pointer, witness)
+        if conflict is not None:
+            raise conflict.error()
         return pointer
 
     def _newest(self, pointer: Pointer) -> Pointer:
@@ -178,27 +176,24 @@ class AsOf:
         old, seen = pointer.newest(), self._seen.newest()
         assert old is not None
         assert seen is not None
-        told = (
+        warning = (
             f"{layout.POINTER} names snapshot {old.snapshot} as the newest, but snapshot "
             f"{seen.snapshot} was served: an old copy was restored. The server stays at snapshot "
             f"{seen.snapshot}; {REMEDY}"
         )
         if not self._warned:
             self._warned = True
-            _LOG.error("%s", told)
-        witness = self._witness()
-        if witness is not None and witness.number > seen.snapshot:
-            raise StoreUnavailable(f"{told}. {layout.WITNESS} names snapshot {witness.number}")
-        if witness is None and self._seen.copied is None and self._kept is not None:
-            # A newer snapshot cannot be ruled out, so the answer is dated to the last good reading.
-            return replace(self._seen, copied=self._kept.instant)
-        return self._seen
-
-    def _witness(self) -> Witness | None:
+            _LOG.error("%s", warning)
         try:
-            return self._repository.witness()
+            witness = self._repository.witness()
         except DamagedStore:
-            return None
+            witness = None
+        if witness is not None and witness.number > seen.snapshot:
+            raise StoreUnavailable(f"{warning}. {layout.WITNESS} names snapshot {witness.number}")
+        if witness is None and self._seen.copied is None and self._cached is not None:
+            # A newer snapshot cannot be ruled out, so the answer is dated to the last good reading.
+            return replace(self._seen, copied=self._cached.instant)
+        return self._seen
 
 
 def _is_behind(pointer: Pointer, seen: Pointer | None, when: datetime) -> bool:

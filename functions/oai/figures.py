@@ -119,9 +119,9 @@ def group_publishes(
         PublishFigures(
             number,
             manifest.sequences[number - 1].effective,
-            tuple(KindFigures(*row[1:]) for row in some),
+            tuple(KindFigures(*row[1:]) for row in of_publish),
         )
-        for number, some in groupby(rows, key=itemgetter(0))
+        for number, of_publish in groupby(rows, key=itemgetter(0))
     )
 
 
@@ -144,5 +144,5 @@ def _media_types(facet: FacetCounts) -> Iterable[MediaTypeFigures]:
 
 
 def _statuses(details: Mapping[str | None, Counts]) -> Mapping[int | None, Counts]:
-    found = {int(detail) if detail else None: counts for detail, counts in details.items()}
-    return dict(sorted(found.items(), key=lambda one: (one[0] is None, one[0] or 0)))
+    statuses = {int(detail) if detail else None: counts for detail, counts in details.items()}
+    return dict(sorted(statuses.items(), key=lambda pair: (pair[0] is None, pair[0] or 0)))

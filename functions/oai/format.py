@@ -104,8 +104,11 @@ def load(
         if (own / TABLE).exists():
             shipped = rows.get(MANDATORY)
             rows |= {row.prefix: row for row in _rows(own / TABLE, places)}
-            if shipped is not None:
-                rows[MANDATORY] = _complete(rows[MANDATORY], shipped)
+            if shipped is not None and _RAW in shipped.crosswalks:
+                # An older row may lack the crosswalk of harvested items: these are given as they
+                # came.
+                crosswalks = {_RAW: shipped.crosswalks[_RAW], **rows[MANDATORY].crosswalks}
+                rows[MANDATORY] = replace(rows[MANDATORY], crosswalks=crosswalks)
     if MANDATORY not in rows:
         raise ConfigurationError(f"{TABLE} has the prefixes {[*rows]}, expected {MANDATORY} too")
     if own is not None:
@@ -150,7 +153,13 @@ def _row(row: Any, where: str, places: Sequence[Path]) -> Format:
         )
     if not (isinstance(row["namespace"], str) and row["namespace"] and is_uri(row["namespace"])):
         raise ConfigurationError(f"{where}: namespace is {row['namespace']!r}, expected a URI")
-    if not _is_schema(row["schema"], places):
+    schema = row["schema"]
+    is_url = isinstance(schema, str) and ":" in schema
+    if not (
+        is_uri(schema)
+        if is_url
+        else _is_file(schema, "schemas", places) and schema.endswith(".xsd")
+    ):
         raise ConfigurationError(
             f"{where}: schema is {row['schema']!r}, expected a URL, or the name of an existing "
             f".xsd file in {_list_places(places, 'schemas')}"
@@ -168,18 +177,6 @@ def _row(row: Any, where: str, places: Sequence[Path]) -> Format:
     return Format(**row)
 
 
-def _complete(row: Format, shipped: Format) -> Format:
-    """Return the mandatory format's row, completed from the shipped row.
-
-    An operator's older row may lack the crosswalk of harvested items: these are given as they came.
-    """
-    return replace(row, crosswalks={**_pick(shipped.crosswalks, _RAW), **row.crosswalks})
-
-
-def _pick(crosswalks: Mapping[str, str], kind: str) -> Mapping[str, str]:
-    return {kind: crosswalks[kind]} if kind in crosswalks else {}
-
-
 def _check_mandatory(row: Format, path: Path) -> None:
     """Raise ConfigurationError if a record could not be given in the mandatory format."""
     where = f"{path}: {MANDATORY}"
@@ -194,12 +191,6 @@ def _check_mandatory(row: Format, path: Path) -> None:
                 f"{where} has no crosswalk of {kind}, but must offer every record; add {kind} = "
                 f'"{kind}-{MANDATORY}.xml"'
             )
-
-
-def _is_schema(name: Any, places: Sequence[Path]) -> bool:
-    if isinstance(name, str) and ":" in name:
-        return is_uri(name)
-    return _is_file(name, "schemas", places) and name.endswith(".xsd")
 
 
 def _is_file(name: Any, folder: str, places: Sequence[Path]) -> bool:

@@ -233,7 +233,7 @@ class Instance:
         begun = time.perf_counter()
         response = http_message.write(reply, call)
         if request:
-            response = replace(response, told={"request": request})
+            response = replace(response, log_fields={"request": request})
         took = time.perf_counter() - begun
         AccessLog(self._write).add(access_log.log_entry(now(), call, response, took))
         return response

@@ -64,13 +64,13 @@ class _Walk:
 
     def arguments(self) -> tuple[tuple[str, str], ...]:
         """Return the original arguments of the list."""
-        given = {
+        arguments = {
             "metadataPrefix": self.format.prefix,
             "set": self.set,
             "from": self.start and instant.to_text(self.start),
             "until": self.end and instant.to_text(self.end),
         }
-        return tuple((name, value) for name, value in given.items() if value)
+        return tuple((name, value) for name, value in arguments.items() if value)
 
     def token(self) -> str:
         """Return the token that continues the list."""
@@ -196,9 +196,8 @@ class ListService:
     ) -> RecordList:
         room = new_room()
         page, more = self._fill(walk, limit, room)
-        place: int | None = None
+        place = self._find_next(walk, page) if more and walk.sifts else None
         if more and walk.sifts:
-            place = self._find_next(walk, page)
             if place is not None and not filter_records(page.records, walk.format):
                 walk, room = replace(walk, position=place), new_room()
                 page, more = self._fill(walk, limit, room)
@@ -221,9 +220,13 @@ class ListService:
             resumption = Resumption(rest.token(), rest.size, walk.cursor)
         elif walk.cursor:
             resumption = Resumption("", reached, walk.cursor)
-        asked = walk.arguments() if walk.cursor else ()
-        pinned = walk.pinned and more
-        return replace(page, resumption=resumption, pinned=pinned, asked=asked, made=room.finish())
+        return replace(
+            page,
+            resumption=resumption,
+            pinned=walk.pinned and more,
+            arguments=walk.arguments() if walk.cursor else (),
+            xml=room.finish(),
+        )
 
     def _find_next(self, walk: _Walk, page: RecordList) -> int | None:
         """Return the position of the next record behind a page that is available in the format.
@@ -236,11 +239,11 @@ class ListService:
         fields = (DOCUMENT,) if walk.verb == LIST_IDENTIFIERS else self._fields(prefix)
         read = partial(self._repository.page, walk.manifest, headers=False)
         near = read(rest, _NEAR, fields=fields)
-        found = filter_records(near, walk.format)
-        if not found and len(near) == _NEAR:
+        records = filter_records(near, walk.format)
+        if not records and len(near) == _NEAR:
             behind = rest.behind(near[-1].position)
-            found = read(replace(behind, prefix=prefix), 1, fields=(DOCUMENT,))
-        return found[0].position if found else None
+            records = read(replace(behind, prefix=prefix), 1, fields=(DOCUMENT,))
+        return records[0].position if records else None
 
     def _fill(self, walk: _Walk, limit: int, room: Room) -> tuple[RecordList, bool]:
         """Return the next records of a list that fit, and whether more follow."""

@@ -14,9 +14,9 @@ def find_record(
 
     `fields` are as in Repository.record. Raises StoreError.
     """
-    found = repository.record(manifest, name, fields=fields)
-    handle = None if found else oai_name.find_handle(name)
+    record = repository.record(manifest, name, fields=fields)
+    handle = None if record else oai_name.find_handle(name)
     if handle is None or "template" not in manifest.kinds():
-        return found
+        return record
     prefix = manifest.prefix or oai_name.to_oai(manifest.namespace, "")
     return repository.record(manifest, oai_name.template_identifier(prefix, handle), fields=fields)

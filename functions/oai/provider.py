@@ -67,7 +67,7 @@ def identify(configuration: Configuration, manifest: Manifest) -> Identify:
     root = configuration["identify.data_url"]
     if root and not root.endswith("/"):
         root += "/"
-    told = read_rights(configuration).all()
+    rights = read_rights(configuration).all()
     return Identify(
         name=configuration["repository.name"],
         emails=tuple(configuration["repository.admin_emails"]),
@@ -84,9 +84,9 @@ def identify(configuration: Configuration, manifest: Manifest) -> Identify:
         friends=tuple(configuration["identify.friends"]),
         branding=configuration["identify.branding"],
         policies={
-            name: parse_statement(said) for name, said in configuration["identify.eprints"].items()
+            name: parse_statement(text) for name, text in configuration["identify.eprints"].items()
         },
-        rights=(*told, REPEC) if manifest.kinds().get("template") else told,
+        rights=(*rights, REPEC) if manifest.kinds().get("template") else rights,
         descriptions=tuple(text.strip() for text in configuration["identify.descriptions"]),
     )
 
@@ -193,7 +193,7 @@ class Provider:
         reading = self._present.reading()
         try:
             content = self._attempt(request, reading, limit, room)
-            if not (content.final and reading.kept):
+            if not (content.final and reading.cached):
                 return reading, content
             fresh = self._present.reading(fresh=True)
             if (fresh.entry, fresh.reached) == (reading.entry, reading.reached):
@@ -202,7 +202,7 @@ class Provider:
             return reading, self._attempt(request, reading, limit, room)
         except MissingObject:
             fresh = self._present.reading(fresh=True)
-            if fresh.entry == reading.entry and not reading.kept:
+            if fresh.entry == reading.entry and not reading.cached:
                 raise
             return fresh, self._attempt(request, fresh, limit, room)
 

@@ -85,7 +85,7 @@ class Verb:
     exclusive: str = ""
 
     @property
-    def known(self) -> frozenset[str]:
+    def arguments(self) -> frozenset[str]:
         """All arguments of the verb."""
         return frozenset((*self.required, *self.optional, self.exclusive)) - {""}
 
@@ -161,16 +161,16 @@ def parse(pairs: Sequence[tuple[str, str]]) -> OaiRequest:
     messages = [*_shape(verb, arguments), *_values(verb, dict(arguments))]
     if messages:
         raise OAIError(*(OaiFault(BAD_ARGUMENT, message) for message in messages))
-    given = dict(arguments)
+    values = dict(arguments)
     return OaiRequest(
         verb=verb,
         arguments=(("verb", verb), *arguments),
-        identifier=given.get("identifier"),
-        prefix=given.get("metadataPrefix"),
-        set=given.get("set"),
-        start=_instant(given["from"]) if "from" in given else None,
-        end=_instant(given["until"], whole_day=True) if "until" in given else None,
-        token=given.get("resumptionToken"),
+        identifier=values.get("identifier"),
+        prefix=values.get("metadataPrefix"),
+        set=values.get("set"),
+        start=_instant(values["from"]) if "from" in values else None,
+        end=_instant(values["until"], whole_day=True) if "until" in values else None,
+        token=values.get("resumptionToken"),
     )
 
 
@@ -190,7 +190,9 @@ def _shape(name: str, arguments: Sequence[tuple[str, str]]) -> list[str]:
     """Return messages about missing, unknown, repeated or empty arguments (section 3.6)."""
     verb = VERBS[name]
     count = Counter(key for key, _ in arguments)
-    messages = [f"{name} has no argument {show(key)}." for key in count if key not in verb.known]
+    messages = [
+        f"{name} has no argument {show(key)}." for key in count if key not in verb.arguments
+    ]
     messages += [f"The argument {key} is repeated." for key in count if count[key] > 1]
     messages += [
         f"The argument {key} is empty." for key in dict.fromkeys(k for k, v in arguments if not v)
@@ -204,14 +206,14 @@ def _shape(name: str, arguments: Sequence[tuple[str, str]]) -> list[str]:
     return messages[:8]
 
 
-def _values(name: str, given: dict[str, str]) -> list[str]:
+def _values(name: str, values: dict[str, str]) -> list[str]:
     """Return messages about malformed values; empty ones were already reported."""
     messages = []
-    for key in sorted(VERBS[name].known & given.keys()):
+    for key in sorted(VERBS[name].arguments & values.keys()):
         test, expected = _FORMS.get(key, (lambda _: True, ""))
-        if given[key] and not test(given[key]):
-            messages.append(f"{key} is {show(given[key])}, expected {expected}.")
-    return messages or _between(given.get("from", ""), given.get("until", ""))
+        if values[key] and not test(values[key]):
+            messages.append(f"{key} is {show(values[key])}, expected {expected}.")
+    return messages or _between(values.get("from", ""), values.get("until", ""))
 
 
 def _between(first: str, last: str) -> list[str]:

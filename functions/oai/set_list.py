@@ -103,16 +103,16 @@ class SetListService:
         """Return up to `limit` sets behind a place; a set without records has None as row."""
         if not manifest.sets and not self._configured:
             raise error(NO_SETS, "This repository has no sets.")
-        found: list[tuple[SetCursor, SetRow | None]] = []
+        rows: list[tuple[SetCursor, SetRow | None]] = []
         for stage in range(place.stage, NAMED + 1):
             after = place.spec if stage == place.stage else ""
             for spec, row in self._sets_of_stage(
-                manifest, SetCursor(place.sequence, stage, after), limit - len(found)
+                manifest, SetCursor(place.sequence, stage, after), limit - len(rows)
             ):
-                found.append((SetCursor(place.sequence, stage, spec), row))
-            if len(found) == limit:
+                rows.append((SetCursor(place.sequence, stage, spec), row))
+            if len(rows) == limit:
                 break
-        return found
+        return rows
 
     def _sets_of_stage(
         self, manifest: Manifest, place: SetCursor, limit: int
@@ -142,15 +142,15 @@ class SetListService:
         if row:  # no datestamp is older than a change of the format's rendering
             floors = [m.since for m in manifest.formats.values() if m.since]
             row = replace(row, last=max([row.last, *floors]))
-        told = "1 record" if live == 1 else f"{live} records"
+        summary = "1 record" if live == 1 else f"{live} records"
         if row:
             dates = map(instant.to_text, (row.first, row.last))
-            told += ", datestamps from {} to {}".format(*dates)
+            summary += ", datestamps from {} to {}".format(*dates)
         own = self._descriptions.get(spec)
         return NamedSet(
             spec,
             oai_name.set_name(spec, self._names, row.name if row else None),
-            (own, told) if own else (told,),
+            (own, summary) if own else (summary,),
             live,
             deleted,
             row.first if row else None,

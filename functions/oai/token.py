@@ -175,8 +175,8 @@ def _text(data: bytes, namespace: str, store: str = "") -> str:
 
 
 def _shorten(spec: str, excess: int) -> str:
-    kept = max(0, len(spec) - excess - _DIGEST_LETTERS)
-    return f"{spec[:kept]},{_digest(spec)}"
+    length = max(0, len(spec) - excess - _DIGEST_LETTERS)
+    return f"{spec[:length]},{_digest(spec)}"
 
 
 def _parse_after(after: str) -> str:
@@ -241,7 +241,8 @@ def _sound(token: Token) -> bool:
         return False
     if token.verb == request.LIST_SETS:
         bare = token.position == 0 and not (token.prefix or token.set or token.start or token.end)
-        return bare and _is_place(token.after)
+        is_place = SetCursor.from_text(f"{_parse_after(token.after)}a") is not None
+        return bare and is_place and _is_set(_set_of(token.after))
     return (
         token.position >= 1
         and not token.after
@@ -249,10 +250,6 @@ def _sound(token: Token) -> bool:
         and (token.set is None or _is_set(token.set))
         and (token.start is None or token.end is None or token.start <= token.end)
     )
-
-
-def _is_place(after: str) -> bool:
-    return _is_set(_set_of(after)) and SetCursor.from_text(f"{_parse_after(after)}a") is not None
 
 
 def _is_set(text: str) -> bool:
@@ -266,12 +263,12 @@ def _check(data: bytes, namespace: str, store: str) -> bytes:
 
 
 def _number(number: int) -> bytes:
-    found = bytearray()
+    packed = bytearray()
     while number > 0x7F:
-        found.append(number & 0x7F | 0x80)
+        packed.append(number & 0x7F | 0x80)
         number >>= 7
-    found.append(number)
-    return bytes(found)
+    packed.append(number)
+    return bytes(packed)
 
 
 def _read_number(data: bytes, place: int) -> tuple[int, int]:

@@ -75,12 +75,12 @@ class Cache:
 class Catalogue:
     """Contents of a store's snapshots. Thread-safe.
 
-    It keeps the `kept` most recently used manifests and leaves in memory.
+    It keeps the `capacity` most recently used manifests and leaves in memory.
     """
 
-    def __init__(self, reader: Reader, kept: int = 256) -> None:
+    def __init__(self, reader: Reader, capacity: int = 256) -> None:
         self.reader = reader
-        self._cache = Cache(kept)
+        self._cache = Cache(capacity)
 
     def pointer(self) -> Pointer:
         """Read the pointer, again at each call; an empty pointer if it is missing."""

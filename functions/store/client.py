@@ -93,16 +93,16 @@ class _ObstoreClient(ObjectClient):
             try:
                 result = obstore.get(self._store, key, options=options)  # type: ignore[arg-type]
                 data = _body(result, stopped)
-                found = ObjectPart(data, result.meta["size"], self._tag(result.meta))
+                part = ObjectPart(data, result.meta["size"], self._tag(result.meta))
             except _ERRORS as error:
                 if _refusal(error).status != 416:
                     raise
                 s3_request.add_to_tally(requests=1)
                 meta = obstore.head(self._store, key)  # an empty object has no range
-                found = ObjectPart(b"", meta["size"], self._tag(meta))
-            if tag not in (None, found.tag):  # some servers ignore If-Match
+                part = ObjectPart(b"", meta["size"], self._tag(meta))
+            if tag not in (None, part.tag):  # some servers ignore If-Match
                 raise Conflict(f"{self.where(key)} was replaced")
-            return found
+            return part
 
         return self.attempt(key, "s3:GetObject", request)
 
@@ -153,14 +153,14 @@ class WebClient(_ObstoreClient):
 
     def refusal(self, error: Exception) -> Refusal | None:
         """Return the Refusal that describes an error of obstore; None for any other error."""
-        found = super().refusal(error)
-        if found is None:
+        refusal = super().refusal(error)
+        if refusal is None:
             return None
         if type(error).__name__ == "NotSupportedError":
-            return replace(found, text=_WHOLE)
-        if found.status in (401, 403, 410):
-            return replace(found, status=404, code="", reason=f" (it answers {found.status})")
-        return replace(found, code="", check="the store's address")
+            return replace(refusal, text=_WHOLE)
+        if refusal.status in (401, 403, 410):
+            return replace(refusal, status=404, code="", reason=f" (it answers {refusal.status})")
+        return replace(refusal, code="", check="the store's address")
 
     @cached_property
     def _store(self) -> obstore.store.HTTPStore:
@@ -191,13 +191,13 @@ def _client_options(connection: BucketConnection, endpoint: str) -> dict[str, An
 
 def _body(result: Any, stopped: Callable[[], bool] = lambda: False) -> bytes:
     """Return the body, read in chunks so that Ctrl-C works on a slow connection."""
-    found = bytearray()
+    body = bytearray()
     for chunk in result.stream(min_chunk_size=_CHUNK):
         if stopped():
             raise StoreError("the read was cancelled")
         s3_request.add_to_tally(size=len(chunk))
-        found += chunk
-    return bytes(found)
+        body += chunk
+    return bytes(body)
 
 
 def _refusal(error: Exception) -> Refusal:

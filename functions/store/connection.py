@@ -215,9 +215,9 @@ class ObjectClient(ABC):
         while True:
             s3_request.add_to_tally(requests=1)
             try:
-                found = request()
+                outcome = request()
                 self._answered = True
-                return found
+                return outcome
             except Exception as error:
                 refusal = self.refusal(error)
                 if refusal is None:
@@ -226,15 +226,12 @@ class ObjectClient(ABC):
                 self._answered |= bool(refusal.status) and not refusal.credentials
                 now = time.monotonic()
                 if not refusal.passing or now >= end:
-                    waited = self._waiting_time(patience)
+                    is_own = patience == self.connection.retry_seconds
+                    waited = f"{patience:g} s{' (store.retry_seconds)' if is_own else ''}"
                     raise refusal.error(self._root, key, action, waited) from error
             # Random waits keep clients that were refused together from returning together.
             time.sleep(min(random.uniform(wait / 2, wait), max(0.0, end - now)))
             wait = min(wait * 2, _LONGEST_WAIT)
-
-    def _waiting_time(self, patience: float) -> str:
-        own = " (store.retry_seconds)" if patience == self.connection.retry_seconds else ""
-        return f"{patience:g} s{own}"
 
 
 def tag_of(tag: str | None) -> str:

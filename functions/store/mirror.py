@@ -18,12 +18,12 @@ T = TypeVar("T")
 
 SMALL = 1 << 20
 """Bytes of an object that is fetched whole; the request is the main cost."""
-KEPT = 20.0
+GRACE = 20.0
 """Seconds for which a returned file stays, even above the limit, so that its caller can open it."""
 
 
 @dataclass(slots=True)
-class _Held:
+class _LocalCopy:
     """The local part of one object. Threads are fetching the extents in `flying`."""
 
     path: Path
@@ -41,7 +41,7 @@ class _Held:
 class Mirror:
     """Keeps local files of immutable objects: at most `limit` bytes, or all of them if None.
 
-    The least recently used file is removed first. A file used within `kept` seconds stays, even
+    The least recently used file is removed first. A file used within `grace` seconds stays, even
     beyond the limit, because its caller is about to open it. The files are removed when the process
     ends. Thread-safe.
     """
@@ -51,16 +51,16 @@ class Mirror:
         client: ObjectClient,
         limit: int | None,
         clock: Callable[[], float] = time.monotonic,
-        kept: float = KEPT,
+        grace: float = GRACE,
         small: int | None = None,
     ) -> None:
         """Fetch whole objects of up to `small` bytes (SMALL), and also gaps of half of that."""
         self._client = client
         self._small = SMALL if small is None else small
         self._limit = limit
-        self._kept = kept
+        self._grace = grace
         self._clock = clock
-        self._held: dict[str, _Held] = {}
+        self._copies: dict[str, _LocalCopy] = {}
         self._changed = threading.Condition(threading.RLock())
         self._count = 0
         self._scratch = Scratch()
@@ -81,14 +81,14 @@ class Mirror:
             spans = None
         wanted = None if spans is None else [Extent(o, o + n) for o, n in spans if n > 0]
         while True:
-            held, missing = self._claim(key, wanted)
+            copy, missing = self._claim(key, wanted)
             if not missing:
-                return held.path
+                return copy.path
             try:
-                if held.size < 0:
-                    self._begin(key, held, wanted, exactly=size is not None)
+                if copy.size < 0:
+                    self._begin(key, copy, wanted, exactly=size is not None)
                 else:
-                    self._fetch(key, held, missing)
+                    self._fetch(key, copy, missing)
             except Conflict as error:
                 self.forget(key)
                 raise StoreError(
@@ -102,8 +102,8 @@ class Mirror:
                 ) from error
             finally:
                 with self._changed:
-                    for one in missing:
-                        held.flying.remove(one)
+                    for extent in missing:
+                        copy.flying.remove(extent)
                     self._changed.notify_all()
             self._trim()
 
@@ -113,7 +113,7 @@ class Mirror:
         A file on another file system is not kept. The file must not be changed later.
         """
         with self._changed:
-            if key in self._held:
+            if key in self._copies:
                 return
             target = self._path(key)
             try:
@@ -121,35 +121,39 @@ class Mirror:
             except OSError:
                 return
             size = target.stat().st_size
-            self._held[key] = _Held(target, size, extents=(Extent(0, size),), used=self._clock())
+            self._copies[key] = _LocalCopy(
+                target, size, extents=(Extent(0, size),), used=self._clock()
+            )
 
     def forget(self, *keys: str) -> None:
         """Remove the objects' files; a thread with an open file can still read it."""
         with self._changed:
             for key in keys:
-                if (held := self._held.pop(key, None)) is not None:
-                    held.path.unlink(missing_ok=True)
+                if (copy := self._copies.pop(key, None)) is not None:
+                    copy.path.unlink(missing_ok=True)
 
-    def _claim(self, key: str, wanted: Sequence[Extent] | None) -> tuple[_Held, tuple[Extent, ...]]:
+    def _claim(
+        self, key: str, wanted: Sequence[Extent] | None
+    ) -> tuple[_LocalCopy, tuple[Extent, ...]]:
         """Return the extents that only this thread must fetch; empty if all are present.
 
         For an object of unknown size, this is its first byte: one thread creates its file.
         """
         with self._changed:
             while True:
-                held = self._held.get(key)
-                if held is None:
-                    held = self._held[key] = _Held(self._path(key))
-                if held.size < 0:
+                copy = self._copies.get(key)
+                if copy is None:
+                    copy = self._copies[key] = _LocalCopy(self._path(key))
+                if copy.size < 0:
                     missing: tuple[Extent, ...] = (Extent(0, 1),)
                 else:
-                    asked = [Extent(0, held.size)] if wanted is None else wanted
-                    self._check(key, held, asked)
-                    missing = scratch.missing_extents(asked, held.extents)
-                held.used = self._clock()
-                if not any(a.meets(b) for a in missing for b in held.flying):
-                    held.flying += missing
-                    return held, missing
+                    extents = [Extent(0, copy.size)] if wanted is None else wanted
+                    self._check(key, copy, extents)
+                    missing = scratch.missing_extents(extents, copy.extents)
+                copy.used = self._clock()
+                if not any(a.meets(b) for a in missing for b in copy.flying):
+                    copy.flying += missing
+                    return copy, missing
                 self._changed.wait()
 
     def _path(self, key: str) -> Path:
@@ -157,7 +161,7 @@ class Mirror:
         return self._folder / f"{self._count}-{key.rpartition('/')[2][-80:]}"
 
     def _begin(
-        self, key: str, held: _Held, wanted: Sequence[Extent] | None, *, exactly: bool
+        self, key: str, copy: _LocalCopy, wanted: Sequence[Extent] | None, *, exactly: bool
     ) -> None:
         """Create the file with the first wanted bytes; the response contains the object's size."""
         part = self._client.connection.part
@@ -172,53 +176,56 @@ class Mirror:
         pieces = self._side_by_side(
             lambda e, stopped: self._client.piece(key, e.start, e.length, stopped=stopped), first
         )
-        found = _Held(held.path, pieces[0].size, pieces[0].tag)
+        expected = _LocalCopy(copy.path, pieces[0].size, pieces[0].tag)
         if wanted is not None:
-            self._check(key, found, wanted)
-        with held.path.open("xb") as file:
-            file.truncate(found.size)
-            for asked, piece in zip(first, pieces, strict=True):
-                self._write(key, file.fileno(), asked, piece, found)
+            self._check(key, expected, wanted)
+        with copy.path.open("xb") as file:
+            file.truncate(expected.size)
+            for extent, piece in zip(first, pieces, strict=True):
+                self._write(key, file.fileno(), extent, piece, expected)
         with self._changed:
-            held.size, held.tag = found.size, found.tag
-            held.extents = scratch.merge_extents(first, 0, held.size)
+            copy.size, copy.tag = expected.size, expected.tag
+            copy.extents = scratch.merge_extents(first, 0, copy.size)
 
-    def _fetch(self, key: str, held: _Held, missing: Sequence[Extent]) -> None:
-        near = scratch.merge_extents(missing, self._small // 2, held.size)
-        with held.path.open("r+b") as file:
+    def _fetch(self, key: str, copy: _LocalCopy, missing: Sequence[Extent]) -> None:
+        near = scratch.merge_extents(missing, self._small // 2, copy.size)
+        with copy.path.open("r+b") as file:
 
-            def fetch(asked: Extent, stopped: Callable[[], bool]) -> None:
-                piece = self._client.piece(key, asked.start, asked.length, held.tag, stopped)
-                self._write(key, file.fileno(), asked, piece, held)
+            def fetch(extent: Extent, stopped: Callable[[], bool]) -> None:
+                piece = self._client.piece(key, extent.start, extent.length, copy.tag, stopped)
+                self._write(key, file.fileno(), extent, piece, copy)
 
             self._side_by_side(fetch, scratch.cut_extents(near, self._client.connection.part))
         with self._changed:
-            held.extents = scratch.merge_extents((*held.extents, *near), 0, held.size)
+            copy.extents = scratch.merge_extents((*copy.extents, *near), 0, copy.size)
 
-    def _write(self, key: str, file: int, asked: Extent, piece: ObjectPart, held: _Held) -> None:
+    def _write(
+        self, key: str, file: int, extent: Extent, piece: ObjectPart, copy: _LocalCopy
+    ) -> None:
         """Write a piece to its place in the file, if it is the requested piece."""
-        if (piece.size, piece.tag) != (held.size, held.tag):
+        if (piece.size, piece.tag) != (copy.size, copy.tag):
             raise Conflict(key)
-        if len(piece.data) != min(asked.end, held.size) - min(asked.start, held.size):
+        if len(piece.data) != min(extent.end, copy.size) - min(extent.start, copy.size):
             raise StoreError(f"{self._client.where(key)}: the server sent a wrong range of bytes")
-        os.pwrite(file, piece.data, asked.start)
+        os.pwrite(file, piece.data, extent.start)
 
-    def _check(self, key: str, held: _Held, wanted: Sequence[Extent]) -> None:
-        if any(one.end > held.size for one in wanted):
+    def _check(self, key: str, copy: _LocalCopy, wanted: Sequence[Extent]) -> None:
+        if any(extent.end > copy.size for extent in wanted):
             raise DamagedStore(
-                f"{self._client.where(key)} is damaged: it is cut off after {held.size} bytes; "
+                f"{self._client.where(key)} is damaged: it is cut off after {copy.size} bytes; "
                 "restore a copy of it"
             )
 
     def _side_by_side(
-        self, fetch: Callable[[Extent, Callable[[], bool]], T], some: Sequence[Extent]
+        self, fetch: Callable[[Extent, Callable[[], bool]], T], extents: Sequence[Extent]
     ) -> list[T]:
         """Fetch all extents in parallel. A failure or Ctrl-C stops the other requests first."""
         stop = threading.Event()
-        if len(some) == 1:
-            return [fetch(some[0], stop.is_set)]
+        if len(extents) == 1:
+            return [fetch(extents[0], stop.is_set)]
         futures = [
-            self._pool.submit(s3_request.carry_tally(fetch), one, stop.is_set) for one in some
+            self._pool.submit(s3_request.carry_tally(fetch), extent, stop.is_set)
+            for extent in extents
         ]
         try:
             done, _ = wait(futures, return_when=FIRST_EXCEPTION)
@@ -237,11 +244,11 @@ class Mirror:
         if self._limit is None:
             return
         with self._changed:
-            total = sum(held.bytes for held in self._held.values())
-            young = self._clock() - self._kept
-            for key, held in sorted(self._held.items(), key=lambda item: item[1].used):
-                if total <= self._limit or held.used > young:
+            total = sum(copy.bytes for copy in self._copies.values())
+            young = self._clock() - self._grace
+            for key, copy in sorted(self._copies.items(), key=lambda item: item[1].used):
+                if total <= self._limit or copy.used > young:
                     return
-                if not held.flying:
-                    total -= held.bytes
+                if not copy.flying:
+                    total -= copy.bytes
                     self.forget(key)

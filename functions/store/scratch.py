@@ -80,38 +80,38 @@ def merge_extents(
 
     Bytes at or behind `size` are left out.
     """
-    found: list[Extent] = []
-    for one in sorted(extents):
-        end = one.end if size is None else min(one.end, size)
-        if one.start >= end:
+    merged: list[Extent] = []
+    for extent in sorted(extents):
+        end = extent.end if size is None else min(extent.end, size)
+        if extent.start >= end:
             continue
-        if found and one.start <= found[-1].end + gap:
-            found[-1] = Extent(found[-1].start, max(found[-1].end, end))
+        if merged and extent.start <= merged[-1].end + gap:
+            merged[-1] = Extent(merged[-1].start, max(merged[-1].end, end))
         else:
-            found.append(Extent(one.start, end))
-    return tuple(found)
+            merged.append(Extent(extent.start, end))
+    return tuple(merged)
 
 
 def missing_extents(wanted: Iterable[Extent], there: Sequence[Extent]) -> tuple[Extent, ...]:
     """Return the part of `wanted` that is not in `there`, whose extents are merged."""
-    return tuple(left for one in merge_extents(wanted) for left in _without(one, there))
+    return tuple(left for extent in merge_extents(wanted) for left in _without(extent, there))
 
 
 def cut_extents(extents: Iterable[Extent], most: int) -> list[Extent]:
     """Return the extents, cut into pieces of at most `most` bytes."""
     return [
-        Extent(start, min(start + most, one.end))
-        for one in extents
-        for start in range(one.start, one.end, most)
+        Extent(start, min(start + most, extent.end))
+        for extent in extents
+        for start in range(extent.start, extent.end, most)
     ]
 
 
-def _without(one: Extent, there: Sequence[Extent]) -> Iterator[Extent]:
-    start = one.start
+def _without(extent: Extent, there: Sequence[Extent]) -> Iterator[Extent]:
+    start = extent.start
     for other in there:
-        if other.meets(one):
+        if other.meets(extent):
             if start < other.start:
                 yield Extent(start, other.start)
             start = max(start, other.end)
-    if start < one.end:
-        yield Extent(start, one.end)
+    if start < extent.end:
+        yield Extent(start, extent.end)

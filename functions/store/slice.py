@@ -14,7 +14,7 @@ from functions.snapshot.layout import S3_SCHEME, StoreAddress, WebAddress, is_ke
 from functions.snapshot.store import Reader
 from functions.store.client import Client, WebClient
 from functions.store.connection import BucketConnection, ObjectClient
-from functions.store.mirror import KEPT
+from functions.store.mirror import GRACE
 from functions.store.store_reader import BucketReader, FolderReader, open_object, remote_of
 from functions.store.window_stream import PieceStream
 
@@ -61,25 +61,25 @@ class FolderSlices:
         """Return bytes of a file (see Slices.open)."""
         path = self._path(key)
         try:
-            found = path.stat()
+            status = path.stat()
         except OSError as error:
             if error.errno in _ABSENT:
                 raise MissingObject(f"{self._folder.root} has no {key}") from error
             raise StoreError(f"{path} cannot be read: {error.strerror}") from error
-        if not stat.S_ISREG(found.st_mode):  # opening a pipe would block until a writer appears
+        if not stat.S_ISREG(status.st_mode):  # opening a pipe would block until a writer appears
             raise MissingObject(f"{path} is not a file")
         file = self._folder.open(key)
-        file.seek(min(offset, found.st_size))
+        file.seek(min(offset, status.st_size))
         pieces = _read_part(file, sys.maxsize if length is None else length)
         return cast(BinaryIO, PieceStream(pieces, file))
 
     def size(self, key: str) -> int:
         """Return the size of the file in bytes."""
         self._path(key)
-        found = self._folder.size(key)
-        if found is None:
+        size = self._folder.size(key)
+        if size is None:
             raise MissingObject(f"{self._folder.root} has no {key}")
-        return found
+        return size
 
     def below(self, name: str) -> list[str]:
         """Return the keys of the files of a name in subfolders, unless the folder has one."""
@@ -176,15 +176,15 @@ def open_reader(
     base: Path,
     settings: Configuration,
     environment: Mapping[str, str],
-    kept: float = KEPT,
+    grace: float = GRACE,
 ) -> Reader:
     """Return a reader of the store at `uri`: a bucket, a web address, or a path below `base`.
 
-    A bucket's local files take up to `store.cache` MiB; a returned file stays for `kept` seconds.
+    A bucket's local files take up to `store.cache` MiB; a returned file stays for `grace` seconds.
     Raises StoreError if the address is invalid.
     """
     at = remote_of(uri)
     if at is not None:
         client = open_client(at, BucketConnection.serving(settings), environment)
-        return BucketReader(at, client, settings["store.cache"] << 20, kept)
+        return BucketReader(at, client, settings["store.cache"] << 20, grace)
     return FolderReader((base / uri).resolve())

@@ -2,7 +2,8 @@
 
 import errno
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -10,7 +11,7 @@ from functions.snapshot import layout
 from functions.snapshot.errors import Conflict, DamagedStore, MissingObject, StoreError
 from functions.snapshot.layout import StoreAddress, WebAddress
 from functions.store.connection import ObjectClient, ObjectPart
-from functions.store.mirror import KEPT, Mirror
+from functions.store.mirror import GRACE, Mirror
 from functions.store.window_stream import RangeFile
 
 _OWN_FAULTS = frozenset(
@@ -23,7 +24,7 @@ class BucketReader:
     """Reads the objects of a bucket below a prefix, or below a URL; implements Reader.
 
     It keeps sparse local files of large objects. They take at most `limit` bytes (None: no limit).
-    Files used within the last `kept` seconds do not count. `small` is as in Mirror. Thread-safe.
+    Files used within the last `grace` seconds do not count. `small` is as in Mirror. Thread-safe.
     """
 
     def __init__(
@@ -31,12 +32,12 @@ class BucketReader:
         address: StoreAddress | WebAddress,
         client: ObjectClient,
         limit: int | None,
-        kept: float = KEPT,
+        grace: float = GRACE,
         small: int | None = None,
     ) -> None:
         self._address = address
         self._objects = client
-        self.cache = Mirror(client, limit, kept=kept, small=small)
+        self.cache = Mirror(client, limit, grace=grace, small=small)
 
     @property
     def address(self) -> str:
@@ -49,13 +50,13 @@ class BucketReader:
 
     def tag(self, key: str) -> str | None:
         """Return the ETag of the object, or the time of its last change; None if it is missing."""
-        found = self._find(key)
-        return None if found is None else found.tag
+        part = self._find(key)
+        return None if part is None else part.tag
 
     def size(self, key: str) -> int | None:
         """Return the object's size in bytes, or None if it does not exist."""
-        found = self._find(key)
-        return None if found is None else found.size
+        part = self._find(key)
+        return None if part is None else part.size
 
     def _find(self, key: str) -> ObjectPart | None:
         try:
@@ -112,21 +113,25 @@ class FolderReader:
 
     def read(self, key: str) -> bytes:
         """Return the whole object. Raises MissingObject or StoreError."""
-        try:
-            return self.path(key).read_bytes()
-        except FileNotFoundError as error:
-            raise MissingObject(f"{self.root} has no {key}") from error
-        except OSError as error:
-            raise _explain(self.path(key), error) from error
+        with self._explaining(key) as path:
+            return path.read_bytes()
 
     def open(self, key: str) -> BinaryIO:
         """Return the object's own file, open for reading."""
+        with self._explaining(key) as path:
+            return path.open("rb")
+
+    @contextmanager
+    def _explaining(self, key: str) -> Iterator[Path]:
+        """Raise DamagedStore if the object alone cannot be read, StoreError if the store cannot."""
+        path = self.path(key)
         try:
-            return self.path(key).open("rb")
+            yield path
         except FileNotFoundError as error:
             raise MissingObject(f"{self.root} has no {key}") from error
         except OSError as error:
-            raise _explain(self.path(key), error) from error
+            kind = DamagedStore if error.errno in _OWN_FAULTS else StoreError
+            raise kind(f"{path} cannot be read: {error.strerror}") from error
 
     def forget(self, key: str) -> None:
         """Do nothing: there are no local copies."""
@@ -166,12 +171,6 @@ class FolderReader:
         if not all(parts) or {".", ".."} & set(parts) or "\0" in key:
             raise ValueError(f"{key!r} is not a key of a store")
         return self.root.joinpath(*parts)
-
-
-def _explain(path: Path, error: OSError) -> StoreError:
-    """Return DamagedStore if the object alone cannot be read, StoreError if the store cannot."""
-    kind = DamagedStore if error.errno in _OWN_FAULTS else StoreError
-    return kind(f"{path} cannot be read: {error.strerror}")
 
 
 def open_object(

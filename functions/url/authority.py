@@ -66,12 +66,12 @@ def parse(scheme: str, netloc: str) -> Authority | None:
         surt = backwards(name) + _port(scheme, port)
         return Authority(name, surt, is_ip=True) if _is_port(port) else None
     name, _, port = netloc.partition(":")
-    known = _ascii_name(name)
-    if known is None or not _is_port(port):
+    host = _ascii_name(name)
+    if host is None or not _is_port(port):
         return None
-    bare = re.sub(r"^www\d*\.", "", _ipv4(known) or known)
+    bare = re.sub(r"^www\d*\.", "", _ipv4(host) or host)
     surt = backwards(bare) + _port(scheme, port)
-    return Authority(known, surt, is_ip=_IPV4.fullmatch(known) is not None)
+    return Authority(host, surt, is_ip=_IPV4.fullmatch(host) is not None)
 
 
 def _ipv4(host: str) -> str | None:
@@ -127,10 +127,10 @@ def _ascii_name(name: str) -> str | None:
 
 def is_endpoint(text: str) -> bool:
     """Return whether `text` is the URL of a server, without user, path and query."""
-    found = _ENDPOINT.fullmatch(text)
-    if found is None or not 0 < int(found[2] or 80) < 65536:
+    match = _ENDPOINT.fullmatch(text)
+    if match is None or not 0 < int(match[2] or 80) < 65536:
         return False
-    host = found[1]
+    host = match[1]
     try:
         if host.startswith("["):
             ipaddress.IPv6Address(host[1:-1])

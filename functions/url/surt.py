@@ -35,9 +35,9 @@ _QUERY_SESSION = re.compile(
 def of(raw: bytes) -> str:
     """Return the SURT of a URL's bytes, which may be invalid: ASCII, without spaces."""
     url = authority.text(raw)
-    found = authority.split(url)
-    host = authority.parse(*found[:2]) if found else None
-    return key(url, host.surt if host else None, found[2] if found else 0)
+    parts = authority.split(url)
+    host = authority.parse(*parts[:2]) if parts else None
+    return key(url, host.surt if host else None, parts[2] if parts else 0)
 
 
 def of_request(raw: bytes, method: str | None, query: str | None) -> str:
@@ -67,9 +67,9 @@ def pywb_key(raw: bytes) -> str:
     """
     url = authority.text(raw.translate(None, b"\t\r\n"))
     for text in (url, _ANY_SCHEME.sub("http://", url, count=1)):
-        found = authority.split(text)
-        if found and (host := authority.parse(*found[:2])):
-            return key(text, host.surt, found[2], plain=True)
+        parts = authority.split(text)
+        if parts and (host := authority.parse(*parts[:2])):
+            return key(text, host.surt, parts[2], plain=True)
     path, _, query = url.partition("#")[0].partition("?")
     path = _normal(path).removesuffix("/")
     path = _RUN.sub("/", path) if path.startswith("file:") else path
@@ -102,13 +102,13 @@ def _path(path: str, *, plain: bool) -> str:
     if "//" in path:
         path = _RUN.sub("/", path)
     if "/." in path and _DOT_SEGMENT.search(path):
-        kept: list[str] = []
+        segments: list[str] = []
         for segment in path.split("/")[1:]:
             if segment == "..":
-                del kept[-1:]
+                del segments[-1:]
             elif segment != ".":
-                kept.append(segment)
-        path = "/" + "/".join(kept)
+                segments.append(segment)
+        path = "/" + "/".join(segments)
     if path.endswith("/"):
         path = path[:-1]
     return path or "/"

@@ -115,7 +115,7 @@ class DumpFormats:
             selection.manifest.effective,
             base_url,
             arguments,
-            RecordList((), row, None, made=(_PLACE,)),
+            RecordList((), row, None, xml=(_PLACE,)),
         )
         head, _, tail = self.renderer.document(answer).partition(_PLACE)
         _, fields = check.lookups(self.configuration, self.formats, self.renderer)

@@ -50,28 +50,27 @@ class RecordOrigin:
 
 def containers(configuration: Configuration) -> dict[str, Container]:
     """Return the functions of the configured containers, in order of output."""
-    found: dict[str, Container] = {}
+    functions: dict[str, Container] = {}
     rights = read_rights(configuration)
     if rights.all():
         of = lru_cache(maxsize=4096)(rights.of)
-        found["rights"] = lambda record: of(record.sets)
+        functions["rights"] = lambda record: of(record.sets)
     places = {kind: configuration[key] for kind, (key, _) in _ORIGINS.items() if configuration[key]}
     if places:
-        found["provenance"] = lambda record: _provenance(record, places.get(record.kind))
-    return found
-
-
-def _provenance(record: PublishedRecord, place: str | None) -> tuple[RecordOrigin, ...]:
-    """Return the origin of a record, then the origin of that origin, and so on."""
-    return _ORIGINS[record.kind][1](record, place) if place else ()
+        functions["provenance"] = lambda record: (
+            _ORIGINS[record.kind][1](record, places[record.kind]) if record.kind in places else ()
+        )
+    return functions
 
 
 def _capture_origins(record: PublishedRecord, place: str) -> tuple[RecordOrigin, ...]:
     """Return the origin of a capture: its position in an archive file below `place`, if known."""
     name, offset = record.fields["warc_filename"], record.fields["warc_record_offset"]
-    datestamp = _datestamp(record.fields["fetch_date"] or "")
-    if not name or offset is None or not datestamp:
+    match = _DATE.fullmatch(record.fields["fetch_date"] or "")
+    if not name or offset is None or match is None:  # also a date that is not exact to the day
         return ()
+    day, second = match.groups()
+    datestamp = f"{day}{second}Z" if second else day
     where = f"{_file(place, name)}#{offset}"
     return (RecordOrigin(_instant(record.datestamp), True, place, where, datestamp, WARC),)
 
@@ -99,12 +98,3 @@ _ORIGINS: Mapping[str, tuple[str, Callable[[PublishedRecord, str], tuple[RecordO
     "template": ("redif.origin", _template_origins),
 }
 """By kind of item: the key that configures the place of its sources, and a function for origins."""
-
-
-def _datestamp(date: str) -> str:
-    """Return a W3CDTF date in UTC to the second or else to the day, "" if it is less precise."""
-    match = _DATE.fullmatch(date)
-    if match is None:
-        return ""
-    day, second = match.groups()
-    return f"{day}{second}Z" if second else day

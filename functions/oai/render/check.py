@@ -94,21 +94,18 @@ def _shipped_renderer(name: str, copies: CopyAddresses) -> Renderer:
 
 def _try(renderer: Renderer, formats: Formats, own: Path) -> None:
     """Check an operator's templates. The shipped ones are checked by our tests."""
-    shipped = load() if not _takes_place(own) else Formats(())
+    files = (path for part in ("crosswalks", "tables") for path in (TEMPLATES / part).rglob("*"))
+    # An operator's crosswalk or table may replace a shipped one.
+    replaces = any((own / path.relative_to(TEMPLATES)).is_file() for path in files)
+    shipped = Formats(()) if replaces else load()
     for row in formats.rows:
-        known = shipped.get(row.prefix)
-        same = known is not None and row == replace(known, crosswalks=row.crosswalks)
-        tried = known.crosswalks if known is not None and same else {}
+        ours = shipped.get(row.prefix)
+        same = ours is not None and row == replace(ours, crosswalks=row.crosswalks)
+        tried = ours.crosswalks if ours is not None and same else {}
         for kind, crosswalk in row.crosswalks.items():
             if tried.get(kind) != crosswalk:
                 check(renderer, row, kind)
     schemas.schema_replies(renderer.places)
-
-
-def _takes_place(own: Path) -> bool:
-    """Return whether an operator's crosswalk or table replaces a shipped one."""
-    shipped = (path for part in ("crosswalks", "tables") for path in (TEMPLATES / part).rglob("*"))
-    return any((own / path.relative_to(TEMPLATES)).is_file() for path in shipped)
 
 
 def check(renderer: Renderer, row: Format, kind: str) -> None:
@@ -134,10 +131,10 @@ def check(renderer: Renderer, row: Format, kind: str) -> None:
     empty |= {c.name: full[c.name] for c in columns if c.type == "JSON"}
     for values, of in ((full, "of every column"), (empty, "of NULLs only")):
         try:
-            made = renderer.record(_record(kind, values), row, _BASE_URL, "")
+            xml = renderer.record(_record(kind, values), row, _BASE_URL, "")
         except ConfigurationError as error:
             raise ConfigurationError(f"{error}, in a record {of}") from error
-        _one_element(made, row, where, of)
+        _one_element(xml, row, where, of)
     _check_escaping(renderer, row, kind, full)
 
 
@@ -151,10 +148,10 @@ def _check_escaping(renderer: Renderer, row: Format, kind: str, full: Mapping[st
         *(({**full, c: every[c]}, "", f"of markup in {c}") for c in full if full[c] != every[c]),
     ):
         try:
-            made = renderer.record(_record(kind, values), row, _BASE_URL, name)
+            xml = renderer.record(_record(kind, values), row, _BASE_URL, name)
         except ConfigurationError:
             continue  # it may expect dates or numbers in these texts
-        _one_element(made, row, where, f"{of} (is a value printed unescaped?)")
+        _one_element(xml, row, where, f"{of} (is a value printed unescaped?)")
 
 
 def _hostile(value: Any) -> Any:
@@ -162,9 +159,9 @@ def _hostile(value: Any) -> Any:
     if isinstance(value, str):
         return _MARKUP
     if isinstance(value, list):
-        return [_hostile(one) for one in value]
+        return [_hostile(part) for part in value]
     if isinstance(value, dict):
-        return {name: _hostile(one) for name, one in value.items()}
+        return {name: _hostile(part) for name, part in value.items()}
     return value
 
 
@@ -189,23 +186,23 @@ def sample(column: schema.Column) -> Any:
     return json.loads(column.example) if column.type == "JSON" else ["example"]
 
 
-def _one_element(made: str, row: Format, where: str, of: str) -> None:
+def _one_element(xml: str, row: Format, where: str, of: str) -> None:
     """Raise ConfigurationError unless the record has one element of the format's namespace."""
     head = f'<x xmlns="{_OAI}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">'
     reader = _MetadataReader()
     try:
-        reader.parser.Parse(clean((head, made, "</x>")), True)
+        reader.parser.Parse(clean((head, xml, "</x>")), True)
     except expat.ExpatError as error:
-        line = made.splitlines()[min(error.lineno, made.count("\n")) - 1].strip()
+        line = xml.splitlines()[min(error.lineno, xml.count("\n")) - 1].strip()
         raise ConfigurationError(
             f"{where}: its output {of} is not XML: {expat.errors.messages[error.code]}, near "
             f"{line[:100]!r}"
         ) from error
     if reader.roots != [row.namespace] or reader.stray:
-        found = f"{len(reader.roots)} in {reader.roots}" + (" and text" if reader.stray else "")
+        content = f"{len(reader.roots)} in {reader.roots}" + (" and text" if reader.stray else "")
         raise ConfigurationError(
             f"{where}: expected one element in the namespace {row.namespace} of the format "
-            f"{row.prefix}, and no other; its output {of} has {found}"
+            f"{row.prefix}, and no other; its output {of} has {content}"
         )
     if reader.bare:
         raise ConfigurationError(
@@ -227,7 +224,7 @@ class _MetadataReader:
         self._path: list[str] = []
         self.parser = expat.ParserCreate(namespace_separator=" ")
         self.parser.StartElementHandler = self._start
-        self.parser.EndElementHandler = self._end
+        self.parser.EndElementHandler = lambda name: self._path.pop()
         self.parser.CharacterDataHandler = self._text
 
     def _start(self, name: str, attributes: Mapping[str, str]) -> None:
@@ -237,9 +234,6 @@ class _MetadataReader:
         elif namespace == _OAI and self._path[2:3] == [_METADATA]:
             self.bare.append(local)
         self._path.append(name)
-
-    def _end(self, name: str) -> None:
-        self._path.pop()
 
     def _text(self, data: str) -> None:
         self.stray = self.stray or (self._within() and data.strip() != "")

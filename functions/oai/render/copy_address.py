@@ -35,15 +35,15 @@ class CopyAddresses:
 
         Raises ConfigurationError.
         """
-        given: Sequence[str] = configuration["content.address"]
+        templates: Sequence[str] = configuration["content.address"]
         base = configuration["repository.base_url"].rstrip("/")
         root = base.removesuffix(OAI_PATH)
-        if root == base and any(one.startswith("/") for one in given):
+        if root == base and any(template.startswith("/") for template in templates):
             raise ConfigurationError(
                 f"content.address has a path, but repository.base_url does not end in {OAI_PATH}: "
                 "set it, or write the whole address"
             )
-        return cls(tuple(root + one if one.startswith("/") else one for one in given))
+        return cls(tuple(root + text if text.startswith("/") else text for text in templates))
 
     def find(self, identifier: str, url: str | None = None, date: str | None = None) -> str | None:
         """Return the address of an item's copy; a capture has a URL, and mostly a date (W3CDTF)."""
@@ -66,10 +66,10 @@ class CopyAddresses:
             return []
         own = [file["path"] for file in files or () if file.get("key")]
         if (bundle or {}).get("key") or (own and len(files or ()) == 1):
-            found = [self.find(identifier)]
+            addresses = [self.find(identifier)]
         else:
-            found = [self.find_file(identifier, path) for path in own[:_FILES]]
-        return [address for address in found if address]
+            addresses = [self.find_file(identifier, path) for path in own[:_FILES]]
+        return [address for address in addresses if address]
 
     def find_file(self, identifier: str, file: str) -> str | None:
         """Return the address of a stored file of an item, by its path or its URL as written."""
@@ -108,8 +108,8 @@ def _fill_parts(parts: Sequence[str], values: Mapping[str, str | None]) -> Itera
     for number, part in enumerate(parts):
         if number % 2:
             safe = "" if in_query else _IN_REPLAY if part == "url" else IN_PATH
-            made = quote(values[part] or "", safe=safe, errors="replace")
-            yield _BARE.sub("%25", made)
+            text = quote(values[part] or "", safe=safe, errors="replace")
+            yield _BARE.sub("%25", text)
         else:
             in_query = in_query or "?" in part
             yield part

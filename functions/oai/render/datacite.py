@@ -73,26 +73,26 @@ def people(persons: Values) -> list[Mapping[str, Any]]:
 
     `kind` is DataCite's nameType, "" if it is unknown whether the name is a person's.
     """
-    found: list[Mapping[str, Any]] = []
+    rows: list[Mapping[str, Any]] = []
     for person in persons or ():
         if not isinstance(person, Mapping) or not _text(person, "name"):
             continue
-        given, family = _text(person, "given"), _text(person, "family")
+        forename, family = _text(person, "given"), _text(person, "family")
         orcid = _text(person, "orcid")
         role = _text(person, "role")
-        kind = "Personal" if given or family or orcid else ""
-        found.append(
+        kind = "Personal" if forename or family or orcid else ""
+        rows.append(
             {
                 "name": _text(person, "name"),
                 "kind": "Organizational" if person.get("organisation") is True else kind,
-                "given": given,
+                "given": forename,
                 "family": family,
                 "orcid": orcid if _ORCID.fullmatch(orcid) else "",
                 "affiliations": [a for a in map(_plain, person.get("affiliations") or ()) if a],
                 "role": role if role in ROLES else "Other",
             }
         )
-    return found
+    return rows
 
 
 def issue_date(published: str | None) -> str:
@@ -114,25 +114,20 @@ def links(
     `versions` are other versions of a dataset with this `doi`; one is named by its DOI, unless all
     versions share it.
     """
-    found: list[Mapping[str, str]] = [
-        {
-            "identifier": _text(one, "identifier"),
-            "type": _text(one, "identifier_type"),
-            "relation": _text(one, "relation"),
-        }
-        for one in related or ()
-        if isinstance(one, Mapping)
+    rows = [
+        (_text(link, "identifier"), _text(link, "identifier_type"), _text(link, "relation"))
+        for link in related or ()
+        if isinstance(link, Mapping)
     ]
-    for one in versions or ():
-        own = _text(one, "doi")
+    for version in versions or ():
+        own = _text(version, "doi")
         shared = not own or own == doi
-        named = ("URL", _text(one, "url")) if shared else ("DOI", own)
-        found.append({"identifier": named[1], "type": named[0], "relation": _text(one, "relation")})
-    known = {tuple(one.values()): one for one in found}
+        named = (_text(version, "url"), "URL") if shared else (own, "DOI")
+        rows.append((*named, _text(version, "relation")))
     return [
-        one
-        for one in known.values()
-        if one["identifier"] and one["type"] in IDENTIFIERS and one["relation"] in RELATIONS
+        {"identifier": identifier, "type": kind, "relation": relation}
+        for identifier, kind, relation in dict.fromkeys(rows)
+        if identifier and kind in IDENTIFIERS and relation in RELATIONS
     ]
 
 
@@ -147,16 +142,16 @@ def rights_of(licences: Values, status: str | None = None) -> list[Mapping[str, 
 
     The access rights are a term of info:eu-repo, if `status` gives them.
     """
-    found: list[Mapping[str, str]] = []
-    for one in licences or ():
-        if isinstance(one, Mapping):
-            name, spdx, url = (_text(one, key) for key in ("name", "spdx", "url"))
+    rows: list[Mapping[str, str]] = []
+    for licence in licences or ():
+        if isinstance(licence, Mapping):
+            name, spdx, url = (_text(licence, key) for key in ("name", "spdx", "url"))
             if name or spdx or url:
                 link = url if url.startswith(_WEB) and is_uri(url) else ""
-                found.append({"text": name or spdx or url, "spdx": spdx, "url": link})
+                rows.append({"text": name or spdx or url, "spdx": spdx, "url": link})
     if access := _ACCESS.get(status or ""):
-        found.append({"text": access, "spdx": "", "url": access})
-    return found
+        rows.append({"text": access, "spdx": "", "url": access})
+    return rows
 
 
 def media(files: Values) -> list[str]:
@@ -169,9 +164,9 @@ def language_tag(language: str | None) -> str:
     return language if language and _LANGUAGE.fullmatch(language) else ""
 
 
-def general_type(given: str | None) -> str:
+def general_type(declared: str | None) -> str:
     """Return DataCite's general type of resource."""
-    return given if given in TYPES else "Other" if given else "Dataset"
+    return declared if declared in TYPES else "Other" if declared else "Dataset"
 
 
 def _text(values: Mapping[str, Any], name: str) -> str:

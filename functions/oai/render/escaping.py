@@ -80,7 +80,7 @@ def attribute_text(value: str) -> str:
 
 def attributes(column: Sequence[Any]) -> Sequence[str]:
     """Return `attribute` of each value, in one step if possible."""
-    found = escape_all(column)
-    if any(character in text for text in found for character in "\t\n\r"):
+    texts = escape_all(column)
+    if any(character in text for text in texts for character in "\t\n\r"):
         return [attribute_text(value) for value in column]
-    return found
+    return texts

@@ -210,7 +210,7 @@ def _over_rows(
     """Return a template that prints `tree` for each of `_rows`, which have these columns."""
     target = nodes.Tuple([nodes.Name(name, "store") for name in columns], "store")
     loop = nodes.For(target, nodes.Name("_rows", "load"), tree.body, [], None, False)
-    found = nodes.Template([loop], lineno=1)
-    found.set_lineno(1)
-    found.set_environment(environment)
-    return found
+    whole = nodes.Template([loop], lineno=1)
+    whole.set_lineno(1)
+    whole.set_environment(environment)
+    return whole

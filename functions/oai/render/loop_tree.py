@@ -26,15 +26,15 @@ def rewrite(tree: nodes.Template, columns: set[str]) -> list[str]:
 
     `columns` are the variables that the template reads without setting them.
     """
-    found = _escape(tree, columns)
+    names = _escape(tree, columns)
     _skip_absent(tree)
     _join_loops(tree)
-    return sorted(found)
+    return sorted(names)
 
 
 def _escape(tree: nodes.Template, columns: set[str]) -> set[str]:
     """Replace printed columns by their escaped names, filter other values; return the names."""
-    found = set()
+    names = set()
     for output in tree.find_all(nodes.Output):
         for index, node in enumerate(output.nodes):
             is_attribute = isinstance(node, nodes.Filter) and node.name == "attribute"
@@ -42,11 +42,11 @@ def _escape(tree: nodes.Template, columns: set[str]) -> set[str]:
             column = node.node if isinstance(node, nodes.Filter) and is_attribute else node
             if isinstance(column, nodes.Name) and column.name in columns:
                 name = prefix + column.name
-                found.add(name)
+                names.add(name)
                 output.nodes[index] = nodes.Name(name, "load", lineno=node.lineno)
             elif prefix == ESCAPED and not isinstance(node, nodes.TemplateData):
                 output.nodes[index] = _filter(node, "_escape")
-    return found
+    return names
 
 
 def _filter(node: nodes.Expr, name: str, *arguments: nodes.Expr) -> nodes.Filter:
@@ -62,8 +62,8 @@ def _skip_absent(tree: nodes.Template) -> None:
         call = nodes.Filter(*(getattr(node, field) for field in node.fields), lineno=node.lineno)
         there: nodes.Expr | None = None
         for name in names:
-            one = nodes.Compare(name, [nodes.Operand("in", node.node)])
-            there = one if there is None else nodes.Or(there, one)
+            look = nodes.Compare(name, [nodes.Operand("in", node.node)])
+            there = look if there is None else nodes.Or(there, look)
         assert there is not None
         test = nodes.And(node.node, there)
         empty = nodes.Const(None) if node.name in redif_fields.SINGLE else nodes.List([])
@@ -96,9 +96,9 @@ def _join_loops(tree: nodes.Template) -> None:
         texts = _find_texts(loop)
         if texts is not None:
             calls = [_print(part, *map(nodes.Const, texts)) for part in _parts(loop.iter)]
-            one = calls[0]
-            if len(calls) == 1 and isinstance(one, nodes.CondExpr):
-                _become(loop, nodes.If(one.test, [nodes.Output([one.expr1])], [], []))
+            call = calls[0]
+            if len(calls) == 1 and isinstance(call, nodes.CondExpr):
+                _become(loop, nodes.If(call.test, [nodes.Output([call.expr1])], [], []))
             else:
                 _become(loop, nodes.Output(calls))
 

@@ -37,19 +37,22 @@ class MetsFilters:
         Ids must differ within an answer, so they begin with the mark of the record's identifier.
         """
         mark = hashlib.sha256(identifier.encode()).hexdigest()[:_DIGITS]
-        given = files or ()
         taken = [
             {"id": f"f-{mark}-{number}", **file}
-            for number, file in enumerate(self._take(identifier, given), 1)
+            for number, file in enumerate(self._take(identifier, files or ()), 1)
         ]
-        return {"mark": mark, "files": taken, "count": len(given)}
+        return {"mark": mark, "files": taken, "count": len(files or ())}
 
     def _take(
         self, identifier: str, files: Sequence[Mapping[str, Any]]
     ) -> Iterator[Mapping[str, Any]]:
         room = _ROOM
         for file in files:
-            addresses = [*self._list_addresses(identifier, file)]
+            own = self.copies.find_file(identifier, file["path"]) if file.get("key") else None
+            url = file.get("platform_url") or ""
+            is_web = url.startswith(("http://", "https://")) and is_uri(url)
+            addresses = [address for address in (own, url if is_web else None) if address]
+            stamp = _STAMP.fullmatch(file.get("terminal_dt") or "")
             path = file.get("original") or file["path"]
             room -= _MARKUP + len(path.encode()) + sum(map(len, addresses))
             if room < 0:
@@ -59,22 +62,8 @@ class MetsFilters:
                 "path": path,
                 "bytes": file.get("bytes"),
                 "mimetype": file.get("mimetype"),
-                "created": _format_stamp(file.get("terminal_dt") or ""),
+                "created": "{}-{}-{}T{}:{}:{}Z".format(*stamp.groups()) if stamp else "",
                 "digest": file.get(name),
                 "algorithm": _ALGORITHMS.get(name),
                 "addresses": addresses,
             }
-
-    def _list_addresses(self, identifier: str, file: Mapping[str, Any]) -> Iterator[str]:
-        """Yield the address of the archived copy, and that at the platform."""
-        if file.get("key") and (own := self.copies.find_file(identifier, file["path"])):
-            yield own
-        url = file.get("platform_url") or ""
-        if url.startswith(("http://", "https://")) and is_uri(url):
-            yield url
-
-
-def _format_stamp(digits: str) -> str:
-    """Return 14 digits in the form of XML Schema, "" if they are none."""
-    match = _STAMP.fullmatch(digits)
-    return "{}-{}-{}T{}:{}:{}Z".format(*match.groups()) if match else ""

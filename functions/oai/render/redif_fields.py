@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 from functions.oai.render import escaping
@@ -37,17 +38,21 @@ def texts(fields: Fields | None, *path: str) -> list[str]:
     if len(path) == 1:
         return _texts_of(fields, path[0])
     if len(path) > 2:
-        found = [text for node in nodes_of(fields, path[0]) for text in texts(node, *path[1:])]
-        return [*dict.fromkeys(found)]
-    found, name = [], path[1]
+        collected = [text for node in nodes_of(fields, path[0]) for text in texts(node, *path[1:])]
+        return [*dict.fromkeys(collected)]
+    collected, name = [], path[1]
     for node in fields.get(path[0]) or ():
         if node.__class__ is dict or isinstance(node, Mapping):
             values = node.get(name)
             if values and len(values) == 1 and values[0].__class__ is str and values[0]:
-                found.append(values[0])
+                collected.append(values[0])
             elif values:
-                found += _texts_of(node, name)
-    return found if len(found) < 2 or len({*found}) == len(found) else [*dict.fromkeys(found)]
+                collected += _texts_of(node, name)
+    return (
+        collected
+        if len(collected) < 2 or len({*collected}) == len(collected)
+        else [*dict.fromkeys(collected)]
+    )
 
 
 def _texts_of(node: Fields, name: str) -> list[str]:
@@ -73,57 +78,51 @@ def print_texts(fields: Fields | None, path: tuple[str, ...], before: str, after
 
 def handles(fields: Fields | None, *path: str) -> list[str]:
     """Return the handles at the end of a path in their canonical form, each once, in order."""
-    found = texts(fields, *path)
-    return [*dict.fromkeys(map(oai_name.canonical_handle, found))] if found else found
+    written = texts(fields, *path)
+    return [*dict.fromkeys(map(oai_name.canonical_handle, written))] if written else written
 
 
 def nodes_of(fields: Fields | None, cluster: str) -> list[Fields]:
     """Return the clusters of that name."""
-    found = fields.get(cluster) if fields else None
-    if not found:
+    clusters = fields.get(cluster) if fields else None
+    if not clusters:
         return []
-    return [node for node in found if node.__class__ is dict or isinstance(node, Mapping)]
+    return [node for node in clusters if node.__class__ is dict or isinstance(node, Mapping)]
 
 
 def first(fields: Fields | None, *names: str) -> str | None:
     """Return the first text of the first of these attributes that has one."""
     for name in names if fields else ():
-        if fields and fields.get(name) and (found := _texts_of(fields, name)):
-            return found[0]
+        if fields and fields.get(name) and (values := _texts_of(fields, name)):
+            return values[0]
     return None
 
 
 def titles(fields: Fields | None) -> list[str]:
     """Return the titles of a template of any type."""
     for path in (("title",), ("name",), ("name-full",), ("primary", "name")):
-        if fields and path[0] in fields and (found := texts(fields, *path)):
-            return found
+        if fields and path[0] in fields and (values := texts(fields, *path)):
+            return values
     return []
 
 
 def keywords(fields: Fields | None) -> list[str]:
     """Return the keywords, separated by semicolons or, without semicolons, by commas."""
-    found: dict[str, None] = {}
-    for text in texts(fields, "keywords"):
-        for keyword in text.split(";" if ";" in text else ","):
-            found[keyword.strip()] = None
-    found.pop("", None)
-    return [*found]
+    words = (text.split(";" if ";" in text else ",") for text in texts(fields, "keywords"))
+    return [*dict.fromkeys(filter(None, map(str.strip, chain.from_iterable(words))))]
 
 
 def codes(fields: Fields | None, scheme: str = "jel") -> list[str]:
     """Return the codes of a classification."""
-    found: list[str] = []
-    for text in texts(fields, f"classification-{scheme}"):
-        found += text.replace(",", " ").replace(";", " ").split()
-    return [*dict.fromkeys(found)]
+    values = texts(fields, f"classification-{scheme}")
+    return [*dict.fromkeys(" ".join(values).replace(",", " ").replace(";", " ").split())]
 
 
 def date(fields: Fields | None) -> str | None:
     """Return the date of creation or publication: a year, with month and day if known."""
     for text in texts(fields, "creation-date"):
-        if found := _read_date(text):
-            return found
+        if day := _read_date(text):
+            return day
     if not fields or "year" not in fields:
         return None
     year = next((t for t in texts(fields, "year") if _YEAR.fullmatch(t)), None)
@@ -156,8 +155,8 @@ def citation(fields: Fields | None, journal: str | None) -> str | None:
     within = first(fields, "journal", "book-title") or journal
     if not within:
         return None
-    found = ((form, first(fields, name)) for name, form in _PARTS)
-    return ", ".join([within, *(form.format(text) for form, text in found if text)])
+    details = ((form, first(fields, name)) for name, form in _PARTS)
+    return ", ".join([within, *(form.format(text) for form, text in details if text)])
 
 
 def restrictions(fields: Fields | None, inherited: Sequence[str] | None) -> list[str]:

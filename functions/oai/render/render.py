@@ -74,21 +74,21 @@ class Renderer:
         record is left.
         """
         content = answer.content
-        made: tuple[bytes, ...] | None = None
+        xml: tuple[bytes, ...] | None = None
         if isinstance(content, RecordList):
-            made = content.made or self._render_all(content, answer.base_url)
+            xml = content.xml or self._render_all(content, answer.base_url)
         elif isinstance(content, OneRecord):
-            one = RecordList((content.record,), content.format, None, since=content.since)
-            made = self._render_all(one, answer.base_url)
-        if made is not None and not any(made):
+            page = RecordList((content.record,), content.format, None, since=content.since)
+            xml = self._render_all(page, answer.base_url)
+        if xml is not None and not any(xml):
             raise NothingRenderedError(f"no record of {content.verb} could be rendered")
         variables = {"answer": answer, "content": content, "items": Markup(_PLACE)}
         frame = self.templates.text(f"oai/{content.verb}.xml", variables)
-        if made is None:
+        if xml is None:
             return template_filters.clean((frame,))
         # The last match is the right one: client input is echoed only before the records.
         head, _, tail = frame.rpartition(_PLACE)
-        return b"".join((template_filters.clean((head,)), *made, template_filters.clean((tail,))))
+        return b"".join((template_filters.clean((head,)), *xml, template_filters.clean((tail,))))
 
     def sheet(self, base_url: str, largest: int | None = None) -> Sheet:
         """Return an empty sheet for records of at most `largest` bytes (None: unlimited)."""
@@ -113,23 +113,23 @@ class Renderer:
 
     def fields(self, row: Format, kinds: Collection[str] | None = None) -> frozenset[str]:
         """Return a superset of the columns that a format needs of a record of `kinds` (all)."""
-        some = row.crosswalks.keys() & kinds if kinds is not None else row.crosswalks.keys()
-        loops = [self.templates.loop(template(kind), _crosswalk(row, kind)) for kind in some]
+        own = row.crosswalks.keys() & kinds if kinds is not None else row.crosswalks.keys()
+        loops = [self.templates.loop(template(kind), _crosswalk(row, kind)) for kind in own]
         needed = frozenset(name for loop in loops for name in loop.names)
-        if schema.DOCUMENTED & some:
+        if schema.DOCUMENTED & own:
             needed |= {DOCUMENT}
         return needed | about.COLUMNS if self.templates.abouts else needed
 
     def digest(self, row: Format) -> str:
         """Return a digest of a format's templates: equal digests mean equal XML."""
-        made = [f"{row.namespace} {row.schema}"]
+        makings = [f"{row.namespace} {row.schema}"]
         for kind, name in sorted(row.crosswalks.items()):
-            made += [kind, *self.templates.makings(f"crosswalks/{name}")]
-        if any("repository_name" in text for text in made):
-            made.append(self._name)
-        if self.copies.templates and any(map(_COPY.search, made)):
-            made += self.copies.templates
-        return hashlib.sha256(json.dumps(made).encode()).hexdigest()[:32]
+            makings += [kind, *self.templates.makings(f"crosswalks/{name}")]
+        if any("repository_name" in text for text in makings):
+            makings.append(self._name)
+        if self.copies.templates and any(map(_COPY.search, makings)):
+            makings += self.copies.templates
+        return hashlib.sha256(json.dumps(makings).encode()).hexdigest()[:32]
 
     def _render_all(self, content: RecordList, base_url: str) -> tuple[bytes, ...]:
         sheet = self.sheet(base_url)
@@ -140,8 +140,10 @@ class Renderer:
         """Return rendered records or, without a format, headers, and the failures."""
         row, since, missed = content.format, content.since, UnrenderedRecords()
         if row is None:
-            headers = self.templates.loop("oai/header.xml")
-            return template_filters.clean((headers.render(_within(content), {}, since),)), missed
+            headers, records = self.templates.loop("oai/header.xml"), content.records
+            if content.within is not None:
+                records = template_filters.filter_records(records, content.within)
+            return template_filters.clean((headers.render(records, {}, since),)), missed
         constants = _constants(row, base_url, self._name)
         parts: list[str] = []
         for kind, run in runs(content.records):
@@ -164,15 +166,15 @@ class Renderer:
         missed: UnrenderedRecords,
     ) -> list[str]:
         """Render records one by one; `missed` gets those that fail."""
-        made: list[str] = []
+        parts: list[str] = []
         for record in records:
             try:
-                made.append(loop.render([record], constants, since))
+                parts.append(loop.render([record], constants, since))
             except FAULTS as error:
                 name, line = loop.place(error)
                 where = f"{self.templates.path(name)}, line {line}"
                 missed.add(f"{record.identifier} is left out of {row.prefix}: {where}: {error!r}")
-        return made
+        return parts
 
 
 def template(kind: str) -> str:
@@ -182,13 +184,6 @@ def template(kind: str) -> str:
 
 def _crosswalk(row: Format, kind: str) -> str:
     return f"crosswalks/{row.crosswalks[kind]}"
-
-
-def _within(content: RecordList) -> Sequence[PublishedRecord]:
-    """Return the page's records, without those unavailable in the format `within`."""
-    if content.within is None:
-        return content.records
-    return template_filters.filter_records(content.records, content.within)
 
 
 def _constants(row: Format, base_url: str, repository_name: str) -> Mapping[str, str]:
@@ -220,7 +215,7 @@ def render_document(
     def room() -> Room:
         return Boundless() if largest is None else renderer.sheet(base_url, largest)
 
-    asked = answer = provider.answer(pairs, url, limit, room)
+    original = answer = provider.answer(pairs, url, limit, room)
     size, passed, is_page = limit, 0, True
     while passed < most:
         try:
@@ -229,7 +224,11 @@ def render_document(
         except NothingRenderedError:
             content = answer.content
             if not (isinstance(content, RecordList) and not content.final and content.resumption):
-                failure = replace(answer, content=ErrorList((_fault(answer),)))
+                fault = OaiFault(NO_FORMAT, "This record cannot be rendered in that format.")
+                if isinstance(content, RecordList):
+                    text = "The matching records cannot be rendered in that format."
+                    fault = OaiFault(NO_RECORDS, text)
+                failure = replace(answer, content=ErrorList((fault,)))
                 return failure, renderer.document(failure)
             # The next records are tried in batches, each twice as long as the one before.
             passed += content.count
@@ -239,7 +238,7 @@ def render_document(
             if is_page:
                 return answer, body
             size, is_page = limit, True  # some of the batch can be rendered: by pages from here on
-        answer = _in_place(provider.answer(pairs, url, size, room), asked)
+        answer = _in_place(provider.answer(pairs, url, size, room), original)
     raise StoreError(f"{passed} records in a row could not be rendered; the log has the errors")
 
 
@@ -257,22 +256,15 @@ def _check_size(answer: Answer, body: bytes, fits: Callable[[bytes], bool]) -> N
         raise NothingRenderedError(record.identifier)
 
 
-def _fault(answer: Answer) -> OaiFault:
-    """Return the error for an answer without any record left and no next page."""
-    if isinstance(answer.content, RecordList):
-        return OaiFault(NO_RECORDS, "The matching records cannot be rendered in that format.")
-    return OaiFault(NO_FORMAT, "This record cannot be rendered in that format.")
-
-
-def _in_place(found: Answer, asked: Answer) -> Answer:
+def _in_place(answer: Answer, original: Answer) -> Answer:
     """Return the answer to a later token as the answer to the original request.
 
     It keeps the original cursor, and no cache may keep it permanently.
     """
-    content = found.content
-    if isinstance(content, RecordList) and isinstance(asked.content, RecordList):
-        rest, begun = content.resumption, asked.content.resumption
+    content = answer.content
+    if isinstance(content, RecordList) and isinstance(original.content, RecordList):
+        rest, begun = content.resumption, original.content.resumption
         if rest is not None and begun is not None:
             rest = replace(rest, cursor=begun.cursor)
         content = replace(content, resumption=rest, pinned=False)
-    return replace(found, arguments=asked.arguments, content=content)
+    return replace(answer, arguments=original.arguments, content=content)

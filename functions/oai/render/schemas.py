@@ -17,7 +17,7 @@ def schema_replies(places: Sequence[Path]) -> Mapping[str, Reply]:
 
     Raises ConfigurationError for a file that is unreadable or not XML in UTF-8.
     """
-    found: dict[str, Reply] = {}
+    replies: dict[str, Reply] = {}
     for place in reversed(places):
         for path in sorted((place / "schemas").glob("*.xsd")):
             try:
@@ -26,8 +26,8 @@ def schema_replies(places: Sequence[Path]) -> Mapping[str, Reply]:
                 raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from error
             _check(data, path)
             reply = Reply(200, _TYPE, data, digest=http_message.document_digest(data))
-            found[f"/{SCHEMA_PATH}{path.name}"] = reply
-    return found
+            replies[f"/{SCHEMA_PATH}{path.name}"] = reply
+    return replies
 
 
 def _check(data: bytes, path: Path) -> None:

@@ -92,7 +92,7 @@ class Sheet:
         """`write` returns the XML of records; the XML of a batch is that of each record, joined."""
         self._write = write
         self._largest = math.inf if largest is None else largest
-        self._made: list[bytes] = []
+        self._bodies: list[bytes] = []
         self._missed = UnrenderedRecords()
         self._size = self._count = 0
 
@@ -101,12 +101,12 @@ class Sheet:
         taken, most = 0, _MOST
         while taken < part.count:
             rest = part.records[taken:]
-            some = rest[: min(most, self._next(rest))]
-            body, missed = self._write(replace(part, records=some))
-            count, left = len(some), self._largest - self._size
+            batch = rest[: min(most, self._next(rest))]
+            body, missed = self._write(replace(part, records=batch))
+            count, left = len(batch), self._largest - self._size
             if len(body) <= left or (count == 1 and not self._count):
                 taken += count
-                self._made.append(body)
+                self._bodies.append(body)
                 self._size += len(body)
                 self._count += count
                 self._missed.add(missed.first, missed.count)
@@ -129,7 +129,7 @@ class Sheet:
             # One line a page: a crosswalk that fails for all records fails alike for each.
             more = self._missed.count - 1
             _LOG.error("%s%s", self._missed.first, f" (and {more} more)" if more else "")
-        return tuple(self._made)
+        return tuple(self._bodies)
 
     @property
     def missed(self) -> int:
@@ -141,10 +141,9 @@ class Sheet:
             return len(rest)
         likely = self.likely()
         if likely is None:
-            some = rest[:: max(1, len(rest) // _SAMPLES)]
-            likely = int(self._largest) // (
-                _HEADER + _MARKUP * sum(len(str(one.fields)) for one in some) // len(some)
-            )
+            samples = rest[:: max(1, len(rest) // _SAMPLES)]
+            characters = sum(len(str(record.fields)) for record in samples) // len(samples)
+            likely = int(self._largest) // (_HEADER + _MARKUP * characters)
         return max(1, int(likely * _SAFE))
 
 
@@ -168,29 +167,25 @@ class Filler:
         Takes up to `limit` records, as far as `room` has space. Raises StoreError.
         """
         parts: list[Sequence[PublishedRecord]] = []
-        wanted, count, more = self._first(selection), 0, not selection.is_empty
+        documented = schema.DOCUMENTED & {*selection.kinds} & {*self.manifest.kinds()}
+        wanted = _HEADERS if self.headers else _DOCUMENTS if documented else _READ
+        count, more = 0, not selection.is_empty
         while more and count < limit:
             wanted = min(wanted, limit - count)
             # One extra record shows whether more follow. The size of the list cannot: if the list
             # outlived its snapshot, the size is an estimate.
-            found = self.repository.page(
+            records = self.repository.page(
                 self.manifest, selection, wanted + 1, headers=self.headers, fields=self.fields
             )
-            if not found:
+            if not records:
                 break
-            given = found[:wanted]
-            taken = room.take(replace(empty, records=given))
-            parts.append(given[:taken])
-            count, more = count + taken, len(found) > taken
-            if taken < len(given):
+            batch = records[:wanted]
+            taken = room.take(replace(empty, records=batch))
+            parts.append(batch[:taken])
+            count, more = count + taken, len(records) > taken
+            if taken < len(batch):
                 break
-            selection = selection.behind(given[-1].position)
+            selection = selection.behind(batch[-1].position)
             likely = room.likely()
             wanted = limit if likely is None else min(_GROWTH * count, likely * 9 // 8 + 1)
         return replace(empty, records=join_pages(parts) if parts else ()), more
-
-    def _first(self, selection: RecordSelection) -> int:
-        if self.headers:
-            return _HEADERS
-        documented = schema.DOCUMENTED & {*selection.kinds} & {*self.manifest.kinds()}
-        return _DOCUMENTS if documented else _READ

@@ -120,8 +120,8 @@ class Templates:
         except jinja2.TemplateSyntaxError as error:
             where = places[min(error.lineno, len(places)) - 1]
             raise ConfigurationError(f"{where}: {error.message}") from error
-        known = {*columns, *HEADER, *map(about_variable, self.abouts)}
-        for unknown in sorted({*loop.names} - known):
+        names = {*columns, *HEADER, *map(about_variable, self.abouts)}
+        for unknown in sorted({*loop.names} - names):
             where, line = loop.use(unknown)
             raise ConfigurationError(
                 f"{self.path(where)}, line {line}: items of this kind have no {unknown}; "
@@ -147,15 +147,22 @@ class Templates:
     def _check_call(self, node: jinja2.nodes.Node, where: str) -> None:
         assert isinstance(node, jinja2.nodes.Filter | jinja2.nodes.Test)
         is_filter = isinstance(node, jinja2.nodes.Filter)
-        known = self._environment.filters if is_filter else self._environment.tests
-        if node.name not in known:
+        functions = self._environment.filters if is_filter else self._environment.tests
+        if node.name not in functions:
             what = "filter" if is_filter else "test"
             raise ConfigurationError(f"{where}: there is no {what} {node.name}")
         try:
             if is_filter and node.name == "lookup":
                 self._tables.rows(_table(node))
-            elif is_filter and node.name == "map":
-                _check_map(node)
+            # The filter of a map must be named, and must not be a lookup.
+            if (is_filter and node.name == "map") and (
+                node.dyn_args
+                or any(
+                    not isinstance(name, jinja2.nodes.Const) or name.value == "lookup"
+                    for name in node.args[:1]
+                )
+            ):
+                raise ConfigurationError(_EXPECTED_TABLE)
         except ConfigurationError as error:
             raise ConfigurationError(f"{where}: {error}") from error
 
@@ -177,11 +184,3 @@ def _table(node: jinja2.nodes.Filter | jinja2.nodes.Test) -> str:
         if isinstance(table, jinja2.nodes.Const) and isinstance(table.value, str):
             return table.value
     raise ConfigurationError(_EXPECTED_TABLE)
-
-
-def _check_map(node: jinja2.nodes.Filter | jinja2.nodes.Test) -> None:
-    """Raise ConfigurationError for a map whose filter is a lookup, or might be."""
-    if node.dyn_args or any(
-        not isinstance(name, jinja2.nodes.Const) or name.value == "lookup" for name in node.args[:1]
-    ):
-        raise ConfigurationError(_EXPECTED_TABLE)

@@ -52,11 +52,11 @@ def hexadecimal(value: bytes) -> str:
 def clean(texts: Iterable[str]) -> bytes:
     """Return texts joined in UTF-8, without characters that XML forbids."""
     # One by one, because most texts consist of characters that need no encoding.
-    found = b"".join([text.encode("utf-8", "replace") for text in texts])
-    if _FIRST in found:  # a search for a single byte is ten times as fast
+    data = b"".join([text.encode("utf-8", "replace") for text in texts])
+    if _FIRST in data:  # a search for a single byte is ten times as fast
         for character in _NONCHARACTERS:
-            found = found.replace(character, _REPLACEMENT)
-    return found.translate(None, _CONTROLS)
+            data = data.replace(character, _REPLACEMENT)
+    return data.translate(None, _CONTROLS)
 
 
 def schema(base_url: str, name: str) -> str:
@@ -99,7 +99,7 @@ class Tables:
 
 def select_format(records: Sequence[Mapping[str, Any]], prefix: str) -> Sequence[Mapping[str, Any]]:
     """Return an item's record in a format; empty if it did not come in that format."""
-    return [one for one in records if one["prefix"] == prefix]
+    return [record for record in records if record["prefix"] == prefix]
 
 
 def raw(xml: str) -> Markup:
@@ -114,7 +114,7 @@ def select_available(records: Sequence[PublishedRecord], row: Format) -> Sequenc
     What came under the format's prefix in another namespace is not in the format. All records are
     available in oai_dc.
     """
-    found = []
+    available = []
     for record in records:
         entries = record.fields.get("records") or ()
         own = select_format(entries, row.prefix)
@@ -123,10 +123,10 @@ def select_available(records: Sequence[PublishedRecord], row: Format) -> Sequenc
             others = [entry for entry in entries if entry["prefix"] != row.prefix]
             record = replace(record, fields={**record.fields, "records": [*own, *others]})
         if record.deleted or own or row.prefix == _MANDATORY:
-            found.append(record)
+            available.append(record)
         elif row.prefix in (record.fields.get("ended") or ()):
-            found.append(replace(record, deleted=True, fields={}))
-    return found
+            available.append(replace(record, deleted=True, fields={}))
+    return available
 
 
 def sifts(row: Format, kinds: Collection[str]) -> bool:
@@ -137,9 +137,9 @@ def sifts(row: Format, kinds: Collection[str]) -> bool:
 def filter_records(records: Sequence[PublishedRecord], row: Format) -> Sequence[PublishedRecord]:
     """Return records of any kinds, without harvested ones that did not come in the format."""
     return [
-        one
+        record
         for kind, run in runs(records)
-        for one in (select_available(run, row) if kind == HARVESTED else run)
+        for record in (select_available(run, row) if kind == HARVESTED else run)
     ]
 
 

@@ -33,10 +33,12 @@ class DetailTables:
         Compaction removes superseded versions.
         """
         key = oai_name.lookup_key(identifier)
-        found: set[int] = set()
+        positions: set[int] = set()
         for file, groups in self._catalogue.groups(manifest, "lookup", key, key):
-            found.update(place for (place,) in self._files.rows(_POSITIONS, file, groups, key=key))
-        return tuple(sorted(found))
+            positions.update(
+                place for (place,) in self._files.rows(_POSITIONS, file, groups, key=key)
+            )
+        return tuple(sorted(positions))
 
     def template_files(
         self, manifest: Manifest, handle: str, gathered: Mapping[str, str]
@@ -50,7 +52,7 @@ class DetailTables:
             for url, id_ in self._files.rows(_FILES_OF, file, groups, handle=handle):
                 named.append((url, gathered.get(url, id_)))
         ids = sorted({handle, *(id_ for _, id_ in named if id_)})
-        found: dict[tuple[str, str], tuple[Any, ...]] = {}
+        spans: dict[tuple[str, str], tuple[Any, ...]] = {}
         homes = {
             file.key: (file, groups)
             for id_ in ids
@@ -58,20 +60,20 @@ class DetailTables:
         }
         for file, _ in homes.values():
             for id_, kind, *life in self._files.rows(_LIFE, file, ids=ids):
-                found[id_, kind] = tuple(life)
-        lives = [ObjectLife("", *found[handle, "tobi"])] if (handle, "tobi") in found else []
+                spans[id_, kind] = tuple(life)
+        lives = [ObjectLife("", *spans[handle, "tobi"])] if (handle, "tobi") in spans else []
         for url, id_ in named:
-            lives.append(ObjectLife(url, *found.get((id_ or "", "fobi"), (None, None, None, 0))))
+            lives.append(ObjectLife(url, *spans.get((id_ or "", "fobi"), (None, None, None, 0))))
         return lives
 
     def source_rows(
         self, manifest: Manifest, table: str, source: str, limit: int
     ) -> Sequence[Mapping[str, Any]]:
         """Return up to `limit` rows of `sources` or `faults` about an archive file."""
-        found: list[Mapping[str, Any]] = []
+        details: list[Mapping[str, Any]] = []
         for file, groups in self._catalogue.groups(manifest, table, source, source):
             rows = self._files.rows(
-                _OF_SOURCE, file, groups, source=source, limit=limit - len(found)
+                _OF_SOURCE, file, groups, source=source, limit=limit - len(details)
             )
-            found += [dict(zip(schema.names(table), row, strict=True)) for row in rows]
-        return found
+            details += [dict(zip(schema.names(table), row, strict=True)) for row in rows]
+        return details

@@ -51,24 +51,23 @@ def find_spans(manifest: Manifest, living: set[int], kinds: Collection[str]) -> 
 
     Only sequences whose numbers are in `living` are considered.
     """
-    found: list[Span] = []
+    spans: list[Span] = []
     for s in manifest.sequences:
         for span in s.spans(kinds) if s.number in living else ():
-            if found and found[-1].last == span.first - 1:
-                found[-1] = Span(found[-1].first, span.last)
+            if spans and spans[-1].last == span.first - 1:
+                spans[-1] = Span(spans[-1].first, span.last)
             else:
-                found.append(span)
-    return found
+                spans.append(span)
+    return spans
 
 
 def span_shares(manifest: Manifest, span: Span) -> dict[int, float]:
     """Return, for each sequence that meets the span, the fraction of its positions in the span."""
-    found = {}
-    for s in manifest.sequences:
-        inside = min(s.last, span.last) - max(s.first, span.first) + 1
-        if inside > 0:
-            found[s.number] = inside / (s.last - s.first + 1)
-    return found
+    return {
+        s.number: inside / (s.last - s.first + 1)
+        for s in manifest.sequences
+        if (inside := min(s.last, span.last) - max(s.first, span.first) + 1) > 0
+    }
 
 
 def position_in_key(key: Key, spec: str | None, default: int) -> int:
@@ -171,8 +170,8 @@ def runs(records: Sequence[PublishedRecord]) -> Iterator[tuple[str, Sequence[Pub
     else:
         kinds = [record.kind for record in records]
     first = 0
-    for kind, some in groupby(kinds):
-        last = first + sum(1 for _ in some)
+    for kind, run in groupby(kinds):
+        last = first + sum(1 for _ in run)
         yield kind, records[first:last]
         first = last
 
@@ -191,17 +190,17 @@ def columns(
     return (*header, *(name for name in _FIELDS if fields is None or name in fields))
 
 
-def page(found: Columns, stamps: Mapping[int, datetime], spec: str | None) -> Page:
+def page(rows: Columns, stamps: Mapping[int, datetime], spec: str | None) -> Page:
     """Return rows of `columns` as a page of a list of the set `spec` (None: of all sets).
 
     `stamps` are the datestamps by sequence.
     """
-    shown = {name: found[name] for name in found if name not in ("sequence", "left_sets")}
-    shown["datestamp"] = [stamps[number] for number in found["sequence"]]
-    shown["sets"] = [tuple(sets or ()) for sets in found["sets"]]
-    if spec is not None and any(found["left_sets"]):
-        shown["deleted"] = [*found["deleted"]]
-        for row, left in enumerate(found["left_sets"]):
+    shown = {name: rows[name] for name in rows if name not in ("sequence", "left_sets")}
+    shown["datestamp"] = [stamps[number] for number in rows["sequence"]]
+    shown["sets"] = [tuple(sets or ()) for sets in rows["sets"]]
+    if spec is not None and any(rows["left_sets"]):
+        shown["deleted"] = [*rows["deleted"]]
+        for row, left in enumerate(rows["left_sets"]):
             if left and not any(oai_name.is_within_set(s, spec) for s in shown["sets"][row]):
                 shown["deleted"][row] = True
                 shown["sets"][row] = tuple(s for s in left if oai_name.is_within_set(s, spec))
@@ -267,7 +266,7 @@ def lacking(records: Page) -> list[str] | None:
     return sorted(r.identifier for r in records if r.kind not in _ELSEWHERE and not r.deleted)
 
 
-def fill_documents(records: Page, found: Mapping[str, str]) -> Iterator[PublishedRecord]:
+def fill_documents(records: Page, texts: Mapping[str, str]) -> Iterator[PublishedRecord]:
     """Yield the records with the fields of their documents, `found` by identifier.
 
     Raises DamagedStore for a missing or invalid document.
@@ -280,7 +279,7 @@ def fill_documents(records: Page, found: Mapping[str, str]) -> Iterator[Publishe
             if record.kind in _ELSEWHERE:
                 text = record.fields.get(DOCUMENT, "{}")
             else:
-                text = found[record.identifier]
+                text = texts[record.identifier]
             yield replace(record, fields=documents.read(record.kind, text))
         except (KeyError, TypeError, ValueError) as error:
             raise DamagedStore(f"the document of {record.identifier} is damaged") from error

@@ -47,18 +47,18 @@ class RedirectTables:
         Raises RedirectChainError.
         """
         until = _FOREVER if at is None else int(at.timestamp())
-        return redirects.follow(url, lambda one: self._target(manifest, one, until))
+        return redirects.follow(url, lambda origin: self._target(manifest, origin, until))
 
     def lead_to(self, manifest: Manifest, url: str) -> Sequence[str]:
         """Return a URL and some that ever led to it, directly or by others."""
-        found, last = [url], [url]
+        urls, last = [url], [url]
         for _ in range(redirects.MOST):
             origins = self._scan(manifest, "redirect", _ORIGINS, urls=last)
-            last = [origin for (origin,) in origins if origin not in found]
-            found += last
-            if not last or len(found) > _MOST:
+            last = [origin for (origin,) in origins if origin not in urls]
+            urls += last
+            if not last or len(urls) > _MOST:
                 break
-        return found[:_MOST]
+        return urls[:_MOST]
 
     def handles(self, manifest: Manifest, url: str) -> Sequence[str]:
         """Return some templates that name a file by its id, or by a URL that led to it."""

@@ -25,7 +25,7 @@ _IN_SET = (
     "len(list_filter(list_concat(sets, left_sets), "
     "lambda s: s = $set OR starts_with(s, $set || ':'))) > 0"
 )
-_KEPT = 64 << 20
+_CACHED = 64 << 20
 _MEMORY = 512
 _DEAD = f"SELECT position FROM {engine.table('$dead')} WHERE position BETWEEN $first AND $last"
 _LIVE = f"position NOT IN ({_DEAD})"
@@ -38,16 +38,16 @@ _MOST = 8
 class DuckRepository:
     """Implements Repository (functions.oai.repository) over a store. Thread-safe.
 
-    Up to about `kept` bytes of rows are cached for the next page. With `ahead` a thread reads some
-    of them in advance (see Files). The database takes `memory` megabytes. The search for captures
-    shares `catalogue` and `files`.
+    Up to about `capacity` bytes of rows are cached for the next page. With `ahead` a thread reads
+    some of them in advance (see Files). The database takes `memory` megabytes. The search for
+    captures shares `catalogue` and `files`.
     """
 
     def __init__(
-        self, reader: Reader, kept: int = _KEPT, *, ahead: bool = False, memory: int = _MEMORY
+        self, reader: Reader, capacity: int = _CACHED, *, ahead: bool = False, memory: int = _MEMORY
     ) -> None:
         self.catalogue = self._catalogue = Catalogue(reader)
-        self.files = self._files = Files(reader, kept, ahead=ahead, memory=memory)
+        self.files = self._files = Files(reader, capacity, ahead=ahead, memory=memory)
         self._sets = SetTable(self._catalogue, self._files)
         self.close, self.witness = self._files.close, self._catalogue.witness
         self.children, self.find_set = self._sets.children, self._sets.find
@@ -105,8 +105,8 @@ class DuckRepository:
             for file, groups in self._runs(manifest, part, selection.set, limit):
                 if missing <= 0:
                     return self._fill(manifest, pages, fields, headers=headers)
-                some = narrowed.of(groups)
-                for read in self._read(manifest, selection, part, file, groups, missing, some):
+                needed = narrowed.of(groups)
+                for read in self._read(manifest, selection, part, file, groups, missing, needed):
                     if read["position"]:
                         page = record_rows.page(read, self._sets.stamps(manifest), selection.set)
                         pages.append(page)
@@ -140,10 +140,10 @@ class DuckRepository:
     ) -> Sequence[PublishedRecord]:
         """Return the version at a position, superseded or not."""
         for file, groups in self._catalogue.groups(manifest, "records", place, place):
-            some = record_rows.Narrowed(manifest, names).of(groups)
-            found = self._files.at(some, file, groups, place)
-            if found["position"]:
-                page = record_rows.page(found, self._sets.stamps(manifest), None)
+            needed = record_rows.Narrowed(manifest, names).of(groups)
+            columns = self._files.at(needed, file, groups, place)
+            if columns["position"]:
+                page = record_rows.page(columns, self._sets.stamps(manifest), None)
                 return self._fill(manifest, [page], None, headers=False)
         return ()
 
@@ -164,12 +164,12 @@ class DuckRepository:
             return page
         if {*page.column("kind")} == {documents.TEMPLATE}:
             return TemplatePage.of(page, fields)
-        found: dict[str, str] = {}
+        texts: dict[str, str] = {}
         sql = f"SELECT * FROM {FILE} WHERE list_contains($names, identifier)"
         if names:
             for file, groups in self._catalogue.groups(manifest, "documents", names[0], names[-1]):
-                found.update(self._files.rows(sql, file, groups, names=names))
-        return tuple(record_rows.fill_documents(page, found))
+                texts.update(self._files.rows(sql, file, groups, names=names))
+        return tuple(record_rows.fill_documents(page, texts))
 
     def _ranges(self, manifest: Manifest, selection: RecordSelection) -> Iterator[Range]:
         """Yield the ranges of the selection, without publishes that have no records left."""
@@ -261,8 +261,8 @@ class DuckRepository:
         dead: set[int] = set()
         if limit and start < end:
             for file, groups in self._dead(manifest, positions[start], positions[end - 1]):
-                for some in self._files.whole(("position",), file, groups, 0, entire=True):
-                    dead.update(some["position"])
+                for columns in self._files.whole(("position",), file, groups, 0, entire=True):
+                    dead.update(columns["position"])
         if not dead and {*kinds[start:end]} <= {*selection.kinds}:
             end = min(end, start + limit)
             return {name: column[start:end] for name, column in read.items()}

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from functions.database.files import FILE, Files
@@ -50,7 +51,7 @@ class SetTable:
         live: bool = True,
     ) -> tuple[SetRow, ...]:
         """Return up to `limit` sets whose specification sorts behind `after`."""
-        found: list[SetRow] = []
+        sets: list[SetRow] = []
         values: dict[str, Any] = {"after": after}
         condition = "true"
         if sequence is not None:
@@ -58,10 +59,10 @@ class SetTable:
             condition = _LIVELY_BEFORE if past else _LIVELY
             values |= {"live": live} | ({"sequence": sequence} if past else {})
         for file, _ in self._catalogue.groups(manifest, "sets", after, None):
-            found += self._select(manifest, file, condition, limit - len(found), values)
-            if len(found) >= limit:
+            sets += self._select(manifest, file, condition, limit - len(sets), values)
+            if len(sets) >= limit:
                 break
-        return tuple(found)
+        return tuple(sets)
 
     def children(
         self, manifest: Manifest, under: str, after: str, limit: int
@@ -70,7 +71,7 @@ class SetTable:
 
         Files that lie wholly below one of them are not read.
         """
-        found: list[SetRow] = []
+        sets: list[SetRow] = []
         within = f"{under}:" if under else ""
         depth = within.count(":") + 1
         # `;` follows `:`, and no specification has it.
@@ -84,10 +85,10 @@ class SetTable:
             if ancestor(first) == ancestor(last) != first:
                 continue
             wanted = {"after": after, "within": within, "depth": depth}
-            found += self._select(manifest, file, _CHILDREN, limit - len(found), wanted)
-            if len(found) >= limit:
+            sets += self._select(manifest, file, _CHILDREN, limit - len(sets), wanted)
+            if len(sets) >= limit:
                 break
-        return tuple(found)
+        return tuple(sets)
 
     def find(self, manifest: Manifest, spec: str) -> SetRow | None:
         """Return a set; None if it does not exist."""
@@ -119,7 +120,7 @@ class SetTable:
             groups = self._catalogue.groups
             files = {f.key: f for s in specs for f, _ in groups(manifest, "sets", s, s)}
             rows = (self._files.rows(_BIRTHS, f, specs=list(specs)) for f in files.values())
-            return dict(row for some in rows for row in some)
+            return dict(chain.from_iterable(rows))
 
         return self._cache.get((manifest.snapshot, tuple(specs)), read)
 

@@ -581,7 +581,7 @@ def test_the_cache_lets_go_of_what_was_used_longest_ago(bucket: Bucket) -> None:
 
 def test_what_was_just_handed_out_stays_beyond_the_limit(bucket: Bucket) -> None:
     now = [0.0]
-    mirror = Mirror(bucket._client, 0, lambda: now[0], kept=5.0)
+    mirror = Mirror(bucket._client, 0, lambda: now[0], grace=5.0)
     paths = {}
     for name, now[0] in (("a", 100.0), ("b", 104.0), ("c", 106.0)):
         bucket.put(name, io.BytesIO(DATA))

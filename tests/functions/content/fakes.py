@@ -67,7 +67,7 @@ class Made:
     size: int | None = -1
     date: datetime | None = WHEN
     stretch: ByteRange | None = None
-    told: Mapping[str, str] = field(default_factory=dict)
+    facts: Mapping[str, str] = field(default_factory=dict)
     broken: ContentError | None = None
     is_capture: bool = True
 
@@ -151,7 +151,7 @@ class FakeContents(ArchivedContents):
             size,
             taken,
             stretch=found.stretch,
-            told=found.told,
+            facts=found.facts,
         )
 
     @contextmanager
@@ -190,6 +190,8 @@ class FakeSearch(CaptureSearch):
         limit: int,
         since: int = 0,
         until: int = NEWEST,
+        *,
+        reverse: bool = False,
     ) -> list[CaptureRow]:
         self.count += 1
         if self.broken is not None:

@@ -359,7 +359,7 @@ def test_what_is_no_query_is_told_in_one_line(index: Index, text: str) -> None:
 @given(st.lists(st.tuples(st.sampled_from([*query.PARAMETERS, "x"]), st.text(max_size=20))))
 def test_what_a_stranger_sends_is_a_query_or_is_refused(pairs: list[tuple[str, str]]) -> None:
     with suppress(query.BadQuery):
-        found = query.read(pairs, NAMESPACE, ("",))
+        found = query.parse_query(pairs, NAMESPACE, ("",))
         assert found.scope.ranges
         assert all(first < last for first, last in found.scope.ranges)
 

@@ -121,7 +121,7 @@ def test_a_declared_length_of_ten_gigabytes_takes_no_more_than_is_there(stored: 
     stored.put("a.warc", warc(http(b"short"), length=b"10737418240", end=b""))
     assert stored.read() == b"short"
     found = stored.found()
-    assert (found.size, found.told) == (5, {"truncated": "unspecified"})
+    assert (found.size, found.facts) == (5, {"truncated": "unspecified"})
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_bytes_of_a_damaged_member_are_given_where_a_digest_proves_them(
     stored.put("a.warc.gz", bytes(data))
     contents = stored.contents()
     found = contents.find(NONE, stored.one(content_damaged="checksum"))
-    assert found.told["damaged"] == "checksum"
+    assert found.facts["damaged"] == "checksum"
     said = ""
     try:
         with contents.open_content(found, verified=verified) as stream:

@@ -297,7 +297,7 @@ def test_a_range_counts_for_get_alone() -> None:
 
 
 def test_the_payload_as_stored_is_another_representation() -> None:
-    asker = Asker(Made(TEXT, stored=b"coded!", told={"coded": "gzip"}))
+    asker = Asker(Made(TEXT, stored=b"coded!", facts={"coded": "gzip"}))
     plain, coded = asker.get(), asker.get(f"/content/{ID}", "coded=1")
     assert (plain.body, coded.body) == (TEXT, b"coded!")
     assert plain.headers["X-Archive-Coded"] == "gzip"
@@ -315,7 +315,7 @@ def test_what_is_not_known_to_stay_is_asked_about_each_time() -> None:
 
 
 def test_what_else_is_known_is_told() -> None:
-    got = Asker(Made(TEXT, told={"truncated": "length"})).get()
+    got = Asker(Made(TEXT, facts={"truncated": "length"})).get()
     assert got.headers["X-Archive-Truncated"] == "length"
 
 

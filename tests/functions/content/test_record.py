@@ -146,7 +146,7 @@ def test_codings_are_undone_or_left(stored: Stored, coding: bytes, is_chunked: b
     assert stored.found().size == (None if undone else len(PAGE))
     bears = [coding.decode()] if coding != b"none" else []
     bears += ["chunked"] if is_chunked else []
-    assert stored.found().told == ({"coded": ", ".join(bears)} if bears else {})
+    assert stored.found().facts == ({"coded": ", ".join(bears)} if bears else {})
 
 
 @pytest.mark.parametrize("coding", [b"gzip", b"x-gzip", b"deflate", b"br", b"zstd", b"utf-8"])
@@ -155,7 +155,7 @@ def test_what_is_not_coded_though_it_says_so_comes_as_it_is(stored: Stored, codi
     assert stored.read() == PAGE
     found = stored.found()
     told = {"coded": "utf-8"} if coding == b"utf-8" else {}
-    assert (found.told, found.size) == (told, len(PAGE))
+    assert (found.facts, found.size) == (told, len(PAGE))
 
 
 @pytest.mark.parametrize("name", ["a.warc", "a.warc.gz"])
@@ -165,7 +165,7 @@ def test_no_chunks_are_told_of_what_was_dechunked(stored: Stored, name: str, bod
     record = warc(http(body, b"Transfer-Encoding: chunked"))
     stored.put(name, record if name == "a.warc" else members([record]))
     found = stored.found()
-    assert (found.told, found.size) == ({}, len(body))
+    assert (found.facts, found.size) == ({}, len(body))
     assert (found.stretch is None) == (name != "a.warc")
     assert stored.read() == stored.read(coded=True) == body
 
@@ -178,7 +178,7 @@ def test_codings_within_chunks_are_told_as_they_are_borne(stored: Stored, coding
             fields = [b"Content-Encoding: " + coding, b"Transfer-Encoding: chunked"]
             stored.put(f"{number}.warc", warc(http(whole, *fields)))
             bears = [coding.decode()] * (data != PAGE) + ["chunked"] * (whole != data)
-            assert stored.found().told == ({"coded": ", ".join(bears)} if bears else {})
+            assert stored.found().facts == ({"coded": ", ".join(bears)} if bears else {})
             assert stored.read() == PAGE
             assert stored.read(coded=True) == whole
 

@@ -149,7 +149,7 @@ def test_what_fails_is_logged_with_what_was_asked(log, repository):
         raise StoreError("gone")
 
     repository.pointer = fail
-    log.application._present._kept = None
+    log.application._present._cached = None
     reply, entry = log("verb=ListSets")
     assert (entry["status"], entry["verb"]) == (503, "ListSets")
     assert entry["bytes"] == len(reply["body"])

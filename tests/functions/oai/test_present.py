@@ -38,7 +38,7 @@ def test_the_response_date_is_the_reading_less_the_allowance(two, clock):
     reading = present(two, clock).reading()
     assert reading.entry.snapshot == 1
     assert reading.response_date == START - timedelta(seconds=5)
-    assert not reading.kept
+    assert not reading.cached
 
 
 def test_the_response_date_of_a_copy_is_when_its_source_was_read(two, clock):
@@ -55,11 +55,11 @@ def test_a_reading_is_kept_for_a_while_only(two, clock):
     first = here.reading()
     clock.move(1.9)
     kept = here.reading()
-    assert kept.kept
+    assert kept.cached
     assert (kept.instant, kept.response_date) == (first.instant, first.response_date)
     assert two.reads == 1
     clock.move(0.1)
-    assert not here.reading().kept
+    assert not here.reading().cached
     assert two.reads == 2
 
 
@@ -88,7 +88,7 @@ def test_where_the_store_does_not_answer_a_kept_reading_serves_for_longer(two, c
     away = True
     clock.move(60)
     kept = here.reading()
-    assert kept.kept
+    assert kept.cached
     assert (kept.instant, kept.entry) == (first.instant, first.entry)
     with pytest.raises(StoreUnavailable):  # which is what ends a list
         here.reading(fresh=True)
@@ -101,8 +101,8 @@ def test_where_the_store_does_not_answer_a_kept_reading_serves_for_longer(two, c
 
 def test_no_second_is_kept_where_none_is_wished(two, clock):
     here = present(two, clock, keep=0)
-    assert not here.reading().kept
-    assert not here.reading().kept
+    assert not here.reading().cached
+    assert not here.reading().cached
     assert two.reads == 2
 
 
@@ -110,7 +110,7 @@ def test_a_clock_that_was_set_back_makes_a_new_reading(two, clock):
     here = present(two, clock)
     here.reading()
     clock.move(-1)
-    assert not here.reading().kept
+    assert not here.reading().cached
 
 
 def test_the_clock_is_asked_before_the_pointer(two):
