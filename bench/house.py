@@ -28,6 +28,7 @@ ROOMS = (
     "builder.withdraw",
     "builder.publish",
     "builder.outputs",
+    "builder.kinds",
     "builder.redif",
     "builder.filesets",
     "builder.gather",

@@ -10,7 +10,7 @@ from builder.context import Context
 from builder.errors import UsageError
 from builder.exports.dataset_package import DatasetPackage, pack
 from builder.filesets.strategies.record import find_record
-from builder.publish.dataset_versions import DATASET
+from builder.kinds.datasets.dataset_versions import DATASET
 from builder.restore.datasets import DatasetReader, find_versions, open_datasets
 from builder.snapshot import query
 from builder.store.web_store import UnlistedError

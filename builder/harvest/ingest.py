@@ -4,7 +4,7 @@ Guidelines for aggregators (http://www.openarchives.org/OAI/2.0/guidelines-aggre
 keeps its identifier if this is of the oai scheme. Each record says where it was harvested.
 
 A part that was ingested is known by its digest, and not read again. What its rows mean for an item
-is decided by builder.publish.sightings.
+is decided by builder.kinds.records.sightings.
 """
 
 import hashlib
@@ -34,8 +34,8 @@ from builder.harvest.version import HarvestedRow
 from builder.intake import intake
 from builder.intake.intake import IntakeSource
 from builder.intake.rows import IntakeWriter
+from builder.kinds.records.harvested import READING
 from builder.parquet.writer import RowWriter
-from builder.publish.harvested import READING
 from builder.sources.events import FAULT_CODES, Fault
 from builder.text import tally
 from functions.snapshot import oai_name

@@ -4,80 +4,30 @@ The snapshot takes effect shortly afterwards. The intake holds captures, results
 datasets, and records harvested from other repositories. New runs of the obi store are published
 too: their changes of templates become changes of items, and the replay of all runs gives tables
 of the snapshot.
-
-Counts: what the parts of a publish changed, and the report that they make together.
 """
 
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from builder.intake import intake
-from builder.obi import replay
+from builder.kinds import KINDS
+from builder.kinds.kind import KindChange, KindCounts
 from builder.obi.history import Committed, history
 from builder.outputs.follow import change_store
-from builder.publish import captures, collections, filesets, harvested, revisits, templates
-from builder.publish.templates import write_obi_tables
+from builder.publish.provenance import PROVENANCE_KEYS, add_provenance
 from builder.runtime import Runtime
-from builder.snapshot import figures, scratch_tables, words
+from builder.snapshot import figures, words
 from builder.snapshot.draft import Draft
 from builder.snapshot.tables import SnapshotTables
 from builder.snapshot.transaction import ChangeResult, Transaction
-from builder.text import tally
 from functions.config.configuration import Configuration
-from functions.database import engine
 from functions.oai.render.copy_address import settings_in_records
 from functions.snapshot import figure_rows
 from functions.snapshot.errors import ConfigurationError, Conflict, SheafError, StoreError
 from functions.snapshot.manifest import UNSTAMPED, Making, Manifest
 from functions.snapshot.store import Writer
-
-
-@dataclass
-class ChangeCounts:
-    """The results of the parts of a publish."""
-
-    merged: captures.Merged
-    moved: int = 0
-    restated: int = 0
-    template_changes: templates.RevisedTemplates = field(default_factory=templates.RevisedTemplates)
-    fileset_changes: filesets.RevisedFilesets = field(default_factory=filesets.RevisedFilesets)
-    harvest_changes: harvested.RevisedHarvests = field(default_factory=harvested.RevisedHarvests)
-
-    @property
-    def _revised(
-        self,
-    ) -> tuple[templates.RevisedTemplates, filesets.RevisedFilesets, harvested.RevisedHarvests]:
-        return self.template_changes, self.fileset_changes, self.harvest_changes
-
-    @property
-    def new(self) -> int:
-        """Number of new items."""
-        return self.merged.new + sum(changes.new for changes in self._revised)
-
-    @property
-    def changed(self) -> int:
-        """Number of changed items."""
-        return self.merged.changed + self.moved + sum(changes.changed for changes in self._revised)
-
-    def account(
-        self, manifest: Manifest | None, records: int, faults: int, keys: Sequence[str]
-    ) -> ChangeResult:
-        """Return the result of the change; `manifest` is None if nothing changes."""
-        return ChangeResult(
-            manifest,
-            records,
-            self.new,
-            self.changed - self.moved,
-            self.merged.unchanged + self.fileset_changes.unchanged + self.harvest_changes.unchanged,
-            self.merged.copies,
-            faults,
-            moved=self.moved,
-            keys=tuple(keys),
-            deleted=sum(changes.deleted for changes in self._revised),
-        )
-
 
 _LARGE = 1_000_000
 """Captures from which on the need for disk is announced."""
@@ -187,93 +137,53 @@ class IntakeChange:
         except StoreError as error:  # published already; the next publish removes it
             self._runtime.say(f"the intake could not be removed: {error}")
 
-    def _build(self, base: Transaction, new_runs: Sequence[Committed]) -> ChangeResult:
-        """Build the changes of the intake. If the obi store has new runs, replay all its runs."""
+    def _build(self, base: Transaction, runs: Sequence[Committed]) -> ChangeResult:
+        """Build the changes of each kind, with the `runs` of the obi store if some are new."""
         before = base.before
-        handle_prefix = templates.prefix(self._configuration, before) if new_runs else before.prefix
         with base.draft() as (connection, draft):
             self._keep_words(draft)
-            changes, faults, has_rows = self._merge(
-                base, connection, draft, new_runs, handle_prefix
-            )
+            change = KindChange(base, connection, draft, self._files, runs)
+            self._runtime.say("comparing the intake with the last snapshot")
+            counts = sum((kind.gather(change) for kind in KINDS), KindCounts())
+            faults, sources = (self._add_provenance(change, table) for table in PROVENANCE_KEYS)
+            change.has_sources = sources > 0
+            counts = sum((kind.settle(change) for kind in KINDS), counts)
+            counts = sum((kind.revise(change) for kind in KINDS), counts)
+            changed = counts.changed + counts.moved
             after = before
-            if changes.new or changes.changed or changes.restated:
-                self._runtime.say(
-                    f"writing {changes.new:,} new and {changes.changed:,} changed records"
-                )
-                rows = {templates.KIND: templates.rows(connection, changes.template_changes)}
-                after = SnapshotTables(connection, draft, before, rows if new_runs else None).items(
-                    self._runtime.progress
-                )
+            if counts.new or changed or counts.restated:
+                self._runtime.say(f"writing {counts.new:,} new and {changed:,} changed records")
+                tables = SnapshotTables(connection, draft, before, change.rows or None)
+                after = tables.items(self._runtime.progress)
             words.complete(connection, draft)
             manifest, described = None, self._with_formats(before)
             has_words = draft.tables.get(words.TABLE) != before.tables.get(words.TABLE)
-            if after is not before or has_rows or has_words or described is not before:
-                published_prefix = handle_prefix if changes.template_changes.new else ""
-                after = replace(
-                    after,
-                    formats=described.formats,
-                    settings=described.settings,
-                    run=new_runs[-1].tist if new_runs else before.run,
-                    prefix=before.prefix or published_prefix,
-                )
+            has_rows = faults or sources or counts.tables or has_words
+            if after is not before or has_rows or described is not before:
+                formats, settings = described.formats, described.settings
+                after = replace(after, formats=formats, settings=settings, **change.fields)
                 manifest = base.manifest(after, draft)
-        return changes.account(manifest, sum(after.kinds().values()), faults, draft.written)
+        return ChangeResult(
+            manifest,
+            sum(after.kinds().values()),
+            counts.new,
+            counts.changed,
+            counts.unchanged,
+            counts.copies,
+            faults,
+            moved=counts.moved,
+            keys=tuple(draft.written),
+            deleted=counts.deleted,
+        )
 
-    def _merge(
-        self,
-        base: Transaction,
-        connection: engine.Connection,
-        draft: Draft,
-        new_runs: Sequence[Committed],
-        handle_prefix: str,
-    ) -> tuple[ChangeCounts, int, bool]:
-        """Compare the intake with the last snapshot: the changes of each kind are in the database.
-
-        Returns counts of them, the number of new faults, and whether other tables have new rows.
-        """
-        before = base.before
-        self._runtime.say("comparing the intake with the last snapshot")
-        merged = captures.Merged(0, 0, 0, 0)
-        if capture_files := self._files("captures"):
-            merged = captures.merge(connection, capture_files, before, draft)
-        if new_runs:
-            self._runtime.say(f"replaying {tally(len(new_runs), 'run')} of the obi store")
-            replay.fold(connection, self._store, new_runs, draft.folder)
-            write_obi_tables(draft)
-        fileset_files = self._files("filesets")
-        harvested_files = self._files("harvested")
-        faults, sources = self._provenance(base, connection, draft, new_runs)
-        changes = ChangeCounts(merged)
-        if sources or capture_files or new_runs or fileset_files or harvested_files:
-            if not capture_files:  # which would make these
-                for name in ("listed_versions", "prepared_versions", "superseded_versions"):
-                    connection.execute(scratch_tables.create(name))
-                connection.execute(captures.NO_INTAKE_VERSIONS)
-                connection.execute(captures.NEW_VERSIONS)
-            changes.moved = revisits.resolve(connection, draft)
-            changes.restated = collections.restate(
-                connection, draft, base, "added_sources" if sources else ""
-            )
-        if new_runs:
-            changes.template_changes = templates.revise(
-                connection, draft, self._store, new_runs, handle_prefix, before.run
-            )
-        if fileset_files:
-            follow = self._configuration["fileset.follow_removals"]
-            changes.fileset_changes = filesets.revise(
-                connection, draft, fileset_files, before, follow=follow
-            )
-            for key in changes.fileset_changes.altered:
-                self._runtime.say(
-                    f"{key} was altered together with its record since it was published: its "
-                    "dataset stays as published; restore both from a copy (`sheaf verify`)"
-                )
-        if harvested_files:
-            changes.harvest_changes = harvested.revise(
-                connection, draft, harvested_files, self._files("set_names")
-            )
-        return changes, faults, bool(faults or sources or new_runs or fileset_files)
+    def _add_provenance(self, change: KindChange, table: str) -> int:
+        """Add the faults, or the sources, of the intake and of kinds; return how many are new."""
+        files = self._files(table)
+        if table == "sources":
+            listed = intake.write_sources(self._runs, change.draft.folder)
+            files = [str(listed)] if listed else []
+        more = change.provenance.get(table, "")
+        return add_provenance(change.connection, change.draft, table, files, more)
 
     def _announce_need(self) -> None:
         """Say how much disk a large publish needs, and how much there is."""
@@ -288,26 +198,6 @@ class IntakeChange:
             f"free, and {store:.0f} GB in the store"
             + ("; set TMPDIR to a larger disk" if free < scratch else "")
         )
-
-    def _provenance(
-        self,
-        base: Transaction,
-        connection: engine.Connection,
-        draft: Draft,
-        new_runs: Sequence[Committed],
-    ) -> tuple[int, int]:
-        """Add the faults and sources; return how many rows of each are new."""
-        queries = {"faults": templates.FAULTS, "sources": templates.SOURCES} if new_runs else {}
-        times = [run.time for run in new_runs if run.tist > base.before.run]
-        listed = intake.write_sources(self._runs, draft.folder)
-        files = {"faults": self._files("faults"), "sources": [str(listed)] if listed else []}
-        faults, sources = (
-            captures.add_provenance(
-                connection, draft, name, paths, queries.get(name, "").format(times=times)
-            )
-            for name, paths in files.items()
-        )
-        return faults, sources
 
     def _with_formats(self, before: Manifest) -> Manifest:
         """Return the manifest with what makes the formats; itself if that is as it was.

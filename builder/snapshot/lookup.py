@@ -129,7 +129,9 @@ def locate(
     Returns the paths of the files for $records in LOCATED. The list is empty if there are no
     versions.
     """
-    connection.execute(scratch_tables.create("version_positions"))
+    connection.execute(
+        "CREATE OR REPLACE TABLE version_positions (identifier VARCHAR, position BIGINT)"
+    )
     keys: Query = (f"SELECT {oai_name.LOOKUP_KEY} FROM {wanted}", {})
     lookup = fetch_groups(connection, draft, "lookup", keys)
     if lookup:

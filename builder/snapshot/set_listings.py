@@ -123,7 +123,10 @@ class SetIndex:
         """
         values = {"sets": list(earlier)}
         with engine.reading("the index of sets"):
-            self._connection.execute(scratch_tables.create("earlier_sets"))
+            self._connection.execute(
+                "CREATE OR REPLACE TABLE earlier_sets "
+                "(listing VARCHAR, turns INTEGER[], name VARCHAR)"
+            )
             if earlier:
                 for sql in (_EARLIER_COUNTS, _EARLIER_RANGES, _EARLIER_SETS):
                     self._connection.execute(sql, values)

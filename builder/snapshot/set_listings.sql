@@ -130,7 +130,7 @@ ORDER BY listing
 
 -- name: known_set_names
 -- The template of a series or archive gives the name of its set. A repository gives the names of
--- its sets, from which items were harvested (builder.publish.harvested).
+-- its sets, from which items were harvested (builder.kinds.records.harvested).
 CREATE TABLE known_set_names AS
 SELECT listing, max(name) AS name FROM (
     SELECT unnest(list_filter(sets, lambda s: NOT starts_with(s, 'type:'))) AS listing,

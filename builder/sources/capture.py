@@ -248,7 +248,8 @@ def _truncation(found: DocumentRecord) -> str | None:
 def _reference(record: RecordHeader) -> tuple[bytes | None, str | None]:
     """Return the URL that a revisit refers to, and the date, or else the record's id (6.3, 6.7).
 
-    That of an original is its own id, by which a publish finds it (builder.publish.references).
+    That of an original is its own id, by which a publish finds it (see
+    builder.kinds.captures.references).
     """
     fields = record.fields
     if record.type != "revisit":

@@ -10,8 +10,8 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 
+from builder.kinds import KINDS
 from builder.outputs.follow import retire_outputs
-from builder.publish import filesets
 from builder.runtime import Runtime
 from builder.snapshot import lookup, scratch_tables
 from builder.snapshot.draft import Draft
@@ -154,7 +154,7 @@ def _shows(base: Transaction, connection: engine.Connection, draft: Draft, numbe
     try:
         older = draft.over(base.catalogue.manifest(number).tables)
         versions = find_all_versions(connection, older, "wanted_items")
-        return versions > 0 or filesets.shows(connection, older, "wanted_items")
+        return versions > 0 or any(kind.shows(connection, older, "wanted_items") for kind in KINDS)
     except StoreError:
         if base.catalogue.pointer().is_retired(number):
             return False  # retired meanwhile

@@ -7,11 +7,12 @@ the next ingest of its archive.
 
 from dataclasses import dataclass, field, replace
 
+from builder.kinds import KINDS
+from builder.kinds.kind import KindChange, KindCounts
+from builder.kinds.sets import LEFT
 from builder.outputs.follow import change_store
-from builder.publish import collections, filesets, harvested, revisits, templates
-from builder.publish.captures import NEW_VERSIONS, NO_INTAKE_VERSIONS
-from builder.publish.precedence import LEFT
 from builder.runtime import Runtime
+from builder.snapshot import scratch_tables
 from builder.snapshot.draft import Draft
 from builder.snapshot.expiry import snapshots
 from builder.snapshot.lookup import find, rows_of
@@ -80,18 +81,17 @@ class Reinstatement:
             records = sum(base.before.kinds().values())
             if not count:
                 raise NothingSelectedError(_lacking(connection))
-            moved = revisits.resolve(connection, draft)
-            collections.restate(connection, draft, base)
-            filesets.rewrite_files(connection, draft)
-            if rows_of(connection, f"(FROM new_versions WHERE kind = '{harvested.KIND}')"):
-                harvested.forget_parts(connection, draft)
+            change = KindChange(base, connection, draft)
+            counts = sum((kind.settle(change) for kind in KINDS), KindCounts())
+            for kind in KINDS:
+                kind.reinstate(change)
             after = SnapshotTables(connection, draft, base.before).items(base.runtime.progress)
             return ChangeResult(
                 base.manifest(after, draft),
                 records,
                 reinstated=back,
                 unchanged=count - back,
-                moved=moved,
+                moved=counts.moved,
                 keys=tuple(draft.written),
             )
 
@@ -130,7 +130,8 @@ def tombstones(
             "CREATE TABLE withdrawn_items AS SELECT * FROM selected_items WHERE reason IS NOT NULL"
         )
     _recover(base, connection, draft)
-    templates.recover(connection, draft, base)
+    for kind in KINDS:
+        kind.recover(KindChange(base, connection, draft))
     with engine.reading("the last snapshot"):
         connection.execute(
             f"DELETE FROM recovered_versions WHERE ({condition}) IS NOT TRUE", values
@@ -147,8 +148,8 @@ def tombstones(
             f"FROM withdrawn_items WHERE {others} "
             "AND identifier NOT IN (SELECT identifier FROM recovered_versions)"
         )
-        connection.execute(NO_INTAKE_VERSIONS)
-        connection.execute(NEW_VERSIONS)
+        connection.execute(scratch_tables.NO_INTAKE_VERSIONS)
+        connection.execute(scratch_tables.NEW_VERSIONS)
         connection.execute(
             f"{CREATE_SUPERSEDED} withdrawn_items "
             "WHERE identifier IN (SELECT identifier FROM new_versions)"

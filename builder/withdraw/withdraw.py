@@ -10,11 +10,12 @@ they may quote the records. Dumps are rewritten.
 
 from dataclasses import dataclass, field
 
+from builder.kinds import KINDS
+from builder.kinds.kind import KindChange, KindCounts
 from builder.outputs.follow import change_store
-from builder.publish import captures, collections, filesets, revisits
-from builder.publish.captures import NEW_VERSIONS, NO_INTAKE_VERSIONS
+from builder.publish import provenance
 from builder.runtime import Runtime
-from builder.snapshot import lookup, words
+from builder.snapshot import lookup, scratch_tables, words
 from builder.snapshot.draft import Draft, Query
 from builder.snapshot.lookup import find_files, rows_of
 from builder.snapshot.tables import SnapshotTables
@@ -39,8 +40,8 @@ _WITHDRAWN_PLACES = (
 )
 _KEPT = f"SELECT * FROM {_FILES} WHERE position NOT IN ({_POSITIONS}) ORDER BY "
 _FAULTS = (
-    f"SELECT * REPLACE ({captures.FAULT_DETAIL} AS detail) FROM {_FILES} f "
-    f"ORDER BY {captures.provenance_order('faults')}"
+    f"SELECT * REPLACE ({provenance.FAULT_DETAIL} AS detail) FROM {_FILES} f "
+    f"ORDER BY {provenance.provenance_order('faults')}"
 )
 EMPTY = ", ".join(f"NULL::{column.type} AS {column.name}" for column in schema.CONTENT)
 CREATE_SUPERSEDED = f"CREATE TABLE superseded_versions AS SELECT {schema.SUPERSEDED} FROM "
@@ -151,8 +152,8 @@ class Withdrawal:
                     f"$reason::VARCHAR AS reason, sets, left_sets, {EMPTY} FROM withdrawn_items",
                     {"reason": self.reason},
                 )
-                connection.execute(NO_INTAKE_VERSIONS)
-                connection.execute(NEW_VERSIONS)
+                connection.execute(scratch_tables.NO_INTAKE_VERSIONS)
+                connection.execute(scratch_tables.NEW_VERSIONS)
                 connection.execute(f"{CREATE_SUPERSEDED} withdrawn_items")
                 self.identifiers = names_of(connection, "selected_items")
             records = sum(base.before.kinds().values())
@@ -165,18 +166,20 @@ class Withdrawal:
                     ).fetchall()
                 self.standing = str(reasons[0][0]) if len(reasons) == 1 else None
                 return ChangeResult(None, records)
-            moved = revisits.resolve(connection, draft)
-            collections.restate(connection, draft, base)
+            change = KindChange(base, connection, draft)
+            counts = sum((kind.settle(change) for kind in KINDS), KindCounts())
             find_all_versions(connection, draft, "withdrawn_items")
-            revisits.add_inheriting(connection, draft)
+            for kind in KINDS:
+                kind.inherit(change)
             after = SnapshotTables(connection, draft, base.before).items(base.runtime.progress)
             remove_versions(connection, draft)
-            filesets.clear_withdrawn_results(connection, draft)
+            for kind in KINDS:
+                kind.scrub(change)
             return ChangeResult(
                 base.manifest(after, draft),
                 records,
                 withdrawn=count,
-                moved=moved,
+                moved=counts.moved,
                 keys=tuple(draft.written),
             )
 

@@ -54,7 +54,7 @@ INTAKE = (
     Column("list_set", "VARCHAR", "the set that we make of that set", "from:a.cz:a"),
     Column("run", "VARCHAR", "place of its run in our order", "2026-11-22T10:00:00Z 000001"),
 )
-"""A record of the intake as it was received; builder.publish.sightings decides which count."""
+"""A record of the intake as received; builder.kinds.records.sightings decides which count."""
 
 SIGHTINGS = (
     Column("id", "VARCHAR", "identifier of an item in its repository", "oai:a.cz:1"),

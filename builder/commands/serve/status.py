@@ -4,8 +4,8 @@ import argparse
 
 from builder.context import Context
 from builder.intake import intake
+from builder.kinds.records.harvested import KIND
 from builder.obi.history import Committed, find_ended, is_open, standing
-from builder.publish.harvested import KIND
 from builder.snapshot import consistency, recovery
 from builder.store.web_store import WebStore
 from builder.text import tally

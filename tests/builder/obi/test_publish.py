@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
+from builder.kinds.templates import template_documents, templates
 from builder.obi import replay
 from builder.obi.content import FailureRow, Incidence, Version
 from builder.obi.history import DATED, history
 from builder.parquet import data_file
-from builder.publish import template_documents, templates
 from builder.publish.publish import publish
 from builder.store.s3 import S3Store
 from builder.verify import obi_history

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.publish.collections import FACETS, SHOWN
+from builder.kinds.collections.collections import FACETS, SHOWN
 from builder.publish.publish import publish
 from builder.snapshot.transaction import NothingSelectedError
 from builder.sources.events import Capture

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from builder.publish.revisit_search import RevisitSearch
+from builder.kinds.captures.revisit_search import RevisitSearch
 from builder.sources.events import Capture
 from builder.sources.rules import DocumentRules
 from builder.sources.webarchive import read_archive

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from builder.kinds.records import sightings
+from builder.kinds.records.sightings import decide
 from builder.parquet.writer import RowWriter
-from builder.publish import sightings
-from builder.publish.sightings import decide
 from functions.database import engine
 from functions.snapshot.item_tables import INTAKE
 

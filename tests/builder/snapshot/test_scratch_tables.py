@@ -1,13 +1,9 @@
-"""The scratch tables of a publish are those that builder.snapshot.scratch_tables declares."""
+"""The scratch tables that folders share are those of builder.snapshot.scratch_tables."""
 
-import ast
 import re
-import sys
 from collections import defaultdict
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -27,8 +23,7 @@ from tests.builder.publish.test_revisits import made, revisit
 from tests.builder.redif.trees import paper
 
 BUILDER = Path(builder.__file__).parent
-ROOMS = ("publish", "snapshot", "withdraw")
-_WRITES = r"(?:(?<!DROP )(?:TABLE|VIEW)(?: IF NOT EXISTS)?|INSERT INTO|DELETE FROM|UPDATE)\s+"
+ROOMS = ("kinds", "publish", "snapshot", "withdraw")
 _COLUMNS = """
 SELECT table_name, list((column_name, data_type) ORDER BY column_index)
 FROM duckdb_columns() WHERE NOT internal GROUP BY table_name
@@ -129,83 +124,26 @@ def takedown(world: Repec) -> None:
     world.reinstate(Selection(identifiers=names))
 
 
-def test_a_change_makes_the_tables_that_are_declared(
+def test_tables_that_folders_share_are_declared_with_their_columns(
     world: Repec, seen: dict[str, set[str]]
 ) -> None:
     fill(world)
     takedown(world)
-    made = {name: seen.pop(name) for name in [*seen] if name not in scratch_tables.REPLAYED}
-    assert seen.keys() == {*scratch_tables.REPLAYED}
-    assert made == {name: {table.columns} for name, table in scratch_tables.TABLES.items()}
-
-
-def imported(tree: ast.Module) -> list[str]:
-    """Return the texts that other modules give this one to execute, as constants of theirs."""
-    found: list[str] = []
-    modules: dict[str, str] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("builder"):
-            for name in node.names:
-                value = getattr(import_module(str(node.module)), name.name)
-                found += [value] if isinstance(value, str) else []
-                if isinstance(value, ModuleType):
-                    modules[name.asname or name.name] = value.__name__
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            value = getattr(sys.modules.get(modules.get(node.value.id, "")), node.attr, None)
-            found += [value] if isinstance(value, str) else []
-    return found
-
-
-def sql_of(path: Path) -> str:
-    """Return the texts of a module except docstrings, with its file of SQL and what it imports.
-
-    `{...}` stands for an inserted value.
-    """
-    tree = ast.parse(path.read_text("utf-8"))
-    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    parts = {
-        id(part)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.JoinedStr)
-        for part in node.values
+    declared = scratch_tables.TABLES
+    assert {*scratch_tables.REPLAYED, *declared} <= seen.keys()
+    assert {name: seen[name] for name in declared} == {
+        name: {table.columns} for name, table in declared.items()
     }
-    beside = path.with_suffix(".sql")
-    texts = [beside.read_text("utf-8")] if beside.exists() else []
-    texts += imported(tree)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.JoinedStr):
-            texts.append(
-                "".join(
-                    str(p.value) if isinstance(p, ast.Constant) else "{...}" for p in node.values
-                )
-            )
-        elif isinstance(node, ast.Constant) and not {id(node)} & (docs | parts):
-            texts.append(str(node.value))
-    return "\n".join(texts)
-
-
-def pattern(name: str) -> str:
-    """Return the pattern of a name in SQL; some names end with an inserted table of the store."""
-    family = re.sub("_(faults|sources)$", "_{...}", name)
-    return rf"\b(?:{name}\b|{re.escape(family)})"
-
-
-def test_a_module_that_mentions_a_table_is_its_writer_or_reader() -> None:
-    paths = [path for room in ROOMS for path in sorted((BUILDER / room).glob("*.py"))]
-    modules = {f"{path.parent.name}.{path.stem}": sql_of(path) for path in paths}
-    del modules["snapshot.scratch_tables"]
-    for name, table in scratch_tables.TABLES.items():
-        found = {module for module, sql in modules.items() if re.search(pattern(name), sql)}
-        assert found == {*table.writers, *table.readers}, name
-        assert not {*table.writers} & {*table.readers}, name
-        writing = _WRITES + pattern(name)
-        writers = {module for module, sql in modules.items() if re.search(writing, sql)}
-        assert writers <= {*table.writers}, name
+    texts: dict[Path, str] = defaultdict(str)
+    for room in ROOMS:
+        for path in [*(BUILDER / room).rglob("*.py"), *(BUILDER / room).rglob("*.sql")]:
+            texts[path.parent] += path.read_text("utf-8")
+    for name in seen.keys() - {*scratch_tables.REPLAYED, *declared}:
+        folders = [folder for folder, text in texts.items() if re.search(rf"\b{name}\b", text)]
+        assert len(folders) < 2, name
 
 
 def test_a_name_is_distinct_and_says_what_the_table_holds() -> None:
-    assert len(scratch_tables.TABLES) == len(scratch_tables._DECLARED)
     for name, table in scratch_tables.TABLES.items():
         assert re.fullmatch("[a-z]+(_[a-z]+)+", name), name
         assert table.holds.endswith("."), name

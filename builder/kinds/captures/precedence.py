@@ -6,6 +6,7 @@ Collections of the other copies are added, and so are their sets in hierarchies 
 copy lacks. A revisit inherits values from its original.
 """
 
+from builder.kinds.sets import LEFT, SPECIFIC
 from builder.snapshot.sql import Statements
 from functions.snapshot import schema
 
@@ -26,17 +27,6 @@ FOLDED = (
     "list_transform(have, lambda h: split_part(h, ':', 1)), split_part(s, ':', 1)))))"
 )
 """The `lists` of sets united into one; the leading copy's list comes first."""
-SPECIFIC = (
-    "list_sort(list_filter(list_distinct({sets}), lambda s: NOT coalesce(list_bool_or("
-    "list_transform({sets}, lambda o: starts_with(o, s || ':'))), false)))"
-)
-"""The `sets` without their parent sets, sorted."""
-LEFT = (
-    f"list_filter({SPECIFIC.format(sets='{earlier}')}, lambda s: NOT coalesce(list_bool_or("
-    "list_transform({now}, lambda t: t = s OR starts_with(t, s || ':'))), false))"
-)
-"""The most specific of the `earlier` sets that a version with the sets `now` has left, sorted."""
-
 # `leads` is computed once a row and used by each column. Computed in each column, it took a fifth
 # of the time of a small publish for planning alone.
 _LEADS = (

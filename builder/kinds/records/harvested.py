@@ -1,20 +1,17 @@
 """Harvested items: records from other repositories, as versions of items.
 
 An item belongs to one repository and holds one record for each format. Which records are live, and
-which are ended, is decided by builder.publish.sightings. The item keeps its own identifier, unless
-an item of another repository or of another kind is listed under that identifier.
+which are ended, is decided by builder.kinds.records.sightings. The item keeps its own identifier,
+unless an item of another repository or of another kind is listed under that identifier.
 
 A record that is equal to the listed one changes nothing: the date of its first harvest is kept, and
 the address from which it came then.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
-from builder.publish import sightings
-from builder.publish.precedence import LEFT
+from builder.kinds.kind import KindChange, KindCounts
+from builder.kinds.records import sightings
+from builder.kinds.sets import LEFT
 from builder.snapshot import scratch_tables
-from builder.snapshot.draft import Draft
 from builder.snapshot.lookup import find, put, rows_of
 from builder.snapshot.sql import Statements
 from functions.database import engine
@@ -58,24 +55,15 @@ _SET_NAMES = _SQL.get("set_names")
 _FORGOTTEN = _SQL.get("forgotten_parts", files=engine.table("$files"), reading=READING)
 
 
-@dataclass(frozen=True, slots=True)
-class RevisedHarvests:
-    """Numbers of harvested items: new, changed, deleted ones among these, and unchanged ones."""
+def revise(change: KindChange) -> KindCounts:
+    """Add the changes of harvested items in the intake.
 
-    new: int = 0
-    changed: int = 0
-    deleted: int = 0
-    unchanged: int = 0
-
-
-def revise(
-    connection: engine.Connection, draft: Draft, files: Sequence[str], names: Sequence[str]
-) -> RevisedHarvests:
-    """Add the changes of harvested items in the intake's `files`.
-
-    They go to `prepared_versions` and `superseded_versions`. The earliest run's files come first.
-    `names` are files with names of sets.
+    They go to `prepared_versions` and `superseded_versions`.
     """
+    files, names = change.files("harvested"), change.files("set_names")
+    if not files:
+        return KindCounts()
+    connection, draft = change.connection, change.draft
     sightings.decide(connection, draft, files)
     with engine.reading("the intake"):
         connection.execute(_HARVESTED_IDENTIFIERS)
@@ -95,18 +83,17 @@ def revise(
             "count(*) FILTER (WHERE deleted) FROM revised_harvests"
         ).fetchall()
         listed = rows_of(connection, "(SELECT identifier FROM harvested_items WHERE NOT gone)")
-    return RevisedHarvests(
-        int(new), int(changed), int(deleted), listed - int(new + changed - deleted)
-    )
+    return KindCounts(int(new), int(changed), int(deleted), listed - int(new + changed - deleted))
 
 
-def forget_parts(connection: engine.Connection, draft: Draft) -> None:
+def forget_parts(change: KindChange) -> None:
     """Let the next ingest read all parts of harvests again, as they may have newer records.
 
     Changes of a withdrawn item are not kept, so a reinstated item needs them.
     """
+    connection, draft = change.connection, change.draft
     files = draft.paths(draft.files(draft.tables.get("sources", ())))
-    if not files:
+    if not files or not rows_of(connection, f"(FROM new_versions WHERE kind = '{KIND}')"):
         return
     with engine.reading("the last snapshot"):
         connection.execute(_FORGOTTEN, {"files": files})

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
-from builder.snapshot import scratch_tables
+from builder.kinds.kind import KindChange, KindCounts
 from builder.snapshot.draft import Draft
 from builder.snapshot.lookup import fetch_groups, find, put, rows_of
 from builder.snapshot.sql import Statements
@@ -87,33 +87,39 @@ SELECT collection, count(*), sum(bytes), {{fields}} FROM (
 _CRAWL_FIELDS = ("operator", "software", "part_of", "description")
 
 
-def restate(connection: engine.Connection, draft: Draft, base: Transaction, added: str = "") -> int:
-    """Add the affected collections to `new_versions` and `superseded_versions`; return how many.
+def restate(change: KindChange) -> KindCounts:
+    """Add the affected collections to `new_versions` and `superseded_versions`.
 
-    `added` is a table of archive files that were read. Its `collections` are updated as well.
+    The collections of archive files that were read are updated as well.
     """
+    connection, draft = change.connection, change.draft
+    added = "(SELECT NULL::VARCHAR[] AS collections WHERE false)"
+    if change.has_sources:
+        added = "added_sources"
     with engine.reading("the collections"):
-        added = added or "(SELECT NULL::VARCHAR[] AS collections WHERE false)"
         if connection.execute(_CONCERNED.format(added=added)).fetchone() is None:
-            return 0
+            return KindCounts()
         connection.execute(_COLLECTION_CHANGES)
         connection.execute(_TOUCHED_COLLECTIONS + added)
         touched = connection.execute(
             "SELECT collection FROM touched_collections ORDER BY ALL"
         ).fetchall()
         if not touched:
-            return 0
-        connection.execute(scratch_tables.create("collection_documents"))
+            return KindCounts()
+        connection.execute(
+            "CREATE TABLE collection_documents "
+            "(identifier VARCHAR, set_spec VARCHAR, deleted BOOLEAN, document VARCHAR)"
+        )
         _tally(connection, draft)
         names = [name for (name,) in touched]
         for start in range(0, len(names), _AT_ONCE):
-            rows = list(_items(connection, draft, base, names[start : start + _AT_ONCE]))
+            rows = list(_items(connection, draft, change.base, names[start : start + _AT_ONCE]))
             connection.executemany("INSERT INTO collection_documents VALUES ($1, $2, $3, $4)", rows)
         count = _revise(connection, draft)
         if count:
             query = "SELECT identifier, document FROM revised_collections WHERE NOT deleted"
             put(connection, draft, "documents", "identifier", "revised_collections", query)
-        return count
+        return KindCounts(restated=count)
 
 
 def _tally(connection: engine.Connection, draft: Draft) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 from builder.obi import log_table
 from builder.obi.content import FILE
 from builder.obi.history import Committed
-from builder.snapshot import scratch_tables
 from builder.snapshot.sql import Statements
 from functions.database import engine
 from functions.snapshot import obi
@@ -33,6 +32,10 @@ _PARQUET = "(FORMAT parquet, COMPRESSION lz4, ROW_GROUP_SIZE 8192)"
 # A run that revises later ones may have a document of the same time as the revised run.
 _COUNTING = (
     "FROM ({rows}) d SEMI JOIN wanted_templates w ON id = handle AND tist = noted AND d.run = w.run"
+)
+_NO_DOCUMENTS = (
+    "CREATE OR REPLACE TABLE run_documents "
+    "(id VARCHAR, tist BIGINT, run BIGINT, sets VARCHAR[], document VARCHAR)"
 )
 _JOINED = f"COPY ({_COUNTING} ORDER BY id, tist) TO {{target}} {_PARQUET}"
 
@@ -65,7 +68,7 @@ def find_documents(
         if queries:
             connection.execute(f"CREATE OR REPLACE VIEW run_documents AS {rows}")
         else:
-            connection.execute(scratch_tables.create("run_documents"))
+            connection.execute(_NO_DOCUMENTS)
         lacking = connection.execute(_LACKING).fetchall()
         connection.execute(_GATHERED)
     for handle, run in lacking:

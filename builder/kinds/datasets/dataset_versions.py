@@ -10,7 +10,7 @@ from datetime import datetime
 
 from builder.filesets.entry import DELETE, LEAVE, LIST
 from builder.filesets.status import STATUSES
-from builder.publish.precedence import LEFT
+from builder.kinds.sets import LEFT
 from builder.snapshot.sql import Statements
 from functions.database import engine
 

@@ -5,7 +5,7 @@ share a key, and a record may be gone. If the check fails, the next best row is 
 left. Many captures can have the same digest; only those dated in the best second are read.
 """
 
-from builder.publish.precedence import INHERITED
+from builder.kinds.captures.precedence import INHERITED
 from builder.snapshot import match_keys
 from builder.snapshot.draft import Draft
 from builder.snapshot.lookup import fetch_groups, rows_of

@@ -40,6 +40,9 @@ _LACKING = ", ".join(f"NULL::{c.type} AS {c.name}" for c in item_tables.INTAKE)
 _COLUMNS = ", ".join(schema.names(TABLE))
 _HARVESTED_RECORDS = _SQL.get("harvested_records", place=PLACE.format("base_url"), lacking=_LACKING)
 _EARLIER = _SQL.get("earlier_sightings", columns=_COLUMNS, files=_FILES)
+_EARLIER_SIGHTINGS = (
+    f"CREATE TABLE earlier_sightings ({scratch_tables.columns_of(item_tables.SIGHTINGS)})"
+)
 _LATEST = _SQL.get("latest_sightings", columns=_COLUMNS)
 DECIDED_FORMATS = _SQL.get("decided_formats")
 
@@ -52,7 +55,7 @@ def decide(connection: engine.Connection, draft: Draft, files: Sequence[str]) ->
     with engine.reading("the intake"):
         connection.execute(_HARVESTED_RECORDS, {"files": list(files)})
     with engine.reading("the last snapshot"):
-        connection.execute(scratch_tables.create("earlier_sightings"))
+        connection.execute(_EARLIER_SIGHTINGS)
         keys: Query = ("SELECT DISTINCT id FROM harvested_records", {})
         if earlier := fetch_groups(connection, draft, TABLE, keys):
             connection.execute(_EARLIER, {"files": earlier})

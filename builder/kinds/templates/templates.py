@@ -9,32 +9,30 @@ The tables are the result of the replay, in full and in one order. The same runs
 files. So a publish shares unchanged files, and anyone can rebuild them from the store.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 
+from builder.kinds.kind import KindChange, KindCounts
+from builder.kinds.sets import LEFT
+from builder.kinds.templates.template_documents import LINKED, find_documents
 from builder.obi import replay
 from builder.obi.content import FILE, SOURCE, TEMPLATE
-from builder.obi.history import Committed, history
-from builder.publish.precedence import LEFT
-from builder.publish.template_documents import LINKED, find_documents
-from builder.snapshot import scratch_tables
+from builder.obi.history import history
 from builder.snapshot.draft import Draft, Query
 from builder.snapshot.lookup import fetch_groups, find
 from builder.snapshot.sql import Statements
-from builder.snapshot.transaction import Transaction
+from builder.text import tally
 from functions.config.configuration import Configuration
 from functions.database import engine
 from functions.snapshot import oai_name, obi, schema
 from functions.snapshot.errors import ConfigurationError
 from functions.snapshot.manifest import Manifest
-from functions.snapshot.store import Reader
 
 _SQL = Statements(__file__)
 
 KIND = "template"
-FAULTS = "SELECT * FROM fault WHERE tist IN (SELECT unnest({times}::BIGINT[]))"
+_FAULTS = "SELECT * FROM fault WHERE tist IN (SELECT unnest({times}::BIGINT[]))"
 """The query of the faults in states that were read at these times."""
-SOURCES = (
+_SOURCES = (
     "SELECT replace(v.id, 'RePEc-file:', '') AS source, v.sha256 AS digest, "
     "replace(v.id, 'RePEc-file:', '') AS path, 'redif' AS format, v.bytes, 0::BIGINT AS captures, "
     "0::BIGINT AS skipped, coalesce(f.faults, 0) AS faults, []::VARCHAR[] AS collections, "
@@ -45,6 +43,7 @@ SOURCES = (
     f"WHERE v.kind = '{SOURCE}' AND v.tist IN (SELECT unnest({{times}}::BIGINT[]))"
 )
 """The query of the ReDIF files that were new or changed in states that were read at these times."""
+_PROVENANCE = {"faults": _FAULTS, "sources": _SOURCES}
 
 _WANTED_TEMPLATES = f"""
 CREATE TABLE wanted_templates AS
@@ -88,19 +87,6 @@ _RANGE_SHARE = 8
 _RANGE_MOST = 32_768  # templates
 
 
-@dataclass(frozen=True, slots=True)
-class RevisedTemplates:
-    """Numbers of templates: new items, changed items, and deleted ones among these.
-
-    `touched` is the table expression of documents that `rows` reads.
-    """
-
-    new: int = 0
-    changed: int = 0
-    deleted: int = 0
-    touched: str = ""
-
-
 def prefix(configuration: Configuration, before: Manifest) -> str:
     """Return the text before handles in identifiers.
 
@@ -116,23 +102,42 @@ def prefix(configuration: Configuration, before: Manifest) -> str:
     return text
 
 
-def revise(
-    connection: engine.Connection,
-    draft: Draft,
-    store: Reader,
-    runs: Sequence[Committed],
-    begin: str,
-    since: int,
-) -> RevisedTemplates:
-    """Add the templates that runs after `since` changed, or whose files they stored.
+def gather(change: KindChange) -> KindCounts:
+    """Replay the runs of the obi store if some are new, and write its tables.
+
+    Adds the faults and sources of the new runs. Raises ConfigurationError as `prefix` does.
+    """
+    if not change.runs:
+        return KindCounts()
+    before = change.base.before
+    prefix(change.base.configuration, before)
+    new_runs = [run for run in change.runs if run.tist > before.run]
+    change.base.runtime.say(f"replaying {tally(len(change.runs), 'run')} of the obi store")
+    replay.fold(change.connection, change.base.store, change.runs, change.draft.folder)
+    for table in obi.TABLES:
+        leaves = change.draft.leaves(change.draft.write(table, [(replay.query(table), {})]))
+        change.draft.tables.pop(table, None)
+        if leaves:
+            change.draft.tables[table] = leaves
+    times = [run.time for run in new_runs]
+    change.provenance |= {name: sql.format(times=times) for name, sql in _PROVENANCE.items()}
+    change.fields["run"] = change.runs[-1].tist
+    return KindCounts(tables=len(obi.TABLES))
+
+
+def revise(change: KindChange) -> KindCounts:
+    """Add the templates that new runs changed, or whose files they stored.
 
     They go to `prepared_versions`, without their content, and `superseded_versions`. The replay of
-    all `runs` is in the database; `begin` is the text before handles. Raises DamagedStore if a run
-    lacks the document of a template.
+    all runs is in the database. Raises DamagedStore if a run lacks the document of a template.
     """
+    if not change.runs:
+        return KindCounts()
+    base, connection, draft = change.base, change.connection, change.draft
+    begin, since = prefix(base.configuration, base.before), base.before.run
     fresh, touched = (sql.format(since=int(since)) for sql in (_FRESH, _TOUCHED))
     _want(connection, begin, fresh, touched)
-    find_documents(connection, store, runs, draft.folder)
+    find_documents(connection, base.store, change.runs, draft.folder)
     with engine.reading("the last snapshot"):
         find(connection, draft, "wanted_templates", without=("document",))
         touched = _compare(connection, draft, since)
@@ -143,7 +148,10 @@ def revise(
             "SELECT count(*) FILTER (WHERE old_position IS NULL), count(old_position), "
             "count(*) FILTER (WHERE deleted) FROM revised_templates"
         ).fetchall()
-    return RevisedTemplates(int(new), int(changed), int(deleted), touched)
+    change.rows[KIND] = _rows(connection, touched)
+    if new:
+        change.fields["prefix"] = begin
+    return KindCounts(int(new), int(changed), int(deleted))
 
 
 def _compare(connection: engine.Connection, draft: Draft, since: int) -> str:
@@ -152,8 +160,10 @@ def _compare(connection: engine.Connection, draft: Draft, since: int) -> str:
     A version that is newer than the last snapshot differs in any case. Returns the table expression
     of the new documents of those to which other files are linked.
     """
-    for table in ("compared_templates", "differing_templates"):
-        connection.execute(scratch_tables.create(table))
+    connection.execute(
+        "CREATE TABLE compared_templates (handle VARCHAR, sets VARCHAR[], digest VARCHAR)"
+    )
+    connection.execute("CREATE TABLE differing_templates (handle VARCHAR)")
     published: Query = (_PUBLISHED.replace("$since", str(int(since))), {})
     records = fetch_groups(connection, draft, "records", published)
     if not records:
@@ -168,10 +178,10 @@ def _compare(connection: engine.Connection, draft: Draft, since: int) -> str:
     return touched
 
 
-def rows(connection: engine.Connection, revised: RevisedTemplates) -> Iterator[Query]:
+def _rows(connection: engine.Connection, touched: str) -> Iterator[Query]:
     """Yield queries that give the new versions with their content, by identifier.
 
-    Each query takes a part of the memory.
+    Each query takes a part of the memory. `touched` is what `_compare` returned.
     """
     size = engine.find_memory(connection) // (_RANGE_SHARE * _RANGE_BYTES)
     ranges = connection.execute(_RANGES, {"rows": min(size, _RANGE_MOST)}).fetchall()
@@ -181,17 +191,18 @@ def rows(connection: engine.Connection, revised: RevisedTemplates) -> Iterator[Q
         left=_LEFT,
         linked=LINKED,
         others=_OTHERS,
-        touched=revised.touched,
+        touched=touched,
     )
     for start, end, first, last in ranges:
         yield sql, {"start": start, "end": end, "first": first, "last": last}
 
 
-def recover(connection: engine.Connection, draft: Draft, base: Transaction) -> None:
+def recover(change: KindChange) -> None:
     """Add to `recovered_versions` the templates of `withdrawn_items` as the obi store has them now.
 
     The state is that after the last published run. Lost templates are not added.
     """
+    base, connection, draft = change.base, change.connection, change.draft
     with engine.reading("the last snapshot"):
         wanted = f"SELECT identifier FROM withdrawn_items WHERE kind = '{KIND}'"
         ((count,),) = connection.execute(f"SELECT count(*) FROM ({wanted})").fetchall()
@@ -213,12 +224,3 @@ def _want(connection: engine.Connection, begin: str, fresh: str, touched: str = 
     with engine.reading("the logs of the runs"):
         name = oai_name.template_identifier_sql(engine.quote(begin), "o.id")
         connection.execute(_WANTED_TEMPLATES.format(identifier=name, fresh=fresh, touched=touched))
-
-
-def write_obi_tables(draft: Draft) -> None:
-    """Replace the draft's obi tables by those that the replay made in the database."""
-    for table in obi.TABLES:
-        leaves = draft.leaves(draft.write(table, [(replay.query(table), {})]))
-        draft.tables.pop(table, None)
-        if leaves:
-            draft.tables[table] = leaves

@@ -16,8 +16,10 @@ an original is added, changed or deleted, the published revisits that it can aff
 again (builder.snapshot.lookup). If their original or its values differ, they change as well.
 """
 
-from builder.publish.precedence import INHERITED, LEFT, OWN_VALUES, TAKEN
-from builder.publish.revisit_search import RevisitSearch, delete_superseded
+from builder.kinds.captures.precedence import INHERITED, OWN_VALUES, TAKEN
+from builder.kinds.captures.revisit_search import RevisitSearch, delete_superseded
+from builder.kinds.kind import KindChange, KindCounts
+from builder.kinds.sets import LEFT
 from builder.snapshot import match_keys, scratch_tables
 from builder.snapshot.draft import Draft, Query
 from builder.snapshot.lookup import fetch_groups, rows_of
@@ -67,12 +69,13 @@ _FORMER_ORIGINALS = "CREATE TABLE former_originals AS " + match_keys.original_ke
 _ADD_ITEM_VERSIONS = _SQL.get("item_versions", files=_FILES)
 
 
-def resolve(connection: engine.Connection, draft: Draft) -> int:
+def resolve(change: KindChange) -> KindCounts:
     """Resolve the revisits in `new_versions`, and the published revisits that the changes affect.
 
     Adds the latter to `new_versions` and `superseded_versions` if they change; returns how many do.
     Makes `revisit_matches`.
     """
+    connection, draft = change.connection, change.draft
     with engine.reading("the revisits"):
         connection.execute(scratch_tables.create("revisit_matches"))
         fresh = connection.execute(
@@ -80,7 +83,7 @@ def resolve(connection: engine.Connection, draft: Draft) -> int:
         ).fetchall()
         published = _find_affected(connection, draft)
         if not fresh[0][0] and not published:
-            return 0
+            return KindCounts()
         connection.execute(_PENDING_REVISITS)
         RevisitSearch(connection, draft).run()
         connection.execute(_RESOLVED_REVISITS)
@@ -94,11 +97,12 @@ def resolve(connection: engine.Connection, draft: Draft) -> int:
             "DROP TABLE pending_revisits; DROP TABLE resolved_revisits; "
             "DROP TABLE matched_originals"
         )
-        return moved
+        return KindCounts(moved=moved)
 
 
-def add_inheriting(connection: engine.Connection, draft: Draft) -> None:
+def add_inheriting(change: KindChange) -> None:
     """Add to `item_versions` the revisits that inherited from a superseded original."""
+    connection, draft = change.connection, change.draft
     with engine.reading("the revisits"):
         versions = fetch_groups(
             connection, draft, "records", ("SELECT position FROM item_versions", {})
@@ -136,5 +140,5 @@ def _find_affected(connection: engine.Connection, draft: Draft) -> int:
     if records:
         connection.execute(_AFFECTED_REVISITS, {"files": records})
     else:
-        connection.execute(scratch_tables.create("affected_revisits"))
+        connection.execute(f"CREATE TABLE affected_revisits ({scratch_tables.RECORD})")
     return rows_of(connection, "affected_revisits")

@@ -1,24 +1,21 @@
 """Filesets as items: results of requests change the items of datasets and their tables.
 
-Of several results for one version, the newest counts, whatever URL was requested
-(builder.publish.dataset_versions). A result that lists nothing leaves the item unchanged. For a
-withdrawn item, the tables record only that the dataset was requested.
+Of several results for one version, the newest counts, whatever URL was requested (see
+builder.kinds.datasets.dataset_versions). A result that lists nothing leaves the item unchanged. For
+a withdrawn item, the tables record only that the dataset was requested.
 """
-
-from collections.abc import Sequence
-from dataclasses import dataclass
 
 from builder.filesets.entry import DELETE, LIST
 from builder.intake.intake import FILESETS
 from builder.intake.lines import line_table
-from builder.publish import dataset_versions
-from builder.publish.dataset_versions import DATASET
+from builder.kinds.datasets import dataset_versions
+from builder.kinds.datasets.dataset_versions import DATASET
+from builder.kinds.kind import KindChange, KindCounts
 from builder.snapshot.draft import Draft
 from builder.snapshot.lookup import fetch_groups, find, put, rows_of
 from builder.snapshot.sql import Statements
 from functions.database import engine
 from functions.snapshot import item_tables, schema
-from functions.snapshot.manifest import Manifest
 
 _SQL = Statements(__file__)
 
@@ -73,35 +70,18 @@ _FILES_OF_DATASETS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RevisedFilesets:
-    """Numbers of datasets: new, changed, deleted ones among these, and unchanged.
+def revise(change: KindChange) -> KindCounts:
+    """Add the changes of datasets in the intake.
 
-    `altered` are files whose digests are not those that were published: their datasets stay as they
-    were published.
+    They go to `prepared_versions` and `superseded_versions`. Also writes the tables of filesets.
+    With `fileset.follow_removals`, items whose platform removed them are deleted. Datasets whose
+    files have other digests than those that were published stay as they were published.
     """
-
-    new: int = 0
-    changed: int = 0
-    deleted: int = 0
-    unchanged: int = 0
-    altered: tuple[str, ...] = ()
-
-
-def revise(
-    connection: engine.Connection,
-    draft: Draft,
-    files: Sequence[str],
-    before: Manifest,
-    *,
-    follow: bool = False,
-) -> RevisedFilesets:
-    """Add the changes of datasets in the intake's `files`.
-
-    They go to `prepared_versions` and `superseded_versions`. The earliest run's files come first.
-    Also writes the tables of filesets. `draft` begins as the snapshot `before`. With `follow`,
-    items whose platform removed them are deleted.
-    """
+    files = change.files("filesets")
+    if not files:
+        return KindCounts()
+    base, connection, draft = change.base, change.connection, change.draft
+    before = base.before
     with engine.reading("the intake"):
         connection.execute(
             _SQL.get("intake_results", rows=line_table(files, FILESETS)),
@@ -122,7 +102,7 @@ def revise(
         if rows_of(connection, "result_datasets") > count:
             find(connection, draft, "result_datasets")
         connection.execute(_IDENTIFIED_RESULTS)
-        dataset_versions.decide(connection, follow)
+        dataset_versions.decide(connection, base.configuration["fileset.follow_removals"])
         altered = dataset_versions.refuse_altered(connection)
         # The whole table of results is read for this, unless all changes are later.
         if dataset_versions.count_late(connection, before.effective) and (
@@ -140,13 +120,19 @@ def revise(
             "requested_urls",
             _without_withdrawn("newest_results", _KNOWN),
         )
-        rewrite_files(connection, draft)
+        rewrite_files(change)
         ((new, changed, deleted, unchanged),) = connection.execute(_COUNTS).fetchall()
-    return RevisedFilesets(int(new), int(changed), int(deleted), int(unchanged), tuple(altered))
+    for key in altered:
+        base.runtime.say(
+            f"{key} was altered together with its record since it was published: its dataset stays "
+            "as published; restore both from a copy (`sheaf verify`)"
+        )
+    return KindCounts(int(new), int(changed), int(deleted), int(unchanged), tables=2)
 
 
-def rewrite_files(connection: engine.Connection, draft: Draft) -> None:
+def rewrite_files(change: KindChange) -> None:
     """Rewrite the table of files for the datasets in `prepared_versions`."""
+    connection, draft = change.connection, change.draft
     with engine.reading("the last snapshot"):
         connection.execute(
             "CREATE TABLE prepared_datasets AS SELECT identifier FROM prepared_versions "
@@ -156,9 +142,10 @@ def rewrite_files(connection: engine.Connection, draft: Draft) -> None:
             put(connection, draft, FILES, "identifier", "prepared_datasets", _FILES_OF_DATASETS)
 
 
-def clear_withdrawn_results(connection: engine.Connection, draft: Draft) -> None:
+def clear_withdrawn_results(change: KindChange) -> None:
     """Rewrite the tables without the descriptions of the datasets that are withdrawn."""
-    rewrite_files(connection, draft)
+    rewrite_files(change)
+    connection, draft = change.connection, change.draft
     files = draft.paths(draft.files(draft.tables.get(RESULTS, ())))
     if not files:
         return

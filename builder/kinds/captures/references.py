@@ -6,8 +6,8 @@ published together with its revisit. Else, without a digest, the last capture of
 revisit is taken, in the intake or published. Its URL and date become those that are referred to.
 """
 
-from builder.publish.revisit_search import delete_superseded
-from builder.snapshot import lookup, match_keys, scratch_tables
+from builder.kinds.captures.revisit_search import delete_superseded
+from builder.snapshot import lookup, match_keys
 from builder.snapshot.draft import Draft
 from builder.snapshot.sql import Statements
 from functions.database import engine
@@ -25,7 +25,9 @@ def find_originals(connection: engine.Connection, draft: Draft, namespace: str) 
     """Make `declared_originals`, the URLs and dates that the intake's revisits refer to."""
     connection.execute(_UNDATED)
     if not lookup.rows_of(connection, "undated_revisits"):
-        connection.execute(scratch_tables.create("declared_originals"))
+        connection.execute(
+            "CREATE TABLE declared_originals (identifier VARCHAR, url VARCHAR, date VARCHAR)"
+        )
         return
     connection.execute(_DATED)
     if files := lookup.fetch_groups(connection, draft, "urls", (_SURTS, {})):

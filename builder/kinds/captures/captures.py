@@ -1,42 +1,35 @@
-"""Merge of captures with the last snapshot, and the provenance of their archives.
+"""Merge of captures with the last snapshot.
 
 A capture can have several copies. The leading copy is chosen in this order: a copy from an
 archive file before one from an index (which gives no payload length); a whole copy before a
 damaged one; a copy with a payload before a revisit; then the first by file name and offset; then
-the one that was read last. builder.publish.precedence unites the copies.
+the one that was read last. builder.kinds.captures.precedence unites the copies.
 
 Against the snapshot, the published copy leads. There are two exceptions: the same record was read
 again (same file, same offset); or the published copy is only a revisit, damaged, or from an
 index. The location of a copy is not part of the description, so a copy elsewhere changes nothing
 by itself. A published revisit is compared without the values inherited from its original.
-
-The provenance tables hold each fault and each archive file read, once.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
-from builder.intake.lines import line_table
 from builder.intake.row_files import join_small_files
-from builder.publish import references
-from builder.publish.precedence import (
+from builder.kinds.captures import references
+from builder.kinds.captures.precedence import (
     COLUMNS,
     DESCRIBED,
     FOLDED,
     OWN_VALUES,
     REQUESTED,
     REVISED,
-    SPECIFIC,
     UNITED,
 )
+from builder.kinds.kind import KindChange, KindCounts
+from builder.kinds.sets import SPECIFIC
 from builder.snapshot import scratch_tables
-from builder.snapshot.compaction import RECORDS_RATIO, runs_to_merge
-from builder.snapshot.draft import Draft, Query
-from builder.snapshot.lookup import fetch_groups, find, rows_of
+from builder.snapshot.draft import Draft
+from builder.snapshot.lookup import find, rows_of
 from builder.snapshot.sql import Statements
 from functions.database import engine
-from functions.snapshot import layout, schema
-from functions.snapshot.manifest import Manifest
+from functions.snapshot import schema
 
 _SQL = Statements(__file__)
 
@@ -56,28 +49,6 @@ _NEW = (
     "SELECT identifier, 'capture' AS kind, false AS deleted, NULL::VARCHAR AS reason, sets, "
     f"[]::VARCHAR[] AS left_sets, {_PUBLISHED} FROM intake_captures"
 )
-NEW_VERSIONS = "CREATE VIEW new_versions AS FROM intake_versions UNION ALL FROM prepared_versions"
-"""Makes the view `new_versions`; where both have rows, `intake_versions` is mostly the larger."""
-NO_INTAKE_VERSIONS = "CREATE VIEW intake_versions AS SELECT * FROM prepared_versions WHERE false"
-"""Makes an empty view `intake_versions`, for when all rows are in `prepared_versions`."""
-PROVENANCE_KEYS = {
-    "faults": schema.names("faults"),
-    "sources": ("source", "digest", "path", "collections", "reading"),
-}
-"""The columns that identify a row of each table."""
-FAULT_DETAIL = (
-    "CASE WHEN EXISTS (SELECT 1 FROM withdrawn_places h "
-    "WHERE h.source = f.source AND h.place = f.place) "
-    "OR f.source IN (SELECT source FROM withdrawn_places WHERE place IS NULL) "
-    "THEN NULL ELSE detail END"
-)
-"""A fault's detail, or NULL for records in `withdrawn_places`: the detail may quote them.
-
-Where such a record has no place of its own, as in a file that is compressed as a whole, that
-concerns all faults of its file.
-"""
-_FULL_LEAF = layout.LEAF_FILES * layout.FILE_GROUPS * layout.GROUP_ROWS
-_FILES = engine.table("$files")
 
 
 def _request_of(column: str) -> str:
@@ -106,28 +77,23 @@ _OWN_VERSIONS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Merged:
-    """Numbers of items in the intake: new, changed and unchanged ones, and further copies."""
+def merge(change: KindChange) -> KindCounts:
+    """Make `new_versions` of the intake, and `superseded_versions`, which they replace.
 
-    new: int
-    changed: int
-    unchanged: int
-    copies: int
-
-
-def merge(
-    connection: engine.Connection, captures: list[str], before: Manifest, draft: Draft
-) -> Merged:
-    """Make `new_versions` and `superseded_versions`, which they replace.
-
-    `captures` are Parquet files with the columns of intake.CAPTURES, the earliest run's first.
-    `draft` begins as the snapshot `before`. builder.snapshot.scratch_tables describes the tables.
-    `new_versions` combines the table `prepared_versions`, which callers may change, and the view
-    `intake_versions`. If the snapshot has none of the intake's items, `intake_versions` shows all
-    of `intake_captures`. That view reads the intake's files. If items came repeatedly, their
-    united rows come from the table `united_captures`.
+    builder.snapshot.scratch_tables describes the tables. `new_versions` combines the table
+    `prepared_versions`, to which other kinds add, and the view `intake_versions`. If the snapshot
+    has none of the intake's items, `intake_versions` shows all of `intake_captures`. That view
+    reads the intake's files. If items came repeatedly, their united rows come from the table
+    `united_captures`.
     """
+    connection, draft, before = change.connection, change.draft, change.base.before
+    captures = change.files("captures")
+    if not captures:
+        for table in ("listed_versions", "prepared_versions", "superseded_versions"):
+            connection.execute(scratch_tables.create(table))
+        connection.execute(scratch_tables.NO_INTAKE_VERSIONS)
+        connection.execute(scratch_tables.NEW_VERSIONS)
+        return KindCounts()
     with engine.reading("the intake"):
         captures = join_small_files(connection, captures, draft.folder)
         several = _gather(connection, captures, before.namespace, draft)
@@ -142,7 +108,8 @@ def merge(
             connection.execute(scratch_tables.ensure("withdrawn_places"))
     with engine.reading("the merged captures"):
         matched, changed = _revise(connection)
-    return Merged(incoming - matched, changed, matched - changed, rows - incoming)
+    unchanged, copies = matched - changed, rows - incoming
+    return KindCounts(incoming - matched, changed, unchanged=unchanged, copies=copies)
 
 
 def _gather(
@@ -197,80 +164,15 @@ def _revise(connection: engine.Connection) -> tuple[int, int]:
             f"UNION ALL SELECT identifier, 'capture', false, NULL, sets, left_sets, {_PUBLISHED} "
             "FROM compared_captures WHERE changed"
         )
-        connection.execute(NO_INTAKE_VERSIONS)
+        connection.execute(scratch_tables.NO_INTAKE_VERSIONS)
         replaced = "position IN (SELECT old_position FROM compared_captures WHERE changed)"
     else:
         connection.execute(f"CREATE TABLE prepared_versions AS {_NEW} WHERE false")
         connection.execute(f"CREATE VIEW intake_versions AS {_NEW}")
         replaced = "false"
-    connection.execute(NEW_VERSIONS)
+    connection.execute(scratch_tables.NEW_VERSIONS)
     connection.execute(
         f"CREATE TABLE superseded_versions AS SELECT {schema.SUPERSEDED} "
         f"FROM listed_versions WHERE {replaced}"
     )
     return matched, changed
-
-
-def add_provenance(
-    connection: engine.Connection, draft: Draft, table: str, paths: Sequence[str], more: str = ""
-) -> int:
-    """Add the rows of the intake's files that the last snapshot lacks; return how many.
-
-    `more` is a query of further rows.
-    """
-    if not paths and not more:
-        return 0
-    with engine.reading("the intake"):
-        count = _gather_provenance(connection, draft, table, list(paths), more)
-    if not count:
-        return 0
-    leaves = draft.tables.get(table, ())
-    merged = runs_to_merge([e.rows for e in leaves], count, RECORDS_RATIO, _FULL_LEAF)
-    staying, joined = leaves[: len(leaves) - merged], leaves[len(leaves) - merged :]
-    columns, values = ", ".join(schema.names(table)), {}
-    rows = f"SELECT {columns} FROM added_{table}"
-    if joined:
-        values = {"files": draft.paths(draft.files(joined))}
-        rows += f" UNION ALL SELECT {columns} FROM {_FILES}"
-    query = f"SELECT * FROM ({rows}) ORDER BY {provenance_order(table)}"
-    files = draft.write(table, [(query, values)])
-    draft.tables[table] = (*staying, *draft.leaves(files))
-    return count
-
-
-def _gather_provenance(
-    connection: engine.Connection, draft: Draft, table: str, paths: list[str], more: str
-) -> int:
-    """Make `intake_<table>` and `added_<table>`; return how many rows it has."""
-    source = line_table(paths, schema.SOURCE) if table == "sources" else _FILES
-    key, names = PROVENANCE_KEYS[table], ", ".join(schema.names(table))
-    queries = [f"SELECT {names} FROM {source}"] if paths else []
-    queries += [f"SELECT {names} FROM ({more})"] if more else []
-    connection.execute(
-        f"CREATE TABLE intake_{table} AS {' UNION ALL '.join(queries)}",
-        {"files": paths} if paths else {},
-    )
-    sources: Query = (f"SELECT DISTINCT source FROM intake_{table}", {})
-    earlier = fetch_groups(connection, draft, table, sources)
-    values = {}
-    lacking = ""
-    if earlier:
-        values["earlier"] = earlier
-        same = " AND ".join(f"e.{name} IS NOT DISTINCT FROM i.{name}" for name in key)
-        lacking = f"WHERE NOT EXISTS (SELECT 1 FROM {engine.table('$earlier')} e WHERE {same})"
-    rows = f"SELECT * FROM intake_{table}"
-    if table == "faults":
-        connection.execute(scratch_tables.ensure("withdrawn_places"))
-        rows = f"SELECT * REPLACE ({FAULT_DETAIL} AS detail) FROM intake_{table} f"
-    connection.execute(
-        f"CREATE TABLE added_{table} AS SELECT DISTINCT ON ({', '.join(key)}) * FROM ({rows}) i "
-        f"{lacking} ORDER BY {provenance_order(table)}",
-        values,
-    )
-    return rows_of(connection, f"added_{table}")
-
-
-def provenance_order(table: str) -> str:
-    """Return a total order: the table's own sort columns, then every other column."""
-    names = dict.fromkeys((*schema.ORDER[table], *schema.names(table)))
-    return ", ".join(f"{name} NULLS FIRST" for name in names)

@@ -1,0 +1,1 @@
+"""Collections as items: their documents count the captures in them."""

@@ -1,0 +1,1 @@
+"""Datasets as items, from the results of requests for them."""

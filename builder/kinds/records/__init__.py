@@ -1,0 +1,1 @@
+"""Records of other repositories as items, from harvests."""

@@ -1,0 +1,1 @@
+"""Templates of RePEc as items, from the runs of the obi store."""

@@ -1,0 +1,6 @@
+"""The kind of templates."""
+
+from builder.kinds.kind import Kind
+from builder.kinds.templates import templates
+
+TEMPLATES = Kind(gather=templates.gather, revise=templates.revise, recover=templates.recover)
