@@ -199,12 +199,12 @@ def overview() -> str:
     lines: list[str] = []
     for group, heading in GROUPS.items():
         lines += ["", f"  {heading}:"] if lines else [f"  {heading}:"]
-        said: dict[str, str] = {}
+        summaries: dict[str, str] = {}
         for command in COMMANDS.values():
             family = command.name.partition(" ")[0]
             if command.group == group:
-                said[family] = FAMILIES[family][2] if family in FAMILIES else command.summary
-        lines += [f"    {name:<11}{summary}" for name, summary in said.items()]
+                summaries[family] = FAMILIES[family][2] if family in FAMILIES else command.summary
+        lines += [f"    {name:<11}{summary}" for name, summary in summaries.items()]
     more = "`sheaf COMMAND --help` shows its options, exit codes and examples."
     return "\n".join(["commands:", *lines, "", more])
 

@@ -8,7 +8,7 @@ for it.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from typing import BinaryIO, Protocol
 from urllib.parse import urlsplit
@@ -162,7 +162,7 @@ def surt_ranges(urls: Sequence[str]) -> Sequence[Range] | None:
     """Return the ranges of SURTs of URLs; None without URLs, which matches everything."""
     if not urls:
         return None
-    return [some for url in urls for some in parse_scope(url).ranges]
+    return [interval for url in urls for interval in parse_scope(url).ranges]
 
 
 def until_date(text: str) -> str:
@@ -173,12 +173,8 @@ def until_date(text: str) -> str:
     """
     digits = text.translate(_UNSAID)
     if digits.isascii() and digits.isdigit() and len(digits) in {4, 6, 8, 10, 12, 14}:
-        first = digits + "00000101000000"[len(digits) :]
-        try:
-            from_digits(first)
-        except ValueError:
-            pass
-        else:
+        with suppress(ValueError):
+            from_digits(digits + "00000101000000"[len(digits) :])
             return digits + LAST_SECOND[len(digits) :]
     raise RebuildError(
         f"--as-of {text}: expected a date such as 2009, 2009-11-05 or 2009-11-05T12:00:00Z"
@@ -190,19 +186,13 @@ def modification_time(headers: Mapping[str, str], stamp: str) -> int | None:
 
     The header is ignored if it is after the capture or before 1970. None if both are unknown.
     """
-    captured = _seconds(stamp)
-    said = limits.parse_http_date(headers.get("last-modified"))
-    if said is not None and said > 0 and (captured is None or said <= captured):
-        return said
+    captured = None
+    with suppress(ValueError):  # its date is unknown
+        captured = max(0, int(from_digits(stamp).timestamp()))
+    modified = limits.parse_http_date(headers.get("last-modified"))
+    if modified is not None and modified > 0 and (captured is None or modified <= captured):
+        return modified
     return captured
-
-
-def _seconds(stamp: str) -> int | None:
-    try:
-        found = from_digits(stamp)
-    except ValueError:
-        return None
-    return max(0, int(found.timestamp()))
 
 
 def accept_statuses(text: str, *, requests: bool = False) -> Callable[[ListedCapture], bool]:
@@ -217,14 +207,18 @@ def accept_statuses(text: str, *, requests: bool = False) -> Callable[[ListedCap
     """
     wanted: set[int] = set()
     for part in text.split(","):
-        found = _STATUS_RANGE.fullmatch(part.strip())
-        if not found:
+        match = _STATUS_RANGE.fullmatch(part.strip())
+        if not match:
             raise RebuildError(f"--status {text}: expected statuses such as 200,301-308")
-        wanted.update(range(int(found[1]), int(found[2] or found[1]) + 1))
+        wanted.update(range(int(match[1]), int(match[2] or match[1]) + 1))
 
-    def accepts(held: ListedCapture) -> bool:
-        if held.method is not None and not requests:
+    def accepts(capture: ListedCapture) -> bool:
+        if capture.method is not None and not requests:
             return False
-        return held.status is None or held.status in wanted or (held.status == 304 and held.revisit)
+        return (
+            capture.status is None
+            or capture.status in wanted
+            or (capture.status == 304 and capture.revisit)
+        )
 
     return accepts

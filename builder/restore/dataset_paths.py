@@ -32,8 +32,8 @@ class PathSet:
 
     def is_free(self, path: str) -> bool:
         """Return whether a file can have a path beside the others."""
-        known = path in self.files or path in self.folders
-        return not known and self.files.isdisjoint(above(path))
+        taken = path in self.files or path in self.folders
+        return not taken and self.files.isdisjoint(above(path))
 
 
 def name_files(files: Sequence[Mapping[str, Any]], *, safe: bool = False) -> dict[str, str]:
@@ -41,15 +41,15 @@ def name_files(files: Sequence[Mapping[str, Any]], *, safe: bool = False) -> dic
 
     It is the platform's, unless `safe` is set, the disk cannot hold it, or another file has it.
     """
-    found = {str(file["path"]): str(file["path"]) for file in files}
+    names = {str(file["path"]): str(file["path"]) for file in files}
     taken = PathSet()
-    taken.add(found)
-    for file in sorted(files, key=lambda one: str(one["path"])):
+    taken.add(names)
+    for file in sorted(files, key=lambda row: str(row["path"])):
         wanted = file.get("original")
         if not safe and isinstance(wanted, str) and _is_possible(wanted) and taken.is_free(wanted):
-            found[str(file["path"])] = wanted
+            names[str(file["path"])] = wanted
             taken.add([wanted])
-    return found
+    return names
 
 
 def package_paths(paths: Sequence[str]) -> dict[str, str]:
@@ -58,17 +58,17 @@ def package_paths(paths: Sequence[str]) -> dict[str, str]:
     It has `=` for `%`: tools for bags differ in how they read escapes, and in an RO-Crate they are
     escaped again. If another file has that path, the file is named by a digest.
     """
-    found = {path: path for path in paths if "%" not in path}
+    names = {path: path for path in paths if "%" not in path}
     taken = PathSet()
-    taken.add(found)
+    taken.add(names)
     for path in sorted(path for path in paths if "%" in path):
         wanted = path.replace("%", "=")
         if not taken.is_free(wanted):
             digest = hashlib.sha256(path.encode()).hexdigest()[:_DIGITS]
             wanted = f"={digest}/{wanted.rpartition('/')[2]}"
-        found[path] = wanted
+        names[path] = wanted
         taken.add([wanted])
-    return found
+    return names
 
 
 def _is_possible(path: str) -> bool:

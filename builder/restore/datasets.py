@@ -91,12 +91,12 @@ def find_dataset(store: Writer, name: str, version: str | None = None) -> str:
             return versions[0]
         with engine.reading("the datasets"):
             values = {"dataset": dataset}
-            found = connection.execute(_VERSION, {**values, "version": version}).fetchone()
+            row = connection.execute(_VERSION, {**values, "version": version}).fetchone()
             listed = connection.execute(_VERSIONS, values).fetchmany(_SHOWN)
-    if found is None:
-        shown = ", ".join(str(one) for (one,) in listed)
+    if row is None:
+        shown = ", ".join(str(label) for (label,) in listed)
         raise RebuildError(f"{name} has no version {version} here; listed are {shown}")
-    return str(found[0])
+    return str(row[0])
 
 
 def find_versions(store: Writer, name: str) -> tuple[str, ...]:
@@ -116,9 +116,9 @@ def _find_named(
     query.prepare_view(connection, store, "filesets")
     query.prepare_view(connection, store, "ingest_fileset_platform")
     with engine.reading("the datasets"):
-        found = connection.execute(_NAMED, values).fetchall()
-    versions = tuple(str(identifier) for identifier, _ in found)
-    datasets = {str(dataset) for _, dataset in found}
+        rows = connection.execute(_NAMED, values).fetchall()
+    versions = tuple(str(identifier) for identifier, _ in rows)
+    datasets = {str(dataset) for _, dataset in rows}
     if not versions:
         raise RebuildError(f"{store.address}: no dataset is listed as {name}")
     if len(datasets) > 1:
@@ -147,7 +147,7 @@ def restore_dataset(
     done = RestoredDataset(record.identifier, withheld=len(record.fields.get("withheld") or ()))
     paths = name_files(files, safe=safe)
     with closing(RestoreFolder(folder)) as target:
-        for file in sorted(files, key=lambda one: str(one["path"])):
+        for file in sorted(files, key=lambda row: str(row["path"])):
             path = paths[file["path"]]
             try:
                 if _is_same(folder / path, file):
@@ -193,10 +193,10 @@ class DatasetReader:
 
     def record(self, identifier: str) -> PublishedRecord:
         """Return the record of a dataset. Raises UsageError if it is not listed, and StoreError."""
-        found = self.repository.record(self.manifest, identifier)
-        if found is None or found.deleted:
+        record = self.repository.record(self.manifest, identifier)
+        if record is None or record.deleted:
             raise UsageError(f"{self.slices.address}: {identifier} is not listed any more")
-        return found
+        return record
 
 
 @contextmanager

@@ -78,7 +78,7 @@ class EndpointClient:
         tried = 0
         while True:
             with ExitStack() as stack:
-                why, asked = "", None
+                why, delay = "", None
                 try:
                     answer = stack.enter_context(self.client.fetch(request))
                 except FetchError as failure:
@@ -90,11 +90,11 @@ class EndpointClient:
                         yield answer
                         return
                     why = f"HTTP status {answer.status}"
-                    asked = find_wish(answer.headers, answer.status, self.client.wall())
+                    delay = find_wish(answer.headers, answer.status, self.client.wall())
             if tried == self.retry.retries:
                 raise EndpointError(f"{urlsplit(url).netloc} does not answer: {why}")
             tried += 1
-            if self.client.stop.wait(self.retry.wait(tried, asked)):
+            if self.client.stop.wait(self.retry.wait(tried, delay)):
                 raise EndpointError("the restore was stopped")
 
     def read(self, url: str) -> tuple[Response, bytes]:
@@ -126,16 +126,16 @@ class EndpointClient:
 def parse_line(raw: bytes) -> ListedCapture | str | None:
     """Return the capture in a line of /cdx, or its resume key; None if the line is neither."""
     try:
-        found = json.loads(raw)
+        fields = json.loads(raw)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(found, dict):
+    if not isinstance(fields, dict):
         return None
-    if isinstance(found.get(RESUME_KEY), str):
-        return str(found[RESUME_KEY])
-    revisit = found.get("mime") == _REVISIT
+    if isinstance(fields.get(RESUME_KEY), str):
+        return str(fields[RESUME_KEY])
+    revisit = fields.get("mime") == _REVISIT
     return _parse_capture(
-        {**found, "mime": found.get("media_type"), "length": found.get("size")}, revisit=revisit
+        {**fields, "mime": fields.get("media_type"), "length": fields.get("size")}, revisit=revisit
     )
 
 
@@ -150,8 +150,8 @@ def parse_page(raw: bytes, where: str) -> tuple[list[ListedCapture], str]:
         raise RebuildError(f"the response of {where} is not XML: {error}") from error
     faults = root.findall(f"{_OAI}error")
     if any(fault.get("code") != "noRecordsMatch" for fault in faults):
-        told = "; ".join(f"{fault.get('code')}: {fault.text or ''}".strip() for fault in faults)
-        raise RebuildError(f"{where} answered {told}")
+        reasons = "; ".join(f"{fault.get('code')}: {fault.text or ''}".strip() for fault in faults)
+        raise RebuildError(f"{where} answered {reasons}")
     listed = root.find(f"{_OAI}ListRecords")
     if listed is None:
         if faults:
@@ -163,56 +163,56 @@ def parse_page(raw: bytes, where: str) -> tuple[list[ListedCapture], str]:
 
 def _records(listed: ElementTree.Element) -> Iterator[ListedCapture]:
     for record in listed.iterfind(f"{_OAI}record"):
-        capture = record.find(f"{_OAI}metadata/{_CAPTURE}capture")
-        if capture is None:  # it is deleted or invalid
+        element = record.find(f"{_OAI}metadata/{_CAPTURE}capture")
+        if element is None:  # it is deleted or invalid
             continue
-        found = {child.tag.removeprefix(_CAPTURE): child.text or "" for child in capture}
-        digits = "".join(filter(str.isdigit, found.get("fetch_date", "")[:19]))
-        held = _parse_capture(
+        fields = {child.tag.removeprefix(_CAPTURE): child.text or "" for child in element}
+        digits = "".join(filter(str.isdigit, fields.get("fetch_date", "")[:19]))
+        capture = _parse_capture(
             {
                 "identifier": record.findtext(f"{_OAI}header/{_OAI}identifier"),
-                "url": found.get("url"),
+                "url": fields.get("url"),
                 "timestamp": digits + "00000101000000"[len(digits) :] if digits else "",
-                "status": found.get("fetch_status"),
-                "redirect": found.get("fetch_redirect"),
-                "method": found.get("fetch_method"),
-                "requestBody": found.get("fetch_body"),
-                "digest": found.get("content_digest"),
-                "mime": found.get("content_mime_type") or found.get("content_mime_detected"),
-                "length": found.get("content_length"),
+                "status": fields.get("fetch_status"),
+                "redirect": fields.get("fetch_redirect"),
+                "method": fields.get("fetch_method"),
+                "requestBody": fields.get("fetch_body"),
+                "digest": fields.get("content_digest"),
+                "mime": fields.get("content_mime_type") or fields.get("content_mime_detected"),
+                "length": fields.get("content_length"),
             },
-            revisit=found.get("warc_record_type") == "revisit",
+            revisit=fields.get("warc_record_type") == "revisit",
         )
-        if held is not None:
-            yield held
+        if capture is not None:
+            yield capture
 
 
-def _parse_capture(found: Mapping[str, Any], *, revisit: bool) -> ListedCapture | None:
-    identifier, url = found.get("identifier"), found.get("url")
+def _parse_capture(fields: Mapping[str, Any], *, revisit: bool) -> ListedCapture | None:
+    identifier, url = fields.get("identifier"), fields.get("url")
     if not (isinstance(identifier, str) and isinstance(url, str) and identifier):
         return None
-    method, body = found.get("method"), found.get("requestBody")
+    method, body = fields.get("method"), fields.get("requestBody")
     method = method if isinstance(method, str) and method.isascii() and method else None
     body = body if isinstance(body, str) and method else None
-    stamp = str(found.get("timestamp") or "")
+    stamp = str(fields.get("timestamp") or "")
     return ListedCapture(
         identifier=identifier,
         url=request_url(url, method, body),
         surt=surt.of_request(url.encode("utf-8", "surrogatepass"), method, body),
         stamp=stamp if stamp.isascii() and stamp.isdigit() and len(stamp) == 14 else "",
-        status=_number(found.get("status")),
-        redirect=str(found.get("redirect") or "") or None,
-        digest=str(found.get("digest") or ""),
-        media_type=str(found.get("mime") or ""),
-        length=None if revisit else _number(found.get("length")),
+        status=_number(fields.get("status")),
+        redirect=str(fields.get("redirect") or "") or None,
+        digest=str(fields.get("digest") or ""),
+        media_type=str(fields.get("mime") or ""),
+        length=None if revisit else _number(fields.get("length")),
         revisit=revisit,
         method=method,
     )
 
 
-def _number(given: object) -> int | None:
-    written = str(given) if given is not None else ""
-    return int(written) if written.isascii() and written.isdigit() and len(written) < 19 else None
+def _number(value: object) -> int | None:
+    text = str(value) if value is not None else ""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
 
 
 _ORIGINAL = "x-archive-orig-"
@@ -237,10 +237,10 @@ class EndpointSource:
                 yield from self._search_captures(parse_scope(url), choice.until)
             return
         wanted = surt_ranges(choice.urls)
-        for held in self._list_set(choice.set):
-            within = wanted is None or any(first <= held.surt < last for first, last in wanted)
-            if within and held.stamp <= choice.until:
-                yield held
+        for capture in self._list_set(choice.set):
+            within = wanted is None or any(first <= capture.surt < last for first, last in wanted)
+            if within and capture.stamp <= choice.until:
+                yield capture
 
     def of_url(self, url: str, until: str) -> Iterator[ListedCapture]:
         """Yield the captures of one URL."""
@@ -282,13 +282,13 @@ class EndpointSource:
         except ContentCodingError as error:
             raise ContentError("undecodable", str(error)) from error
         size = None if bears else _size(answer)
-        found = {
+        headers = {
             name.removeprefix(_ORIGINAL): value
             for name, value in answer.headers.items()
             if name.startswith(_ORIGINAL)
         }
-        found.setdefault("content-type", answer.headers.get("content-type", ""))
-        return CaptureBytes(archived_payload.read_verified(plain, source), size, found)
+        headers.setdefault("content-type", answer.headers.get("content-type", ""))
+        return CaptureBytes(archived_payload.read_verified(plain, source), size, headers)
 
     def _pieces(self, url: str, answer: Response) -> Iterator[bytes]:
         """Yield the payload as stored, and continue by range if a response ends too early."""
@@ -312,16 +312,16 @@ class EndpointSource:
                 stack.close()
                 wanted = {"Range": f"bytes={at}-", "If-Range": tag}
                 answer = stack.enter_context(self._client.ask(url, wanted))
-                told = answer.headers.get("content-range", "")
-                if answer.status != _PARTIAL or not told.startswith(f"bytes {at}-"):
+                content_range = answer.headers.get("content-range", "")
+                if answer.status != _PARTIAL or not content_range.startswith(f"bytes {at}-"):
                     raise MissingError(
                         "cut-short", f"after {at:,} bytes, and then its content changed"
                     )
 
-    def _search_captures(self, found: Scope, until: str) -> Iterator[ListedCapture]:
-        asked = {
-            "url": found.url,
-            "matchType": found.match,
+    def _search_captures(self, scope: Scope, until: str) -> Iterator[ListedCapture]:
+        query = {
+            "url": scope.url,
+            "matchType": scope.match,
             "to": until,
             "fl": CDX_FIELDS,
             "output": "json",
@@ -330,8 +330,8 @@ class EndpointSource:
         key: str | None = ""
         seen: set[str] = set()
         while key is not None:
-            given = {**asked, RESUME_KEY: key} if key else asked
-            url = f"{self.address}/cdx?{urlencode(given, errors='surrogatepass')}"
+            arguments = {**query, RESUME_KEY: key} if key else query
+            url = f"{self.address}/cdx?{urlencode(arguments, errors='surrogatepass')}"
             answer, body = self._client.read(url)
             if answer.status != 200:
                 raise _listing_error(answer, body, self.address)
@@ -347,22 +347,22 @@ class EndpointSource:
             seen |= {key} if key else set()
 
     def _list_set(self, spec: str | None) -> Iterator[ListedCapture]:
-        asked = {"verb": "ListRecords", "metadataPrefix": "capture"}
+        arguments = {"verb": "ListRecords", "metadataPrefix": "capture"}
         if spec is not None:
-            asked["set"] = spec
+            arguments["set"] = spec
         seen: set[str] = set()
         while True:
-            answer, body = self._client.read(f"{self.address}/oai?{urlencode(asked)}")
+            answer, body = self._client.read(f"{self.address}/oai?{urlencode(arguments)}")
             if answer.status != 200:
                 raise _listing_error(answer, body, self.address)
-            found, token = parse_page(body, self.address)
-            yield from found
+            captures, token = parse_page(body, self.address)
+            yield from captures
             if not token:
                 return
             if token in seen:
                 raise RebuildError(f"{self.address} repeats the same resumption token")
             seen.add(token)
-            asked = {"verb": "ListRecords", "resumptionToken": token}
+            arguments = {"verb": "ListRecords", "resumptionToken": token}
 
 
 def base(url: str) -> str:
@@ -377,37 +377,37 @@ def base(url: str) -> str:
 
 def _size(answer: Response) -> int | None:
     """Return the total number of bytes, if the response gives it."""
-    told = answer.headers.get("content-length", "")
+    text = answer.headers.get("content-length", "")
     if answer.status == _PARTIAL:
-        told = answer.headers.get("content-range", "").rpartition("/")[2]
-    return int(told) if told.isascii() and told.isdigit() and len(told) < 19 else None
+        text = answer.headers.get("content-range", "").rpartition("/")[2]
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
 
 
 def _refusal(answer: Response, identifier: str) -> SheafError:
     code = answer.headers.get(TOLD, "")
-    said = _line(answer)
+    reason = _line(answer)
     if code == "disabled":
-        return RebuildError(f"this endpoint serves no content: {said}")
-    known = code if code in STATUSES else "refused"
-    return MissingError(known, said or f"{identifier}: HTTP status {answer.status}")
+        return RebuildError(f"this endpoint serves no content: {reason}")
+    status = code if code in STATUSES else "refused"
+    return MissingError(status, reason or f"{identifier}: HTTP status {answer.status}")
 
 
 def _line(answer: Response) -> str:
     """Return the first line of a response's text."""
-    said = bytearray()
+    text = bytearray()
     try:
         for chunk in answer.body:
-            said += chunk
-            if len(said) > _LONGEST:
+            text += chunk
+            if len(text) > _LONGEST:
                 break
     except FetchError:
         pass
-    return " ".join(said[:_LONGEST].decode("utf-8", "replace").split())
+    return " ".join(text[:_LONGEST].decode("utf-8", "replace").split())
 
 
 def _listing_error(answer: Response, body: bytes, where: str) -> RebuildError:
-    said = " ".join(body[:_LONGEST].decode("utf-8", "replace").split())
-    return RebuildError(f"{where} lists no captures: HTTP status {answer.status}: {said}")
+    text = " ".join(body[:_LONGEST].decode("utf-8", "replace").split())
+    return RebuildError(f"{where} lists no captures: HTTP status {answer.status}: {text}")
 
 
 def _declared_digest(digest: str) -> digests.DeclaredDigest | None:

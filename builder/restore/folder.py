@@ -93,19 +93,17 @@ class RestoreFolder:
         Raises MissingError in-the-way if the path, or a folder of it, is occupied by something
         else.
         """
-        *folders, last = path.split("/")
-        with self._open(path, folders, make=True) as into, _wrap_errors(path):
+        with self._open(path, make=True) as (into, last), _wrap_errors(path):
             if not over and _is_there(into, last):
                 raise MissingError("in-the-way", f"{path} already exists")
             os.rename(name, last, src_dir_fd=self._work, dst_dir_fd=into)
 
-    def link(self, known: str, path: str, *, over: bool) -> bool:
+    def link(self, existing: str, path: str, *, over: bool) -> bool:
         """Link an existing file to another path; return False if the file system cannot do this."""
-        *folders, last = known.split("/")
         with self._lock:
             self._count += 1
             name = f"{self._count}.link"
-        with self._open(known, folders, make=False) as there:
+        with self._open(existing, make=False) as (there, last):
             try:
                 os.link(last, name, src_dir_fd=there, dst_dir_fd=self._work, follow_symlinks=False)
             except OSError:
@@ -115,36 +113,32 @@ class RestoreFolder:
 
     def is_free(self, path: str) -> bool:
         """Return whether a path is free. Raises MissingError in-the-way."""
-        *folders, last = path.split("/")
         try:
-            with self._open(path, folders, make=False) as there, _wrap_errors(path):
+            with self._open(path, make=False) as (there, last), _wrap_errors(path):
                 return not _is_there(there, last)
         except FileNotFoundError:
             return True
 
     def state(self, path: str) -> tuple[int, int] | None:
         """Return size and time (nanoseconds) of a file, or None if it is missing or not a file."""
-        *folders, last = path.split("/")
         try:
-            with self._open(path, folders, make=False) as there, _wrap_errors(path):
-                found = os.stat(last, dir_fd=there, follow_symlinks=False)
+            with self._open(path, make=False) as (there, last), _wrap_errors(path):
+                status = os.stat(last, dir_fd=there, follow_symlinks=False)
         except (MissingError, FileNotFoundError):
             return None
-        return (found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
+        return (status.st_size, status.st_mtime_ns) if stat.S_ISREG(status.st_mode) else None
 
     def remove(self, path: str) -> None:
         """Remove a file, and the folders that it leaves empty."""
-        *folders, last = path.split("/")
-        with self._open(path, folders, make=False) as there, _wrap_errors(path):
+        with self._open(path, make=False) as (there, last), _wrap_errors(path):
             os.unlink(last, dir_fd=there)
-        while folders:
-            *above, last = folders
-            with self._open(path, above, make=False) as there:
+        while folder := path.rpartition("/")[0]:
+            path = folder
+            with self._open(path, make=False) as (there, last):
                 try:
                     os.rmdir(last, dir_fd=there)
                 except OSError:
                     return
-            folders = above
 
     def manifest(self) -> BinaryIO | None:
         """Open the manifest of an earlier restore, or return None.
@@ -171,9 +165,13 @@ class RestoreFolder:
             raise RebuildError(f"{self._root / MANIFEST}: {error.strerror}") from error
 
     @contextmanager
-    def _open(self, path: str, folders: list[str], *, make: bool) -> Iterator[int]:
-        """Open the innermost folder. Raises MissingError, and FileNotFoundError unless `make`."""
-        if {"", ".", ".."} & {*path.split("/")}:
+    def _open(self, path: str, *, make: bool) -> Iterator[tuple[int, str]]:
+        """Open the innermost folder of a path, and give the last name beside it.
+
+        Raises MissingError, and FileNotFoundError unless `make`.
+        """
+        *folders, last = path.split("/")
+        if {"", ".", ".."} & {*folders, last}:
             raise MissingError("in-the-way", f"{path} is not a path of a restored file")
         at = self._at
         try:
@@ -183,7 +181,7 @@ class RestoreFolder:
                 if at != self._at:
                     os.close(at)
                 at = below
-            yield at
+            yield at, last
         finally:
             if at != self._at:
                 os.close(at)

@@ -90,19 +90,13 @@ def parse_entry(line: bytes) -> ManifestEntry | None:
     """Return the entry of a line, or None if it is invalid: the last line may be cut off."""
     try:
         entry = documents.build(ManifestEntry, json.loads(line))
-        return entry if _is_sound(entry) else None
+        # The file may have been edited: a lone surrogate cannot be encoded.
+        "".join(text for text in asdict(entry).values() if isinstance(text, str)).encode()
     except (ValueError, RecursionError):
         return None
-
-
-def _is_sound(entry: ManifestEntry) -> bool:
-    """Return whether `line` could have written the entry: the file may have been edited.
-
-    Raises UnicodeEncodeError for a lone surrogate.
-    """
-    "".join(text for text in asdict(entry).values() if isinstance(text, str)).encode()
     numbers = (entry.status or 0, entry.size or 0, entry.mtime or 0)
-    return max(map(abs, numbers)) < _HIGHEST and "\0" not in (entry.path or "")
+    is_sound = max(map(abs, numbers)) < _HIGHEST and "\0" not in (entry.path or "")
+    return entry if is_sound else None
 
 
 class ManifestEntries:
@@ -197,17 +191,17 @@ class RestoreReport:
     bytes: int = 0
     renamed: Counter[str] = field(default_factory=Counter)
     missing: Counter[str] = field(default_factory=Counter)
-    told: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    examples: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     """The first of `renamed` and `missing`: the URL, and the details."""
 
-    def add(self, entry: ManifestEntry, *, kept: bool = False) -> None:
+    def add(self, entry: ManifestEntry, *, is_there: bool = False) -> None:
         """Count a file that exists or is missing."""
         if entry.missing:
             self.missing[entry.missing] += 1
             self._tell("missing", entry.url, f"{entry.missing}: {entry.detail}")
             return
-        self.kept += kept
-        self.restored += not kept
+        self.kept += is_there
+        self.restored += not is_there
         self.converted += bool(entry.converted)
         self.bytes += entry.size or 0
         if entry.renamed:
@@ -215,14 +209,14 @@ class RestoreReport:
             self._tell("renamed", entry.url, f"{entry.renamed}: {entry.path}")
 
     def _tell(self, what: str, url: str, text: str) -> None:
-        some = self.told.setdefault(what, [])
-        if len(some) < _SHOWN:
-            some.append((_short(url), _short(text)))
+        examples = self.examples.setdefault(what, [])
+        if len(examples) < _SHOWN:
+            examples.append((_short(url), _short(text)))
 
     def document(self) -> dict[str, Any]:
         """Return the report as a JSON document."""
         document = asdict(self)
-        del document["told"]
+        del document["examples"]
         document["renamed"] = dict(sorted(self.renamed.items()))
         return document | {"missing": dict(sorted(self.missing.items()))}
 

@@ -91,14 +91,14 @@ def natural(url: str, media_type: str = "") -> FileName:
     file = last.replace("@", "%40") or INDEX
     plain = unquote(parts[-1]) == last and _make_portable(file) == (last or INDEX)
     file += f"@{_query(query)}" if question else ""
-    known = EXTENSIONS.get(media_type)
+    extensions = EXTENSIONS.get(media_type)
     file = _make_portable(
-        file if known is None or file.lower().endswith(known) else file + known[0]
+        file if extensions is None or file.lower().endswith(extensions) else file + extensions[0]
     )
     folders = [_make_portable(name or "%") for name in folders]
     plain = plain and all(unquote(p) == f for p, f in zip(parts, folders, strict=False))
-    found = _shorten(url, [*map(_make_portable, top), *folders], file)
-    return found if found.why or plain else FileName(found.path, "escaped")
+    name = _shorten(url, [*map(_make_portable, top), *folders], file)
+    return name if name.why or plain else FileName(name.path, "escaped")
 
 
 def mark(path: str, url: str) -> str:
@@ -132,10 +132,10 @@ def _split_url(url: str) -> tuple[str, str | None, str]:
     """Return scheme, host (with a port unless it is the default), and path with query, in ASCII."""
     url = url.partition("#")[0]
     url = _BEYOND.sub(lambda match: quote(match[0], safe="", errors="surrogatepass"), url)
-    found = _PARTS.fullmatch(url)
-    if not found:
+    match = _PARTS.fullmatch(url)
+    if not match:
         return "", None, url
-    scheme, slashes, rest = found[1].lower(), found[2], found[3]
+    scheme, slashes, rest = match[1].lower(), match[2], match[3]
     if not slashes:
         return scheme, None, rest
     end = min((at for at in map(rest.find, "/?\\") if at >= 0), default=len(rest))
@@ -149,8 +149,8 @@ def _split_url(url: str) -> tuple[str, str | None, str]:
 
 def _host(host: str) -> str:
     """Return the folder name of a host, distinct from names that a restore uses itself."""
-    found = _PORT.fullmatch(host) if not host.endswith("]") else None
-    name, port = (found[1], found[2]) if found else (host, "")
+    match = _PORT.fullmatch(host) if not host.endswith("]") else None
+    name, port = (match[1], match[2]) if match else (host, "")
     name = _unescape(name).replace("+", "%2B").replace("@", "%40") or "%"
     if name.startswith(".") or fold(name) == MANIFEST:
         name = _first(name)
@@ -162,9 +162,9 @@ def _unescape(text: str) -> str:
     if _PLAIN.fullmatch(text):
         return text
     raw = unquote_to_bytes(text)
-    found = raw.decode("utf-8", "surrogateescape")
-    keep = unicodedata.is_normalized("NFC", found)
-    return "".join(c if _is_seen(c, keep=keep) else _hexadecimal(c) for c in found)
+    decoded = raw.decode("utf-8", "surrogateescape")
+    keep = unicodedata.is_normalized("NFC", decoded)
+    return "".join(c if _is_seen(c, keep=keep) else _hexadecimal(c) for c in decoded)
 
 
 def _is_seen(character: str, *, keep: bool) -> bool:
@@ -213,20 +213,20 @@ def _shorten(url: str, folders: list[str], file: str) -> FileName:
     path = "/".join((*folders, file))
     if len(path.encode()) <= _NATURAL and len(folders) < DEPTH:
         return FileName(path, why)
-    kept, size = folders[:1], len(folders[0].encode())
+    left, size = folders[:1], len(folders[0].encode())
     for name in folders[1 : DEPTH - 1]:
         size += len(name.encode()) + 1
         if size > _NATURAL - LONGEST - 1:
             break
-        kept.append(name)
-    return FileName("/".join((*kept, _with_mark(file, url))), "long-path")
+        left.append(name)
+    return FileName("/".join((*left, _with_mark(file, url))), "long-path")
 
 
 def _with_mark(name: str, whose: str) -> str:
     """Return a name with the mark of a URL, or of itself, its beginning cut if necessary."""
     digest = hashlib.sha256(whose.encode("utf-8", "surrogatepass")).hexdigest()
-    found = _EXTENSION.search(name)
-    stem, extension = (name[: found.start()], found[0]) if found else (name, "")
+    match = _EXTENSION.search(name)
+    stem, extension = (name[: match.start()], match[0]) if match else (name, "")
     room = LONGEST - MARKED - len(extension)
     stem = stem.encode()[:room].decode("utf-8", "ignore")
     return f"{stem}~{digest[: MARKED - 1]}{extension}"

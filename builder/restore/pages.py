@@ -80,10 +80,10 @@ def rewrite_css(text: str, reference: Reference) -> str:
         if match["url"] is None and match["imports"] is None:
             return match[0]
         written = next((match[name] for name in "abcde" if match[name] is not None), "")
-        found = reference(_ESCAPE.sub(_unescape, written))
-        if found is None:
+        target = reference(_ESCAPE.sub(_unescape, written))
+        if target is None:
             return match[0]
-        quoted = f'"{_UNSAFE.sub(lambda odd: f"%{ord(odd[0]):02X}", found)}"'
+        quoted = f'"{_UNSAFE.sub(lambda odd: f"%{ord(odd[0]):02X}", target)}"'
         return f"url({quoted})" if match["url"] is not None else f"{match['imports']}{quoted}"
 
     return _TOKEN.sub(replace_reference, text)
@@ -129,8 +129,8 @@ Decode = Callable[[str], str]
 def html_base(text: str, decode: Decode) -> str | None:
     """Return the first base URL that a page declares."""
     for tag in _tags(text):
-        if tag.name == "base" and (found := tag.value("href", decode).strip()):
-            return found
+        if tag.name == "base" and (url := tag.value("href", decode).strip()):
+            return url
     return None
 
 
@@ -195,8 +195,8 @@ def _change(element: str, name: str, *, refreshes: bool) -> Callable[[str, Refer
 
 
 def _single(value: str, reference: Reference) -> str:
-    found = reference(value)
-    return value if found is None else found
+    target = reference(value)
+    return value if target is None else target
 
 
 def _refresh(value: str, reference: Reference) -> str:
@@ -234,13 +234,13 @@ def _images(value: str, reference: Reference) -> str:
 def _tags(text: str) -> Iterator[_Tag]:
     """Yield the start tags, except those in comments and in raw text."""
     at = 0
-    while found := _OPENED.search(text, at):
-        if found[1]:
-            at = text.find("-->", found.end())
-        elif not found[2]:
-            at = text.find(">", found.end())
+    while match := _OPENED.search(text, at):
+        if match[1]:
+            at = text.find("-->", match.end())
+        elif not match[2]:
+            at = text.find(">", match.end())
         else:
-            tag = _tag(text, found[2].lower(), found.end())
+            tag = _tag(text, match[2].lower(), match.end())
             if tag is None:
                 return
             yield tag
@@ -250,8 +250,8 @@ def _tags(text: str) -> Iterator[_Tag]:
 
 
 def _raw_end(text: str, tag: _Tag) -> int:
-    found = _RAW[tag.name].search(text, tag.end)
-    return found.start() if found else len(text)
+    match = _RAW[tag.name].search(text, tag.end)
+    return match.start() if match else len(text)
 
 
 def _tag(text: str, name: str, at: int) -> _Tag | None:
@@ -327,8 +327,8 @@ def rewritten(data: bytes, planned: Planned, content_type: str, plan: Plan) -> b
     """Return a page with its references rewritten; None if its encoding forbids it."""
     form = kind(planned.media_type)
     name = _encoding(data, content_type, form, planned.url)
-    found = webencodings.lookup(name) or webencodings.UTF8
-    codec = found.codec_info.name
+    encoding = webencodings.lookup(name) or webencodings.UTF8
+    codec = encoding.codec_info.name
     if name in _TEXT_OF_ITS_OWN:
         text = data.decode(codec, "replace")
         if text.encode(codec, "replace") != data:
@@ -409,15 +409,12 @@ def _quote(text: str, codec: str = "utf-8") -> str:
 
 
 def _encoding(data: bytes, content_type: str, form: str | None, url: str) -> str:
-    told = _CHARSET.search(content_type)
-    name = charset.detect_bom(data) or charset.whatwg_name(told[1] if told else None)
+    declared = _CHARSET.search(content_type)
+    name = charset.detect_bom(data) or charset.whatwg_name(declared[1] if declared else None)
     if form == "css":
-        found = _AT_CHARSET.match(data)
-        return name or charset.whatwg_name(found[1].decode("latin-1") if found else None) or "utf-8"
-    return name or charset.html_charset(data, _host(url)).name
-
-
-def _host(url: str) -> str | None:
+        match = _AT_CHARSET.match(data)
+        return name or charset.whatwg_name(match[1].decode("latin-1") if match else None) or "utf-8"
+    host = None
     with suppress(ValueError):
-        return urlsplit(url).hostname
-    return None
+        host = urlsplit(url).hostname
+    return name or charset.html_charset(data, host).name

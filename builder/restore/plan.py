@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
@@ -44,6 +45,9 @@ ON CONFLICT (key) DO UPDATE SET url = excluded.url, surt = excluded.surt, stamp 
     media_type = excluded.media_type, length = excluded.length, goal = excluded.goal
 WHERE (excluded.stamp, excluded.identifier) > (stamp, identifier)
 """
+_VALUES = attrgetter(
+    "url", "surt", "stamp", "identifier", "status", "digest", "media_type", "length"
+)
 _UNASKED = """
 SELECT goal, min(followed) FROM chosen WHERE goal IS NOT NULL AND followed < ?
     AND goal NOT IN (SELECT key FROM chosen) AND goal NOT IN (SELECT key FROM asked)
@@ -100,14 +104,14 @@ class Plan:
         """Create the plan in a folder; the latest capture for which `accepts` is true is chosen."""
         self._accepts = accepts
         self._lock = threading.Lock()
-        self._known = lru_cache(_KNOWN)(self._find)  # the pages of a site link to the same few URLs
+        self._paths = lru_cache(_KNOWN)(self._find)  # the pages of a site link to the same few URLs
         self._database = open_database(folder / "plan.sqlite", _TABLES, _MEMORY)
 
     def close(self) -> None:
         """Close the database."""
         self._database.close()
 
-    def add(self, found: Iterable[ListedCapture], followed: int = 0) -> int:
+    def add(self, captures: Iterable[ListedCapture], followed: int = 0) -> int:
         """Add captures and keep the latest of each URL. Return how many were examined.
 
         A redirect that changes only the scheme is ignored, since both URLs share one file.
@@ -117,23 +121,11 @@ class Plan:
 
         def rows() -> Iterator[tuple[Any, ...]]:
             nonlocal seen
-            for held in found:
+            for capture in captures:
                 seen += 1
-                key, goal = names.identity(held.url), _goal(held)
-                if goal != key and self._accepts(held):
-                    yield (
-                        key,
-                        held.url,
-                        held.surt,
-                        held.stamp,
-                        held.identifier,
-                        held.status,
-                        held.digest,
-                        held.media_type,
-                        held.length,
-                        goal,
-                        followed,
-                    )
+                key, goal = names.identity(capture.url), _goal(capture)
+                if goal != key and self._accepts(capture):
+                    yield key, *_VALUES(capture), goal, followed
 
         self._database.executemany(_ADD, rows())
         return seen
@@ -143,7 +135,11 @@ class Plan:
         while goals := self._database.execute(_UNASKED, (MOST, _BATCH)).fetchall():
             for goal, followed in goals:
                 self._database.execute("INSERT INTO asked VALUES (?)", (goal,))
-                exact = (held for held in captures(_show(goal)) if names.identity(held.url) == goal)
+                exact = (
+                    capture
+                    for capture in captures(_show(goal))
+                    if names.identity(capture.url) == goal
+                )
                 self.add(exact, followed + 1)
 
     def settle(self, *, extended: bool, sought: bool = False) -> None:
@@ -155,7 +151,7 @@ class Plan:
             "SELECT key, url, media_type FROM chosen WHERE goal IS NULL ORDER BY key"
         )
         named = ((key, names.natural(url, kind if extended else "")) for key, url, kind in files)
-        self._put("file", ((key, found.path, found.why) for key, found in named))
+        self._put("file", ((key, name.path, name.why) for key, name in named))
         self._database.execute("CREATE INDEX folds ON file (fold)")
         self._database.executemany(
             "INSERT OR IGNORE INTO folder VALUES (?)", ((fold,) for fold in self._folders())
@@ -185,8 +181,8 @@ class Plan:
             before = fold
 
     def _is_folder(self, fold: str) -> bool:
-        found = self._database.execute("SELECT 1 FROM folder WHERE fold = ?", (fold,))
-        return found.fetchone() is not None
+        row = self._database.execute("SELECT 1 FROM folder WHERE fold = ?", (fold,))
+        return row.fetchone() is not None
 
     def _move(self, rows: Iterable[tuple[str, str, str]]) -> None:
         """Give files other paths, after all of the rows were read."""
@@ -230,13 +226,13 @@ class Plan:
 
     def path(self, url: str) -> str | None:
         """Return the path of a URL, of its redirect's target, or of a URL with the same SURT."""
-        return self._known(url)
+        return self._paths(url)
 
     def _find(self, url: str) -> str | None:
         with self._lock:
-            found = self._at(names.identity(url))
-        if found is not None:
-            return found
+            path = self._at(names.identity(url))
+        if path is not None:
+            return path
         key = surt.of(url.encode("utf-8", "surrogatepass"))
         with self._lock:
             row = self._database.execute(
@@ -247,10 +243,10 @@ class Plan:
     def holds(self, path: str) -> bool:
         """Return whether a file with exactly that path is planned."""
         with self._lock:
-            found = self._database.execute(
+            row = self._database.execute(
                 "SELECT 1 FROM file WHERE fold = ? AND path = ?", (names.fold(path), path)
             ).fetchone()
-        return found is not None
+        return row is not None
 
     def _at(self, key: str) -> str | None:
         for _ in range(MOST + 1):
@@ -272,10 +268,10 @@ def _show(key: str) -> str:
     return f"http:{key}" if key.startswith("//") else key
 
 
-def _goal(held: ListedCapture) -> str | None:
+def _goal(capture: ListedCapture) -> str | None:
     """Return the identity of a redirect's target (which may be itself); None for a file."""
-    if not held.leads:
+    if not capture.leads:
         return None
     with suppress(ValueError):
-        return names.identity(urljoin(held.url, (held.redirect or "").strip()))
-    return names.identity(held.url)
+        return names.identity(urljoin(capture.url, (capture.redirect or "").strip()))
+    return names.identity(capture.url)

@@ -55,10 +55,10 @@ class RestoreSession:
     plan: Plan
     folder: RestoreFolder
     entries: ManifestEntries
-    order: RestoreJob
+    job: RestoreJob
     advance: Callable[[int], None] = lambda many: None
     stop: threading.Event = field(default_factory=threading.Event)
-    account: RestoreReport = field(init=False, default_factory=RestoreReport)
+    report: RestoreReport = field(init=False, default_factory=RestoreReport)
     _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
     _journal: BinaryIO = field(init=False)
     _mark: str | None = field(init=False, default=None)
@@ -73,13 +73,13 @@ class RestoreSession:
         if earlier is not None:
             with earlier:
                 self.entries.load(earlier)
-        self._mark = self.plan.fingerprint() if self.order.converted else None
+        self._mark = self.plan.fingerprint() if self.job.converted else None
         with self.folder.journal() as self._journal:
             self._journal.write(b"\n")  # ends a line that was cut off
             self._clear()
             self._fetch()
         self._write_manifest()
-        return self.account
+        return self.report
 
     def _clear(self) -> None:
         """Remove files of an earlier restore that are not planned at that path."""
@@ -89,11 +89,11 @@ class RestoreSession:
             entry = self.entries.of(path)
             if entry and entry.mtime is not None and self.folder.state(path) == _state(entry):
                 self.folder.remove(path)
-                self.account.removed += 1
+                self.report.removed += 1
             self.entries.remove(path)
 
     def _fetch(self) -> None:
-        jobs = self.order.jobs
+        jobs = self.job.jobs
         entries = map_in_order(
             lambda lacking: self._restore(*lacking),
             self._lacking(),
@@ -103,14 +103,14 @@ class RestoreSession:
         )
         with closing(entries):
             for entry in entries:
-                self.account.add(entry)
+                self.report.add(entry)
                 self.advance(1)
 
     def _lacking(self) -> Iterator[tuple[Planned, ManifestEntry | None]]:
         for file in self.plan.files():
             entry = self.entries.of(file.path)
             if entry and self._is_there(file, entry):
-                self.account.add(entry, kept=True)
+                self.report.add(entry, is_there=True)
                 self.advance(1)
             else:
                 yield file, entry
@@ -132,7 +132,7 @@ class RestoreSession:
         return entry.mtime is not None and self.folder.state(path) == _state(entry)
 
     def _is_page(self, file: Planned) -> bool:
-        return self.order.converted and pages.kind(file.media_type) is not None
+        return self.job.converted and pages.kind(file.media_type) is not None
 
     def _restore(self, file: Planned, before: ManifestEntry | None) -> ManifestEntry:
         """Restore a file to its path, and return its entry."""
@@ -156,11 +156,11 @@ class RestoreSession:
             raise RebuildError(f"{file.path} cannot be written: {error.strerror}") from error
 
     def _write(self, file: Planned, entry: ManifestEntry, out: BinaryIO) -> ManifestEntry:
-        with self.source.open(file.identifier, file.digest) as found:
-            if found.size is not None and found.size > self.order.largest:
-                raise MissingError("too-large", f"it has {found.size:,} bytes")
-            sha256 = self._copy(found.stream, out)
-        headers: Mapping[str, str] = found.headers
+        with self.source.open(file.identifier, file.digest) as content:
+            if content.size is not None and content.size > self.job.largest:
+                raise MissingError("too-large", f"it has {content.size:,} bytes")
+            sha256 = self._copy(content.stream, out)
+        headers: Mapping[str, str] = content.headers
         mark = None
         if self._is_page(file):
             written = pages.convert(out, file, headers, self.plan)
@@ -178,8 +178,8 @@ class RestoreSession:
         digest, size = hashlib.sha256(), 0
         while data := stream.read(_STEP):
             size += len(data)
-            if size > self.order.largest:
-                raise MissingError("too-large", f"it has more than {self.order.largest:,} bytes")
+            if size > self.job.largest:
+                raise MissingError("too-large", f"it has more than {self.job.largest:,} bytes")
             if self.stop.is_set():
                 raise RebuildError("the restore was stopped")
             digest.update(data)
@@ -188,24 +188,23 @@ class RestoreSession:
 
     def _place(self, entry: ManifestEntry, name: str, *, over: bool) -> ManifestEntry:
         assert entry.path is not None
-        known = self._alike(entry) if self.order.linked else None
-        if known is not None and known.path is not None:
-            linked = replace(entry, mtime=known.mtime)
+        # An existing file with the same bytes is linked.
+        twin = self.entries.alike(entry.sha256 or "", entry.path) if self.job.linked else None
+        if (
+            twin is not None
+            and twin.path is not None
+            and not twin.missing
+            and self.folder.state(twin.path) == _state(twin)
+        ):
+            linked = replace(entry, mtime=twin.mtime)
             self._note(linked)
-            if self.folder.link(known.path, entry.path, over=over):
+            if self.folder.link(twin.path, entry.path, over=over):
                 with self._lock:
-                    self.account.linked += 1
+                    self.report.linked += 1
                 return linked
         self._note(entry)
         self.folder.place(name, entry.path, over=over)
         return entry
-
-    def _alike(self, entry: ManifestEntry) -> ManifestEntry | None:
-        """Return the entry of an existing file with the same bytes, or None."""
-        known = self.entries.alike(entry.sha256 or "", entry.path or "")
-        if known is None or known.missing or known.path is None:
-            return None
-        return known if self.folder.state(known.path) == _state(known) else None
 
     def _note(self, entry: ManifestEntry) -> None:
         """Write an entry to the journal, before its file exists: an unlisted file is not ours."""
@@ -222,7 +221,7 @@ class RestoreSession:
                 out.write(entry.line())
             for led in self.plan.redirects():
                 out.write(of_redirect(led).line())
-                self.account.redirects += 1
+                self.report.redirects += 1
             sync_file(out)
             self.folder.place(name, MANIFEST, over=True)
 

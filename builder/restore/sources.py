@@ -69,20 +69,20 @@ class StoreSource:
         """Yield the captures of the choice: of a set in the order of the log, else by SURT."""
         wanted = surt_ranges(choice.urls)
         if choice.set is None and wanted is not None:
-            for some in wanted:
-                yield from self._search_captures(some, choice.until)
+            for interval in wanted:
+                yield from self._search_captures(interval, choice.until)
             return
         for record in self._list_set(choice.set):
             values = record.identifier, record.position, record.sets, record.fields
-            held = listed_capture(CaptureRow.of(*values))
-            within = wanted is None or any(first <= held.surt < last for first, last in wanted)
-            if within and held.stamp <= choice.until:
-                yield held
+            capture = listed_capture(CaptureRow.of(*values))
+            within = wanted is None or any(first <= capture.surt < last for first, last in wanted)
+            if within and capture.stamp <= choice.until:
+                yield capture
 
     def of_url(self, url: str, until: str) -> Iterator[ListedCapture]:
         """Yield the captures of one URL."""
-        for some in terms.parse_scope(url, "exact").ranges:
-            yield from self._search_captures(some, until)
+        for interval in terms.parse_scope(url, "exact").ranges:
+            yield from self._search_captures(interval, until)
 
     @contextmanager
     def open(self, identifier: str, digest: str = "") -> Iterator[CaptureBytes]:
@@ -98,12 +98,12 @@ class StoreSource:
         except ContentError as error:
             raise MissingError(error.code, str(error)) from error
 
-    def _search_captures(self, some: Range, until: str) -> Iterator[ListedCapture]:
+    def _search_captures(self, interval: Range, until: str) -> Iterator[ListedCapture]:
         after: BytePlace | None = None
         while True:
-            found = self._search.page(self._manifest, *some, after, _PAGE, until=int(until))
-            yield from map(listed_capture, found.captures)
-            after = found.after
+            page = self._search.page(self._manifest, *interval, after, _PAGE, until=int(until))
+            yield from map(listed_capture, page.captures)
+            after = page.after
             if after is None:
                 return
 

@@ -42,30 +42,29 @@ def run(context: Context) -> int:
     keep = 1 if arguments.keep is None else arguments.keep
     if keep < 1:
         raise UsageError(f"--keep {keep}: expected a number from 1")
-    age = _age(arguments.older_than)
+    age = timedelta(0)
+    if arguments.older_than is not None:
+        match = _AGE.fullmatch(arguments.older_than)
+        if not match:
+            raise UsageError(
+                f"--older-than {arguments.older_than}: expected a number with s, m, h, d or w, "
+                "as 14d"
+            )
+        age = timedelta(**{_UNITS[match[2]]: int(match[1])})
     store, settings, runtime = context.published_store(), context.configuration, context.runtime()
     updates = open_outputs(settings)
     complete_records(store)
     update_outputs(store, runtime, updates)
     complete_purges(store, settings, runtime)
     done = expire(store, runtime, keep, age)
-    gone, kept = len(done.retired), len(done.kept)
+    gone, left = len(done.retired), len(done.kept)
     text = (
-        f"{tally(gone, 'snapshot')} retired, {kept:,} kept; {tally(done.objects, 'object')} removed"
+        f"{tally(gone, 'snapshot')} retired, {left:,} kept; {tally(done.objects, 'object')} removed"
     )
-    if arguments.older_than is None and kept > keep:
+    if arguments.older_than is None and left > keep:
         text += (
             f"\nmore than {keep:,} kept, because readers use them until a minute after a publish: "
         )
         text += "expire again later"
     context.result(text, asdict(done))
     return 0
-
-
-def _age(text: str | None) -> timedelta:
-    if text is None:
-        return timedelta(0)
-    match = _AGE.fullmatch(text)
-    if not match:
-        raise UsageError(f"--older-than {text}: expected a number with s, m, h, d or w, as 14d")
-    return timedelta(**{_UNITS[match[2]]: int(match[1])})

@@ -65,7 +65,12 @@ def run(context: Context) -> int:
     """
     arguments = context.arguments
     if arguments.abandon is not None:
-        return _abandon(context, arguments.abandon)
+        runtime = ObiRuntime(context.now, context.sleep, context.say)
+        tist = arguments.abandon
+        abandon(context.store, tist, "by `sheaf obi --abandon`", runtime)
+        text = f"the run {tist} is abandoned: its changes are discarded"
+        context.result(text, {"abandoned": tist})
+        return 0
     if arguments.id is None:
         if arguments.as_of or arguments.bytes:
             raise UsageError("--as-of and --bytes need an ID")
@@ -74,13 +79,13 @@ def run(context: Context) -> int:
         raise UsageError("--bytes - and --json both write to stdout: name a file")
     at = None if arguments.as_of is None else parse_tist(arguments.as_of, "--as-of", DAY_END)
     runs = history(context.store)
-    found = _find_item(context, runs, arguments.id)
+    item = _find_item(context, runs, arguments.id)
     if at is None:  # runs that follow each other within a second have times in the future
         at = max(int(context.now().timestamp()), runs[-1].tist)
-    held = found.at(at)
-    chain = _follow(context, found, at)
+    version = item.at(at)
+    chain = _follow(context, item, at)
     if arguments.bytes:
-        source = chain[-1].at(at) or held  # bytes of an earlier time are better than none
+        source = chain[-1].at(at) or version  # bytes of an earlier time are better than none
         if source is None:
             raise UsageError(visible(describe_absence(chain, at)))
         _write(context, source[1], arguments.bytes)
@@ -89,57 +94,47 @@ def run(context: Context) -> int:
     return 0
 
 
-def _abandon(context: Context, tist: int) -> int:
-    runtime = ObiRuntime(context.now, context.sleep, context.say)
-    abandon(context.store, tist, "by `sheaf obi --abandon`", runtime)
-    context.result(f"the run {tist} is abandoned: its changes are discarded", {"abandoned": tist})
-    return 0
-
-
-def _find_item(context: Context, runs: Sequence[Committed], given: str) -> ItemHistory:
+def _find_item(context: Context, runs: Sequence[Committed], name: str) -> ItemHistory:
     """Return the history of an item: by the key as given, by its normal form, or by its handle.
 
     The handle is that of an OAI identifier. Raises UsageError if no run has logged the item.
     """
-    names = [given, normalise(given).id or canonical_handle(given)]
-    if match := _IDENTIFIER.fullmatch(given):
+    names = [name, normalise(name).id or canonical_handle(name)]
+    if match := _IDENTIFIER.fullmatch(name):
         names.append(canonical_handle(unquote(match[1])))
     with _database() as (connection, scratch):
-        for name in dict.fromkeys(names):
-            found = log.read_history(connection, context.store, runs, scratch, name)
-            if found.known:
-                return found
+        for candidate in dict.fromkeys(names):
+            item = log.read_history(connection, context.store, runs, scratch, candidate)
+            if item.known:
+                return item
     raise UsageError(
-        f"the obi store has nothing of {visible(given)}: name a handle that was ingested, or a URL "
+        f"the obi store has nothing of {visible(name)}: name a handle that was ingested, or a URL "
         "that was gathered"
     )
 
 
-def _follow(context: Context, found: ItemHistory, at: int) -> list[ItemHistory]:
+def _follow(context: Context, item: ItemHistory, at: int) -> list[ItemHistory]:
     """Return the item and, of a URL that was a redirect at a time, those that it led to.
 
     The item alone without an end, by a loop or too many redirects; with --bytes that raises
     UsageError.
     """
-    seen = {found.id: found}
+    seen = {item.id: item}
 
     def step(url: str) -> str | None:
         target = find_redirect_target(seen[url], at)
         if target is not None and target not in seen:
-            seen[target] = _read_item(context, target)
+            with _database() as (connection, scratch):
+                runs = history(context.store)
+                seen[target] = log.read_history(connection, context.store, runs, scratch, target)
         return target
 
     try:
-        return [seen[url] for url in redirects.follow(found.id, step)]
+        return [seen[url] for url in redirects.follow(item.id, step)]
     except RedirectChainError as error:
         if context.arguments.bytes:
             raise UsageError(visible(str(error))) from error
-        return [found]
-
-
-def _read_item(context: Context, name: str) -> ItemHistory:
-    with _database() as (connection, scratch):
-        return log.read_history(connection, context.store, history(context.store), scratch, name)
+        return [item]
 
 
 @contextmanager
@@ -180,7 +175,10 @@ def _summary(context: Context) -> int:
         {
             "store": store.address,
             "runs": [run_document(run_) for run_ in runs],
-            "open": [{"tist": one.tist, "kind": one.kind, "source": one.source} for one in unended],
+            "open": [
+                {"tist": opened.tist, "kind": opened.kind, "source": opened.source}
+                for opened in unended
+            ],
             "rows": dict(sorted(counts.items())),
         },
     )
@@ -192,42 +190,42 @@ _SHOWN = 5  # runs
 
 def describe_item(chain: Sequence[ItemHistory], at: int) -> str:
     """Return the history of an item, and its bytes at a time, as lines of text."""
-    found, held = chain[0], chain[0].at(at)
-    lines = [found.id]
-    for tist, row in found.events():
-        lines.append(f"  {_text(tist)}  {_row_text(row, found.id)}")
-    blocks = found.blocks()
+    item, version = chain[0], chain[0].at(at)
+    lines = [item.id]
+    for tist, row in item.events():
+        lines.append(f"  {_text(tist)}  {_row_text(row, item.id)}")
+    blocks = item.blocks()
     for _, block in blocks:
-        other = block.url if block.handle == found.id else block.handle
-        lines.append(f"  {'file' if block.handle == found.id else 'named by'}  {other}")
-    led = "".join(f": redirected to {one.id}" for one in chain[1:])
-    if held is None:
+        other = block.url if block.handle == item.id else block.handle
+        lines.append(f"  {'file' if block.handle == item.id else 'named by'}  {other}")
+    led = "".join(f": redirected to {target.id}" for target in chain[1:])
+    if version is None:
         lines.append(f"absent at {_text(at)}{led}")
     else:
-        lines.append(_held_text(held, at) + led)
+        lines.append(_held_text(version, at) + led)
     if led and (end := chain[-1].at(at)):
         lines.append(f"  {_held_text(end, at)}")
     return "\n".join(map(visible, lines))
 
 
-def _held_text(held: tuple[int, Version], at: int) -> str:
-    tist, version = held
+def _held_text(dated: tuple[int, Version], at: int) -> str:
+    tist, version = dated
     return f"at {_text(at)}: {tally(version.bytes, 'byte')} of {_text(tist)}, {version.key}"
 
 
 def describe_absence(chain: Sequence[ItemHistory], at: int) -> str:
     """Return why there are no bytes."""
-    found, last = chain[0].id, chain[-1].id
-    if found != last:
-        return f"{found} led to {last} at {_text(at)}, which has no bytes of that time"
-    return f"{found} was absent at {_text(at)}: `sheaf obi ID` shows its history"
+    first, last = chain[0].id, chain[-1].id
+    if first != last:
+        return f"{first} led to {last} at {_text(at)}, which has no bytes of that time"
+    return f"{first} was absent at {_text(at)}: `sheaf obi ID` shows its history"
 
 
-def find_redirect_target(found: ItemHistory, at: int) -> str | None:
+def find_redirect_target(item: ItemHistory, at: int) -> str | None:
     """Return the target of a URL at a time, if a redirect is the last that it was seen as."""
     last: Row | None = None
-    for tist, row in found.rows:
-        own = getattr(row, "id", getattr(row, "origin", None)) == found.id
+    for tist, row in item.rows:
+        own = getattr(row, "id", getattr(row, "origin", None)) == item.id
         if tist <= at and own and isinstance(row, Version | SeenRow | Redirect):
             last = row
     return last.target if isinstance(last, Redirect) else None
@@ -235,15 +233,15 @@ def find_redirect_target(found: ItemHistory, at: int) -> str | None:
 
 def _row_text(row: Row, own: str) -> str:
     if isinstance(row, Version):
-        told = f"version     {tally(row.bytes, 'byte')}, sha256 {row.sha256}"
-        return ", ".join((told, *row.flags))
+        text = f"version     {tally(row.bytes, 'byte')}, sha256 {row.sha256}"
+        return ", ".join((text, *row.flags))
     if isinstance(row, Incidence):
         return f"{row.what:<10}  again" if row.again else row.what
     if isinstance(row, Redirect):
         to = f"to {row.target}" if row.origin == own else f"from {row.origin}"
         return f"redirect    {row.status} {to}"
     if isinstance(row, FailureRow):
-        return f"failure     {row.code}" + (f": {said}" if (said := _failure_text(row)) else "")
+        return f"failure     {row.code}" + (f": {reason}" if (reason := _failure_text(row)) else "")
     if isinstance(row, ExchangeRow):
         return f"captured    {_text(row.at)}, HTTP status {row.status}"
     return str(row)
@@ -259,14 +257,14 @@ def _failure_text(failure: FailureRow) -> str:
 
 def item_document(chain: Sequence[ItemHistory], at: int) -> dict[str, Any]:
     """Return the same as JSON."""
-    found, held, end = chain[0], chain[0].at(at), chain[-1].at(at)
+    item, version, end = chain[0], chain[0].at(at), chain[-1].at(at)
     return {
-        "id": found.id,
-        "events": [{"tist": t, "row": row.row, **asdict(row)} for t, row in found.events()],
-        "files": [{"tist": t, **asdict(block)} for t, block in found.blocks()],
+        "id": item.id,
+        "events": [{"tist": t, "row": row.row, **asdict(row)} for t, row in item.events()],
+        "files": [{"tist": t, **asdict(block)} for t, block in item.blocks()],
         "as_of": at,
-        "version": held and {"tist": held[0], **asdict(held[1])},
-        "redirected": [one.id for one in chain[1:]],
+        "version": version and {"tist": version[0], **asdict(version[1])},
+        "redirected": [target.id for target in chain[1:]],
         "target": None if len(chain) == 1 or not end else {"tist": end[0], **asdict(end[1])},
     }
 
@@ -283,7 +281,8 @@ def describe_store(
     if len(runs) > _SHOWN:
         lines.append(f"           and {tally(len(runs) - _SHOWN, 'earlier one')}")
     lines += [
-        f"open       {one.name()}; `sheaf obi --abandon {one.tist}` ends it" for one in unended
+        f"open       {opened.name()}; `sheaf obi --abandon {opened.tist}` ends it"
+        for opened in unended
     ]
     lines += [f"{name:<10} {tally(count, 'row')}" for name, count in sorted(counts.items())]
     return "\n".join(map(visible, lines))

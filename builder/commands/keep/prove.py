@@ -94,9 +94,9 @@ def _create_key(context: Context, path: Path) -> int:
 def _parse_date(text: str | None) -> datetime | None:
     if text is None:
         return None
-    found = instant.from_datestamp(text)
-    if found is None:
+    date = instant.from_datestamp(text)
+    if date is None:
         raise UsageError(
             f"--as-of {text}: expected a day or an instant such as 2026-11-26T12:00:00Z"
         )
-    return found if "T" in text else found + timedelta(days=1, seconds=-1)
+    return date if "T" in text else date + timedelta(days=1, seconds=-1)

@@ -95,13 +95,13 @@ def run(context: Context) -> int:
             return _foretold(context, source, plan)
         folder = stack.enter_context(closing(RestoreFolder(Path(arguments.dir))))
         entries = stack.enter_context(closing(ManifestEntries(scratch)))
-        order = RestoreJob(
+        job = RestoreJob(
             arguments.jobs, arguments.max_bytes, arguments.convert_links, arguments.hardlink
         )
         with ProgressBar("", plan.count()[0], " files") as advance:
-            session = RestoreSession(source, plan, folder, entries, order, advance, stop)
-            account = session.restore()
-    return _print_result(context, source, account)
+            session = RestoreSession(source, plan, folder, entries, job, advance, stop)
+            report = session.restore()
+    return _print_result(context, source, report)
 
 
 def _restore_dataset(context: Context) -> int:
@@ -140,10 +140,10 @@ def _choose(source: CaptureSource, choice: CaptureFilter, plan: Plan) -> None:
     """Add the matching captures to the plan. Raises RebuildError if there are none."""
     with ProgressBar("choosing", None, " captures") as advance:
 
-        def count(found: Iterable[ListedCapture]) -> Iterator[ListedCapture]:
-            for held in found:
+        def count(listed: Iterable[ListedCapture]) -> Iterator[ListedCapture]:
+            for capture in listed:
                 advance(1)
-                yield held
+                yield capture
 
         seen = plan.add(count(source.captures(choice)))
         plan.follow(lambda url: count(source.of_url(url, choice.until)))
@@ -152,47 +152,47 @@ def _choose(source: CaptureSource, choice: CaptureFilter, plan: Plan) -> None:
 
 
 def _foretold(context: Context, source: CaptureSource, plan: Plan) -> int:
-    arguments, account = context.arguments, RestoreReport()
+    arguments, report = context.arguments, RestoreReport()
     for file in plan.files():
         entry = of_file(file)
-        account.add(replace(entry, size=max(file.length or 0, 0)))
+        report.add(replace(entry, size=max(file.length or 0, 0)))
         if arguments.list and arguments.json:
-            known = {name: value for name, value in asdict(entry).items() if value is not None}
-            print(json.dumps(known, ensure_ascii=False))
+            fields = {name: value for name, value in asdict(entry).items() if value is not None}
+            print(json.dumps(fields, ensure_ascii=False))
         elif arguments.list:
             print(visible(f"{file.stamp}  {file.status or '---'}  {file.url}  {file.path}"))
-    account.redirects = sum(1 for _ in plan.redirects())
+    report.redirects = sum(1 for _ in plan.redirects())
     if not arguments.list:
         text = (
-            f"{source.address}: {tally(account.restored, 'file')} would be restored, with "
-            f"{tally(account.bytes, 'byte')} declared; {tally(account.redirects, 'redirect')}, "
-            f"{tally(account.renamed.total(), 'file')} under another name"
+            f"{source.address}: {tally(report.restored, 'file')} would be restored, with "
+            f"{tally(report.bytes, 'byte')} declared; {tally(report.redirects, 'redirect')}, "
+            f"{tally(report.renamed.total(), 'file')} under another name"
         )
-        document = account.document()
+        document = report.document()
         context.result(text, {"source": source.address, "dry_run": True, **document})
     return 0
 
 
-def _print_result(context: Context, source: CaptureSource, account: RestoreReport) -> int:
+def _print_result(context: Context, source: CaptureSource, report: RestoreReport) -> int:
     arguments = context.arguments
     for what in ("renamed", "missing"):
-        told = account.told.get(what, [])
-        for url, text in told:
+        examples = report.examples.get(what, [])
+        for url, text in examples:
             context.say(visible(f"{what}: {url}: {text}"))
-        more = getattr(account, what).total() - len(told)
+        more = getattr(report, what).total() - len(examples)
         if more:
             context.say(f"{what}: {more:,} more, see {MANIFEST}")
     parts = [
-        f"{tally(account.restored, 'file')} restored",
-        f"{account.linked:,} linked" if account.linked else "",
-        f"{account.converted:,} converted" if account.converted else "",
-        tally(account.kept, "was there", "were there") if account.kept else "",
-        f"{account.removed:,} removed" if account.removed else "",
-        tally(account.redirects, "redirect") if account.redirects else "",
-        f"{account.renamed.total():,} renamed" if account.renamed else "",
-        f"{account.missing.total():,} missing" if account.missing else "",
+        f"{tally(report.restored, 'file')} restored",
+        f"{report.linked:,} linked" if report.linked else "",
+        f"{report.converted:,} converted" if report.converted else "",
+        tally(report.kept, "was there", "were there") if report.kept else "",
+        f"{report.removed:,} removed" if report.removed else "",
+        tally(report.redirects, "redirect") if report.redirects else "",
+        f"{report.renamed.total():,} renamed" if report.renamed else "",
+        f"{report.missing.total():,} missing" if report.missing else "",
     ]
-    text = f"{arguments.dir}: {', '.join(filter(None, parts))} ({tally(account.bytes, 'byte')})"
-    document = {"source": source.address, "dir": arguments.dir, **account.document()}
+    text = f"{arguments.dir}: {', '.join(filter(None, parts))} ({tally(report.bytes, 'byte')})"
+    document = {"source": source.address, "dir": arguments.dir, **report.document()}
     context.result(text, document)
-    return 1 if account.missing else 0
+    return 1 if report.missing else 0

@@ -80,7 +80,7 @@ def run(context: Context) -> int:
     if arguments.bundle is not None:
         return _verify_bundle(context, keys)
     earlier = None if arguments.checkpoint is None else _read_checkpoint(arguments.checkpoint, keys)
-    means = VerifyRuntime(
+    runtime = VerifyRuntime(
         context.now, show_bytes, context.configuration["publish.memory"], os.cpu_count() or 1
     )
     if (arguments.repair or arguments.record) and isinstance(context.store, WebStore):
@@ -93,7 +93,7 @@ def run(context: Context) -> int:
         return _compare(context, store, choice, keys)
     done = verify(
         store,
-        means,
+        runtime,
         newest_only=arguments.newest,
         choice=choice,
         repair=arguments.repair,

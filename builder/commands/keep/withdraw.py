@@ -72,8 +72,8 @@ def run(context: Context) -> int:
 
 def print_preview(context: Context, find: Callable[[int | None], Preview]) -> int:
     """Print the items that `find` returns: at most SHOWN for people, all with --json."""
-    found = find(None if context.arguments.json else report.SHOWN)
-    context.result(report.preview_text(found), report.preview_document(found))
+    preview = find(None if context.arguments.json else report.SHOWN)
+    context.result(report.preview_text(preview), report.preview_document(preview))
     return 0
 
 
@@ -85,11 +85,11 @@ def selection(arguments: argparse.Namespace, settings: Configuration) -> Selecti
         raise UsageError(f"--from {start} is later than --until {end}")
     if arguments.set is not None and not oai_name.is_set(arguments.set):
         raise UsageError(f"--set {arguments.set} is not a set specification")
-    given = (arguments.identifier, arguments.set, arguments.url_prefix, arguments.digest)
-    if not any(given):
+    criteria = (arguments.identifier, arguments.set, arguments.url_prefix, arguments.digest)
+    if not any(criteria):
         raise UsageError("no items selected: give --identifier, --set, --url-prefix or --digest")
     return Selection(
-        tuple(_identifier(one, settings) for one in arguments.identifier),
+        tuple(_identifier(name, settings) for name in arguments.identifier),
         arguments.set,
         _read("--url-prefix", arguments.url_prefix, parse_url_prefix),
         _read("--digest", arguments.digest, parse_digest),
@@ -98,11 +98,11 @@ def selection(arguments: argparse.Namespace, settings: Configuration) -> Selecti
     )
 
 
-def _identifier(given: str, settings: Configuration) -> str:
+def _identifier(name: str, settings: Configuration) -> str:
     """Return an identifier unchanged, or for a handle the identifier of its template."""
-    handle = oai_name.canonical_handle(given)
+    handle = oai_name.canonical_handle(name)
     if not handle.startswith(("RePEc:", "ReLIS:", "mapin:")):
-        return given
+        return name
     namespace = str(settings["repository.namespace"])
     begin = str(settings["redif.identifier_prefix"]) or oai_name.to_oai(namespace, "")
     return oai_name.template_identifier(begin, handle)

@@ -91,9 +91,12 @@ def _archive(context: Context, stack: ExitStack, stop: threading.Event) -> "_Tal
     arguments = context.arguments
     queue = connect_queue(arguments.queue) if arguments.queue else None
     journal = stack.enter_context(open_journal(context.scratch(), context.store.address))
-    ingest = _ingest(context, journal.scratch, PartialFolder(_parts(context)), stop)
+    # The folder of the downloads of this store's datasets is the same for all processes.
+    address = hashlib.sha256(os.fsencode(context.store.address)).hexdigest()[:16]
+    parts = PartialFolder(context.scratch() / f"downloads-{address}")
+    ingest = _ingest(context, journal.scratch, parts, stop)
     written = Results(context.store, journal.folder / "rows", context.now)
-    keeping = Keeping(written, journal, queue.settle if queue else _nothing)
+    keeping = Keeping(written, journal, queue.settle if queue else lambda outcome: None)
     _abort_uploads(context)
     if left := keeping.recover():
         context.say(f"ingested {tally(left, 'result')} of an earlier, interrupted process")
@@ -140,12 +143,6 @@ def _abort_uploads(context: Context) -> None:
     with suppress(StoreError):  # the keys may not allow it, and the rest works without
         for prefix in (FILESETS, WARCS):
             context.store.abort_uploads(prefix, context.now() - age)
-
-
-def _parts(context: Context) -> Path:
-    """Return the folder of the downloads of this store's datasets, the same for all processes."""
-    address = hashlib.sha256(os.fsencode(context.store.address)).hexdigest()[:16]
-    return context.scratch() / f"downloads-{address}"
 
 
 def _ingest(
@@ -196,23 +193,19 @@ def _requests(
 ) -> tuple[Iterator[IngestRequest], int | None]:
     """Return the requests, and their number if it is known."""
     arguments = context.arguments
-    known: list[IngestRequest] = []
+    listed: list[IngestRequest] = []
     if arguments.due or arguments.retry:
         from builder.filesets import due  # this imports DuckDB, which needs much memory
 
-        known += due.requests(context.store, context.now(), arguments.due, arguments.retry)
-        context.say(f"{tally(len(known), 'dataset is', 'datasets are')} due for a retry")
-    known += [request.request_of_text(text) for text in arguments.request if text != _STDIN]
-    parts: list[Iterable[IngestRequest]] = [known]
+        listed += due.requests(context.store, context.now(), arguments.due, arguments.retry)
+        context.say(f"{tally(len(listed), 'dataset is', 'datasets are')} due for a retry")
+    listed += [request.request_of_text(text) for text in arguments.request if text != _STDIN]
+    parts: list[Iterable[IngestRequest]] = [listed]
     if _reads_lines(arguments):
         parts.append(request.read_requests(sys.stdin.fileno(), stop))
     if queue is not None:
         parts.append(queue.requests(stop, lasting=arguments.follow))
-    return chain.from_iterable(parts), len(known) if len(parts) == 1 else None
-
-
-def _nothing(outcome: IngestOutcome) -> None:
-    """Do nothing: no client waits for a result."""
+    return chain.from_iterable(parts), len(listed) if len(parts) == 1 else None
 
 
 @dataclass(slots=True)
@@ -230,8 +223,8 @@ class _Tale:
         self.counts[outcome.status] += 1
         self.failed += not (status.of(outcome.status).hit or outcome.status == "pending")
         if self.lines:
-            for found in results(outcome):
-                self.bar.print(json.dumps(found))
+            for row in results(outcome):
+                self.bar.print(json.dumps(row))
         else:
             self.bar.print(describe(outcome, self.dry))
         self.bar(1)

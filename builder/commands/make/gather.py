@@ -53,7 +53,7 @@ def run(context: Context) -> int:
     arguments, settings = context.arguments, context.configuration
     if arguments.limit is not None and arguments.limit < 1:
         raise UsageError(f"--limit {arguments.limit}: expected a number from 1")
-    order = _order(arguments, settings)
+    job = _read_job(arguments, settings)
     check_contact(settings)
     if settings["gather.pdf_text"]:
         pdf_text.check()
@@ -63,20 +63,20 @@ def run(context: Context) -> int:
     with hold_store(context.scratch(), store.address) as hold:
         runtime = ObiRuntime(context.now, context.sleep, context.say)
         fetcher, own = fetcher_of(settings, hold)
-        choice = replace(order.choice, lifted=own.lift, rules=own.rules)
-        session = GatherSession(store, hold, runtime, fetcher, replace(order, choice=choice))
+        choice = replace(job.choice, lifted=own.lift, rules=own.rules)
+        session = GatherSession(store, hold, runtime, fetcher, replace(job, choice=choice))
         due = session.due()
         if arguments.plan:
             context.result(plan_text(session.account), plan_json(session.account))
             return 0
         with ProgressBar("", due, " files") as bar:
             session.advance = bar
-            account = session.gather()
+            report = session.gather()
     if session.interrupted is not None:
-        context.say(text(account))
+        context.say(text(report))
         raise session.interrupted
-    context.result(text(account), report_json(account))
-    return 1 if arguments.strict and account.failures else 0
+    context.result(text(report), report_json(report))
+    return 1 if arguments.strict and report.failures else 0
 
 
 def fetcher_of(settings: Configuration, hold: Hold) -> tuple[FileFetcher, OwnLimits]:
@@ -98,7 +98,7 @@ def fetcher_of(settings: Configuration, hold: Hold) -> tuple[FileFetcher, OwnLim
     return fetcher, OwnLimits(guard, limits, http.robots, rules)
 
 
-def _order(arguments: argparse.Namespace, settings: Configuration) -> GatherJob:
+def _read_job(arguments: argparse.Namespace, settings: Configuration) -> GatherJob:
     only: str | None = arguments.only
     handle = pattern = None
     if only is not None and only.lower().startswith(_ARCHIVE):
@@ -128,45 +128,45 @@ def _order(arguments: argparse.Namespace, settings: Configuration) -> GatherJob:
     )
 
 
-def text(account: GatherReport) -> str:
+def text(report: GatherReport) -> str:
     """Return the report as text."""
-    counts = account.counts
-    if not account.runs:
-        lines = ["nothing is due" if not account.left else "nothing was fetched"]
+    counts = report.counts
+    if not report.runs:
+        lines = ["nothing is due" if not report.left else "nothing was fetched"]
     else:
         lines = [
             f"{tally(counts['appearances'], 'new file')}, {counts['reappearances']:,} reappeared, "
             f"{counts['changes']:,} changed, {counts['seen']:,} unchanged, "
-            f"{counts['deletions']:,} lost; {account.bytes / 1e6:,.1f} MB in "
-            f"{tally(len(account.runs), 'run')}; {tally(counts['redirects'], 'redirect')}"
+            f"{counts['deletions']:,} lost; {report.bytes / 1e6:,.1f} MB in "
+            f"{tally(len(report.runs), 'run')}; {tally(counts['redirects'], 'redirect')}"
         ]
     if html := counts["soft_404"]:
         lines.append(f"{tally(html, 'file')} stored as HTML, in place of a PDF: flag soft-404")
-    if account.failures:
-        lines.append(f"{tally(account.failures.total(), 'URL')} could not be fetched:")
-        lines += [f"  {n:,} {c}: {OUTCOMES[c].meaning}" for c, n in account.failures.most_common()]
-    if account.left:
+    if report.failures:
+        lines.append(f"{tally(report.failures.total(), 'URL')} could not be fetched:")
+        lines += [f"  {n:,} {c}: {OUTCOMES[c].meaning}" for c, n in report.failures.most_common()]
+    if report.left:
         lines.append(
-            f"{tally(account.left, 'file is', 'files are')} still due, of "
-            f"{tally(account.left_hosts, 'host')}: run the command again to continue"
+            f"{tally(report.left, 'file is', 'files are')} still due, of "
+            f"{tally(report.left_hosts, 'host')}: run the command again to continue"
         )
-        lines += _slowest(account)
-    if account.put_off:
+        lines += _slowest(report)
+    if report.put_off:
         lines.append(
-            f"{tally(account.put_off, 'file')} failed before and "
-            f"{'is' if account.put_off == 1 else 'are'} postponed: --again tries them now"
+            f"{tally(report.put_off, 'file')} failed before and "
+            f"{'is' if report.put_off == 1 else 'are'} postponed: --again tries them now"
         )
     return "\n".join(lines)
 
 
-def _slowest(account: GatherReport) -> list[str]:
+def _slowest(report: GatherReport) -> list[str]:
     """Return a line about the host that takes longest, if it takes more than a minute."""
-    one = next(iter(account.hosts), None)
-    if one is None or one.seconds < _LONG:
+    host = next(iter(report.hosts), None)
+    if host is None or host.seconds < _LONG:
         return []
     return [
-        f"all will have been requested in about {_duration(one.seconds)}: "
-        f"{tally(one.work.due, 'file')} of {one.work.host}"
+        f"all will have been requested in about {_duration(host.seconds)}: "
+        f"{tally(host.work.due, 'file')} of {host.work.host}"
     ]
 
 
@@ -177,43 +177,44 @@ def _duration(seconds: float) -> str:
     return f"{seconds:,.0f} seconds"
 
 
-def plan_text(account: GatherReport) -> str:
+def plan_text(report: GatherReport) -> str:
     """Return what is due as text, by host."""
-    due = [one for one in account.hosts if one.work.due]
+    due = [host for host in report.hosts if host.work.due]
     lines = [
-        f"{tally(account.planned, 'file is', 'files are')} due, of {tally(len(due), 'host')}; "
-        f"{account.excluded:,} excluded by gather.rules",
-        *_slowest(account),
+        f"{tally(report.planned, 'file is', 'files are')} due, of {tally(len(due), 'host')}; "
+        f"{report.excluded:,} excluded by gather.rules",
+        *_slowest(report),
     ]
     lines += [
-        f"  {one.work.due:,} of {one.work.host}: {_duration(one.seconds)}" for one in due[:_SHOWN]
+        f"  {host.work.due:,} of {host.work.host}: {_duration(host.seconds)}"
+        for host in due[:_SHOWN]
     ]
     return "\n".join([*lines, *(["  ..."] if len(due) > _SHOWN else [])])
 
 
-def plan_json(account: GatherReport) -> dict[str, object]:
+def plan_json(report: GatherReport) -> dict[str, object]:
     """Return what is due as a JSON document."""
     names = ("host", "files", "due", "put_off", "excluded")
     hosts = [
         {**{name: getattr(host.work, name) for name in names}, "seconds": round(host.seconds)}
-        for host in account.hosts
+        for host in report.hosts
     ]
-    return {"due": account.planned, "seconds": _seconds(account), "hosts": hosts}
+    return {"due": report.planned, "seconds": _seconds(report), "hosts": hosts}
 
 
-def _seconds(account: GatherReport) -> int:
-    return max((round(one.seconds) for one in account.hosts), default=0)
+def _seconds(report: GatherReport) -> int:
+    return max((round(host.seconds) for host in report.hosts), default=0)
 
 
-def report_json(account: GatherReport) -> dict[str, object]:
+def report_json(report: GatherReport) -> dict[str, object]:
     """Return the report as a JSON document."""
     kinds = "appearances reappearances changes deletions seen redirects soft_404"
     return {
-        "runs": account.runs,
-        **{name: account.counts[name] for name in kinds.split()},
-        "failures": dict(sorted(account.failures.items())),
-        "bytes": account.bytes,
-        "left": account.left,
-        "put_off": account.put_off,
-        "left_seconds": _seconds(account),
+        "runs": report.runs,
+        **{name: report.counts[name] for name in kinds.split()},
+        "failures": dict(sorted(report.failures.items())),
+        "bytes": report.bytes,
+        "left": report.left,
+        "put_off": report.put_off,
+        "left_seconds": _seconds(report),
     }

@@ -81,23 +81,27 @@ def run(context: Context) -> int:
     """
     arguments = context.arguments
     named = context.defaults["harvest.repositories"]
-    orders = list(dict.fromkeys(_orders(arguments, named)))
-    asked = _window(arguments)
+    jobs = list(dict.fromkeys(_list_jobs(arguments, named)))
+    dates = _window(arguments)
     http = http_settings(context.defaults, "harvest")
     behind = proxies(context.environment)
-    for order in orders:
-        behind.of_url(order.base_url)
-    headers = _bind_headers(arguments.header, {origin_of(order.base_url) for order in orders})
+    for job in jobs:
+        behind.of_url(job.base_url)
+    headers = _bind_headers(arguments.header, {origin_of(job.base_url) for job in jobs})
     home = _home(arguments.dir)
     stop = threading.Event()
     outcomes: list[HarvestResult] = []
     errors: list[SheafError] = []
     with RecordBar() as bar, _rare_collections():
         client = _client(arguments, http, stop, behind)
-        settings = _settings(arguments, http, bar)
-        work = partial(_work, context, home, asked, client, settings, headers, bar)
+        settings = OaiSettings(
+            limits=http.limits(),
+            say=lambda text: bar.print(visible(clean_text(text))),
+            retry=http.retry_policy(),
+        )
+        work = partial(_work, context, home, dates, client, settings, headers, bar)
         crew = HarvestThreads(work, http.host_concurrent, stop)
-        with closing(crew.outcomes(orders)) as results:
+        with closing(crew.outcomes(jobs)) as results:
             for result in results:
                 if isinstance(result, HarvestResult):
                     outcomes.append(result)
@@ -105,7 +109,7 @@ def run(context: Context) -> int:
                     errors.append(result)
     for fault in errors:
         context.say(f"sheaf: {clean_text(str(fault))}")
-    outcomes.sort(key=lambda outcome: orders.index(outcome.order))
+    outcomes.sort(key=lambda outcome: jobs.index(outcome.order))
     if outcomes or context.arguments.json:
         context.result(
             "\n".join(map(batch.report_text, outcomes)), list(map(batch.report_json, outcomes))
@@ -132,25 +136,25 @@ def _rare_collections() -> Iterator[None]:
 def _work(
     context: Context,
     home: Path,
-    asked: HarvestDates,
+    dates: HarvestDates,
     client: HttpClient,
     settings: OaiSettings,
     headers: Mapping[str, Mapping[str, str]],
     bar: RecordBar,
-    order: HarvestJob,
+    job: HarvestJob,
 ) -> HarvestResult:
     """Carry out one harvest."""
-    settings = replace(settings, headers=headers[origin_of(order.base_url)])
-    with closing(OaiClient(order.base_url, client, settings)) as oai:
+    settings = replace(settings, headers=headers[origin_of(job.base_url)])
+    with closing(OaiClient(job.base_url, client, settings)) as oai:
         session = HarvestSession(
-            order,
+            job,
             home,
-            asked,
+            dates,
             oai.ask,
             context.now,
             time.monotonic,
             settings.say,
-            partial(bar.add, order.named),
+            partial(bar.add, job.named),
             context.arguments.every,
             context.arguments.overlap,
         )
@@ -167,14 +171,6 @@ def _client(
         hosts=HostQueue(policy, stop),
         stop=stop,
         proxies=behind,
-    )
-
-
-def _settings(arguments: argparse.Namespace, http: HttpSettings, bar: RecordBar) -> OaiSettings:
-    return OaiSettings(
-        limits=http.limits(),
-        say=lambda text: bar.print(visible(clean_text(text))),
-        retry=http.retry_policy(),
     )
 
 
@@ -208,7 +204,7 @@ def _home(text: str) -> Path:
     return home
 
 
-def _orders(
+def _list_jobs(
     arguments: argparse.Namespace, named: Mapping[str, Sequence[str]]
 ) -> Iterator[HarvestJob]:
     """Yield a harvest for each repository, prefix and set. Raises UsageError.
@@ -226,10 +222,10 @@ def _base_url(text: str) -> str:
     """Return a base URL in normal form. Raises UsageError."""
     try:
         parts = urlsplit(text)
-        known = parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1)
+        is_web = parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1)
     except ValueError:
-        known = False
-    if not known or not text.isascii() or not text.isprintable() or " " in text:
+        is_web = False
+    if not is_web or not text.isascii() or not text.isprintable() or " " in text:
         raise UsageError(f"{text!r} is not the http or https URL of a repository")
     if parts.username is not None:
         raise UsageError("the URL has a password, which would be stored: use --header")
@@ -262,9 +258,9 @@ def _header(text: str) -> tuple[str, str, str]:
 
 def _seconds(text: str) -> float:
     try:
-        found = float(text)
+        seconds = float(text)
     except ValueError:
-        found = -1.0
-    if not 0 <= found <= 10 * _DAY * 365:
+        seconds = -1.0
+    if not 0 <= seconds <= 10 * _DAY * 365:
         raise argparse.ArgumentTypeError(f"{text!r}: expected seconds")
-    return found
+    return seconds

@@ -95,33 +95,38 @@ def run(context: Context) -> int:
         raise UsageError("--run and --index expect `sheaf ingest part` or `sheaf ingest commit`")
     sets, accepted = _sets(context), Acceptance.of(arguments.accept_loss)
     connection = SourceAccess.of(context.configuration)
-    harvests = {source: _find_harvests(source) for source in _sources(context)}
-    others = [source for source, found in harvests.items() if not found]
+    names, own = _find_sources(context), context.configuration["redif.directory"]
+    if not (names or arguments.file or arguments.retry):
+        if not own:
+            raise UsageError("nothing to read: name a SOURCE, or set redif.directory to a folder")
+        names = [str(context.configuration_path.parent / own)]
+    harvests = {source: _find_harvests(source) for source in names}
+    others = [source for source, inside in harvests.items() if not inside]
     sources = sort_sources(others, connection, context.environment)
-    orders = plan_jobs(arguments.file, arguments.tist, sources, accepted)
+    jobs = plan_jobs(arguments.file, arguments.tist, sources, accepted)
     if arguments.collection and not sources.archives:
         raise UsageError("--collection needs an archive file: ReDIF has series")
     context.store.tag(layout.POINTER)  # an unreachable store is reported now, not after hours
-    accounts = [account for order in orders if (account := _redif(context, order))]
-    told = [account.text() for account in accounts]
-    document: dict[str, Any] = {"redif": [*map(asdict, accounts)]} if orders else {}
-    faults = any(account.faults for account in accounts)
+    reports = [report for job in jobs if (report := _redif(context, job))]
+    lines = [report.text() for report in reports]
+    document: dict[str, Any] = {"redif": [*map(asdict, reports)]} if jobs else {}
+    faults = any(report.faults for report in reports)
     failed = False
-    if folders := [*dict.fromkeys(folder for found in harvests.values() for folder in found)]:
+    if folders := [*dict.fromkeys(folder for inside in harvests.values() for folder in inside)]:
         from builder.harvest import aggregation
 
         gathered = aggregation.aggregate(context, folders, _home(context), again=arguments.again)
-        told.append(gathered.text(aggregation.list_offered(context)))
+        lines.append(gathered.text(aggregation.list_offered(context)))
         document["harvested"] = asdict(gathered)
         faults = faults or gathered.faults.total() > 0
         failed = not gathered.is_whole
     if done := sources.archives and _archives(context, sources, sets, connection):
-        told.append(done.text())
+        lines.append(done.text())
         document |= done.document()
         faults = faults or any(s.faults for s in done.run.sources)
         failed = failed or any(s.failed for s in done.run.sources)
-    told = told or ["no file to read again" if arguments.retry else NOTHING_NEW]
-    context.result("\n".join(told), document)
+    lines = lines or ["no file to read again" if arguments.retry else NOTHING_NEW]
+    context.result("\n".join(lines), document)
     return 1 if failed or (arguments.strict and faults) else 0
 
 
@@ -143,38 +148,34 @@ def _sets(context: Context) -> tuple[str, ...]:
 
 def _find_sources(context: Context) -> list[str]:
     """Return the sources of the arguments and of the list, and those that failed."""
-    arguments, given = context.arguments, list(context.arguments.sources)
+    arguments, sources = context.arguments, list(context.arguments.sources)
     if arguments.files_from:
-        given += read_list(arguments.files_from, sys.stdin)
+        sources += read_list(arguments.files_from, sys.stdin)
     if arguments.retry:
-        given += list_failed(context.store, context.configuration_path.parent, context.say)
-    return given
+        sources += list_failed(context.store, context.configuration_path.parent, context.say)
+    return sources
 
 
-def _sources(context: Context) -> list[str]:
-    """Return the found sources, else the configured one."""
-    given, own = _find_sources(context), context.configuration["redif.directory"]
-    if given or context.arguments.file or context.arguments.retry:
-        return given
-    if not own:
-        raise UsageError("nothing to read: name a SOURCE, or set redif.directory to a folder")
-    return [str(context.configuration_path.parent / own)]
-
-
-def _redif(context: Context, order: RedifJob) -> RedifReport | None:
+def _redif(context: Context, job: RedifJob) -> RedifReport | None:
     """Ingest ReDIF as one run; return None for a replay that was done before."""
-    store, account, order = context.store, None, accept_held(context.store, order)
-    if not is_done(store, order):
-        runtime = ObiRuntime(context.now, context.sleep, context.say)
-        most, codes = (context.configuration[f"redif.{k}"] for k in ("largest", "encodings"))
-        home, (jobs, again) = _home(context), (context.arguments.jobs, context.arguments.again)
-        means = redif.RedifRuntime(runtime, ProgressBar, jobs, most << 20, codes, home, again)
-        folder = workdir.folder_of(home, json.dumps([store.address, order.fingerprint()]))
-        with workdir.open_workdir(folder) as held:
-            account = redif.ingest(store, order, held, means)
-    if account is None:
-        context.say(f"{order.label}: already ingested, as of {order.tist}")
-    return account
+    store, report, job = context.store, None, accept_held(context.store, job)
+    if not is_done(store, job):
+        arguments, home = context.arguments, _home(context)
+        runtime = redif.RedifRuntime(
+            ObiRuntime(context.now, context.sleep, context.say),
+            ProgressBar,
+            arguments.jobs,
+            context.configuration["redif.largest"] << 20,
+            context.configuration["redif.encodings"],
+            home,
+            arguments.again,
+        )
+        folder = workdir.folder_of(home, json.dumps([store.address, job.fingerprint()]))
+        with workdir.open_workdir(folder) as work:
+            report = redif.ingest(store, job, work, runtime)
+    if report is None:
+        context.say(f"{job.label}: already ingested, as of {job.tist}")
+    return report
 
 
 def _archives(
@@ -184,15 +185,15 @@ def _archives(
     job = _job(context, sources, sets)
     if not job.files and STDIN not in sources.archives:
         return None
-    asked = replace(job, files=()).fingerprint(sources.archives, context.store.address)
-    folder = workdir.folder_of(_home(context), None if STDIN in sources.archives else asked)
-    with workdir.open_workdir(folder) as held:
+    fingerprint = replace(job, files=()).fingerprint(sources.archives, context.store.address)
+    folder = workdir.folder_of(_home(context), None if STDIN in sources.archives else fingerprint)
+    with workdir.open_workdir(folder) as work:
         if STDIN in sources.archives:
-            job = replace(job, files=(*job.files, held.spool(sys.stdin.buffer)))
+            job = replace(job, files=(*job.files, work.spool(sys.stdin.buffer)))
         jobs, name = context.arguments.jobs, intake.run_name(context.now())
         with IngestProgress(job.bytes, len(job.files)) as bar:
             options = IngestOptions(bar, jobs, context.say, connection=connection)
-            return ingest.ingest(context.store, job, held, options, name)
+            return ingest.ingest(context.store, job, work, options, name)
 
 
 def _job(context: Context, sources: Sources, sets: tuple[str, ...]) -> IngestJob:
@@ -204,14 +205,14 @@ def _job(context: Context, sources: Sources, sets: tuple[str, ...]) -> IngestJob
     return IngestJob(files, sets, rules)
 
 
-def _write_plan(context: Context, given: Sequence[str]) -> IngestPlan | None:
+def _write_plan(context: Context, names: Sequence[str]) -> IngestPlan | None:
     """Divide web archives into chunks, and keep the plan in the store; None if all are known."""
     arguments, connection = context.arguments, SourceAccess.of(context.configuration)
     if not 1 <= arguments.chunk <= LARGEST:
         raise UsageError(f"--chunk {arguments.chunk}: expected megabytes from 1 to {LARGEST}")
-    if STDIN in given:
+    if STDIN in names:
         raise UsageError("standard input cannot be read in parts: ingest it by itself")
-    sources = sort_sources(given, connection, context.environment)
+    sources = sort_sources(names, connection, context.environment)
     if sources.redif or sources.dated or not sources.files:
         raise UsageError("expected web archives or indexes: ingest other sources by themselves")
     places = [context.store.address, *(file.address for file in sources.files)]
@@ -258,21 +259,21 @@ def _part(context: Context) -> int:
     connection = SourceAccess.of(context.configuration)
     if index is None:
         raise UsageError("ingest part needs --index N, the number of the chunk, from 0")
-    with workdir.open_workdir(workdir.folder_of(_home(context), None)) as held:
-        part = read_part(context.store, plan, index, held.parts, connection)
+    with workdir.open_workdir(workdir.folder_of(_home(context), None)) as work:
+        part = read_part(context.store, plan, index, work.parts, connection)
     text = f"part {index} of run {plan.run}: {tally(part.captures, 'capture')}"
     context.result(text, {"run": plan.run, "captures": part.captures, "files": list(part.files)})
     return 0
 
 
-def _commit(context: Context, given: IngestPlan | None = None) -> int:
+def _commit(context: Context, plan: IngestPlan | None = None) -> int:
     """Make one run of all parts."""
-    plan = given or _find_plan(context)
+    plan = plan or _find_plan(context)
     connection = SourceAccess.of(context.configuration)
-    with workdir.open_workdir(workdir.folder_of(_home(context), None)) as held:
-        with held.scratch() as scratch:
+    with workdir.open_workdir(workdir.folder_of(_home(context), None)) as work:
+        with work.scratch() as scratch:
             done = commit(context.store, plan, scratch, context.say, connection)
-        held.remove()
+        work.remove()
     context.result(done.text(), done.document())
     return int(any(s.failed or (context.arguments.strict and s.faults) for s in done.run.sources))
 

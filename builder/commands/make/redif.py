@@ -63,40 +63,40 @@ def run(context: Context) -> int:
     if arguments.encoding and not contains_ascii(arguments.encoding):
         raise UsageError(f"--encoding {arguments.encoding}: expected one such as windows-1251")
     paths = _find_files(arguments.files)
-    account = SyntaxReport()
+    report = SyntaxReport()
     escape = (sys.stdout.encoding or "utf-8").lower().replace("-", "") != "utf8"
     encoder = json.JSONEncoder(ensure_ascii=escape)
     with show_bytes(sum(map(_size, paths))) as bar:
         for path in paths:
             for event in _events(path, arguments.limit, arguments.encoding):
                 if isinstance(event, Template):
-                    line = document(event, account.count(event), arguments.plain)
+                    line = document(event, report.count(event), arguments.plain)
                     print(encoder.encode(line))
                 else:
-                    account.note(event)
-            account.files += 1
+                    report.note(event)
+            report.files += 1
             bar(_size(path))
     if arguments.json:
-        print(encoder.encode(account.document()))
+        print(encoder.encode(report.document()))
     else:
-        context.say(account.text())
-    return 1 if arguments.strict and account.errors else 0
+        context.say(report.text())
+    return 1 if arguments.strict and report.errors else 0
 
 
 def _find_files(sources: Sequence[str]) -> list[Path]:
     """Return the files that the sources name, each once, in order; in folders by suffix."""
-    found: list[Path] = []
+    files: list[Path] = []
     for source in sources:
         if source == _STDIN:
-            found.append(Path(_STDIN))
+            files.append(Path(_STDIN))
         elif splits.is_folder(source):
             inside = [p for p in splits.find([source]) if p.suffix.lower() in _SUFFIXES]
             if not inside:
                 raise UsageError(f"{source} has no .rdf or .redif file")
-            found += inside
+            files += inside
         else:
-            found += (_plain_file(path) for path in splits.find([source]))
-    return list(dict.fromkeys(found))
+            files += (_plain_file(path) for path in splits.find([source]))
+    return list(dict.fromkeys(files))
 
 
 def _plain_file(path: Path) -> Path:
@@ -135,20 +135,20 @@ def _events(path: Path, limit: int, encoding: str | None) -> Iterator[Template |
         yield Diagnostic(label, 0, "unreadable", ERROR, error.strerror or str(error))
 
 
-def document(found: Template, repeated: list[Diagnostic], plain: bool) -> dict[str, Any]:
+def document(parsed: Template, repeated: list[Diagnostic], plain: bool) -> dict[str, Any]:
     """Return the JSON document of a template, with its diagnostics and those of the run."""
     return {
-        **{name: getattr(found, name) for name in _MEMBERS},
-        "reference_md5sum": to_base64(found.reference_md5),
-        "structure": clean_fields(found.structure) if plain else found.structure,
+        **{name: getattr(parsed, name) for name in _MEMBERS},
+        "reference_md5sum": to_base64(parsed.reference_md5),
+        "structure": clean_fields(parsed.structure) if plain else parsed.structure,
         "attributes": [
-            {"name": name, "line": line, "value": value} for name, line, value in found.attributes
+            {"name": name, "line": line, "value": value} for name, line, value in parsed.attributes
         ],
         "diagnostics": [
             {key: entry for key, entry in diagnostic._asdict().items() if key != "file"}
-            for diagnostic in (*found.diagnostics, *repeated)
+            for diagnostic in (*parsed.diagnostics, *repeated)
         ],
-        "text": found.text,
+        "text": parsed.text,
     }
 
 
@@ -175,20 +175,20 @@ class SyntaxReport:
         self.codes[diagnostic.severity, diagnostic.code] += 1
         self.of_files.append(diagnostic)
 
-    def count(self, found: Template) -> list[Diagnostic]:
+    def count(self, parsed: Template) -> list[Diagnostic]:
         """Count a template and its diagnostics; return one more if its handle is repeated."""
         self.templates += 1
-        self.invalid += not found.valid
+        self.invalid += not parsed.valid
         repeated: list[Diagnostic] = []
-        if found.handle is not None:
-            here = (found.file, found.line)
-            first = self.handles.setdefault(found.handle, here)
+        if parsed.handle is not None:
+            here = (parsed.file, parsed.line)
+            first = self.handles.setdefault(parsed.handle, here)
             if first is not here:
-                message = f"{found.handle} is also in {first[0]}, line {first[1]}"
+                message = f"{parsed.handle} is also in {first[0]}, line {first[1]}"
                 repeated.append(
-                    Diagnostic(found.file, found.line, "repeated-handle", ERROR, message)
+                    Diagnostic(parsed.file, parsed.line, "repeated-handle", ERROR, message)
                 )
-        for diagnostic in (*found.diagnostics, *repeated):
+        for diagnostic in (*parsed.diagnostics, *repeated):
             self.codes[diagnostic.severity, diagnostic.code] += 1
         return repeated
 

@@ -38,8 +38,8 @@ def run(context: Context) -> int:
     connection = engine.connect(threads=2, memory_megabytes=4096)
     try:
         query.prepare(connection, context.store, sql)
-        given, rows = engine.query(connection, sql)
-        names = _distinct(given)
+        columns, rows = engine.query(connection, sql)
+        names = _distinct(columns)
         if context.arguments.json:
             for row in rows:
                 print(
@@ -58,14 +58,14 @@ def run(context: Context) -> int:
 
 def _distinct(names: Sequence[str]) -> list[str]:
     """Return the names with a number after each repeated one, as DuckDB does."""
-    found: dict[str, None] = {}
+    numbered: dict[str, None] = {}
     for name in names:
         new, number = name, 0
-        while new in found:
+        while new in numbered:
             number += 1
             new = f"{name}_{number}"
-        found[new] = None
-    return list(found)
+        numbered[new] = None
+    return list(numbered)
 
 
 def _plain(value: Any) -> Any:

@@ -80,9 +80,12 @@ def run(context: Context) -> int:
         raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
     site = _site(context)
     open_log(*site.log)  # its error is reported before any worker starts
-    scratch = _open_scratch(context) if site.settings["serve.page_cache"] else None
-    if scratch is not None:
-        site = replace(site, pages=scratch.path)
+    if site.settings["serve.page_cache"]:
+        try:
+            scratch = Scratch()
+            site = replace(site, pages=scratch.path)
+        except StoreError as error:  # all pages are rendered
+            context.say(f"no page is kept: {error}")
     server = Server(
         lambda number: _open_worker(site, number),
         context.arguments.host,
@@ -105,15 +108,6 @@ def _announce(context: Context, site: ServedStore, base: str) -> None:
         + "Ctrl-C ends it.",
         {"url": f"{base}/", "oai": f"{base}/oai", **({"content": content} if content else {})},
     )
-
-
-def _open_scratch(context: Context) -> Scratch | None:
-    """Open the folder of kept pages; without one, all pages are rendered."""
-    try:
-        return Scratch()
-    except StoreError as error:
-        context.say(f"no page is kept: {error}")
-        return None
 
 
 def _site(context: Context) -> ServedStore:

@@ -28,13 +28,17 @@ def run(context: Context) -> int:
     pointer, _ = recovery.current(context.store)
     newest = pointer.newest()
     manifest = catalogue.manifest(newest.snapshot) if newest else None
-    kept = _read_manifests(catalogue, pointer, manifest) if manifest else []
+    manifests = _read_manifests(catalogue, pointer, manifest) if manifest else []
     is_web = isinstance(context.store, WebStore)
     runs = None if is_web else [r for r in intake.runs(context.store) if not r.published]
     waiting = [] if runs is None else _waiting(context, manifest)
-    account = "\n".join([_account(context, pointer, kept, runs), *_obi_lines(manifest, waiting)])
-    document = _document(context, pointer, kept, runs)
-    context.result(account, {**document, "obi": _of_obi(manifest, waiting)})
+    obi = {
+        "run": manifest.run if manifest else 0,
+        "waiting": [{"run": run_.tist, "source": run_.source} for run_ in waiting],
+    }
+    lines = [_describe(context, pointer, manifests, runs), *_obi_lines(manifest, waiting)]
+    document = _document(context, pointer, manifests, runs)
+    context.result("\n".join(lines), {**document, "obi": obi})
     return 0
 
 
@@ -57,34 +61,30 @@ def _obi_lines(newest: Manifest | None, waiting: list[Committed]) -> list[str]:
     return [f"obi store  {shown}{more}"]
 
 
-def _of_obi(newest: Manifest | None, waiting: list[Committed]) -> dict[str, object]:
-    return {
-        "run": newest.run if newest else 0,
-        "waiting": [{"run": run_.tist, "source": run_.source} for run_ in waiting],
-    }
-
-
 def _read_manifests(catalogue: Catalogue, pointer: Pointer, newest: Manifest) -> list[Manifest]:
     """Return the manifests of the kept snapshots, the newest last."""
-    found = []
+    manifests = []
     for number in consistency.kept_snapshots(pointer, newest.skipped):
         try:
-            found.append(catalogue.manifest(number))
+            manifests.append(catalogue.manifest(number))
         except MissingObject:
             continue  # retired meanwhile
-    return found
+    return manifests
 
 
-def _account(
-    context: Context, pointer: Pointer, kept: list[Manifest], runs: list[intake.IntakeRun] | None
+def _describe(
+    context: Context,
+    pointer: Pointer,
+    manifests: list[Manifest],
+    runs: list[intake.IntakeRun] | None,
 ) -> str:
     lines = [f"store      {context.store.address}"]
     lines += [f"id         {pointer.store}"] if pointer.store else []
-    if not kept:
+    if not manifests:
         first = "" if runs else "`sheaf ingest` or `sheaf fileset`, then "
         lines.append(f"snapshot   none yet: run {first}`sheaf publish`")
     else:
-        manifest = kept[-1]
+        manifest = manifests[-1]
         state = "in effect since" if manifest.effective <= context.now() else "in effect from"
         size = sum(leaf.bytes for leaves in manifest.tables.values() for leaf in leaves)
         records, deleted = sum(manifest.kinds().values()), manifest.tombstones
@@ -97,10 +97,14 @@ def _account(
             f"data       {tally(size, 'byte')} in Parquet",
             f"sources    {tally(manifest.rows('sources'), 'file')}, "
             f"{tally(manifest.rows('faults'), 'fault')}",
-            *_datasets(manifest),
-            *_harvest_lines(manifest),
-            f"kept       {_snapshot_lines(kept)}",
         ]
+        kinds = manifest.kinds()
+        if count := sum(kinds.get(kind, 0) for kind in schema.DATASETS):
+            files = tally(manifest.rows("files"), "file")
+            lines.append(f"datasets   {count:,}, deleted ones included; {files} archived")
+        if count := kinds.get(KIND, 0):
+            lines.append(f"harvested  {tally(count, 'item')}, deleted ones included")
+        lines.append(f"kept       {_snapshot_lines(manifests)}")
         retired = pointer.complete_expiry().retired
         if retired:
             spans = [f"{a}" if a == b else f"{a}-{b}" for a, b in retired[-_SHOWN:]]
@@ -119,28 +123,15 @@ def _of_intake(runs: list[intake.IntakeRun] | None) -> str:
     captures = sum(source.captures for run_ in runs for source in run_.sources)
     results = sum(run_.results for run_ in runs)
     came = sum(run_.harvested for run_ in runs)
-    found = [tally(captures, "capture")] if captures or not results + came else []
-    found += [tally(results, "result of datasets", "results of datasets")] if results else []
-    found += [tally(came, "harvested record")] if came else []
-    return f"{' and '.join(found)} in {tally(len(runs), 'run')}, not published yet"
+    parts = [tally(captures, "capture")] if captures or not results + came else []
+    parts += [tally(results, "result of datasets", "results of datasets")] if results else []
+    parts += [tally(came, "harvested record")] if came else []
+    return f"{' and '.join(parts)} in {tally(len(runs), 'run')}, not published yet"
 
 
-def _datasets(manifest: Manifest) -> list[str]:
-    """Return a line about datasets, if there are any."""
-    count = sum(manifest.kinds().get(kind, 0) for kind in schema.DATASETS)
-    files = tally(manifest.rows("files"), "file")
-    return [f"datasets   {count:,}, deleted ones included; {files} archived"] if count else []
-
-
-def _harvest_lines(manifest: Manifest) -> list[str]:
-    """Return a line about harvested records, if there are any."""
-    count = manifest.kinds().get(KIND, 0)
-    return [f"harvested  {tally(count, 'item')}, deleted ones included"] if count else []
-
-
-def _snapshot_lines(kept: list[Manifest]) -> str:
+def _snapshot_lines(manifests: list[Manifest]) -> str:
     """Return the number of snapshots, and the newest of them, one a line."""
-    lines = [f"{m.snapshot} of {instant.to_text(m.effective)}" for m in reversed(kept)]
+    lines = [f"{m.snapshot} of {instant.to_text(m.effective)}" for m in reversed(manifests)]
     more = len(lines) - _SHOWN
     if more > 0:
         lines[_SHOWN:] = [f"and {tally(more, 'earlier one')}"]
@@ -148,9 +139,12 @@ def _snapshot_lines(kept: list[Manifest]) -> str:
 
 
 def _document(
-    context: Context, pointer: Pointer, kept: list[Manifest], runs: list[intake.IntakeRun] | None
+    context: Context,
+    pointer: Pointer,
+    manifests: list[Manifest],
+    runs: list[intake.IntakeRun] | None,
 ) -> dict[str, object]:
-    manifest = kept[-1] if kept else None
+    manifest = manifests[-1] if manifests else None
     snapshot = manifest and {
         "snapshot": manifest.snapshot,
         "effective": instant.to_text(manifest.effective),
@@ -161,7 +155,9 @@ def _document(
         "unresolved": manifest.unresolved,
         "sets": manifest.sets,
         "publishes": len(manifest.sequences),
-        "bytes": {t: sum(leaf.bytes for leaf in found) for t, found in manifest.tables.items()},
+        "bytes": {
+            t: sum(leaf.bytes for leaf in references) for t, references in manifest.tables.items()
+        },
         "faults": manifest.rows("faults"),
         "sources": manifest.rows("sources"),
         "libraries": dict(manifest.libraries),
@@ -182,7 +178,9 @@ def _document(
         "store": context.store.address,
         "id": pointer.store or None,
         "snapshot": snapshot,
-        "kept": [{"snapshot": m.snapshot, "effective": instant.to_text(m.effective)} for m in kept],
+        "kept": [
+            {"snapshot": m.snapshot, "effective": instant.to_text(m.effective)} for m in manifests
+        ],
         "retired": [list(span) for span in pointer.complete_expiry().retired],
         "intake": waiting,
     }

@@ -39,12 +39,12 @@ def run(context: Context) -> int:
     """
     arguments = vars(context.arguments)
     path = Path(arguments["config"] or Path(arguments["folder"] or ".") / configuration.FILE)
-    given = {key: arguments[key] for _, key, _ in _OPTIONS if arguments[key] is not None}
-    if "repository.admin_emails" in given:
-        given["repository.admin_emails"] = [given["repository.admin_emails"]]
+    settings = {key: arguments[key] for _, key, _ in _OPTIONS if arguments[key] is not None}
+    if "repository.admin_emails" in settings:
+        settings["repository.admin_emails"] = [settings["repository.admin_emails"]]
     if arguments["store"]:
-        given["store.uri"] = _relate(arguments["store"], path.parent)
-    text = configuration.template(given)
+        settings["store.uri"] = _relate(arguments["store"], path.parent)
+    text = configuration.template(settings)
     configuration.parse(text, {}, "sheaf init")  # rejects invalid values of the options
     with explaining(path.parent, "created"):
         path.parent.mkdir(parents=True, exist_ok=True)

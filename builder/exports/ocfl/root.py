@@ -9,8 +9,9 @@ object again.
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
@@ -57,7 +58,7 @@ class OcflSource(Protocol):
         """Its id in the root."""
         ...
 
-    def list_new(self, inventory: ocfl.OcflInventory, where: Path) -> Sequence[OcflVersion]:
+    def list_new(self, inventory: ocfl.OcflInventory, where: Path) -> Iterable[OcflVersion]:
         """Return the versions that the object with this inventory, at `where`, lacks.
 
         The inventory is empty if there is no such object. Raises ForeignRoot if it is another one.
@@ -131,11 +132,12 @@ class _Root:
         inventory = _inventory(place) if place.exists() else ocfl.OcflInventory(source.id)
         if inventory.id != source.id:
             raise ForeignRoot(f"{place} is the object {inventory.id}, not {source.id}")
-        new = source.list_new(inventory, place)
+        new = iter(source.list_new(inventory, place))
+        first = next(new, None)
         for number in range(1, inventory.head + 1):
             if not (place / f"v{number}").is_dir():
                 raise DamagedStore(f"{place} lacks v{number}, which its inventory names")
-        if not new:
+        if first is None:
             self.there += 1
             return
         folder = self._scratch / str(len(self._finished))
@@ -148,7 +150,7 @@ class _Root:
             _link(place / ocfl.OBJECT_MARK, folder / ocfl.OBJECT_MARK)
         else:
             (folder / ocfl.OBJECT_MARK).write_bytes(b"ocfl_object_1.1\n")
-        for version in new:
+        for version in chain([first], new):
             self._add_version(folder, inventory, version)
         _write_inventory(folder, inventory)
         self._finished.append((folder, place))

@@ -7,17 +7,17 @@ of an archive's folder are one object, too. So an archive has few objects, howev
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
-from typing import Any, overload
 
 from builder.exports.obi_source import COLUMNS, LoggedObject, fetch_rows, parse_logged
 from builder.exports.ocfl.inventory import OcflInventory
 from builder.exports.ocfl.root import ForeignRoot, OcflFile, OcflVersion
 from builder.obi import content, key
-from builder.obi.content import DELETION, SOURCE, TEMPLATE
+from builder.obi.content import DELETION, SOURCE, TEMPLATE, Version
 from builder.redif.staging import PREFIX
 from functions.database import engine
 from functions.snapshot import instant
@@ -26,6 +26,7 @@ from functions.snapshot.store import Reader
 ROWS = "versions.jsonl"
 """Name of the file in each version with the log rows of all its files."""
 SERIES, ARCHIVE = "series", "archive"
+_TIST = attrgetter("tist")
 _ARCHIVE_PART = "array_to_string(string_split(id, ':')[:2], ':')"
 _SERIES_PART = "array_to_string(string_split(id, ':')[:3], ':')"
 _OF_ARCHIVE = "regexp_matches(id, '^(?:RePEc|ReLIS|mapin):[a-z]{3}(?::|$)')"
@@ -74,80 +75,45 @@ class SeriesObject:
     events: Sequence[SeriesEvent]
     """In the order of runs."""
 
-    def list_new(self, inventory: OcflInventory, where: Path) -> Sequence[OcflVersion]:
+    def list_new(self, inventory: OcflInventory, where: Path) -> Iterator[OcflVersion]:
         """Return the versions behind the last one of the inventory. Raises ForeignRoot."""
-        versions = SeriesVersions(self.store, self.events)
-        times = [instant.to_text(time) for time in versions.times()]
+        times = [_to_text(tist) for tist, _ in groupby(self.events, _TIST)]
         created = [str(version.get("created")) for _, version in sorted(inventory.versions.items())]
-        if created != times[: len(created)]:
+        count = len(created)
+        if created != times[:count]:
             raise ForeignRoot(f"{where}: its versions are not those of {self.id} in the store")
-        if created and not _is_of(inventory, versions[len(created) - 1]):
+        if count and not _is_of(inventory, next(self._versions(count - 1))):
             raise ForeignRoot(
-                f"{where}: its version {len(created)} differs from that of {self.id} in the store"
+                f"{where}: its version {count} differs from that of {self.id} in the store"
             )
-        return versions[len(created) :]
+        return self._versions(count)
 
-
-class SeriesVersions(Sequence[OcflVersion]):
-    """The versions of a series' object from the one at `first` on; made when they are needed."""
-
-    def __init__(self, store: Reader, events: Sequence[SeriesEvent], first: int = 0) -> None:
-        self._store, self._events, self._first = store, events, first
-
-    def times(self) -> list[Any]:
-        """Return the times of the runs, in UTC."""
-        return [
-            replace(next(events).logged, tist=tist).when
-            for tist, events in groupby(self._events, lambda event: event.tist)
-        ][self._first :]
-
-    def __len__(self) -> int:
-        return len(self.times())
-
-    @overload
-    def __getitem__(self, at: int) -> OcflVersion: ...
-    @overload
-    def __getitem__(self, at: slice) -> "SeriesVersions": ...
-    def __getitem__(self, at: int | slice) -> "OcflVersion | SeriesVersions":
-        if isinstance(at, slice):
-            return SeriesVersions(self._store, self._events, self._first + (at.start or 0))
-        for number, version in enumerate(self):
-            if number == at:
-                return version
-        raise IndexError(at)
-
-    def __iter__(self) -> Iterator[OcflVersion]:
-        present: dict[str, LoggedObject] = {}
-        runs = groupby(self._events, lambda event: event.tist)
-        for number, (tist, events) in enumerate(runs):
+    def _versions(self, first: int) -> Iterator[OcflVersion]:
+        """Yield the versions from number `first` on, from 0; each has all templates of its time."""
+        present: dict[str, Version] = {}
+        for number, (tist, events) in enumerate(groupby(self.events, _TIST)):
             count = 0
             for event in events:
                 count += 1
                 if event.what == DELETION:
                     present.pop(event.name, None)
                 else:
-                    present[event.name] = event.logged
-            if number >= self._first:
-                yield self._version(tist, count, present)
-
-    def _version(self, tist: int, count: int, present: Mapping[str, LoggedObject]) -> OcflVersion:
-        members = sorted(present.items())
-        rows = [
-            content.row_line(replace(logged.version, pack=None, start=None))
-            for _, logged in members
-        ]
-        files = [
-            OcflFile(
-                name,
-                logged.version.bytes,
-                logged.version.sha256,
-                partial(content.version_parts, self._store, logged.version),
+                    present[event.name] = event.logged.version
+            if number < first:
+                continue
+            members = sorted(present.items())
+            rows = [content.row_line(replace(v, pack=None, start=None)) for _, v in members]
+            files = (
+                OcflFile(name, v.bytes, v.sha256, partial(content.version_parts, self.store, v))
+                for name, v in members
             )
-            for name, logged in members
-        ]
-        files.append(OcflFile(ROWS, 0, None, lambda: rows))
-        created = instant.to_text(replace(self._events[0].logged, tist=tist).when)
-        return OcflVersion(created, f"{count} of its files changed", tuple(files))
+            table = OcflFile(ROWS, 0, None, partial(iter, rows))
+            message = f"{count} of its files changed"
+            yield OcflVersion(_to_text(tist), message, (*files, table))
+
+
+def _to_text(tist: int) -> str:
+    return instant.to_text(datetime.fromtimestamp(tist, UTC))
 
 
 def _is_of(inventory: OcflInventory, version: OcflVersion) -> bool:

@@ -5,7 +5,6 @@ https://docs.mlcommons.org/croissant/docs/croissant-spec.html
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from functions.config.configuration import Configuration
@@ -54,66 +53,37 @@ class ExportedFile:
     sha256: str
 
 
-@dataclass(frozen=True, slots=True)
-class DatasetDescription:
-    """What a person reads of the dataset; `licence` and `publisher` may be empty."""
-
-    name: str
-    text: str
-    url: str
-    licence: str
-    publisher: str
-    snapshot: int
-    effective: datetime
-
-    @classmethod
-    def of(
-        cls, configuration: Configuration, manifest: Manifest, view: str
-    ) -> "DatasetDescription":
-        """Return the description of a view of a snapshot."""
-        rights = configuration["rights.statement"]
-        return cls(
-            configuration["repository.name"],
-            f"The view {view} of snapshot {manifest.snapshot}: metadata that is also available by "
-            "OAI-PMH.",
-            configuration["repository.base_url"],
-            rights,
-            configuration["repository.publisher"],
-            manifest.snapshot,
-            manifest.effective,
-        )
-
-
 def describe(
-    dataset: DatasetDescription,
-    table: str,
+    configuration: Configuration,
+    manifest: Manifest,
+    view: str,
     columns: Sequence[tuple[str, str, str]],
     files: Sequence[ExportedFile],
 ) -> dict[str, Any]:
-    """Return the description of Parquet files that hold one table.
+    """Return the description of Parquet files that hold a view of a snapshot.
 
     `columns` are name, DuckDB's type and meaning. The files lie beside the description.
     """
+    publisher = configuration["repository.publisher"]
     description: dict[str, Any] = {
         "@context": dict(_CONTEXT),
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.0",
-        "name": dataset.name,
-        "description": dataset.text,
-        "url": dataset.url or None,
-        "license": dataset.licence or None,
-        "publisher": (
-            {"@type": "sc:Organization", "name": dataset.publisher} if dataset.publisher else None
-        ),
-        "version": f"{dataset.snapshot}.0.0",
-        "datePublished": f"{dataset.effective:%Y-%m-%dT%H:%M:%SZ}",
-        "distribution": _list_files(table, files),
+        "name": configuration["repository.name"],
+        "description": f"The view {view} of snapshot {manifest.snapshot}: metadata that is also "
+        "available by OAI-PMH.",
+        "url": configuration["repository.base_url"] or None,
+        "license": configuration["rights.statement"] or None,
+        "publisher": {"@type": "sc:Organization", "name": publisher} if publisher else None,
+        "version": f"{manifest.snapshot}.0.0",
+        "datePublished": f"{manifest.effective:%Y-%m-%dT%H:%M:%SZ}",
+        "distribution": _list_files(view, files),
         "recordSet": [
             {
                 "@type": "cr:RecordSet",
-                "@id": table,
-                "name": table,
-                "field": [_describe_column(table, *column) for column in columns],
+                "@id": view,
+                "name": view,
+                "field": [_describe_column(view, *column) for column in columns],
             }
         ],
     }

@@ -43,8 +43,7 @@ def run(context: Context) -> int:
             with ProgressBar("exporting", count, " rows") as advance:
                 files = parquet_files.write_files(connection, view, parts, count, advance)
             columns = parquet_files.list_columns(connection, view)
-        dataset = croissant.DatasetDescription.of(settings, manifest, view)
-        description = croissant.describe(dataset, view, columns, files)
+        description = croissant.describe(settings, manifest, view, columns, files)
         with staging.wrap_errors(target):
             text = json.dumps(description, indent=1) + "\n"
             (parts / "croissant.json").write_text(text, "utf-8")

@@ -76,7 +76,7 @@ class OaiDocuments:
 
 @dataclass(frozen=True, slots=True)
 class DumpFormats:
-    """Implements FormatSource by a configuration."""
+    """The formats that a repository can be dumped in, by name, of a configuration."""
 
     configuration: Configuration
     formats: Formats

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, cast
 
-from builder.outputs.dumps.selection import DumpSelection
 from functions.archive import zstd
 from functions.oai.repository import PublishedRecord
 from functions.oai.repository_duckdb.record_rows import Page
@@ -44,18 +43,6 @@ class DumpFormat(Protocol):
 
         At least one is taken. Those that the format cannot show are taken, but not written.
         """
-        ...
-
-
-class FormatSource(Protocol):
-    """The formats that a repository can be dumped in, by name."""
-
-    def kinds(self, name: str) -> tuple[str, ...]:
-        """Return the kinds of items that have a format. Raises ConfigurationError."""
-        ...
-
-    def open(self, name: str, selection: DumpSelection) -> DumpFormat:
-        """Return the format for the records of a dump. Raises ConfigurationError."""
         ...
 
 

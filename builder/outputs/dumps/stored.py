@@ -10,10 +10,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from builder.outputs.dumps.keys import pack_keys
 from builder.outputs.dumps.manifest import DumpManifest
-from builder.outputs.dumps.parts import FormatSource, PartLimits, WrittenPart, write_parts
+from builder.outputs.dumps.parts import PartLimits, WrittenPart, write_parts
 from builder.outputs.dumps.selection import DumpSelection, Since, read_pages
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import dumps, seal
@@ -27,6 +28,9 @@ from functions.snapshot.errors import Conflict
 from functions.snapshot.manifest import Manifest, Span
 from functions.snapshot.store import Writer
 
+if TYPE_CHECKING:  # it loads the renderer
+    from builder.outputs.dumps.formats import DumpFormats
+
 COMPRESSION = "zstd"
 LIMITS = PartLimits()
 DIGITS = 16
@@ -39,7 +43,7 @@ class DumpWriter:
 
     store: Writer
     repository: DuckRepository
-    formats: FormatSource
+    formats: "DumpFormats"
     manifest: Manifest
     folder: Path
     repository_name: str
