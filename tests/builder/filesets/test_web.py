@@ -117,6 +117,7 @@ def test_files_are_answers_in_one_warc(there: World, store: Writer) -> None:
         assert file.sha256 == hashlib.sha256(data).hexdigest()
         assert file.offset is not None  # and each record is a member that is read alone
         member = store.read(key)[file.offset :][: file.extra["warc_length"]]
+        assert len([*ArchiveIterator(io.BytesIO(member))]) == 1
         alone = next(iter(ArchiveIterator(io.BytesIO(member))))
         assert alone.rec_headers["WARC-Target-URI"] == file.terminal_url
         assert alone.content_stream().read() == data
