@@ -6,7 +6,7 @@ Only what is missing is then asked for.
 
 import contextlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -39,7 +39,7 @@ _DATE = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class NewestResult:
     """The newest result for a type and URL: the columns that decide whether to ask again."""
 
     ingest_type: str
@@ -57,7 +57,7 @@ class Told:
         return is_hit and bool(FAIL_ALONE.union({"withheld"}).intersection(self.states))
 
 
-def is_due(told: Told, today: str) -> bool:
+def is_due(result: NewestResult, today: str) -> bool:
     """Return whether access to the dataset, or to a part of it, may have been opened.
 
     `today` is YYYY-MM-DD. A month or a year counts from its first day. A dataset under embargo is
@@ -66,13 +66,13 @@ def is_due(told: Told, today: str) -> bool:
     it, what is closed or missing is due every 30 days.
     """
     status, now, asked_on = (
-        STATUSES.get(told.status),
+        STATUSES.get(result.status),
         date.fromisoformat(today),
-        told.updated.date(),
+        result.updated.date(),
     )
     if status is None:
         return False
-    if match := _DATE.match(told.until or ""):
+    if match := _DATE.match(result.until or ""):
         try:
             end = date.fromisoformat("-".join(part or "01" for part in match.groups()))
         except ValueError:
@@ -81,7 +81,7 @@ def is_due(told: Told, today: str) -> bool:
             return now >= end
         if asked_on < min(now, end + _LATE):
             return True
-    is_closed = told.status in _CLOSED or told.is_partial
+    is_closed = result.status in _CLOSED or result.is_partial
     return is_closed and asked_on + _PAUSE <= now
 
 
@@ -92,31 +92,23 @@ def requests(store: Store, now: datetime, due: bool, retry: bool) -> list[Ingest
     are those of the newest snapshot and of intake runs not yet published. Raises StoreError.
     """
     today = f"{now:%Y-%m-%d}"
-    found = [
-        told
-        for told in _newest(store).values()
-        if ((due and is_due(told, today)) or (retry and may_pass(told.status, told.states)))
-        and not is_replaced(told.base_url)  # it cannot be requested as it is stored
+    results = sorted((NewestResult(*row) for row in _rows(store)), key=lambda row: row.updated)
+    newest = {(result.ingest_type, result.base_url): result for result in results}
+    rows = [
+        row
+        for row in newest.values()
+        if ((due and is_due(row, today)) or (retry and may_pass(row.status, row.states)))
+        and not is_replaced(row.base_url)  # it cannot be requested as it is stored
     ]
-    found.sort(key=lambda told: (told.updated, told.ingest_type, told.base_url))
+    rows.sort(key=lambda row: (row.updated, row.ingest_type, row.base_url))
     return [
         IngestRequest(
-            told.base_url,
-            told.ingest_type,
-            {"base_url": told.base_url, "ingest_type": told.ingest_type},
+            row.base_url,
+            row.ingest_type,
+            {"base_url": row.base_url, "ingest_type": row.ingest_type},
         )
-        for told in found
+        for row in rows
     ]
-
-
-def _newest(store: Store) -> Mapping[tuple[str, str], Told]:
-    found: dict[tuple[str, str], Told] = {}
-    for row in _rows(store):
-        told = Told(*row)
-        key = told.ingest_type, told.base_url
-        if key not in found or found[key].updated <= told.updated:
-            found[key] = told
-    return found
 
 
 def _rows(store: Store) -> Iterator[tuple[Any, ...]]:
@@ -125,9 +117,9 @@ def _rows(store: Store) -> Iterator[tuple[Any, ...]]:
             query.prepare_view(connection, store, _VIEW)
             with engine.reading(_VIEW):
                 yield from connection.execute(_PUBLISHED).fetchall()
-        found = list(runs(store))
-        keys = intake.keys_of(store, found)
-        for run in found:
+        waiting = list(runs(store))
+        keys = intake.keys_of(store, waiting)
+        for run in waiting:
             files = intake.files(store, [run], keys, "filesets")
             if files:
                 with engine.reading(f"the intake's run {run.name}"):

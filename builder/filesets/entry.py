@@ -32,6 +32,7 @@ LIST, DELETE, LEAVE = "list", "delete", "leave"
 
 _LARGEST = 1 << 63
 _ILLEGIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_SETS = ("platform", "host", "strategy", "status")
 _DIGESTS = ("sha512", "sha256", "sha1", "md5")
 _DETAILS = {"packed": PACKED, "within": WITHIN}
 """Columns of item_tables.FILE_DETAILS, and the keys in `extra` that have their values."""
@@ -62,106 +63,84 @@ def entry(outcome: IngestOutcome) -> FilesetEntry:
     Characters that XML forbids become U+FFFD.
     """
     item, row = outcome.item, status.of(outcome.status)
-    identity = _identity(item) if item else None
+    names = (item.platform_name, item.platform_domain, item.platform_id) if item else ("",)
+    identity = oai_name.dataset_identity(*map(_legible, names)) if all(names) else None
     version = _legible(_line(item.version)) if item else ""
-    strategy = outcome.archived.ingest_strategy if outcome.archived else ""
-    files = _archived_files(outcome.archived) if row.hit else ()
-    told = None
+    archived = outcome.archived
+    strategy = archived.ingest_strategy if archived else ""
+    files: list[FilesetManifestFile] = []
+    if archived and row.hit:
+        files = [file for file in archived.manifest if status.of(file.status or "").hit]
+        files.sort(key=lambda file: file.path)
+    document = None
     if item and identity and row.lists and bool(files) == row.hit:
-        told = _document(outcome, item, files)
+        document = _document(outcome, item, files)
     return FilesetEntry(
-        deed=DELETE if row.gone else LIST if told else LEAVE,
+        deed=DELETE if row.gone else LIST if document else LEAVE,
         identity=identity,
         version_identity=oai_name.version_identity(identity, version)
         if identity and version
         else None,
-        kind=("file" if strategy.endswith("-file") else "fileset") if told else None,
-        sets=_sets(told) if told else (),
-        document=_json(told) if told else None,
+        kind=("file" if strategy.endswith("-file") else "fileset") if document else None,
+        sets=oai_name.most_specific_sets(
+            oai_name.join_set(name, document[name]) for name in _SETS if document[name]
+        )
+        if document
+        else (),
+        document=_json(document) if document else None,
         result=_result(outcome),
     )
-
-
-def _identity(item: FilesetPlatformItem) -> str | None:
-    name, domain, id_ = item.platform_name, item.platform_domain, item.platform_id
-    if not (name and domain and id_):
-        return None
-    return oai_name.dataset_identity(_legible(name), _legible(domain), _legible(id_))
-
-
-def _sets(document: Mapping[str, Any]) -> tuple[str, ...]:
-    names = (
-        ("platform", document["platform"]),
-        ("host", document["host"]),
-        ("strategy", document["strategy"]),
-        ("status", document["status"]),
-    )
-    return oai_name.most_specific_sets(oai_name.join_set(*pair) for pair in names if pair[1])
-
-
-def _first_status(outcome: IngestOutcome, item: FilesetPlatformItem) -> str:
-    """Return the status of the run that archived the dataset."""
-    archived = outcome.archived
-    if archived is None or not status.of(outcome.status).hit:
-        return outcome.status
-    states = [file.status for file in (*archived.manifest, *_left_out(outcome, item))]
-    return status.of_dataset(archived.ingest_strategy, states)
-
-
-def _left_out(outcome: IngestOutcome, item: FilesetPlatformItem) -> tuple[FilesetManifestFile, ...]:
-    """Return the files that are listed and not archived."""
-    archived = outcome.archived.manifest if outcome.archived else ()
-    return (*item.withheld, *(file for file in archived if file.status in FAIL_ALONE))
-
-
-def _archived_files(archived: ArchiveStrategyResult | None) -> tuple[FilesetManifestFile, ...]:
-    """Return the archived files, sorted by path."""
-    manifest = archived.manifest if archived else ()
-    kept = [file for file in manifest if file.status and status.of(file.status).hit]
-    return tuple(sorted(kept, key=lambda file: file.path))
 
 
 def _document(
     outcome: IngestOutcome, item: FilesetPlatformItem, files: Sequence[FilesetManifestFile]
 ) -> dict[str, Any]:
-    told = item.description
+    about = item.description
     archived = outcome.archived if files else None
     strategy = archived.ingest_strategy if archived else None
-    withheld = sorted(_left_out(outcome, item), key=lambda file: file.path)
+    manifest = outcome.archived.manifest if outcome.archived else ()
+    left_out = (*item.withheld, *(file for file in manifest if file.status in FAIL_ALONE))
+    name = outcome.status
+    if outcome.archived and status.of(name).hit:  # that of the run that archived the dataset
+        states = [file.status for file in (*manifest, *left_out)]
+        name = status.of_dataset(outcome.archived.ingest_strategy, states)
     verified = {
         file.path for file in item.manifest or () if any(getattr(file, n) for n in _DIGESTS)
     }
-    found = {
+    document = {
         "platform": item.platform_name,
         "host": item.platform_domain,
         "id": item.platform_id,
         "version": _line(item.version),
         "version_order": item.order,
-        "edition": _line(told.version),
-        "status": _first_status(outcome, item),
+        "edition": _line(about.version),
+        "status": name,
         "strategy": strategy,
         "until": _line(item.until),
-        "title": _line(told.title),
-        "creators": [_person(person) for person in told.creators],
-        "contributors": [_person(person) for person in told.contributors],
-        "publisher": _line(told.publisher),
-        "published": _line(told.published),
-        "type": _line(told.type) or "Dataset",
-        "abstract": (told.abstract or "").strip() or None,
-        "subjects": [line for line in map(_line, told.subjects) if line],
-        "language": _line(told.language),
-        "licences": [asdict(licence) for licence in told.licences],
-        "doi": _line(told.doi),
-        "url": _line(told.url) or _line(item.web_base_url),
-        "related": [asdict(related) for related in told.related],
+        "title": _line(about.title),
+        "creators": [_person(person) for person in about.creators],
+        "contributors": [_person(person) for person in about.contributors],
+        "publisher": _line(about.publisher),
+        "published": _line(about.published),
+        "type": _line(about.type) or "Dataset",
+        "abstract": (about.abstract or "").strip() or None,
+        "subjects": [line for line in map(_line, about.subjects) if line],
+        "language": _line(about.language),
+        "licences": [asdict(licence) for licence in about.licences],
+        "doi": _line(about.doi),
+        "url": _line(about.url) or _line(item.web_base_url),
+        "related": [asdict(related) for related in about.related],
         "archiveorg_item": _archiveorg(item, strategy),
         "bundle": _bundle(archived, files),
         "bytes": sum(file.size or 0 for file in files),
         "files": [_file(file, file.path in verified) for file in files],
-        "withheld": [{"path": file.path, "bytes": file.size} for file in withheld],
+        "withheld": [
+            {"path": file.path, "bytes": file.size}
+            for file in sorted(left_out, key=lambda file: file.path)
+        ],
     }
-    assert found.keys() == {c.name for c in item_tables.FILESET} - item_tables.COMPUTED
-    return found
+    assert document.keys() == {c.name for c in item_tables.FILESET} - item_tables.COMPUTED
+    return document
 
 
 def _person(person: Person) -> dict[str, Any]:
@@ -188,7 +167,7 @@ def _file(file: FilesetManifestFile, verified: bool) -> dict[str, Any]:
     Those of FILE_DETAILS are only there with a value. A path that XML cannot hold has no
     `original`, because its %XX are all that a record can say.
     """
-    found = {
+    columns = {
         "path": file.path,
         "status": "verified" if verified else "unverified",
         "bytes": file.size,
@@ -204,17 +183,21 @@ def _file(file: FilesetManifestFile, verified: bool) -> dict[str, Any]:
         "terminal_url": file.terminal_url,
         "terminal_dt": file.terminal_dt,
     }
-    assert ["identifier", *found] == [column.name for column in item_tables.FILE]
+    assert ["identifier", *columns] == [column.name for column in item_tables.FILE]
     raw = file.extra.get(RAW)
     if isinstance(raw, str) and _legible(raw) == raw:
-        found["original"] = raw
-    return found | {n: file.extra[k] for n, k in _DETAILS.items() if file.extra.get(k) is not None}
+        columns["original"] = raw
+    details = {name: file.extra.get(key) for name, key in _DETAILS.items()}
+    return columns | {name: value for name, value in details.items() if value is not None}
 
 
 def _result(outcome: IngestOutcome) -> tuple[Any, ...]:
     item, archived = outcome.item, outcome.archived
     manifest = (archived.manifest if archived else ()) or (item.manifest if item else None)
     sizes = [file.size for file in manifest or ()]
+    # The column has 64 bits with a sign.
+    total = None if None in sizes else sum(size or 0 for size in sizes)
+    total = total if manifest is not None and (total or 0) < _LARGEST else None
     strategy = archived.ingest_strategy if archived else None
     bundle = archived.bundle_terminal if archived else None
     values = (
@@ -229,7 +212,7 @@ def _result(outcome: IngestOutcome) -> tuple[Any, ...]:
         item and item.platform_id,
         item and item.version,
         strategy,
-        _total(sizes) if manifest is not None else None,
+        total,
         None if manifest is None else len(sizes),
         item and _archiveorg(item, strategy),
         archived and archived.bundle_archiveorg_path,
@@ -241,12 +224,6 @@ def _result(outcome: IngestOutcome) -> tuple[Any, ...]:
     return tuple(_legible(value) if isinstance(value, str) else value for value in values)
 
 
-def _total(sizes: Sequence[int | None]) -> int | None:
-    """Return the sum, or None if a size is unknown or the sum exceeds 64 bits with sign."""
-    known = [size for size in sizes if size is not None]
-    return sum(known) if len(known) == len(sizes) and sum(known) < _LARGEST else None
-
-
 def _json(value: Any) -> str:
     return json.dumps(_clean(value), ensure_ascii=False)
 
@@ -255,9 +232,9 @@ def _clean(value: Any) -> Any:
     if isinstance(value, str):
         return _legible(value)
     if isinstance(value, Mapping):
-        return {_legible(str(name)): _clean(one) for name, one in value.items()}
+        return {_legible(str(name)): _clean(member) for name, member in value.items()}
     if isinstance(value, Iterable):
-        return [_clean(one) for one in value]
+        return [_clean(member) for member in value]
     return value
 
 

@@ -16,6 +16,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 
 from builder.filesets import status
 from builder.filesets.item import (
@@ -23,7 +24,6 @@ from builder.filesets.item import (
     FAIL_ALONE,
     ArchiveStrategyResult,
     DatasetResource,
-    FilesetManifestFile,
     FilesetPlatformItem,
     IngestOutcome,
     IngestRequest,
@@ -136,7 +136,10 @@ class Ingest:
         except StoreError as error:
             ended = ("error-store-upload", str(error), "")
         except Exception as error:  # noqa: BLE001 - whatever befalls a request, it has a result
-            ended = ("internal-error", _last_line(error), "")
+            line = traceback.format_exception_only(error)[-1].strip()
+            frames = traceback.extract_tb(error.__traceback__)
+            at = f" ({frames[-1].name}, line {frames[-1].lineno})" if frames else ""
+            ended = ("internal-error", line + at, "")
         name, detail, code = ended
         choice, archived = course.choice, course.archived
         files = archived.manifest if archived else ()
@@ -162,9 +165,7 @@ class Ingest:
                 "not-implemented", f"ingest_type {course.request.ingest_type}: expected {DATASET}"
             )
 
-        def check() -> None:
-            self._check(course.until)
-
+        check = partial(self._check, course.until)
         check()
         api = self.api(course.until)
         course.resource, helper = self.detect(course.request, api)
@@ -221,16 +222,14 @@ class Ingest:
     def _fail(self, course: _Course, error: FilesetError) -> tuple[str, str, str]:
         """Copy the item and the manifest of an error; return its status, detail and code."""
         course.item = course.item or error.item
-        if not error.manifest:
-            pass
-        elif course.choice is not None:
+        if error.manifest and course.choice is not None:
             course.archived = ArchiveStrategyResult(
                 ingest_strategy=course.choice.strategy,
                 status=error.status,
                 manifest=error.manifest,
                 detail=error.detail,
             )
-        elif course.item is not None:
+        elif error.manifest and course.item is not None:
             course.item = replace(course.item, manifest=error.manifest)
         return error.status, error.detail, error.code
 
@@ -264,14 +263,12 @@ def _whole(archived: ArchiveStrategyResult, item: FilesetPlatformItem) -> Archiv
 
     Raises AssertionError if the result reports success but lacks a file that the platform gives.
     """
-    there = {file.path for file in archived.manifest}
-    if status.of(archived.status).hit:
-        told = {f.path: f.status or "" for f in archived.manifest}
-        kept = {path for path, name in told.items() if name in FAIL_ALONE or status.of(name).hit}
-        lacking = [file.path for file in item.files if file.path not in kept]
-        if lacking:
-            raise AssertionError(f"{archived.ingest_strategy} did not store {lacking[0]}")
-    withheld = tuple(file for file in item.withheld if file.path not in there)
+    states = {file.path: file.status or "" for file in archived.manifest}
+    for file in item.files if status.of(archived.status).hit else ():
+        name = states.get(file.path, "")
+        if name not in FAIL_ALONE and not status.of(name).hit:
+            raise AssertionError(f"{archived.ingest_strategy} did not store {file.path}")
+    withheld = tuple(file for file in item.withheld if file.path not in states)
     return replace(archived, manifest=archived.manifest + withheld)
 
 
@@ -279,17 +276,9 @@ def _may_be_changed(name: str) -> bool:
     return name in _OTHERWISE or (name.startswith("mismatch-") and name != "mismatch-existing")
 
 
-def _facts(
-    item: FilesetPlatformItem,
-) -> tuple[str, str | None, set[tuple[str | int | None, ...]]]:
-    def facts(file: FilesetManifestFile) -> tuple[str | int | None, ...]:
-        return (file.path, file.size, file.md5, file.sha1, file.sha256, file.sha512, file.status)
-
-    return item.platform_status, item.version, {facts(file) for file in item.manifest or ()}
-
-
-def _last_line(error: Exception) -> str:
-    """Return an unexpected error in one line, with the function and line that raised it."""
-    frames = traceback.extract_tb(error.__traceback__)
-    at = f" ({frames[-1].name}, line {frames[-1].lineno})" if frames else ""
-    return traceback.format_exception_only(error)[-1].strip() + at
+def _facts(item: FilesetPlatformItem) -> tuple[object, ...]:
+    files = {
+        (file.path, file.size, file.md5, file.sha1, file.sha256, file.sha512, file.status)
+        for file in item.manifest or ()
+    }
+    return item.platform_status, item.version, files

@@ -109,9 +109,9 @@ def add_received(file: FilesetManifestFile, received: Received) -> FilesetManife
     )
 
 
-def like(file: FilesetManifestFile, known: FilesetManifestFile) -> FilesetManifestFile:
+def like(file: FilesetManifestFile, earlier: FilesetManifestFile) -> FilesetManifestFile:
     """Return the file with the size and digests archived before, so that only those bytes match."""
-    return replace(file, size=known.size, **{name: getattr(known, name) for name in ORDER})
+    return replace(file, size=earlier.size, **{name: getattr(earlier, name) for name in ORDER})
 
 
 class MeasuredSink:

@@ -22,8 +22,8 @@ from functions.snapshot.errors import SheafError
 class FilesetError(SheafError):
     """A request or a file fails; `status` is a row of builder.filesets.status.
 
-    `item` is the platform's description so far, for an item that is listed without files. `until`
-    is the day from which it is available (W3CDTF). `manifest` is the state of the files.
+    `item` is the platform's description so far, for an item that is listed without files.
+    `manifest` is the state of the files.
     """
 
     def __init__(
@@ -188,17 +188,15 @@ class Downloader(Protocol):
         limit: int,
         open_sink: OpenSink,
         *,
-        html: bool = False,
         stop: Stop | None = None,
     ) -> Received:
         """Download a file of at most `limit` bytes into a sink, and describe what was received.
 
         Within the sink's block everything was verified. Each attempt from the start opens a new
-        sink. With `html`, an HTML page is accepted as the file. `stop` ends this download alone. It
-        may be called by several threads at once. Raises FilesetError with a status
-        of a file: file-404, file-forbidden, truncated, stalled, html-decoy, mismatch-size,
-        mismatch-md5 and the like, encoding-ambiguous, over-limit-stream, blocked-address,
-        deadline-exceeded, cancelled, error-platform-download.
+        sink. `stop` ends this download alone. It may be called by several threads at once. Raises
+        FilesetError with a status of a file: file-404, file-forbidden, truncated, stalled,
+        html-decoy, mismatch-size, mismatch-md5 and the like, encoding-ambiguous,
+        over-limit-stream, blocked-address, deadline-exceeded, cancelled, error-platform-download.
         """
         ...
 

@@ -58,14 +58,14 @@ def parse_request(text: str) -> IngestRequest:
     if _NAME.fullmatch(name := text.strip()):
         return _request({"base_url": name, "ingest_type": DATASET})
     try:
-        given = json.loads(text, parse_constant=_refuse_constant)
+        fields = json.loads(text, parse_constant=_refuse_constant)
     except RecursionError as error:
         raise BadLine("not JSON: nested too deeply") from error
     except ValueError as error:
         raise BadLine(f"not JSON: {error}") from error
-    if not isinstance(given, Mapping):
+    if not isinstance(fields, Mapping):
         raise BadLine("not a JSON object")
-    return _request(given)
+    return _request(fields)
 
 
 def invalid_request(where: str, text: str) -> IngestRequest:
@@ -78,16 +78,16 @@ def is_asked(request: IngestRequest) -> bool:
     return "line" not in request.given or "base_url" in request.given
 
 
-def _request(given: Mapping[str, Any]) -> IngestRequest:
-    url = given.get("base_url")
+def _request(fields: Mapping[str, Any]) -> IngestRequest:
+    url = fields.get("base_url")
     if not isinstance(url, str) or not url.strip():
         raise BadLine("base_url: expected a URL or a DOI")
     if len(url) > _URL:
         raise BadLine(f"base_url: more than {_URL:,} characters")
-    kind = given.get("ingest_type", DATASET)
+    kind = fields.get("ingest_type", DATASET)
     if not isinstance(kind, str):
         raise BadLine("ingest_type: expected a text")
-    return IngestRequest(url.strip(), kind, given)
+    return IngestRequest(url.strip(), kind, fields)
 
 
 def _refuse_constant(constant: str) -> None:
@@ -117,24 +117,20 @@ def read_requests(
 
 def _lines(descriptor: int, stop: threading.Event) -> Iterator[bytes]:
     """Yield the lines without line ends; a line that is too long is cut off."""
-    held = b""
-    while (data := _read(descriptor, stop)) is not None:
-        *whole, rest = data.split(b"\n")
-        for one in whole:
-            yield held + one
-            held = b""
-        held = (held + rest)[: 4 * LONGEST + 1]
-    if held and not stop.is_set():
-        yield held
-
-
-def _read(descriptor: int, stop: threading.Event) -> bytes | None:
-    """Return some bytes; None at the end, or once `stop` is set."""
+    rest = b""
     while not stop.is_set():
         ready, _, _ = select.select([descriptor], [], [], _TICK)
-        if ready:
-            return os.read(descriptor, _STEP) or None
-    return None
+        if not ready:
+            continue
+        if not (data := os.read(descriptor, _STEP)):
+            break
+        *lines, end = data.split(b"\n")
+        for line in lines:
+            yield rest + line
+            rest = b""
+        rest = (rest + end)[: 4 * LONGEST + 1]
+    if rest and not stop.is_set():
+        yield rest
 
 
 class QueueError(SheafError):
@@ -185,7 +181,7 @@ class Queue:
     visibility: int = 300
     poll: int = 2
     """Seconds for which one call waits for messages."""
-    _held: dict[int, tuple[IngestRequest, QueueMessage]] = field(init=False, default_factory=dict)
+    _hidden: dict[int, tuple[IngestRequest, QueueMessage]] = field(init=False, default_factory=dict)
     _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
 
     def requests(self, stop: threading.Event, *, lasting: bool = False) -> Iterator[IngestRequest]:
@@ -198,7 +194,7 @@ class Queue:
             if message is not None:
                 request = message.request()
                 with self._lock:
-                    self._held[id(request)] = (request, message)
+                    self._hidden[id(request)] = (request, message)
                 yield request
             elif not lasting:
                 return
@@ -206,10 +202,9 @@ class Queue:
     def settle(self, outcome: IngestOutcome) -> None:
         """Delete or return the message of a request, once its outcome is stored."""
         with self._lock:
-            found = self._held.pop(id(outcome.request), None)
-        if found is None:
+            _, message = self._hidden.pop(id(outcome.request), (None, None))
+        if message is None:
             return
-        _, message = found
         if is_final(outcome):
             self._ask("delete_message", ReceiptHandle=message.receipt)
         else:
@@ -219,8 +214,8 @@ class Queue:
     def release(self) -> None:
         """Return all messages without an outcome to the queue at once."""
         with self._lock:
-            held, self._held = list(self._held.values()), {}
-        for _, message in held:
+            hidden, self._hidden = list(self._hidden.values()), {}
+        for _, message in hidden:
             self._let(message, 0)
 
     @contextmanager
@@ -239,15 +234,15 @@ class Queue:
     def _beat(self, ended: threading.Event) -> None:
         while not ended.wait(self.visibility / 3):
             with self._lock:
-                held = [message for _, message in self._held.values()]
-            for start in range(0, len(held), _TOGETHER):
+                messages = [message for _, message in self._hidden.values()]
+            for start in range(0, len(messages), _TOGETHER):
                 entries = [
                     {
                         "Id": str(number),
                         "ReceiptHandle": message.receipt,
                         "VisibilityTimeout": self.visibility,
                     }
-                    for number, message in enumerate(held[start : start + _TOGETHER])
+                    for number, message in enumerate(messages[start : start + _TOGETHER])
                 ]
                 try:
                     self._ask("change_message_visibility_batch", Entries=entries)
@@ -262,23 +257,23 @@ class Queue:
             VisibilityTimeout=self.visibility,
             MessageSystemAttributeNames=["ApproximateReceiveCount"],
         )
-        for found in answer.get("Messages", ()):
-            received = int(found.get("Attributes", {}).get("ApproximateReceiveCount", 1))
-            return QueueMessage(found["MessageId"], found["Body"], found["ReceiptHandle"], received)
+        for row in answer.get("Messages", ()):
+            received = int(row.get("Attributes", {}).get("ApproximateReceiveCount", 1))
+            return QueueMessage(row["MessageId"], row["Body"], row["ReceiptHandle"], received)
         return None
 
     def _let(self, message: QueueMessage, seconds: int) -> None:
         """Return a message to the queue, unless it returned by itself."""
-        given = {"ReceiptHandle": message.receipt, "VisibilityTimeout": seconds}
+        fields = {"ReceiptHandle": message.receipt, "VisibilityTimeout": seconds}
         try:
-            self._ask("change_message_visibility", **given)
+            self._ask("change_message_visibility", **fields)
         except QueueError as error:
             if error.code not in _RETURNED:
                 raise
 
-    def _ask(self, what: str, **given: object) -> Any:
+    def _ask(self, what: str, **fields: object) -> Any:
         try:
-            return getattr(self.client, what)(QueueUrl=self.url, **given)
+            return getattr(self.client, what)(QueueUrl=self.url, **fields)
         except aws.errors() as error:
             answer: Any = getattr(error, "response", {})
             code = str(answer.get("Error", {}).get("Code", ""))
@@ -287,13 +282,9 @@ class Queue:
 
 def connect_queue(url: str) -> Queue:
     """Return the queue at `url`, with the process's credentials. Raises QueueError."""
+    labels = url.partition("://")[2].partition("/")[0].split(".")
+    region = labels[1] if labels[0] == "sqs" and labels[2:3] == ["amazonaws"] else None
     try:
-        return Queue(url, aws.connect("sqs", _region(url)))
+        return Queue(url, aws.connect("sqs", region))
     except StoreError as error:
         raise QueueError(f"{url}: {error}") from error
-
-
-def _region(url: str) -> str | None:
-    """Return the region in the URL of a queue, or None."""
-    labels = url.partition("://")[2].partition("/")[0].split(".")
-    return labels[1] if labels[0] == "sqs" and labels[2:3] == ["amazonaws"] else None

@@ -60,26 +60,32 @@ def _describe_result(outcome: IngestOutcome) -> dict[str, Any]:
     row, resource, item = status.of(outcome.status), outcome.resource, outcome.item
     archived = outcome.archived
     files = archived.manifest if archived else ()
-    told: dict[str, Any] = {
+    detail, page = outcome.detail, None
+    if len(detail) > _LONGEST:
+        detail = detail[: _LONGEST - 1] + "…"
+    if resource and resource.body is not None:
+        body = FilesetManifestFile(path="", mimetype=resource.media_type)
+        page = asdict(meta(with_digests(body, compute_digests([resource.body]))))
+    document: dict[str, Any] = {
         "hit": row.hit,
         "status": outcome.status,
-        "detail": _short(outcome.detail),
+        "detail": detail or None,
         "code": outcome.code or None,
         "retryable": status.may_pass(outcome.status, [file.status for file in files]),
         "updated": outcome.at,
         "request": request(outcome.request),
         "hops": [*resource.hops, resource.url] if resource else [],
         "terminal": _landing(resource),
-        "file_meta": _page(resource),
+        "file_meta": page,
         "cdx": None,
         "revisit_cdx": None,
         "html_biblio": dict(resource.html_biblio) if resource and resource.html_biblio else None,
     }
     if item is None:
-        return told | {"platform_name": outcome.platform}
+        return document | {"platform_name": outcome.platform}
     manifest = files or item.manifest or ()
     sizes = [file.size for file in manifest]
-    told |= {
+    document |= {
         "manifest": [file_json(file) for file in manifest],
         "platform_name": item.platform_name,
         "platform_domain": item.platform_domain,
@@ -92,12 +98,11 @@ def _describe_result(outcome: IngestOutcome) -> dict[str, Any]:
         "file_count": len(sizes),
         "total_size": None if None in sizes else sum(size for size in sizes if size is not None),
     }
-    strategy = told["ingest_strategy"] or ""
-    if strategy.startswith("archiveorg-"):
-        told["archiveorg_item_name"] = item.archiveorg_item_name
+    if (document["ingest_strategy"] or "").startswith("archiveorg-"):
+        document["archiveorg_item_name"] = item.archiveorg_item_name
     if archived and row.hit:
-        told |= _bundle_json(archived)
-    return told
+        document |= _bundle_json(archived)
+    return document
 
 
 def file_result(outcome: IngestOutcome) -> dict[str, Any] | None:
@@ -117,21 +122,20 @@ def file_result(outcome: IngestOutcome) -> dict[str, Any] | None:
 
 def results(outcome: IngestOutcome) -> list[dict[str, Any]]:
     """Return one or both results of an outcome."""
-    return [found for found in (result(outcome), file_result(outcome)) if found is not None]
+    return list(filter(None, (result(outcome), file_result(outcome))))
 
 
-def request(asked: IngestRequest) -> dict[str, Any]:
+def request(original: IngestRequest) -> dict[str, Any]:
     """Return the request as the result repeats it."""
-    given = {"base_url": asked.base_url, "ingest_type": asked.ingest_type}
-    return {**asked.given, **given}
+    return {**original.given, "base_url": original.base_url, "ingest_type": original.ingest_type}
 
 
 def file_json(file: FilesetManifestFile) -> dict[str, Any]:
     """Return a file of a manifest: all fields of the proposal, our fields if they have a value."""
-    found = {field.name: getattr(file, field.name) for field in fields(file)}
-    found["extra"] = dict(file.extra)
-    return {n: found[n] for n in _PROPOSED} | {
-        n: v for n, v in found.items() if n not in _PROPOSED and v is not None
+    values = {field.name: getattr(file, field.name) for field in fields(file)}
+    values["extra"] = dict(file.extra)
+    return {n: values[n] for n in _PROPOSED} | {
+        n: v for n, v in values.items() if n not in _PROPOSED and v is not None
     }
 
 
@@ -170,17 +174,6 @@ def _landing(resource: DatasetResource | None) -> Mapping[str, Any] | None:
     }
 
 
-def _page(resource: DatasetResource | None) -> Mapping[str, Any] | None:
-    if resource is None or resource.body is None:
-        return None
-    page = FilesetManifestFile(path="", mimetype=resource.media_type)
-    return asdict(meta(with_digests(page, compute_digests([resource.body]))))
-
-
-def _short(text: str) -> str | None:
-    return (text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…") or None
-
-
 def describe(outcome: IngestOutcome, whole: bool = False) -> str:
     """Return one line about an outcome; with `whole`, more lines list the title and the files."""
     item, archived = outcome.item, outcome.archived
@@ -191,10 +184,12 @@ def describe(outcome: IngestOutcome, whole: bool = False) -> str:
         parts.append(" ".join(word for word in where if word) + version)
         files = (archived.manifest if archived else ()) or item.manifest or ()
         if files:
-            given = tuple(file for file in files if file.status not in LEFT_OUT)
+            available = [file.size for file in files if file.status not in LEFT_OUT]
+            total = show_size(sum(size or 0 for size in available))
+            total = f"at least {total}" if None in available else total
             left = Counter(str(file.status) for file in files if file.status in LEFT_OUT)
-            told = "".join(f", {many:,} {why}" for why, many in sorted(left.items()))
-            parts.append(f"{tally(len(given), 'file')}, {_show_total(given)}{told}")
+            others = "".join(f", {many:,} {why}" for why, many in sorted(left.items()))
+            parts.append(f"{tally(len(available), 'file')}, {total}{others}")
         if item.until:
             parts.append(f"until {item.until}")
     if strategy := archived.ingest_strategy if archived else outcome.strategy:
@@ -222,12 +217,6 @@ def show_size(many: int) -> str:
     return tally(many, "byte") if unit == 0 else f"{value:,.1f} {_UNITS[unit]}"
 
 
-def _show_total(files: tuple[FilesetManifestFile, ...]) -> str:
-    sizes = [file.size for file in files if file.size is not None]
-    told = show_size(sum(sizes))
-    return told if len(sizes) == len(files) else f"at least {told}"
-
-
 def _show_file(file: FilesetManifestFile) -> str:
     many = "size unknown" if file.size is None else show_size(file.size)
     best = next((n for n in ("sha512", "sha256", "sha1", "md5") if getattr(file, n)), None)
@@ -244,14 +233,14 @@ def to_json(value: Any) -> Any:
     if dataclasses.is_dataclass(value):
         kind: Any = type(value)
         return {
-            name: to_json(one)
+            name: to_json(member)
             for name, default in _defaults(kind)
-            if (one := getattr(value, name)) != default
+            if (member := getattr(value, name)) != default
         }
     if isinstance(value, tuple | list):
-        return [to_json(one) for one in value]
+        return [to_json(member) for member in value]
     if isinstance(value, Mapping):
-        return {str(name): to_json(one) for name, one in value.items()}
+        return {str(name): to_json(member) for name, member in value.items()}
     return value
 
 
@@ -259,9 +248,6 @@ def to_json(value: Any) -> Any:
 def _defaults(kind: type[Any]) -> tuple[tuple[str, Any], ...]:
     """Return the names and defaults of a dataclass's fields; MISSING equals no value."""
     return tuple(
-        (
-            one.name,
-            one.default if one.default_factory is dataclasses.MISSING else one.default_factory(),
-        )
-        for one in dataclasses.fields(kind)
+        (f.name, f.default if f.default_factory is dataclasses.MISSING else f.default_factory())
+        for f in dataclasses.fields(kind)
     )

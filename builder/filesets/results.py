@@ -98,18 +98,17 @@ def open_journal(home: Path, address: str) -> Iterator[Journal]:
 def _take_over(left: Path, journal: Journal) -> None:
     """Take over the journal of a process that has ended."""
     with contextlib.suppress(OSError):
-        lock = lock_folder(left)
-        if lock is not None:
+        if (lock := lock_folder(left)) is not None:
             with lock:
-                for one in Journal(left).outcomes():
-                    journal.add(one)
+                for outcome in Journal(left).outcomes():
+                    journal.add(outcome)
                 shutil.rmtree(left, ignore_errors=True)
 
 
-def outcome_line(told: IngestOutcome) -> bytes:
+def outcome_line(outcome: IngestOutcome) -> bytes:
     """Encode an outcome as a line, without the body of its landing page."""
-    resource = told.resource and replace(told.resource, body=None)
-    return json.dumps(result.to_json(replace(told, resource=resource))).encode() + b"\n"
+    resource = outcome.resource and replace(outcome.resource, body=None)
+    return json.dumps(result.to_json(replace(outcome, resource=resource))).encode() + b"\n"
 
 
 def parse_outcome(data: bytes) -> IngestOutcome:
@@ -138,14 +137,14 @@ class Results:
 
         Raises StoreError if the folder cannot be written.
         """
-        found = entry(outcome)
+        row = entry(outcome)
         with self._lock:
             writer = self._open()
             with intake.writing(self._folder):
-                told = (found.identity, found.version_identity, found.kind, found.sets)
-                writer.append((found.deed, *told, found.document, *found.result))
+                names = (row.identity, row.version_identity, row.kind, row.sets)
+                writer.append((row.deed, *names, row.document, *row.result))
             self._count += 1
-        return found
+        return row
 
     def commit(self) -> intake.IntakeRun | None:
         """Commit all outcomes since the last commit as one run; None if there are none.
@@ -198,38 +197,40 @@ class Keeping:
     settled: Callable[[IngestOutcome], None] = lambda outcome: None
     clock: Callable[[], float] = time.monotonic
     runs: list[str] = field(init=False, default_factory=list)
-    _held: list[IngestOutcome] = field(init=False, default_factory=list)
+    _waiting: list[IngestOutcome] = field(init=False, default_factory=list)
     _since: float = field(init=False, default=0.0)
 
     def recover(self) -> int:
         """Put the journal of earlier processes into the intake; return the number of outcomes."""
-        many = 0
+        outcomes = 0
         for outcome in self.journal.outcomes():
             self.results.add(outcome)
-            many += 1
+            outcomes += 1
         self._commit()
-        return many
+        return outcomes
 
     def add(self, outcome: IngestOutcome) -> None:
         """Add an outcome. Raises StoreError."""
         if is_kept(outcome):
             self.journal.add(outcome)
             self.results.add(outcome)
-        if not self._held:
+        if not self._waiting:
             self._since = self.clock()
-        self._held.append(replace(outcome, resource=None, item=None, archived=None))
+        self._waiting.append(replace(outcome, resource=None, item=None, archived=None))
         self.tick()
 
     def tick(self) -> None:
         """Commit if a minute has passed or 1,000 outcomes are waiting. Raises StoreError."""
-        if self._held and (len(self._held) >= _MANY or self.clock() - self._since >= _SECONDS):
+        if self._waiting and (
+            len(self._waiting) >= _MANY or self.clock() - self._since >= _SECONDS
+        ):
             self.commit()
 
     def commit(self) -> None:
         """Commit the waiting outcomes as an intake run. Raises StoreError."""
         self._commit()
-        held, self._held = self._held, []
-        for outcome in held:
+        batch, self._waiting = self._waiting, []
+        for outcome in batch:
             self.settled(outcome)
 
     def _commit(self) -> None:

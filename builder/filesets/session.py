@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from builder.filesets.item import IngestOutcome, IngestRequest
 from builder.threads import ThreadCrew
@@ -15,27 +14,20 @@ from builder.threads import ThreadCrew
 _LOCK_WAIT = 0.2
 
 
-class Process(Protocol):
-    """Carries out a request, as builder.filesets.ingest.Ingest does."""
-
-    def __call__(self, request: IngestRequest, *, dry: bool = False) -> IngestOutcome:
-        """Return the outcome; it raises no Exception."""
-        ...
-
-
 @dataclass(slots=True)
 class FilesetSession:
-    """Carries out requests by `process` in that many threads. `stop` ends running requests.
+    """Carries out requests by `process`, which raises no Exception, in that many threads.
+
+    `stop` ends running requests.
 
     Requests are taken from the iterable one by one, as threads become free. Only one thread at a
     time asks it, and it must end soon after `stop` is set. `idle` is called now and then while the
     caller waits for outcomes.
     """
 
-    process: Process
+    process: Callable[[IngestRequest], IngestOutcome]
     threads: int
     stop: threading.Event
-    dry: bool = False
     idle: Callable[[], None] = lambda: None
     rest: list[IngestOutcome] = field(init=False, default_factory=list)
     """Outcomes that were ready when the session was closed early, and not yet yielded."""
@@ -49,16 +41,16 @@ class FilesetSession:
         source = iter(requests)
         crew: ThreadCrew[IngestOutcome] = ThreadCrew("fileset", self.stop)
         self.rest = crew.rest
-        yield from crew.results(lambda: self._work(source), self.threads, self.idle)
 
-    def _work(self, source: Iterator[IngestRequest]) -> Iterator[IngestOutcome]:
-        while (request := self._next(source)) is not None:
-            yield self.process(request, dry=self.dry)
+        def work() -> Iterator[IngestOutcome]:
+            while True:
+                with self._asking:
+                    request = None if self.stop.is_set() else next(source, None)
+                if request is None:
+                    return
+                yield self.process(request)
 
-    def _next(self, source: Iterator[IngestRequest]) -> IngestRequest | None:
-        """Return the next request; None at the end, or once `stop` is set."""
-        with self._asking:
-            return None if self.stop.is_set() else next(source, None)
+        yield from crew.results(work, self.threads, self.idle)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,12 +34,9 @@ class Status:
     gone: bool = False
 
 
-def _table(statuses: Iterable[Status]) -> Mapping[str, Status]:
-    return {status.name: status for status in statuses}
-
-
-STATUSES = _table(
-    (
+STATUSES: Mapping[str, Status] = {
+    status.name: status
+    for status in (
         Status("success", "ok", "all files are archived and verified", BOTH, hit=True, lists=True),
         Status("success-file", "ok", "its file is archived and verified", hit=True, lists=True),
         Status("success-existing", "ok", "all files were archived before", hit=True, lists=True),
@@ -197,7 +194,7 @@ STATUSES = _table(
         Status("not-implemented", "run", "Sheaf does not support this"),
         Status("internal-error", "run", "an internal error of Sheaf"),
     )
-)
+}
 
 
 def of_dataset(strategy: str, files: Iterable[str | None], *, existing: bool = False) -> str:

@@ -44,26 +44,18 @@ from functions.snapshot.store import Writer
 
 _FORGIVES = 600.0
 """Seconds before an unreachable host is tried again; a worker runs for days."""
-GoOn = Callable[[], None]
-"""Called now and then; raises FilesetError to end a request."""
 
 
-@dataclass(frozen=True, slots=True)
-class HostTokens:
-    """Configured tokens by host and port. Each is sent to its own host only."""
+def authorize(tokens: Mapping[str, str], url: str) -> dict[str, str]:
+    """Return the authorization header of the token for a URL's host and port; only for https.
 
-    tokens: Mapping[str, str]
-
-    def headers(self, url: str) -> dict[str, str]:
-        """Return the authorization header for a URL's host; only for https.
-
-        A token with a space contains its own scheme.
-        """
-        parts = urlsplit(url)
-        token = self.tokens.get(parts.netloc) if parts.scheme == "https" else None
-        if token is None:
-            return {}
-        return {"Authorization": token if " " in token else f"Bearer {token}"}
+    A token with a space contains its own scheme.
+    """
+    parts = urlsplit(url)
+    token = tokens.get(parts.netloc) if parts.scheme == "https" else None
+    if token is None:
+        return {}
+    return {"Authorization": token if " " in token else f"Bearer {token}"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +119,7 @@ def make_ways(
         hosts=HostQueue(policy, stop, clock),
         stop=stop,
         wall=wall,
-        credentials=HostTokens(tokens).headers,
+        credentials=partial(authorize, tokens),
         tls=tls or connections.tls_context(),
         clock=clock,
     )
@@ -204,15 +196,16 @@ class ContinuedStrategy:
 
 
 def make_strategy(
-    materials: Materials, name: str, until: float, go_on: GoOn
+    materials: Materials, name: str, until: float, go_on: Callable[[], None]
 ) -> FilesetIngestStrategy:
     """Create a strategy by name; it downloads nothing after `until` (the clock of `ways`).
 
-    Raises FilesetError (not-implemented) for a name that is none.
+    `go_on` is called now and then, and raises FilesetError to end a request. Raises FilesetError
+    (not-implemented) for a name that is none.
     """
     if name not in STRATEGIES:
         raise FilesetError("not-implemented", f"there is no strategy {name}")
-    m, parts, leases = materials, materials.parts, None
+    m, parts = materials, materials.parts
 
     def wall() -> float:
         return m.clock().timestamp()
@@ -228,8 +221,7 @@ def make_strategy(
             return Bundled(m.store, downloader, m.settings, go_on=go_on)
         return ObjectStrategy(by_name, m.store, downloader, m.settings, go_on=go_on)
 
-    if parts is not None:
-        leases = Leases(m.store, wall, parts.sleep)
+    leases = None if parts is None else Leases(m.store, wall, parts.sleep)
     downloader = m.ways.downloader(until)
     return ContinuedStrategy(name, make, m.store, downloader, parts, leases, go_on)
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -75,9 +76,8 @@ def run(context: Context) -> int:
                 _tells_lines(arguments),
                 dry=True,
             )
-            session = FilesetSession(
-                _ingest(context, scratch, None, stop).process, _threads(context), stop, dry=True
-            )
+            process = partial(_ingest(context, scratch, None, stop).process, dry=True)
+            session = FilesetSession(process, _threads(context), stop)
             _carry_out(session, requests, tale.tell)
         else:
             tale = _archive(context, stack, stop)

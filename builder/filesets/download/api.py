@@ -177,47 +177,39 @@ class PlatformApi:
     def _answer(
         self, url: str, accept: str, statuses: frozenset[int], within: Sequence[str]
     ) -> ApiAnswer:
-        return self.retry(lambda rested: self._once(url, accept, statuses, within, rested))
+        def ask(rested: float) -> ApiAnswer:
+            with self.client.fetch(self._request(url, accept, rested, within)) as answer:
+                if answer.status != 200 and answer.status not in statuses:
+                    raise self.refusal(answer)
+                body = responses.read_body(answer.headers, answer.body, LARGEST)
+                _check(answer.url, answer.headers, body, accept)
+                now = self.client.wall()
+                self.heard.append(pack_answer(answer, body, now, self.heard))
+                return ApiAnswer(
+                    url=answer.url,
+                    status=answer.status,
+                    body=body,
+                    media_type=media_type(answer.headers),
+                    headers=answer.headers,
+                    hops=answer.hops,
+                )
+
+        return self.retry(ask)
 
     def retry(self, ask: Callable[[float], T]) -> T:
         """Return the result of `ask`, retried after failures that may pass. Raises FilesetError."""
         rested = min(self.until, self.client.clock() + self.patience)
-        said: FetchError | None = None
+        last: FetchError | None = None
         for left in reversed(range(self.tries)):
             try:
                 return ask(rested)
             except FetchError as failure:
-                said = failure.copy()
+                last = failure.copy()
                 if not left or not passes(failure):
                     raise error_of(failure) from failure
             except Deferred as error:
-                raise deferral(self.client, self.until, error_of(said) if said else None) from error
+                raise deferral(self.client, self.until, error_of(last) if last else None) from error
         raise AssertionError("unreachable")
-
-    def _once(
-        self,
-        url: str,
-        accept: str,
-        statuses: frozenset[int],
-        within: Sequence[str],
-        rested: float,
-    ) -> ApiAnswer:
-        with self.client.fetch(self._request(url, accept, rested, within)) as answer:
-            if answer.status != 200 and answer.status not in statuses:
-                raise self.refusal(answer)
-            body = responses.read_body(answer.headers, answer.body, LARGEST)
-            kind = media_type(answer.headers)
-            _check(answer.url, answer.headers, body, accept)
-            now = self.client.wall()
-            self.heard.append(pack_answer(answer, body, now, self.heard))
-            return ApiAnswer(
-                url=answer.url,
-                status=answer.status,
-                body=body,
-                media_type=kind,
-                headers=answer.headers,
-                hops=answer.hops,
-            )
 
     def refusal(self, answer: Response) -> FetchError | FilesetError:
         """Return the error for a refusal, with the platform's own message.
@@ -315,11 +307,11 @@ def parse_document(answer: ApiAnswer) -> Any:
         raise FilesetError("platform-bad-response", detail)
     try:
         written = answer.body.decode(json.detect_encoding(answer.body), "surrogatepass")
-        found = json.loads(written, parse_constant=_no_number)
-        return _sound(found) if _SURROGATE.search(written) else found
+        document = json.loads(written, parse_constant=_no_number)
+        return _sound(document) if _SURROGATE.search(written) else document
     except (ValueError, RecursionError) as error:
-        said = " ".join(str(error).split())[:200]
-        raise FilesetError("platform-bad-response", f"{answer.url}: not JSON: {said}") from error
+        why = " ".join(str(error).split())[:200]
+        raise FilesetError("platform-bad-response", f"{answer.url}: not JSON: {why}") from error
 
 
 def _no_number(name: str) -> float:
@@ -331,7 +323,7 @@ def _sound(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list):
-        return [_sound(one) for one in value]
+        return [_sound(member) for member in value]
     if isinstance(value, dict):
-        return {_sound(name): _sound(one) for name, one in value.items()}
+        return {_sound(name): _sound(member) for name, member in value.items()}
     return value

@@ -7,9 +7,9 @@ restarts with a new sink.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 
 from builder.filesets.download import api
+from builder.filesets.download.exchanges import digits
 from builder.filesets.download.partial import (
     ContentMismatch,
     PartialDownload,
@@ -25,7 +25,6 @@ from builder.http.client import FetchRequest, HttpClient
 from builder.http.errors import Deferred, FetchError
 from builder.http.limits import Limits, Stop
 from builder.http.url import normal_url
-from functions.snapshot.instant import to_digits
 
 WORTH = 16 << 20
 """Bytes of progress after which a resumable download gets all its tries again."""
@@ -68,7 +67,6 @@ class FileDownloader:
         limit: int,
         open_sink: OpenSink,
         *,
-        html: bool = False,
         stop: Stop | None = None,
     ) -> Received:
         """Download a file of at most `limit` bytes into a sink; see builder.filesets.protocols.
@@ -79,7 +77,7 @@ class FileDownloader:
         source, first = file, None
         while True:
             try:
-                return self._download(source, limit, open_sink, html, stop)
+                return self._download(source, limit, open_sink, stop)
             except FilesetError as error:
                 first = first or error
                 if error.status not in FAIL_ALONE:
@@ -93,14 +91,13 @@ class FileDownloader:
         file: FilesetManifestFile,
         limit: int,
         open_sink: OpenSink,
-        html: bool,
         stop: Stop | None,
     ) -> Received:
         if not file.platform_url:
             raise FilesetError("error-platform-download", "the platform declares no URL for it")
         until = min(self.until, self.client.clock() + self.seconds)
         part = None if self.parts is None else self.parts.open(file)
-        work = _Work(self, file, limit, html, until, left=self.tries, part=part, stop=stop)
+        work = _Work(self, file, limit, until, left=self.tries, part=part, stop=stop)
         received = None
         try:
             while received is None:
@@ -123,7 +120,6 @@ class _Work:
     by: FileDownloader
     file: FilesetManifestFile
     limit: int
-    html: bool
     until: float
     left: int
     part: FilePart | None
@@ -136,7 +132,7 @@ class _Work:
 
     def fill(self, sink: ZipSink) -> Received:
         """Fill a sink from the start. Raises RestartDownload, and FilesetError to give up."""
-        partial = PartialDownload(self.file, self.limit, sink, self.html, part=self.part)
+        partial = PartialDownload(self.file, self.limit, sink, self.part)
         partial.resume()
         if partial.size and best_digest(self.file) and partial.is_whole():
             return partial.finish()
@@ -154,9 +150,9 @@ class _Work:
             except Deferred as error:
                 if self.stop is not None and self.stop.is_set():
                     raise FilesetError("cancelled") from error
-                last, status = self.failure, "error-platform-download"
-                told = error_of(last) if last else None
-                raise api.deferral(self.by.client, self.until, told, status) from error
+                last = error_of(self.failure) if self.failure else None
+                status = "error-platform-download"
+                raise api.deferral(self.by.client, self.until, last, status) from error
 
     def _ask(self, partial: PartialDownload) -> None:
         assert self.file.platform_url is not None
@@ -176,17 +172,13 @@ class _Work:
                 raise RestartDownload(is_other=True)
             if answer.status not in (200, 206):
                 raise api.read_refusal(client, answer)[0]
-            if not partial.size and responses.content_coding(answer.headers):
-                partial.unpack = self._unpacks(answer.headers, answer.url)
-            partial.take(answer, to_digits(datetime.fromtimestamp(client.wall(), UTC)))
-
-    def _unpacks(self, headers: Mapping[str, str], url: str) -> bool:
-        """Return whether to decode a content coding, by earlier digests or by file names."""
-        if self.unpack is None:
-            known = responses.can_unpack(responses.content_coding(headers) or "")
-            self.unpack = known and not packs(self.file, url)
-            self.switched = not known  # an unknown coding cannot be decoded
-        return self.unpack
+            if not partial.size and (coding := responses.content_coding(answer.headers)):
+                if self.unpack is None:
+                    can_unpack = responses.can_unpack(coding)
+                    self.unpack = can_unpack and not packs(self.file, answer.url)
+                    self.switched = not can_unpack  # an unknown coding cannot be decoded
+                partial.unpack = self.unpack
+            partial.take(answer, digits(client.wall()))
 
     def _recover(self, failure: FetchError, partial: PartialDownload, came: int) -> None:
         """Continue, restart or give up. Raises RestartDownload, FilesetError."""
@@ -213,9 +205,9 @@ class _Work:
         self.forget()
         if partial.coding and self._switch():
             raise RestartDownload from mismatch
-        known, self.mismatch = self.mismatch, mismatch
+        last, self.mismatch = self.mismatch, mismatch
         self.left -= 1
-        again = known is not None and (known.status, known.seen) == (mismatch.status, mismatch.seen)
+        again = last is not None and (last.status, last.seen) == (mismatch.status, mismatch.seen)
         if mismatch.over or again or not self.left:
             status = mismatch.status
             if partial.coding and not best_digest(self.file) and status == "mismatch-size":

@@ -30,29 +30,29 @@ def mark_exchanges(exchanges: Iterable[HttpExchange], sha256: str) -> tuple[Http
     """Complete the URLs of exchanges that led to a file (builder.http.url.mark_file)."""
     return tuple(
         replace(
-            one,
-            url=mark_file(one.url, sha256),
-            headers=tuple((name, mark_file(value, sha256)) for name, value in one.headers),
+            exchange,
+            url=mark_file(exchange.url, sha256),
+            headers=tuple((name, mark_file(value, sha256)) for name, value in exchange.headers),
         )
-        for one in exchanges
+        for exchange in exchanges
     )
 
 
-def _describe(one: FollowedRedirect) -> HttpExchange:
-    location = responses.fields_by_name(one.raw).get("location", "")
+def _describe(redirect: FollowedRedirect) -> HttpExchange:
+    location = responses.fields_by_name(redirect.raw).get("location", "")
     shown = strip_secrets(location, marked=True)
-    headers, body = one.raw, one.body
+    headers, body = redirect.raw, redirect.body
     if shown != location:  # other fields and the body may repeat it
         headers = tuple((name, value.replace(location, shown)) for name, value in headers)
         body = None
     return HttpExchange(
-        url=strip_secrets(one.url, marked=True),
-        at=digits(one.at),
-        status=one.status,
-        reason=one.reason,
-        sent=clean_fields(one.sent),
+        url=strip_secrets(redirect.url, marked=True),
+        at=digits(redirect.at),
+        status=redirect.status,
+        reason=redirect.reason,
+        sent=clean_fields(redirect.sent),
         headers=clean_fields(headers),
-        address=one.address,
+        address=redirect.address,
         body=None if body is None else body.decode("latin-1"),
     )
 
@@ -64,7 +64,7 @@ def pack_answer(
 
     `now` is in seconds since 1970.
     """
-    room = _ROOM - sum(len(one.packed or b"") for one in earlier)
+    room = _ROOM - sum(len(stored.packed or b"") for stored in earlier)
     packed = zlib.compress(body, 1)
     last = HttpExchange(
         url=strip_secrets(answer.url, marked=True),

@@ -68,7 +68,6 @@ class PartialDownload:
     file: FilesetManifestFile
     limit: int
     sink: ZipSink
-    html: bool = False
     part: FilePart | None = None
     unpack: bool = False
     head: Received | None = None
@@ -105,12 +104,12 @@ class PartialDownload:
 
     def headers(self) -> dict[str, str]:
         """Return the headers that request the file, or the rest of an unchanged file."""
-        found = {"Accept": "*/*", "Accept-Encoding": "identity"}
+        fields = {"Accept": "*/*", "Accept-Encoding": "identity"}
         if self.size:
-            found["Range"] = f"bytes={self.size}-"
+            fields["Range"] = f"bytes={self.size}-"
             if self._tag is not None:
-                found["If-Range"] = self._tag
-        return found
+                fields["If-Range"] = self._tag
+        return fields
 
     def take(self, answer: Response, at: str) -> None:
         """Read a response with status 200 or 206, received at `at` (14 digits).
@@ -128,15 +127,20 @@ class PartialDownload:
         if self.coding and self.unpack:
             came = responses.unpack(came)
         self._fill(came)
-        if self._broke_off(answer):
+        framed = {"content-length", "transfer-encoding"} & answer.headers.keys()
+        # A response without a length may have ended too early.
+        if not (framed or self._page or self.coding) and self.size < (self.file.size or 0):
             raise FetchError("cut-short", f"{self.size:,} bytes, without a Content-Length")
 
     def _begin(self, answer: Response, at: str) -> None:
         self.coding = responses.content_coding(answer.headers)
         self._first = _validators(answer.headers)
-        self._tag = _sendable_validator(answer.headers)
+        tag = _strong_validator(answer.headers)
+        is_sendable = tag.isascii() and tag.isprintable() and len(tag) <= _LONGEST
+        self._tag = tag if tag and is_sendable else None
         self._refuses = answer.headers.get("accept-ranges", "").strip().lower() == "none"
-        self._total = _number(answer.headers.get("content-length"))
+        length = answer.headers.get("content-length", "").strip()
+        self._total = int(length[:18]) if length.isascii() and length.isdigit() else None
         self.head = Received(
             size=0,
             md5="",
@@ -156,16 +160,15 @@ class PartialDownload:
             redirects=describe_redirects(answer),
         )
         if self.part is not None and self._may_continue():
-            first, tag, total = self._first, self._tag, self._total
-            state = {"first": first, "tag": tag, "total": total, "head": to_json(self.head)}
-            self.part.begin(state)
+            state = {"first": self._first, "tag": self._tag, "total": self._total}
+            self.part.begin({**state, "head": to_json(self.head)})
 
     def resume(self) -> None:
         """Take what an earlier process received. Raises RestartDownload if that is too much."""
-        found = self.part and self.part.read()
-        if not found:
+        earlier = self.part and self.part.read()
+        if not earlier:
             return
-        state, came = found
+        state, came = earlier
         self.head = build(Received, state["head"])
         self._first = (state["first"][0], state["first"][1])
         self._tag, self._total = state["tag"], state["total"]
@@ -184,15 +187,15 @@ class PartialDownload:
         if not self.size:
             raise FetchError("bad-answer", "a part, although the whole file was requested", 206)
         headers = answer.headers
-        told = _RANGE.match(headers.get("content-range", ""))
-        if told is None or int(told[1]) != self.size or responses.content_coding(headers):
+        span = _RANGE.match(headers.get("content-range", ""))
+        if span is None or int(span[1]) != self.size or responses.content_coding(headers):
             raise RestartDownload(is_other=True)
         now = _validators(headers)
         changed = any(a and b and a != b for a, b in zip(self._first, now, strict=True))
         same = self._tag is not None and _strong_validator(headers) == self._tag
         if changed or not (same or best_digest(self.file)):
             raise RestartDownload(is_other=True)
-        if self._total is not None and told[2] not in ("*", str(self._total)):
+        if self._total is not None and span[2] not in ("*", str(self._total)):
             raise RestartDownload(is_other=True)
 
     def _fill(self, came: Iterable[bytes]) -> None:
@@ -210,20 +213,12 @@ class PartialDownload:
             self._look(head)
             self._write(head)
 
-    def _broke_off(self, answer: Response) -> bool:
-        """Return whether a response without a length ended too early."""
-        headers = answer.headers
-        framed = "content-length" in headers or "transfer-encoding" in headers
-        if framed or self._page or self.coding or self.file.size is None:
-            return False
-        return self.size < self.file.size
-
     def _look(self, head: bytes) -> None:
         """Check the first bytes and the Content-Length. Raises ContentMismatch."""
         assert self.head is not None
         kind = self.head.media_type
         packed = self.coding is not None and not self.unpack
-        if not (self.html or is_page_file(self.file)):
+        if not is_page_file(self.file):
             page = api.is_html(kind) if packed else api.is_page(kind, head)
             nothing = not head and self.file.size is None
             self._page = page or (nothing and not best_digest(self.file))
@@ -231,8 +226,8 @@ class PartialDownload:
         error = not self._page and is_json_error(self.file, kind, head)
         if (self._page or error) and not best_digest(self.file):
             excerpt = " ".join(head[:200].decode("utf-8", "replace").split())
-            said = f"JSON in place of the file: {excerpt}" if error else detail
-            raise ContentMismatch("html-decoy", said, hashlib.sha256(head).hexdigest())
+            detail = f"JSON in place of the file: {excerpt}" if error else detail
+            raise ContentMismatch("html-decoy", detail, hashlib.sha256(head).hexdigest())
         if self._total is not None and not (self.coding and self.unpack):
             self._measure(self._total, f"length {self._total}")
 
@@ -269,9 +264,9 @@ class PartialDownload:
         status = self._digests.mismatch(self.file)
         if status is not None:
             name = status.removeprefix("mismatch-")
-            told, is_ = getattr(self.file, name), every.get(name, str(self.size))
-            told = told or f"a git blob {self.file.extra[GIT]}"
-            raise self._mismatch(status, f"{is_} received, {told} declared", every["sha256"])
+            declared = getattr(self.file, name) or f"a git blob {self.file.extra[GIT]}"
+            detail = f"{every.get(name, str(self.size))} received, {declared} declared"
+            raise self._mismatch(status, detail, every["sha256"])
         if self.coding and not best_digest(self.file) and self.file.size is None:
             raise ContentMismatch("encoding-ambiguous", self.coding, every["sha256"], over=True)
         return replace(
@@ -315,19 +310,6 @@ def _strong_validator(headers: Mapping[str, str]) -> str:
     return modified if age.total_seconds() >= 1 else ""
 
 
-def _sendable_validator(headers: Mapping[str, str]) -> str | None:
-    """Return the strong validator if it can be sent back in If-Range, or None."""
-    found = _strong_validator(headers)
-    sendable = found.isascii() and found.isprintable() and len(found) <= _LONGEST
-    return found if found and sendable else None
-
-
-def _number(text: str | None) -> int | None:
-    """Return the number in a header field, or None."""
-    found = (text or "").strip()
-    return int(found[:18]) if found.isascii() and found.isdigit() else None
-
-
 def packs(file: FilesetManifestFile, url: str) -> bool:
     """Return whether the file's names show that it is itself compressed, apart from its coding."""
     named = (file.path.lower(), unquote(urlsplit(url).path).lower())
@@ -352,7 +334,7 @@ def is_json_error(file: FilesetManifestFile, kind: str | None, head: bytes) -> b
     if named or packing:
         return "json" not in (named or "")
     try:
-        found = json.loads(head)
+        document = json.loads(head)
     except ValueError:
         return False
-    return isinstance(found, dict) and not _ERRORS.isdisjoint(map(str.lower, found))
+    return isinstance(document, dict) and not _ERRORS.isdisjoint(map(str.lower, document))

@@ -132,8 +132,8 @@ class DatasetParts:
         size = file.size
         if (size or 0) > self.room or not (self.lasting or size is None or size >= _SMALL):
             return None
-        told = [file.path, file.platform_url, size, file.md5, file.sha1, file.sha256, file.sha512]
-        name = hashlib.sha256(json.dumps(told).encode()).hexdigest()[:32]
+        facts = [file.path, file.platform_url, size, file.md5, file.sha1, file.sha256, file.sha512]
+        name = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
         return FilePart(self.folder / name, self)
 
     def clear(self) -> None:
@@ -184,12 +184,12 @@ class PartialFolder:
                     shutil.rmtree(folder, ignore_errors=True)
 
     def _room(self) -> int:
-        kept = 0
+        used = 0
         for folder, _, names in os.walk(self.folder):  # it passes folders that went
             for name in names:
                 with contextlib.suppress(OSError):
-                    kept += Path(folder, name).stat().st_size
-        return min(self.most - kept, shutil.disk_usage(self.folder).free - self.free)
+                    used += Path(folder, name).stat().st_size
+        return min(self.most - used, shutil.disk_usage(self.folder).free - self.free)
 
     def _sweep(self) -> None:
         """Remove old parts, once."""

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 from builder.filesets.item import (
@@ -16,6 +16,7 @@ from builder.filesets.item import (
     FilesetPlatformItem,
 )
 from builder.filesets.platforms import invenio_record, json_document
+from builder.filesets.platforms.hosted import HostedPlatform
 from builder.filesets.platforms.invenio_record import Deposit
 from builder.filesets.platforms.json_document import host, inner, mapping, text
 from builder.filesets.protocols import Api, FilesetError, PlatformFacts
@@ -184,20 +185,15 @@ def _read_tombstone(request: InvenioRequest, api: Api) -> FilesetPlatformItem:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class InvenioRDM:
-    """The platform."""
+class InvenioRDM(HostedPlatform):
+    """The platform; a probe of the API finds its other hosts."""
 
-    name: str = "inveniordm"
-    facts: ClassVar[PlatformFacts] = PlatformFacts(
+    hosts = json_document.INVENIORDM
+    facts = PlatformFacts(
         "inveniordm",
         "known hosts, else the host's API",
         "restricted and embargoed records",
     )
-
-    def match_request(self, resource: DatasetResource) -> bool:
-        """Return whether the URL's host is listed; a probe of the API finds other hosts."""
-        return host(resource.url) in json_document.INVENIORDM
 
     def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the record, which is one version; `/latest` behind it requests the newest."""
@@ -213,23 +209,16 @@ class InvenioRDM:
         return read_item(InvenioRequest(self.name, base, record["id"], latest=latest), api)
 
 
-@dataclass(frozen=True, slots=True)
-class Zenodo:
+class Zenodo(HostedPlatform):
     """The platform."""
 
-    name: str = "zenodo"
-    facts: ClassVar[PlatformFacts] = PlatformFacts(
+    hosts = json_document.ZENODO
+    dois = _ZENODO_DOI
+    facts = PlatformFacts(
         "zenodo",
         "host, DOI",
         "a DOI of all versions is `work-level`",
     )
-
-    def match_request(self, resource: DatasetResource) -> bool:
-        """Return whether it is Zenodo, by the URL's host or by the DOI."""
-        return (
-            host(resource.url) in json_document.ZENODO
-            or _ZENODO_DOI.fullmatch(resource.doi or "") is not None
-        )
 
     def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the record, which is one version; `/latest` behind it requests the newest."""

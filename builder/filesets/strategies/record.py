@@ -351,26 +351,6 @@ def forget(store: Writer, base: str, key: str) -> None:
     store.remove(key)
 
 
-def existing(
-    store: Writer,
-    base: str,
-    item: FilesetPlatformItem,
-    *,
-    check: str = "digest",
-    go_on: Callable[[], None] = lambda: None,
-) -> ArchiveStrategyResult | None:
-    """Return the archived result below a prefix, of any strategy; None if files are to be fetched.
-
-    `check` selects how objects are compared: by digest, which reads them, or by size. The status is
-    success-existing, with the first manifest, or mismatch-existing if an object was altered.
-    `go_on` is called now and then, and may raise. Raises FilesetError and StoreError.
-    """
-    if (record := read(store, base)) is None:
-        return None
-    missing, altered = state(store, record, check=check, go_on=go_on)
-    return judge(record, item, missing, altered)
-
-
 def judge(
     record: KeepingRecord,
     item: FilesetPlatformItem,
@@ -380,9 +360,10 @@ def judge(
     place: Callable[[FilesetManifestFile], str | None] = lambda file: file.key,
     detail: str = _ALTERED,
 ) -> ArchiveStrategyResult | None:
-    """Return an archived result by the places that are missing or altered, as `existing` does.
+    """Return an archived result by the places that are missing or altered; None to fetch files.
 
-    `place` returns that of a file, and `detail` introduces the altered ones.
+    The status is success-existing, with the first manifest, or mismatch-existing if a place was
+    altered. `place` returns that of a file, and `detail` introduces the altered ones.
     """
     if not altered:
         if missing or lacking(record, item):
@@ -409,7 +390,11 @@ def state(
     check: str = "digest",
     go_on: Callable[[], None] = lambda: None,
 ) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the keys of the record's missing objects and of its altered objects."""
+    """Return the keys of the record's missing objects and of its altered objects.
+
+    `check` selects how objects are compared: by digest, which reads them, or by size. `go_on` is
+    called now and then, and may raise.
+    """
     look = _read if check == "digest" else _check_sizes
     missing, altered = set(), set()
     for key, is_it in look(store, record.objects, go_on):

@@ -9,7 +9,7 @@ from builder.filesets.manifest_file import wrap_store_errors
 from builder.filesets.protocols import Downloader, FilesetError
 from builder.filesets.strategies import record
 from builder.filesets.strategies.record import KeepingRecord
-from builder.filesets.strategies.transfer import failed_files
+from builder.filesets.strategies.transfer import fails_alone
 from builder.http.settings import Settings
 from functions.snapshot.store import Writer
 
@@ -44,8 +44,11 @@ class ArchivingStrategy(ABC):
 
     def find_existing(self, base: str, item: FilesetPlatformItem) -> ArchiveStrategyResult | None:
         """Return what is archived of the item below `base`, as `check_existing` does."""
+        if (earlier := record.read(self.store, base)) is None:
+            return None
         check = self.settings["fileset.check"]
-        return record.existing(self.store, base, item, check=check, go_on=self.go_on)
+        missing, altered = record.state(self.store, earlier, check=check, go_on=self.go_on)
+        return record.judge(earlier, item, missing, altered)
 
     def begin(self, base: str) -> KeepingRecord | None:
         """Return the record below `base` that is to be completed, or None to archive anew."""
@@ -70,8 +73,9 @@ class ArchivingStrategy(ABC):
         try:
             stored = archive()
         except FilesetError as error:
-            failed = failed_files(error, self.settings)
-            return record.extend(self.store, base, first, item, failed)
+            if not fails_alone(error, self.settings):
+                raise
+            return record.extend(self.store, base, first, item, error.manifest)
         return record.extend(
             self.store, base, first, item, stored.archived.manifest, stored.objects
         )

@@ -157,13 +157,6 @@ def fails_alone(error: FilesetError, settings: Settings) -> bool:
     return bool(settings["fileset.partial"]) and error.status in FAIL_ALONE and error.code != _TOTAL
 
 
-def failed_files(error: FilesetError, settings: Settings) -> tuple[FilesetManifestFile, ...]:
-    """Return the files of a transfer, which all failed alone. Raises the error if it is another."""
-    if not fails_alone(error, settings):
-        raise error
-    return error.manifest
-
-
 def _failure(
     item: FilesetPlatformItem,
     file: FilesetManifestFile,

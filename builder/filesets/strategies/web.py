@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 from builder.filesets import manifest_file as files
+from builder.filesets.download.exchanges import digits
 from builder.filesets.item import (
     WITHIN,
     ArchiveStrategyResult,
@@ -25,7 +25,6 @@ from builder.filesets.strategies.transfer import FileSpool, Quota, ahead_of, tra
 from builder.filesets.strategies.warc import Placed, WarcRecords
 from builder.http.limits import Stop
 from functions.snapshot.errors import Conflict
-from functions.snapshot.instant import to_digits
 
 FILE, FILESET, BUNDLED = "web-file", "web-fileset", "web-fileset-bundled"
 
@@ -65,7 +64,7 @@ class Captured(ArchivingStrategy):
         return self.extend(item, base, first, run.each)
 
     def _key(self, item: FilesetPlatformItem, objects: Sequence[KeptObject]) -> str:
-        now = to_digits(datetime.fromtimestamp(self.wall(), UTC))
+        now = digits(self.wall())
         return key_of(item, now, (warc.key for warc in objects if warc.key.startswith(WARCS)))
 
 

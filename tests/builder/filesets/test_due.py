@@ -4,14 +4,16 @@ from datetime import datetime
 
 import pytest
 
-from builder.filesets.due import Told, is_due
+from builder.filesets.due import NewestResult, is_due
 from builder.filesets.status import STATUSES, may_pass
 
 BEFORE = datetime(2026, 5, 1, 10)
 
 
-def told(status: str = "platform-embargoed", until: str | None = None, *states: str) -> Told:
-    return Told("dataset", "10.5/1", BEFORE, status, until, list(states))
+def told(
+    status: str = "platform-embargoed", until: str | None = None, *states: str
+) -> NewestResult:
+    return NewestResult("dataset", "10.5/1", BEFORE, status, until, list(states))
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from builder.filesets.item import (
 )
 from builder.filesets.protocols import FilesetError
 from builder.filesets.strategies import record
+from builder.filesets.strategies.s3 import FILESET, ObjectStrategy
 from builder.store.folder import FolderStore
 
 BASE = "filesets/zenodo/zenodo.org/7/1.0123456789ab/"
@@ -28,6 +29,11 @@ WITHHELD = FilesetManifestFile(path="a-secret", status="withheld")
 
 def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
+
+
+def existing(store: FolderStore, check: str = "digest") -> ArchiveStrategyResult | None:
+    strategy = ObjectStrategy(FILESET, store, None, {"fileset.check": check})
+    return strategy.find_existing(BASE, ITEM)
 
 
 def file(path: str) -> FilesetManifestFile:
@@ -150,14 +156,14 @@ def test_what_is_no_record_is_told(defect: str) -> None:
 
 def test_an_unfinished_place_is_none(store: FolderStore) -> None:
     assert record.read(store, BASE) is None
-    assert record.existing(store, BASE, ITEM) is None
+    assert existing(store) is None
 
 
 def test_an_altered_object_is_found_by_its_digest(store: FolderStore) -> None:
     record.write(store, BASE, RECORD, ITEM)
     change(store, "a.csv", b"a,b\n1,3\n")
-    assert record.existing(store, BASE, ITEM, check="size") is not None
-    found = record.existing(store, BASE, ITEM)
+    assert existing(store, check="size") is not None
+    found = existing(store)
     assert found is not None
     assert found.status == "mismatch-existing"
     assert [f.status for f in found.manifest] == ["mismatch-existing", "exists", "withheld"]
@@ -168,7 +174,7 @@ def test_an_object_of_another_size_is_found_without_reading_it(store: FolderStor
     record.write(store, BASE, RECORD, ITEM)
     change(store, "b.bin", b"")
     change(store, "a.csv", None)
-    found = record.existing(store, BASE, ITEM, check="size")
+    found = existing(store, check="size")
     assert found is not None
     assert [f.status for f in found.manifest] == ["pending", "mismatch-existing", "withheld"]
 
@@ -176,7 +182,7 @@ def test_an_object_of_another_size_is_found_without_reading_it(store: FolderStor
 def test_a_missing_object_makes_a_place_incomplete(store: FolderStore) -> None:
     record.write(store, BASE, RECORD, ITEM)
     change(store, "b.bin", None)
-    assert record.existing(store, BASE, ITEM) is None
+    assert existing(store) is None
     assert record.state(store, RECORD) == ({f"{BASE}files/b.bin"}, frozenset())
 
 
@@ -219,7 +225,7 @@ def test_what_another_strategy_recorded_meanwhile_stays(store: FolderStore) -> N
         record.of_strategy(store, BASE, "s3-fileset-bundled")
     with pytest.raises(FilesetError, match="another run"):
         record.forget(store, BASE, OBJECTS[0].key)
-    assert record.existing(store, BASE, ITEM) is not None
+    assert existing(store) is not None
     store.remove(OBJECTS[0].key)
     assert record.of_strategy(store, BASE, "s3-fileset-bundled") is None
     assert record.read(store, BASE) is None
@@ -231,4 +237,4 @@ def test_an_object_whose_key_begins_another_s_is_not_taken_for_it(store: FolderS
     record.write(store, BASE, RECORD, ITEM)
     change(store, "a.csv", None)
     store.create(f"{BASE}files/a.csv.old", BODIES["a.csv"])
-    assert record.existing(store, BASE, ITEM) is None
+    assert existing(store) is None

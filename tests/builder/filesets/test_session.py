@@ -26,7 +26,7 @@ from functions.snapshot.errors import StoreError
 AT = "20261122100000"
 
 
-def done(request: IngestRequest, *, dry: bool = False) -> IngestOutcome:
+def done(request: IngestRequest) -> IngestOutcome:
     return IngestOutcome(request=request, status="success", at=AT)
 
 
@@ -44,7 +44,7 @@ def test_each_request_has_one_outcome() -> None:
 def test_as_many_are_carried_out_at_once_as_there_are_threads() -> None:
     together = threading.Barrier(4)
 
-    def process(request: IngestRequest, *, dry: bool = False) -> IngestOutcome:
+    def process(request: IngestRequest) -> IngestOutcome:
         together.wait(30)
         return done(request)
 
@@ -54,7 +54,7 @@ def test_as_many_are_carried_out_at_once_as_there_are_threads() -> None:
 def test_outcomes_come_as_they_are_there_not_as_they_were_asked() -> None:
     first = threading.Event()
 
-    def process(request: IngestRequest, *, dry: bool = False) -> IngestOutcome:
+    def process(request: IngestRequest) -> IngestOutcome:
         if request.base_url.endswith("/0"):
             assert first.wait(30)
         return done(request)
@@ -74,7 +74,7 @@ def test_requests_are_asked_for_one_by_one_as_threads_come_free() -> None:
             asked.append(number)
             yield request
 
-    def process(request: IngestRequest, *, dry: bool = False) -> IngestOutcome:
+    def process(request: IngestRequest) -> IngestOutcome:
         assert go.acquire(timeout=30)
         return done(request)
 
@@ -89,7 +89,7 @@ def test_requests_are_asked_for_one_by_one_as_threads_come_free() -> None:
 def test_what_was_under_way_when_it_ends_early_is_told() -> None:
     stop = threading.Event()
 
-    def process(request: IngestRequest, *, dry: bool = False) -> IngestOutcome:
+    def process(request: IngestRequest) -> IngestOutcome:
         if request.base_url.endswith("/0"):
             return done(request)
         assert stop.wait(30)
@@ -116,7 +116,7 @@ def test_what_the_requests_raise_passes_once_all_have_ended() -> None:
 def test_whoever_waits_is_idle_now_and_then() -> None:
     idle = threading.Event()
 
-    def process(request: IngestRequest, *, dry: bool = False) -> IngestOutcome:
+    def process(request: IngestRequest) -> IngestOutcome:
         assert idle.wait(30)
         return done(request)
 
