@@ -17,7 +17,7 @@ from builder.aws.invocation import find_surroundings, open_invocation
 from builder.context import Context
 from builder.filesets import wiring
 from builder.filesets.item import IngestOutcome, IngestRequest
-from builder.filesets.request import BadLine, invalid_request, is_final, parse_request
+from builder.filesets.request import is_final, request_or_mark
 from builder.filesets.results import Results, is_kept
 from builder.filesets.session import FilesetSession
 from builder.filesets.wiring import Materials
@@ -63,10 +63,7 @@ def run(
     queued: list[tuple[str, IngestRequest]] = []
     for record in records:
         message, text = record["messageId"], record["body"]
-        try:
-            queued.append((message, parse_request(text)))
-        except BadLine as error:
-            queued.append((message, invalid_request(f"message {message}: {error}", text)))
+        queued.append((message, request_or_mark(f"message {message}", text)))
     with open_invocation(environment, root, temporary, _SCRATCH) as (context, scratch):
         requests = [request for _, request in queued]
         outcomes = _ingest_requests(context, requests, scratch, until)
@@ -91,7 +88,7 @@ def _ingest_requests(
     materials = Materials(
         store=store,
         settings=settings,
-        ways=wiring.ways(settings, stop, scratch, context.now),
+        ways=wiring.ways(settings, stop, context.now),
         environment=context.environment,
         clock=context.now,
         scratch=scratch,

@@ -7,7 +7,7 @@ because an entry does not say when a file was found again.
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from builder.filesets import status
@@ -20,7 +20,6 @@ from builder.filesets.item import (
     FilesetManifestFile,
     FilesetPlatformItem,
     IngestOutcome,
-    Person,
 )
 from builder.filesets.result import file_json
 from builder.http.secrets import clean_text
@@ -118,8 +117,8 @@ def _document(
         "strategy": strategy,
         "until": _line(item.until),
         "title": _line(about.title),
-        "creators": [_person(person) for person in about.creators],
-        "contributors": [_person(person) for person in about.contributors],
+        "creators": [asdict(person) for person in about.creators],
+        "contributors": [asdict(person) for person in about.contributors],
         "publisher": _line(about.publisher),
         "published": _line(about.published),
         "type": _line(about.type) or "Dataset",
@@ -141,10 +140,6 @@ def _document(
     }
     assert document.keys() == {c.name for c in item_tables.FILESET} - item_tables.COMPUTED
     return document
-
-
-def _person(person: Person) -> dict[str, Any]:
-    return {field.name: getattr(person, field.name) for field in fields(person)}
 
 
 def _archiveorg(item: FilesetPlatformItem, strategy: str | None) -> str | None:

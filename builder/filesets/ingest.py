@@ -169,7 +169,7 @@ class Ingest:
         check()
         api = self.api(course.until)
         course.resource, helper = self.detect(course.request, api)
-        course.platform = helper.name
+        course.platform = helper.facts.name
         item = helper.process_request(course.resource, api)
         course.item = item = replace(item, sent=tuple(api.heard))
         if item.platform_status != "success":

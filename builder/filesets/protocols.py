@@ -122,13 +122,8 @@ class FilesetPlatformHelper(Protocol):
     """A platform. Only `process_request` sends requests."""
 
     @property
-    def name(self) -> str:
-        """Its platform_name."""
-        ...
-
-    @property
     def facts(self) -> PlatformFacts:
-        """Its row in the guide."""
+        """Its platform_name, and its row in the guide."""
         ...
 
     def match_request(self, resource: DatasetResource) -> bool:

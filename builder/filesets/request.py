@@ -68,6 +68,14 @@ def parse_request(text: str) -> IngestRequest:
     return _request(fields)
 
 
+def request_or_mark(where: str, text: str) -> IngestRequest:
+    """Return the request of a line; for an invalid one the placeholder, which says why."""
+    try:
+        return parse_request(text)
+    except BadLine as error:
+        return invalid_request(f"{where}: {error}", text)
+
+
 def invalid_request(where: str, text: str) -> IngestRequest:
     """Return a placeholder request for an invalid line, so that it gets a result."""
     return IngestRequest(where, given={"line": text[:_URL]})
@@ -108,11 +116,9 @@ def read_requests(
         text = data.decode("utf-8", "replace").removeprefix("\ufeff")
         try:
             data.decode("utf-8")
-            yield parse_request(text)
+            yield request_or_mark(f"{name} {number}", text)
         except UnicodeDecodeError:
             yield invalid_request(f"{name} {number}: no UTF-8", text)
-        except BadLine as error:
-            yield invalid_request(f"{name} {number}: {error}", text)
 
 
 def _lines(descriptor: int, stop: threading.Event) -> Iterator[bytes]:
@@ -150,13 +156,6 @@ class QueueMessage:
     receipt: str
     received: int = 1
 
-    def request(self) -> IngestRequest:
-        """Return its request; for an invalid message a placeholder, so that it gets a result."""
-        try:
-            return parse_request(self.text)
-        except BadLine as error:
-            return invalid_request(f"message {self.id}: {error}", self.text)
-
 
 def is_final(outcome: IngestOutcome) -> bool:
     """Return whether a retry would give the same outcome."""
@@ -192,7 +191,7 @@ class Queue:
         while not stop.is_set():
             message = self._receive()
             if message is not None:
-                request = message.request()
+                request = request_or_mark(f"message {message.id}", message.text)
                 with self._lock:
                     self._hidden[id(request)] = (request, message)
                 yield request

@@ -10,7 +10,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -37,7 +37,7 @@ from builder.http.addresses import AddressPolicy, PublicAddresses, networks
 from builder.http.client import HttpClient, check_contact, user_agent
 from builder.http.limits import Limits
 from builder.http.politeness import HostQueue
-from builder.http.settings import http_settings
+from builder.http.settings import HttpSettings, http_settings
 from builder.store.lease import Leases
 from functions.config.configuration import Configuration
 from functions.snapshot.store import Writer
@@ -60,26 +60,20 @@ def authorize(tokens: Mapping[str, str], url: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ways:
-    """Access to platforms; all threads share the state of hosts.
-
-    `scratch` is a folder for temporary files. The download of one file may take `seconds`.
-    """
+    """Access to platforms as configured; all threads share the state of hosts."""
 
     client: HttpClient
     tokens: Mapping[str, str]
-    scratch: Path
-    tries: int
-    seconds: float
-    obey: bool
-    limits: Limits = field(default_factory=Limits)
+    http: HttpSettings
+    limits: Limits
 
     def api(self, until: float = math.inf) -> PlatformApi:
         """Return a client for documents that works until `until`, on the client's clock."""
         return PlatformApi(
             client=self.client,
-            tries=self.tries,
+            tries=self.http.tries,
             until=until,
-            obey=self.obey,
+            obey=self.http.robots,
             limits=self.limits,
             tokens=self.tokens,
         )
@@ -88,8 +82,8 @@ class Ways:
         """Return a downloader that works until `until`, on the client's clock."""
         return FileDownloader(
             client=self.client,
-            tries=self.tries,
-            seconds=self.seconds,
+            tries=self.http.tries,
+            seconds=self.http.total_seconds,
             until=until,
             limits=self.limits,
         )
@@ -100,7 +94,6 @@ def make_ways(
     agent: str,
     guard: AddressPolicy,
     stop: threading.Event,
-    scratch: Path,
     wall: Callable[[], float] = time.time,
     *,
     clock: Callable[[], float] = time.monotonic,
@@ -123,15 +116,7 @@ def make_ways(
         tls=tls or connections.tls_context(),
         clock=clock,
     )
-    return Ways(
-        client=client,
-        tokens=tokens,
-        scratch=scratch,
-        tries=http.tries,
-        seconds=http.total_seconds,
-        obey=http.robots,
-        limits=http.limits(),
-    )
+    return Ways(client=client, tokens=tokens, http=http, limits=http.limits())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,7 +200,7 @@ def make_strategy(
             return Captured(by_name, m.store, downloader, m.settings, m.scratch, wall, go_on=go_on)
         if by_name.startswith("archiveorg-"):
             api = m.ways.api(until)
-            archive = ArchiveClient.of(m.environment, api, m.ways.seconds)
+            archive = ArchiveClient.of(m.environment, api, m.ways.http.total_seconds)
             return Items(by_name, m.store, downloader, m.settings, archive, m.scratch, go_on=go_on)
         if by_name.endswith("-bundled"):
             return Bundled(m.store, downloader, m.settings, go_on=go_on)
@@ -226,9 +211,7 @@ def make_strategy(
     return ContinuedStrategy(name, make, m.store, downloader, parts, leases, go_on)
 
 
-def ways(
-    settings: Configuration, stop: threading.Event, scratch: Path, clock: Callable[[], datetime]
-) -> Ways:
+def ways(settings: Configuration, stop: threading.Event, clock: Callable[[], datetime]) -> Ways:
     """Create the access to platforms as configured; `stop` ends all requests.
 
     Raises ConfigurationError without a contact, because hosts must be able to see who sends
@@ -237,9 +220,7 @@ def ways(
     check_contact(settings)
     http = http_settings(settings, "fileset")
     guard = PublicAddresses(frozenset(http.ports), networks(http.allow_networks))
-    return make_ways(
-        settings, user_agent(settings), guard, stop, scratch, lambda: clock().timestamp()
-    )
+    return make_ways(settings, user_agent(settings), guard, stop, lambda: clock().timestamp())
 
 
 def ingest(

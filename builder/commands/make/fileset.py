@@ -152,7 +152,7 @@ def _ingest(
     materials = Materials(
         store=context.store,
         settings=settings,
-        ways=wiring.ways(settings, stop, scratch, context.now),
+        ways=wiring.ways(settings, stop, context.now),
         environment=context.environment,
         clock=context.now,
         scratch=scratch,

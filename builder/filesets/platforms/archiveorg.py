@@ -76,7 +76,6 @@ _MEDIA = {
 class ArchiveOrg:
     """archive.org."""
 
-    name = NAME
     facts = PlatformFacts(
         NAME,
         "host",

@@ -83,7 +83,6 @@ _BY_LENGTH = {32: "md5", 40: "sha1", 64: "sha256", 128: "sha512"}
 class Ckan:
     """CKAN."""
 
-    name = NAME
     facts = PlatformFacts(
         NAME,
         "known hosts, landing page",

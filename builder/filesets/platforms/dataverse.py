@@ -101,11 +101,6 @@ class Persistent:
     named: bool
 
     @property
-    def is_draft(self) -> bool:
-        """Return whether an unpublished version is requested."""
-        return (self.version or "").lower() in _DRAFTS
-
-    @property
     def api(self) -> str:
         """The start of URLs of the API."""
         return f"{self.base}/api"
@@ -148,7 +143,6 @@ class Dataverse:
     """The platform. `clock` gives the day to which embargoes are compared."""
 
     clock: Clock = lambda: datetime.now(UTC)
-    name: str = "dataverse"
     facts: ClassVar[PlatformFacts] = PlatformFacts(
         "dataverse",
         "known hosts, else the host's API",
@@ -169,7 +163,7 @@ class Dataverse:
             if "/dataverse/" in urlsplit(resource.url).path:
                 raise FilesetError("platform-scope", "it is a collection", code="collection")
             raise FilesetError("platform-404", f"{resource.url} does not name a dataset")
-        if target.is_draft:
+        if (target.version or "").lower() in _DRAFTS:
             raise FilesetError("platform-scope", f"{resource.url} is a draft", code="draft")
         if target.file:
             raise _file(target, api)

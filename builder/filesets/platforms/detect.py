@@ -130,7 +130,7 @@ class _Detection:
 
     def _probe(self, resource: DatasetResource) -> Detected | None:
         name = probe(resource, self._api, failed=self._unsure.append)
-        named = [platform for platform in self._platforms if platform.name == name]
+        named = [platform for platform in self._platforms if platform.facts.name == name]
         return (resource, named[0]) if named else None
 
     def _be_sure(self) -> None:

@@ -111,7 +111,6 @@ _PAGE, _PAGES = 1_000, 100
 class Figshare:
     """Figshare and other platforms with its API."""
 
-    name = NAME
     facts = PlatformFacts(
         NAME,
         "hosts, portals, DOI, 4TU.ResearchData",

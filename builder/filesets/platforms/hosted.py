@@ -15,11 +15,6 @@ class HostedPlatform:
     hosts: ClassVar[frozenset[str]]
     dois: ClassVar[re.Pattern[str] | None] = None
 
-    @property
-    def name(self) -> str:
-        """Its platform_name."""
-        return self.facts.name
-
     def match_request(self, resource: DatasetResource) -> bool:
         """Return whether it is the platform, by host or DOI."""
         if json_document.host(resource.url) in self.hosts:

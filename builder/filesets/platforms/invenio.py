@@ -206,7 +206,7 @@ class InvenioRDM(HostedPlatform):
         if record["file"]:
             raise FilesetError("platform-scope", f"{path} is one file", code="file-level")
         base, latest = json_document.base_url(resource.url), bool(record["latest"])
-        return read_item(InvenioRequest(self.name, base, record["id"], latest=latest), api)
+        return read_item(InvenioRequest(self.facts.name, base, record["id"], latest=latest), api)
 
 
 class Zenodo(HostedPlatform):
@@ -236,4 +236,4 @@ class Zenodo(HostedPlatform):
         domain = host(resource.url) if path else "zenodo.org"
         base = f"https://{domain.removeprefix('www.')}"
         latest = bool(named.groupdict().get("latest"))
-        return read_item(InvenioRequest(self.name, base, named["id"], "Zenodo", latest), api)
+        return read_item(InvenioRequest(self.facts.name, base, named["id"], "Zenodo", latest), api)

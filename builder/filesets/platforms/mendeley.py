@@ -57,7 +57,12 @@ class Mendeley(HostedPlatform):
         dataset = json_document.mapping(
             edition(api, where, snapshot, request.version), "the dataset"
         )
-        version = _check(dataset, request)
+        if (id_ := json_document.text(dataset.get("id"))) != request.id:
+            raise FilesetError("platform-error", f"requested {request.id}, received {id_}")
+        version = json_document.text(dataset.get("version"))
+        if version is None:
+            raise FilesetError("platform-bad-response", "the dataset does not declare its version")
+        request.check(version)
         item = _item(dataset, request, version)
         if item.platform_status != "success":
             return item
@@ -75,17 +80,6 @@ def _parse_resource(resource: DatasetResource) -> VersionRequest:
     if version is None and by_doi and by_doi["id"] == match["id"]:
         version = by_doi["version"]
     return VersionRequest(match["id"], version)
-
-
-def _check(dataset: Mapping[str, Any], request: VersionRequest) -> str:
-    """Return the dataset's version. Raises FilesetError unless it is the requested one."""
-    if (id_ := json_document.text(dataset.get("id"))) != request.id:
-        raise FilesetError("platform-error", f"requested {request.id}, received {id_}")
-    version = json_document.text(dataset.get("version"))
-    if version is None:
-        raise FilesetError("platform-bad-response", "the dataset does not declare its version")
-    request.check(version)
-    return version
 
 
 def _item(dataset: Mapping[str, Any], request: VersionRequest, version: str) -> FilesetPlatformItem:

@@ -4,9 +4,11 @@ A platform's own bundle is compared with the platform's list of files.
 """
 
 import io
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from builder.filesets import manifest_file as files
@@ -131,7 +133,8 @@ class Packing:
         if self._spoilt and not self._is_last:
             raise Spoilt
         if self._spoilt:
-            yield _Nowhere()
+            with Path(os.devnull).open("wb") as nowhere:
+                yield nowhere
             return
         with self._bundle.member(path) as opened:
             whole = False
@@ -143,8 +146,8 @@ class Packing:
 
     def finish(
         self, manifest: Sequence[FilesetManifestFile], key: str
-    ) -> tuple[FilesetManifestFile, ...]:
-        """Complete the bundle, the object at `key`, and return the files with their places."""
+    ) -> tuple[tuple[FilesetManifestFile, ...], FileMeta]:
+        """Complete the bundle at `key`; return the files with their places, and the bundle."""
         members = {member.name: member for member in self._bundle.end()}
         placed = []
         for file in manifest:
@@ -154,11 +157,7 @@ class Packing:
                     raise FilesetError("error-store-verify", detail)
                 file = replace(file, key=key, offset=member.offset, compression=STORED)
             placed.append(file)
-        return tuple(placed)
-
-    def meta(self) -> FileMeta:
-        """Return the size and digests of the completed bundle."""
-        return self._whole.meta()
+        return tuple(placed), self._whole.meta()
 
 
 def pack(
@@ -185,8 +184,7 @@ def pack(
                 bundle = Packing(
                     by.downloader, by.settings, sink, archived, failed, is_last=left <= 1
                 )
-                files = bundle.finish(bundle.keep_all(item), key)
-                meta = bundle.meta()
+                files, meta = bundle.finish(bundle.keep_all(item), key)
                 if earlier is not None and earlier.archived.bundle_file_meta != meta:
                     detail = f"{key} is missing; a new bundle would differ from it"
                     raise FilesetError("mismatch-existing", detail, item=item)
@@ -216,13 +214,6 @@ def examine(
     except FilesetError as error:
         raise FilesetError(error.status, error.detail, item=item) from error
     return reconcile(item, members, key, partial=partial)
-
-
-class _Nowhere:
-    """Sink that discards its bytes."""
-
-    def write(self, data: bytes) -> None:
-        """Discard bytes."""
 
 
 def reconcile(

@@ -36,14 +36,9 @@ Keep = Callable[[FilesetManifestFile, T], FilesetManifestFile]
 """Keeps what was fetched, and returns the file. Raises FilesetError."""
 
 
-def connections_of(settings: Settings) -> int:
-    """Return how many files of a dataset are fetched at once."""
-    return http_settings(settings, "fileset").host_concurrent
-
-
 def ahead_of(settings: Settings) -> int:
     """Return how many files may be fetched, or be waiting to be kept, at a time."""
-    return 2 * connections_of(settings)
+    return 2 * http_settings(settings, "fileset").host_concurrent
 
 
 _HEAD = 1 << 16  # bytes around a file in an object with several
@@ -108,7 +103,8 @@ def transfer(
     error's status, earlier files have theirs, and later files are skipped. With `together`, earlier
     files are skipped too, because none of them is kept.
     """
-    many = min(connections or connections_of(settings), max(len(files), 1))
+    connections = connections or http_settings(settings, "fileset").host_concurrent
+    many = min(connections, max(len(files), 1))
     stop = threading.Event()
     done: dict[str, FilesetManifestFile] = {}
     alone: list[tuple[FilesetManifestFile, FilesetError]] = []

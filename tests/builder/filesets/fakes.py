@@ -20,7 +20,7 @@ from builder.filesets.item import (
     IngestRequest,
     Terminal,
 )
-from builder.filesets.protocols import Api, FilesetError
+from builder.filesets.protocols import Api, FilesetError, PlatformFacts
 from functions.config import configuration
 from tests.builder.filesets.pages import Pages
 
@@ -84,7 +84,7 @@ class Platform:
 
     items: dict[str, list[Answer]] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
-    name: str = "fake"
+    facts = PlatformFacts("fake", "", "")
 
     def match_request(self, resource: DatasetResource) -> bool:
         return True

@@ -138,8 +138,7 @@ def test_a_host_that_was_not_reached_is_tried_again_later(server: Server, tmp_pa
 
 def test_who_is_busy_is_waited_for(server: Server, tmp_path: Path) -> None:
     """As long as there is time: large files of a host may take it for hours."""
-    there = world(server, tmp_path, http__host_concurrent=1)
-    there = replace(there, ways=replace(there.ways, tries=1))
+    there = world(server, tmp_path, http__host_concurrent=1, http__tries=1)
     file = server.add("https://api.example.org/large", served(b"x" * 60, drip=(0.01, 1)))
     server.add(URL, json_of([1]))
     fetching = threading.Thread(

@@ -100,7 +100,7 @@ class Archive:
 
 @pytest.fixture
 def archive(there: World) -> Archive:
-    folder = there.ways.scratch
+    folder = there.scratch
     return Archive(there, internet(there.server), FolderStore(folder / "store"))
 
 

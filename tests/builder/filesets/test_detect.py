@@ -47,7 +47,7 @@ def failed(text: str, api: Pages, block: tuple[str, ...] = ()) -> FilesetError:
 def test_the_registry_of_a_doi_is_enough(doi: str, url: str, platform: str) -> None:
     api = Pages({f"https://doi.org/api/handles/{doi}": handle(url, {"index": 100, "type": "HS_X"})})
     resource, helper = found(f"https://doi.org/{doi}", api)
-    assert helper.name == platform
+    assert helper.facts.name == platform
     assert (resource.url, resource.doi) == (url, doi)
     assert resource.hops == (f"https://doi.org/{doi}",)
     assert (resource.status, resource.body, resource.at) == (None, None, None)
@@ -87,7 +87,7 @@ def test_a_doi_that_tells_its_platform_needs_no_registry() -> None:
         }
     )
     resource, helper = found("10.5281/zenodo.21", api)
-    assert (helper.name, resource.url) == ("zenodo", "https://doi.org/10.5281/zenodo.21")
+    assert (helper.facts.name, resource.url) == ("zenodo", "https://doi.org/10.5281/zenodo.21")
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_handles_have_a_registry_too() -> None:
     url = "https://dataverse.no/dataset.xhtml?persistentId=hdl:20.500.1/ABC"
     api = Pages({"https://hdl.handle.net/api/handles/20.500.1/ABC": handle(url)})
     resource, helper = found("hdl:20.500.1/ABC", api)
-    assert (helper.name, resource.url, resource.doi) == ("dataverse", url, None)
+    assert (helper.facts.name, resource.url, resource.doi) == ("dataverse", url, None)
 
 
 @pytest.mark.parametrize(
@@ -124,14 +124,14 @@ def test_handles_have_a_registry_too() -> None:
 def test_urls_that_are_known_are_asked_for_by_nobody(url: str, platform: str) -> None:
     api = Pages({})
     resource, helper = found(url, api)
-    assert (helper.name, resource.url, api.asked) == (platform, url, [])
+    assert (helper.facts.name, resource.url, api.asked) == (platform, url, [])
 
 
 @pytest.mark.parametrize("path", ["/records/ab?q=1", "/record/ab", "/api/records/ab"])
 def test_a_probe_shows_invenio(path: str) -> None:
     api = Pages({"https://new.example.org/api/records/ab": INVENIO_OWN})
     resource, helper = found(f"https://new.example.org{path}", api)
-    assert (helper.name, len(api.asked), resource.body) == ("inveniordm", 1, None)
+    assert (helper.facts.name, len(api.asked), resource.body) == ("inveniordm", 1, None)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_a_probe_shows_invenio(path: str) -> None:
 def test_what_was_deleted_shows_invenio_too(stone: dict[str, Any]) -> None:
     api = Pages({"https://new.example.org/api/records/ab": gone(stone)})
     _, helper = found("https://new.example.org/records/ab", api)
-    assert helper.name == "inveniordm"
+    assert helper.facts.name == "inveniordm"
 
 
 @pytest.mark.parametrize("said", [[], "gone", {"message": "gone"}, {"status": 410}])
@@ -162,7 +162,7 @@ def test_a_probe_shows_dataverse() -> None:
         }
     )
     _, helper = found("10.5072/FK2/ABC", api)
-    assert (helper.name, len(api.asked)) == ("dataverse", 2)
+    assert (helper.facts.name, len(api.asked)) == ("dataverse", 2)
 
 
 @pytest.mark.parametrize("answer", [404, 503, [], {"id": 1}, b"<html>"])
@@ -215,7 +215,7 @@ def test_a_landing_page_leads_to_the_platform() -> None:
     first = "https://short.example.org/a"
     api = Pages({first: page("<html>", url, hops=(first, "https://short.example.org/b"))})
     resource, helper = found(first, api)
-    assert (helper.name, resource.url) == ("dataverse", url)
+    assert (helper.facts.name, resource.url) == ("dataverse", url)
     assert resource.hops == (first, "https://short.example.org/b")
     assert (resource.status, resource.media_type, resource.at) == (
         200,
@@ -229,7 +229,7 @@ def test_what_a_landing_page_cites_is_probed_and_followed() -> None:
     body = '<html><head><meta name="citation_doi" content="10.5072/FK2/ABC"></head></html>'
     api = Pages({url: page(body, url), "https://new.example.org/api/info/version": DATAVERSE_OWN})
     resource, helper = found(url, api)
-    assert (helper.name, resource.doi) == ("dataverse", "10.5072/fk2/abc")
+    assert (helper.facts.name, resource.doi) == ("dataverse", "10.5072/fk2/abc")
     assert resource.html_biblio["doi"] == "10.5072/fk2/abc"
     assert resource.body == body.encode()
 
@@ -246,7 +246,7 @@ def test_a_page_about_a_dataset_elsewhere_leads_there(relation: str) -> None:
         }
     )
     resource, helper = found(url, api)
-    assert (helper.name, resource.url, resource.hops[0]) == ("dataverse", target, url)
+    assert (helper.facts.name, resource.url, resource.hops[0]) == ("dataverse", target, url)
 
 
 @pytest.mark.parametrize("status", [404, 410, 403])

@@ -268,7 +268,7 @@ def test_a_large_file_over_a_line_that_breaks_often_comes_in_the_end(
 ) -> None:
     """As long as enough of it comes with each try, no try is the last."""
     monkeypatch.setattr(download, "WORTH", 900_000)
-    assert there.ways.tries < 8
+    assert there.ways.http.tries < 8
     body = Generated(8 << 20)
     cuts = [served(body, cut=at << 20) for at in range(1, 8)]
     there.server.add(URL, then(*cuts, served(body)))

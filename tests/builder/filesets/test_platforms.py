@@ -58,9 +58,9 @@ MODULES = [
         "zenodo",
     )
 ]
-SITES: dict[str, Site] = {module.SITE.platform.name: module.SITE for module in MODULES}
+SITES: dict[str, Site] = {module.SITE.platform.facts.name: module.SITE for module in MODULES}
 SHAPES: dict[str, Site] = SITES | {
-    f"{module.SITE.platform.name}-{name}": site
+    f"{module.SITE.platform.facts.name}-{name}": site
     for module in MODULES
     for name, site in getattr(module, "SHAPES", {}).items()
 }
@@ -71,7 +71,7 @@ every_shape = pytest.mark.parametrize("name", SHAPES)
 def table(*names: str) -> list[Any]:
     """Return the cases of all platforms, each with its platform's site."""
     return [
-        pytest.param(module.SITE, case, id=f"{module.SITE.platform.name}-{name}-{number}")
+        pytest.param(module.SITE, case, id=f"{module.SITE.platform.facts.name}-{name}-{number}")
         for module in MODULES
         for name in names
         for number, case in enumerate(getattr(module, name, ()))
@@ -95,12 +95,12 @@ def test_what_gives_no_files_is_told_with_its_metadata(site: Site, case: dict[st
 def owners(url: str, doi: str | None, body: bytes | None = None) -> list[str]:
     """Return the platforms that take a URL for their own."""
     resource = DatasetResource(url=url, doi=doi, body=body)
-    return [one.name for one in PLATFORMS if one.match_request(resource)]
+    return [one.facts.name for one in PLATFORMS if one.match_request(resource)]
 
 
 @pytest.mark.parametrize(("site", "form"), table("FORMS", "KNOWN"))
 def test_a_dataset_is_of_one_platform(site: Site, form: tuple[str, str | None]) -> None:
-    assert owners(*form) == [site.platform.name]
+    assert owners(*form) == [site.platform.facts.name]
 
 
 @every_site
@@ -128,14 +128,13 @@ def test_a_page_of_nobody_is_of_none(url: str) -> None:
 
 
 def test_no_two_platforms_have_one_name() -> None:
-    names = {one.name for one in (*PLATFORMS, LAST)}
+    names = {one.facts.name for one in (*PLATFORMS, LAST)}
     assert len(names) == len(PLATFORMS) + 1
-    assert names == SITES.keys() | {LAST.name}
+    assert names == SITES.keys() | {LAST.facts.name}
 
 
 def test_the_guide_has_the_rows_of_the_platforms_in_the_order_in_which_they_are_tried() -> None:
     platforms = (*PLATFORMS, LAST)
-    assert [one.facts.name for one in platforms] == [one.name for one in platforms]
     rows = [one.facts.row for one in platforms]
     lines = GUIDE.read_text("utf-8").splitlines()
     first = lines.index(rows[0])
@@ -289,7 +288,7 @@ def holds(found: FilesetPlatformItem) -> None:
 def test_the_samples_are_whole(name: str) -> None:
     site = SHAPES[name]
     item = site.item()
-    assert (item.platform_status, item.platform_name) == (site.status, site.platform.name)
+    assert (item.platform_status, item.platform_name) == (site.status, site.platform.facts.name)
     assert item.files or site.status != "success"
     assert item.manifest
     holds(item)
@@ -320,7 +319,7 @@ def test_registries_and_probes_with_junk_in_them_come_to_a_platform_or_to_a_stat
         _, helper = detect(
             IngestRequest("10.5072/FK2/ABC"), Pages(spoil(REGISTRIES, data)), lambda: NOW
         )
-        name = helper.name
+        name = helper.facts.name
     except FilesetError as error:
         status = error.status
     assert status in STATUSES

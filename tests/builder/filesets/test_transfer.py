@@ -37,7 +37,7 @@ def strategy_of(
     if name.endswith("-bundled"):
         return Bundled(store, by, settings), store
     if name.startswith("web-"):
-        return Captured(name, store, by, settings, there.ways.scratch, lambda: START), store
+        return Captured(name, store, by, settings, there.scratch, lambda: START), store
     return ObjectStrategy(name, store, by, settings), store
 
 

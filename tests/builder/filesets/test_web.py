@@ -68,9 +68,9 @@ def item(*paths: str, **more: Any) -> FilesetPlatformItem:
 
 
 def captured(there: World, store: Writer, name: str, **more: Any) -> Captured:
-    settings = world(there.server, there.ways.scratch, **more).settings
+    settings = world(there.server, there.scratch, **more).settings
     wall = there.ways.client.wall
-    return Captured(name, store, there.downloader(), settings, there.ways.scratch, wall)
+    return Captured(name, store, there.downloader(), settings, there.scratch, wall)
 
 
 def records(store: Writer, key: str) -> list[tuple[Any, bytes]]:

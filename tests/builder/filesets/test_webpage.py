@@ -235,11 +235,11 @@ def test_a_known_platform_is_taken_first() -> None:
         }
     )
     _, helper = detect(IngestRequest(URL), cited, lambda: NOW)
-    assert helper.name == "dataverse"
+    assert helper.facts.name == "dataverse"
     url = "https://data.example.org/dataset/hives"
     generated = f'<meta name="generator" content="ckan 2.9">{ld(dataset("/a.csv"))}'
     api = Pages({url: page(generated, url)})
-    assert detect(IngestRequest(url), api, lambda: NOW)[1].name == "ckan"
+    assert detect(IngestRequest(url), api, lambda: NOW)[1].facts.name == "ckan"
 
 
 def test_a_page_and_its_set_of_links_are_read_over_the_wire(server: Server, there: World) -> None:

@@ -42,6 +42,7 @@ class World:
     ways: Ways
     settings: configuration.Configuration
     stop: threading.Event
+    scratch: Path
     kept: list[bytes] = field(default_factory=list)
     thrown: list[bytes] = field(default_factory=list)
 
@@ -82,9 +83,9 @@ def world(
     names = Names(server, dict(elsewhere or {}))
     stop = threading.Event()
     ways = wiring.make_ways(
-        found, AGENT, names, stop, folder, wall, clock=clock, tls=server.authority.trusted()
+        found, AGENT, names, stop, wall, clock=clock, tls=server.authority.trusted()
     )
-    return World(server, names, replace(ways, limits=limits), found, stop)
+    return World(server, names, replace(ways, limits=limits), found, stop, folder)
 
 
 def settings_of(given: Mapping[str, Any]) -> configuration.Configuration:

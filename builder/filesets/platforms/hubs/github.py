@@ -36,17 +36,19 @@ ARCHIVES = ("zip", "tar.gz")
 
 
 @dataclass(frozen=True, slots=True)
-class _GitHubRequest:
-    """The requested release: owner and name of the repository, and the tag if one is named."""
+class ReleaseRequest:
+    """The requested release: the repository's path, its URL in the API, and the tag if named."""
 
-    owner: str
-    name: str
+    path: str
+    api: str
     tag: str | None
 
-    @property
-    def api(self) -> str:
-        """The URL of the repository in the API."""
-        return f"https://{_API}/repos/{quote(self.owner)}/{quote(self.name)}"
+    def check(self, release: Mapping[str, Any]) -> str:
+        """Return the tag of a release. Raises FilesetError unless it is the requested one."""
+        tag = json_document.name(release.get("tag_name"), "the release")
+        if self.tag is not None and tag != self.tag:
+            raise FilesetError("platform-error", f"requested {self.tag}, received {tag}")
+        return tag
 
 
 class GitHub(HostedPlatform):
@@ -61,13 +63,11 @@ class GitHub(HostedPlatform):
         """Return the requested release, else the newest one. Raises FilesetError."""
         request = _parse_resource(resource)
         release = _release(request, api)
-        tag = json_document.name(release.get("tag_name"), "the release")
-        if request.tag is not None and tag != request.tag:
-            raise FilesetError("platform-error", f"requested {request.tag}, received {tag}")
+        tag = request.check(release)
         if release.get("draft") is True:
             raise FilesetError("platform-scope", "it is a draft", code="draft")
         about = json_document.mapping(part_document(api, request.api), "the repository")
-        full = json_document.text(about.get("full_name")) or f"{request.owner}/{request.name}"
+        full = json_document.text(about.get("full_name")) or request.path
         page = f"https://{DOMAIN}/{full}/releases/tag/{quote(tag)}"
         return FilesetPlatformItem(
             platform_name=NAME,
@@ -80,7 +80,7 @@ class GitHub(HostedPlatform):
         )
 
 
-def _parse_resource(resource: DatasetResource) -> _GitHubRequest:
+def _parse_resource(resource: DatasetResource) -> ReleaseRequest:
     """Return the requested release. Raises FilesetError (platform-scope) for other pages."""
     match = _REPOSITORY.fullmatch(json_document.path(resource.url))
     rest = (match["rest"] or "") if match else ""
@@ -91,10 +91,11 @@ def _parse_resource(resource: DatasetResource) -> _GitHubRequest:
         detail = f"{resource.url} is not a release"
         raise FilesetError("platform-scope", detail, code="no-dataset")
     tag = unquote(release["tag"]) if release else None
-    return _GitHubRequest(unquote(match["owner"]), unquote(match["name"]), tag)
+    path = f"{unquote(match['owner'])}/{unquote(match['name'])}"
+    return ReleaseRequest(path, f"https://{_API}/repos/{quote(path)}", tag)
 
 
-def _release(request: _GitHubRequest, api: Api) -> Mapping[str, Any]:
+def _release(request: ReleaseRequest, api: Api) -> Mapping[str, Any]:
     """Return the release's document. Raises FilesetError, as for a repository without releases."""
     tag = request.tag and quote(request.tag, safe="")
     url = f"{request.api}/releases/tags/{tag}" if tag else f"{request.api}/releases/latest"

@@ -6,7 +6,6 @@ and becomes a related work.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
@@ -18,13 +17,14 @@ from builder.filesets.item import (
     Person,
 )
 from builder.filesets.platforms import json_document
-from builder.filesets.platforms.hubs.github import ARCHIVES
+from builder.filesets.platforms.hubs.github import ARCHIVES, ReleaseRequest
 from builder.filesets.platforms.json_document import first_at, part_document
 from builder.filesets.platforms.metadata import licences, plain_text, relate_all
 from builder.filesets.platforms.pages.schema_org import file_path
 from builder.filesets.protocols import Api, FilesetError, PlatformFacts
 
 NAME = "gitlab"
+_API = "/api/v4/projects/"
 _HOSTS = frozenset(
     (
         "codebase.helmholtz.cloud",
@@ -50,24 +50,9 @@ _KEPT = re.compile(r"/(?:uploads|package_files|packages|releases/[^/]+/downloads
 _NAMED = re.compile(r".*[^/.]\.(?!html?$)[A-Za-z0-9]{1,8}", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class _GitLabRequest:
-    """The requested release: root URL of its GitLab, path of the project, and tag if named."""
-
-    root: str
-    path: str
-    tag: str | None
-
-    @property
-    def api(self) -> str:
-        """The URL of the project in the API."""
-        return f"{self.root}/api/v4/projects/{quote(self.path, safe='')}"
-
-
 class GitLab:
     """GitLab, on any host."""
 
-    name = NAME
     facts = PlatformFacts(
         NAME,
         "known hosts, and `/-/releases` in the URL",
@@ -84,18 +69,16 @@ class GitLab:
         """Return the requested release, else the newest one. Raises FilesetError."""
         request = _parse_resource(resource)
         release = _release(request, api)
-        tag = json_document.name(release.get("tag_name"), "the release")
-        if request.tag is not None and tag != request.tag:
-            raise FilesetError("platform-error", f"requested {request.tag}, received {tag}")
+        tag = request.check(release)
         about = json_document.mapping(
             part_document(api, f"{request.api}?license=true"), "the project"
         )
         path = json_document.text(about.get("path_with_namespace")) or request.path
-        page = f"{request.root}/{path}/-/releases/{quote(tag, safe='')}"
+        page = f"{request.api.partition(_API)[0]}/{path}/-/releases/{quote(tag, safe='')}"
         links = json_document.entries(json_document.inner(release, "assets").get("links"))
         return FilesetPlatformItem(
             platform_name=NAME,
-            platform_domain=json_document.host(request.root),
+            platform_domain=json_document.host(resource.url),
             platform_id=path,
             version=tag,
             manifest=_files(release, links),
@@ -104,7 +87,7 @@ class GitLab:
         )
 
 
-def _parse_resource(resource: DatasetResource) -> _GitLabRequest:
+def _parse_resource(resource: DatasetResource) -> ReleaseRequest:
     """Return the requested release. Raises FilesetError (platform-scope) for other pages."""
     match = _PROJECT.fullmatch(json_document.path(resource.url))
     rest = (match["rest"] or "") if match else ""
@@ -114,12 +97,13 @@ def _parse_resource(resource: DatasetResource) -> _GitLabRequest:
     if match is None or not (release or _NEWEST.fullmatch(rest)):
         detail = f"{resource.url} is not a release"
         raise FilesetError("platform-scope", detail, code="no-dataset")
-    parts = urlsplit(resource.url)
+    parts, path = urlsplit(resource.url), unquote(match["path"])
     tag = unquote(release["tag"]) if release else None
-    return _GitLabRequest(f"{parts.scheme}://{parts.netloc}", unquote(match["path"]), tag)
+    api = f"{parts.scheme}://{parts.netloc}{_API}{quote(path, safe='')}"
+    return ReleaseRequest(path, api, tag)
 
 
-def _release(request: _GitLabRequest, api: Api) -> Mapping[str, Any]:
+def _release(request: ReleaseRequest, api: Api) -> Mapping[str, Any]:
     """Return the release's document. Raises FilesetError, as for a project without releases."""
     if request.tag is not None:
         by_tag = f"{request.api}/releases/{quote(request.tag, safe='')}"

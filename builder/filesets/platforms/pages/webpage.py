@@ -81,7 +81,6 @@ class _Signposts:
 class Webpage:
     """A landing page that lists the files of a dataset."""
 
-    name = NAME
     facts = PlatformFacts(
         NAME,
         "landing page, if no other platform is known",

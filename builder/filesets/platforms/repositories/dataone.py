@@ -134,10 +134,10 @@ def _query(api: Api, query: str, fields: str) -> Iterator[Mapping[str, Any]]:
 
     def following(page: Mapping[str, Any]) -> str | None:
         response = inner(page, "response")
-        listed, total = response.get("docs"), json_document.size(response.get("numFound"))
-        docs = listed if isinstance(listed, list) else []
-        read = (json_document.size(response.get("start")) or 0) + len(docs)
-        return url_at(read) if docs and total is not None and read < total else None
+        docs, total = response.get("docs"), json_document.size(response.get("numFound")) or 0
+        count = len(docs) if isinstance(docs, list) else 0
+        read = (json_document.size(response.get("start")) or 0) + count
+        return url_at(read) if count and read < total else None
 
     count, total = 0, None
     for page in read_pages(api, url_at(0), (_NODE,), following):
