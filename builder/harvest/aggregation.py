@@ -8,7 +8,6 @@ from builder.harvest.ingest import Gathered, HarvestIngest
 from builder.ingest import workdir
 from builder.intake import intake
 from builder.redif.read_files import find_readings
-from functions.oai.format import Formats
 from functions.oai.render import check
 
 
@@ -18,26 +17,23 @@ def aggregate(context: Context, folders: Sequence[Path], home: Path, *, again: b
     With `again`, parts that were ingested before are read, too.
     """
     configuration = context.configuration
-    known = set() if again else {reading for reading, *_ in find_readings(context.store)}
+    formats, _ = check.open_formats(configuration)
+    readings = set() if again else {reading for reading, *_ in find_readings(context.store)}
     work = HarvestIngest(
         context.store,
         str(configuration["repository.namespace"]),
         configuration["harvest.repositories"],
-        known,
-        {row.prefix: row.namespace for row in _formats(context).rows},
+        readings,
+        {row.prefix: row.namespace for row in formats.rows},
     )
-    with workdir.open_workdir(workdir.folder_of(home, None)) as held:
-        with held.scratch() as scratch:
+    with workdir.open_workdir(workdir.folder_of(home, None)) as folder:
+        with folder.scratch() as scratch:
             gathered = work.carry_out(folders, scratch, intake.run_name(context.now()))
-        held.remove()
+        folder.remove()
     return gathered
 
 
 def list_offered(context: Context) -> Mapping[str, Mapping[str, str]]:
     """Return the crosswalks of the offered formats, by prefix."""
-    return {row.prefix: row.crosswalks for row in _formats(context).rows}
-
-
-def _formats(context: Context) -> Formats:
     formats, _ = check.open_formats(context.configuration)
-    return formats
+    return {row.prefix: row.crosswalks for row in formats.rows}

@@ -192,7 +192,8 @@ def page(data: bytes, charset: str | None) -> ListPage:
     `charset` is that of the Content-Type. After Broken, `taken_apart` reads what is still readable.
     """
     unbound = False
-    if not _is_wide(data):
+    # In UTF-16 and UTF-32, byte offsets of a parser differ.
+    if not any(data.startswith(mark) for mark, code in _MARKS if code != "utf-8"):
         try:
             return read(data)
         except Broken as error:
@@ -240,7 +241,8 @@ def take_apart(data: bytes, charset: str | None) -> ListPage | None:
         if entry is not None:
             entries.append(entry)
         elif ended or closes:  # otherwise the response is cut off here
-            lost.append((_identifier(text[start:end]), UNREADABLE))
+            match = _IDENTIFIER.search(text, start, end)
+            lost.append((unescape(match[1].decode())[:_SHOWN] if match else "", UNREADABLE))
     token = _TOKEN.search(text, last)
     size = _SIZE.search(token[1]) if token else None
     date = _DATE.search(text)
@@ -293,11 +295,6 @@ def _with_fault(entry: PageEntry, repaired: Repaired, more: Sequence[str] = ()) 
     return entry._replace(fault="; ".join(filter(None, faults)) or None)
 
 
-def _identifier(fragment: bytes) -> str:
-    match = _IDENTIFIER.search(fragment)
-    return unescape(match[1].decode())[:_SHOWN] if match else ""
-
-
 def repair(data: bytes, charset: str | None, unbound: bool = False) -> Repaired:
     """Replace or drop what XML does not allow.
 
@@ -326,11 +323,6 @@ def repair(data: bytes, charset: str | None, unbound: bool = False) -> Repaired:
         out += replacement[0].encode()
     out += text[at:].encode()
     return Repaired(bytes(out), tuple(places), tuple(words), tuple(bound))
-
-
-def _is_wide(data: bytes) -> bool:
-    """Return whether a response is in UTF-16 or UTF-32, where byte offsets of a parser differ."""
-    return any(data.startswith(mark) for mark, code in _MARKS if code != "utf-8")
 
 
 def _instead(kind: str | None, odd: str, literal: bool) -> tuple[str, str] | None:

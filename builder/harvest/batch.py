@@ -37,68 +37,66 @@ class HarvestThreads:
     _active: dict[str, int] = field(init=False, default_factory=dict)
 
     def outcomes(
-        self, orders: Sequence[HarvestJob]
+        self, jobs: Sequence[HarvestJob]
     ) -> Generator[HarvestResult | SheafError, None, None]:
         """Yield the result of each harvest, or its error, in the order in which they end.
 
         Closing the generator early stops all threads; each keeps the records received.
         """
-        waiting = deque(orders)
+        waiting = deque(jobs)
         crew: ThreadCrew[HarvestResult | SheafError] = ThreadCrew("harvest", self.stop)
         yield from crew.results(lambda: self._turns(waiting), min(_MOST, len(waiting)))
 
     def _turns(self, waiting: deque[HarvestJob]) -> Iterator[HarvestResult | SheafError]:
         while not self.stop.is_set() and waiting:
-            order = self._next(waiting)
-            if order is None:
+            job = self._next(waiting)
+            if job is None:
                 self.stop.wait(_TICK)
                 continue
             result: HarvestResult | SheafError
             try:
-                result = self.work(order)
+                result = self.work(job)
             except Deferred:
                 return
             except SheafError as error:
                 result = error
             finally:
                 with self._lock:
-                    self._active[_host(order)] -= 1
+                    self._active[_host(job)] -= 1
             yield result
 
     def _next(self, waiting: deque[HarvestJob]) -> HarvestJob | None:
         """Take the first harvest whose host has a free slot, or None."""
         with self._lock:
-            for order in waiting:
-                host = _host(order)
+            for job in waiting:
+                host = _host(job)
                 if self._active.get(host, 0) < self.per_host:
-                    waiting.remove(order)
+                    waiting.remove(job)
                     self._active[host] = self._active.get(host, 0) + 1
-                    return order
+                    return job
         return None
 
 
-def _host(order: HarvestJob) -> str:
-    return urlsplit(order.base_url).hostname or ""
+def _host(job: HarvestJob) -> str:
+    return urlsplit(job.base_url).hostname or ""
 
 
 def report_text(outcome: HarvestResult) -> str:
     """Return the report of one harvest: one line, and more lines for faults and remarks."""
     counts = outcome.counts
     if not outcome.number:
-        return (
-            visible(f"{outcome.order.named}: nothing came") + f"\n  {visible(outcome.error or '')}"
-        )
-    said = [f"{counts.new:,} new", f"{counts.changed + counts.another:,} changed"]
+        return visible(f"{outcome.job.named}: nothing came") + f"\n  {visible(outcome.error or '')}"
+    changes = [f"{counts.new:,} new", f"{counts.changed + counts.another:,} changed"]
     if counts.same:
-        said.append(f"{counts.same:,} as before")
+        changes.append(f"{counts.same:,} as before")
     if counts.deleted:
-        said.append(f"{counts.deleted:,} of them deleted")
+        changes.append(f"{counts.deleted:,} of them deleted")
     if counts.mended:
-        said.append(f"{counts.mended:,} mended")
+        changes.append(f"{counts.mended:,} mended")
     head = "complete" if outcome.status == COMPLETE else outcome.status
     lines = [
-        f"{outcome.order.named}: {head}: {tally(counts.distinct, 'record')} "
-        f"({', '.join(said)}) in {tally(counts.pages, 'page')}, run {outcome.number}"
+        f"{outcome.job.named}: {head}: {tally(counts.distinct, 'record')} "
+        f"({', '.join(changes)}) in {tally(counts.pages, 'page')}, run {outcome.number}"
     ]
     lines += [f"  {note}" for note in outcome.notes]
     if counts.lost:
@@ -127,9 +125,9 @@ def report_json(outcome: HarvestResult) -> dict[str, object]:
     counts = asdict(outcome.counts)
     counts["changed"] += counts.pop("another")
     return counts | {
-        "base_url": strip_secrets(outcome.order.base_url),
-        "prefix": outcome.order.prefix,
-        "set": outcome.order.set,
+        "base_url": strip_secrets(outcome.job.base_url),
+        "prefix": outcome.job.prefix,
+        "set": outcome.job.set,
         "folder": str(outcome.folder),
         "run": outcome.number,
         "status": outcome.status,

@@ -99,18 +99,25 @@ class OaiClient:
         """
         tried = 0
         while True:
-            found = self._attempt(arguments)
-            if isinstance(found, ListPage):
-                return found
+            answer_or_trouble = self._attempt(arguments)
+            if isinstance(answer_or_trouble, ListPage):
+                return answer_or_trouble
             tried += 1
-            if tried > found.often:
-                if found.salvage is not None and (page := found.salvage()) is not None:
+            if tried > answer_or_trouble.often:
+                if (
+                    answer_or_trouble.salvage is not None
+                    and (page := answer_or_trouble.salvage()) is not None
+                ):
                     return page
-                raise Unanswered(f"{_describe(arguments)}: {found.text}", found.status, found.later)
-            seconds = self._settings.retry.wait(tried, found.rest)
-            if found.rest is not None and seconds >= 5:
+                raise Unanswered(
+                    f"{_describe(arguments)}: {answer_or_trouble.text}",
+                    answer_or_trouble.status,
+                    answer_or_trouble.later,
+                )
+            seconds = self._settings.retry.wait(tried, answer_or_trouble.rest)
+            if answer_or_trouble.rest is not None and seconds >= 5:
                 self._settings.say(
-                    f"{self._base}: asked to wait for {seconds:,.0f} s: {found.text}"
+                    f"{self._base}: asked to wait for {seconds:,.0f} s: {answer_or_trouble.text}"
                 )
             if self._client.stop.wait(seconds):
                 raise Deferred("ended")
@@ -150,7 +157,8 @@ class OaiClient:
             return _Trouble(
                 f"the response is {error}", few, salvage=partial(answer.take_apart, data, charset)
             )
-        if status != 200 and (not page.errors or (status >= 500 and _unsure(page))):
+        is_sure = any(code in _SURE for code, _ in page.errors)
+        if status != 200 and (not page.errors or (status >= 500 and not is_sure)):
             return _refusal(status, retries)
         return page
 
@@ -159,9 +167,9 @@ class OaiClient:
 
     def _look_ahead(self, data: bytes) -> None:
         """Fetch the next page while this one is processed."""
-        found = _TOKEN.search(data, max(0, len(data) - _TAIL))
+        match = _TOKEN.search(data, max(0, len(data) - _TAIL))
         with contextlib.suppress(UnicodeDecodeError):
-            if found and (token := unescape(found[1].decode()).strip()):
+            if match and (token := unescape(match[1].decode()).strip()):
                 url = self._url({"verb": "ListRecords", "resumptionToken": token})
                 if self._ahead is None or self._ahead[0] != url:  # a token may be valid only once
                     self._ahead = url, self._pool.submit(self._fetch, url)
@@ -169,8 +177,8 @@ class OaiClient:
     def _come(self, url: str) -> _Came:
         """Return the response, which may have been fetched already. Raises FetchError, Deferred."""
         if self._ahead is not None:
-            asked, came = self._ahead
-            if asked == url:
+            ahead_url, came = self._ahead
+            if ahead_url == url:
                 self._ahead = None
                 return came.result()
             wait_for([came])
@@ -182,13 +190,10 @@ class OaiClient:
             url=url, limits=self._settings.limits, headers=_HEADERS, exact=True, keep_query=True
         )
         with self._client.fetch(request) as response:
-            if urlsplit(response.url).query == urlsplit(url).query and response.hops:
-                self._move(
-                    url,
-                    urlsplit(response.url)
-                    ._replace(query=urlsplit(self._base).query, fragment="")
-                    .geturl(),
-                )
+            before, after = urlsplit(url), urlsplit(response.url)
+            if response.hops and after.query == before.query:
+                own_query = urlsplit(self._base).query
+                self._move(url, after._replace(query=own_query, fragment="").geturl())
             return response.status, response.headers, self._body(response)
 
     def _body(self, response: Response) -> bytes:
@@ -209,11 +214,6 @@ class OaiClient:
                 return raw
             raise
 
-    def _credentials(self, url: str) -> Mapping[str, str]:
-        parts, own = urlsplit(url), self._own
-        safe = parts.netloc == own.netloc and parts.scheme in (own.scheme, "https")
-        return self._settings.headers if safe else {}
-
     def _move(self, url: str, base: str) -> None:
         before, after = urlsplit(url), urlsplit(base)
         if before.netloc != after.netloc:
@@ -221,6 +221,11 @@ class OaiClient:
         elif before.scheme == "https" != after.scheme:
             self._settings.say(f"{self._base} redirects to an unencrypted address: {base}")
         self._base = base
+
+    def _credentials(self, url: str) -> Mapping[str, str]:
+        parts, own = urlsplit(url), self._own
+        safe = parts.netloc == own.netloc and parts.scheme in (own.scheme, "https")
+        return self._settings.headers if safe else {}
 
 
 def _refusal(status: int, retries: int) -> _Trouble:
@@ -232,10 +237,6 @@ def _refusal(status: int, retries: int) -> _Trouble:
     return _Trouble(f"HTTP status {status}", often, status, later=status in (429, 503))
 
 
-def _unsure(page: ListPage) -> bool:
-    return not any(code in _SURE for code, _ in page.errors)
-
-
 def _describe(arguments: Mapping[str, str]) -> str:
-    told = {k: v if len(v) < 60 else f"{v[:57]}..." for k, v in arguments.items()}
-    return " ".join([told.pop("verb"), *(f"{name}={value}" for name, value in told.items())])
+    shown = {k: v if len(v) < 60 else f"{v[:57]}..." for k, v in arguments.items()}
+    return " ".join([shown.pop("verb"), *(f"{name}={value}" for name, value in shown.items())])

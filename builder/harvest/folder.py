@@ -120,17 +120,17 @@ class Seen:
             return self._replace(item, before, now)
 
     def _find(self, item: bytes) -> SeenVersion | None:
-        found = self._base.execute("SELECT seen FROM items WHERE item = ?", (item,)).fetchone()
-        return SeenVersion.read(found[0]) if found else None
+        row = self._base.execute("SELECT seen FROM items WHERE item = ?", (item,)).fetchone()
+        return SeenVersion.read(row[0]) if row else None
 
     def _put(self, item: bytes, version: SeenVersion) -> None:
         self._base.execute("UPDATE items SET seen = ? WHERE item = ?", (bytes(version), item))
 
     def _replace(self, item: bytes, before: SeenVersion, now: SeenVersion) -> Sight:
-        known = self._base.execute(
+        former = self._base.execute(
             "SELECT 1 FROM former WHERE item = ? AND version = ?", (item, _key(now))
         ).fetchone()
-        if known is not None:
+        if former is not None:
             return Sight.AGAIN
         if before.run == now.run:
             self._base.execute("INSERT OR IGNORE INTO former VALUES (?, ?)", (item, _key(before)))
@@ -155,8 +155,8 @@ class Seen:
     def has(self, identifier: str, stamp: str) -> bool:
         """Return whether the latest version of an item has that datestamp."""
         with _wrap_index_errors(self._path):
-            found = self._find(item_hash(identifier.encode()))
-        return found is not None and found.stamp == stamp
+            version = self._find(item_hash(identifier.encode()))
+        return version is not None and version.stamp == stamp
 
     def list_unlisted(self, run: int) -> frozenset[bytes]:
         """Return the hashes of the items that are not deleted and were not received in a run."""
@@ -220,8 +220,8 @@ def find_folder(
 ) -> Path:
     """Return the folder of a harvest; one that began under an address stays there."""
     names = (repository.name, strip_secrets(address), address, *repository.addresses)
-    found = [home / folder_name(name, prefix, set_) for name in dict.fromkeys(names) if name]
-    return next((path for path in found if (path / STATE).exists()), found[0])
+    paths = [home / folder_name(name, prefix, set_) for name in dict.fromkeys(names) if name]
+    return next((path for path in paths if (path / STATE).exists()), paths[0])
 
 
 def part_name(run: int, number: int, form: str) -> str:
@@ -243,11 +243,11 @@ def read(folder: Path) -> HarvestState | None:
         return None
     except OSError as error:
         raise HarvestError(f"{path} cannot be read: {error.strerror}") from error
-    found = state.parse(data, str(path))
-    for one in found.parts:
-        if not is_part(one.name):
-            raise HarvestError(f"{path} names something other than a part: {one.name[:100]!r}")
-    return found
+    harvest = state.parse(data, str(path))
+    for part in harvest.parts:
+        if not is_part(part.name):
+            raise HarvestError(f"{path} names something other than a part: {part.name[:100]!r}")
+    return harvest
 
 
 def check_part(folder: Path, part: PartFile) -> Path:
@@ -258,18 +258,18 @@ def check_part(folder: Path, part: PartFile) -> Path:
     return file
 
 
-def rows(folder: Path, found: HarvestState) -> Iterator[HarvestedRow]:
+def rows(folder: Path, harvest: HarvestState) -> Iterator[HarvestedRow]:
     """Yield all rows of a harvest in the order of arrival. Raises HarvestError."""
-    for one in found.parts:
-        yield from records.read_part(check_part(folder, one), one.run)
+    for part in harvest.parts:
+        yield from records.read_part(check_part(folder, part), part.run)
 
 
 class HarvestFolder:
     """The folder of one harvest, locked by this process; results are written here."""
 
-    def __init__(self, path: Path, found: HarvestState, seen: Seen, remade: bool) -> None:
+    def __init__(self, path: Path, harvest: HarvestState, seen: Seen, remade: bool) -> None:
         self.path = path
-        self.state = found
+        self.state = harvest
         self.seen = seen
         self.remade = remade
         self._writer: records.PartWriter | None = None
@@ -282,7 +282,7 @@ class HarvestFolder:
         if sight in (Sight.SAME, Sight.AGAIN):
             return sight
         if self._writer is None:
-            number = sum(one.run == row.run for one in self.state.parts)
+            number = sum(part.run == row.run for part in self.state.parts)
             self._name = part_name(row.run, number, self.state.form)
             self._writer, self._rows = records.open_part(self.path / self._name, self.state.form), 0
         self._writer.append(row)
@@ -308,11 +308,6 @@ class HarvestFolder:
             headers = records.read_headers(self.path / part.name)
             latest |= {name: sets for name, sets in headers if item_hash(name.encode()) in items}
         return latest
-
-    @property
-    def pending(self) -> int:
-        """Number of rows stored since the last commit."""
-        return self._rows if self._writer is not None else 0
 
     def commit(self) -> None:
         """Flush the stored rows and the state to disk. Raises HarvestError."""
@@ -348,33 +343,33 @@ def open_folder(
     `form` is None). Raises HarvestError if the folder is damaged.
     """
     with _lock(path):
-        found = read(path) or fresh
-        if strip_secrets(found.base_url) != fresh.base_url:  # the repository moved
-            found.base_url = fresh.base_url
-        for part in found.parts:
+        harvest = read(path) or fresh
+        if strip_secrets(harvest.base_url) != fresh.base_url:  # the repository moved
+            harvest.base_url = fresh.base_url
+        for part in harvest.parts:
             check_part(path, part)
-        if form not in (None, found.form):
+        if form not in (None, harvest.form):
             raise UsageError(
-                f"{path} has the format {found.form}: --format {form} needs another DIR"
+                f"{path} has the format {harvest.form}: --format {form} needs another DIR"
             )
-        named = {one.name for one in found.parts}
+        named = {part.name for part in harvest.parts}
         with explaining(path, "written", HarvestError):
             for file in path.iterdir():
                 left = is_part(file.name) and file.name not in named
                 if left or file.name.endswith(DRAFT):
                     file.unlink()
-        seen = Seen.open(path / SEEN, found.commit)
+        seen = Seen.open(path / SEEN, harvest.commit)
         remade = seen is None
         if seen is None:
             seen, run = Seen.create(path / SEEN), 0
-            for row in rows(path, found):
+            for row in rows(path, harvest):
                 if row.run != run:
                     run = row.run
                     seen.begin()
                 seen.add(row.run, row.identifier, row.datestamp, row.record, row.deleted)
         with contextlib.closing(seen):
-            yield HarvestFolder(path, found, seen, remade and bool(found.parts))
-        if not (found.runs or found.going or found.parts):
+            yield HarvestFolder(path, harvest, seen, remade and bool(harvest.parts))
+        if not (harvest.runs or harvest.going or harvest.parts):
             # Remove the folder of a harvest that never began, unless it has files of others.
             with explaining(path, "written", HarvestError):
                 for name in (STATE, SETS, SEEN):

@@ -58,16 +58,16 @@ class Fragments:
 def cut_fragments(record: str) -> Fragments:
     """Return the fragments of a record element. Raises Broken if it is not XML or too deep."""
     cutter = _Cutter(record.encode("utf-8", "replace"))
-    found = cutter.cut()
-    metadata = [piece for container, piece in found if container == "metadata"]
-    about = tuple(piece for container, piece in found if container == "about")
+    pieces = cutter.cut()
+    metadata = [piece for container, piece in pieces if container == "metadata"]
+    about = tuple(piece for container, piece in pieces if container == "about")
     return Fragments(metadata[0] if metadata else None, about, len(metadata[1:]))
 
 
 @dataclass(slots=True)
 class _Cutter:
     data: bytes
-    found: list[tuple[str, Fragment]] = field(default_factory=list)
+    pieces: list[tuple[str, Fragment]] = field(default_factory=list)
     _scopes: list[dict[str, str]] = field(default_factory=lambda: [{}])
     _container: str = ""
     _begun: int = 0
@@ -82,7 +82,7 @@ class _Cutter:
             parser.Parse(self.data, True)
         except expat.ExpatError as error:
             raise Broken(f"not XML: {expat.errors.messages[error.code]}") from error
-        return self.found
+        return self.pieces
 
     def _start(self, name: str, attributes: Mapping[str, str]) -> None:
         if len(self._scopes) > _DEEPEST:
@@ -104,7 +104,7 @@ class _Cutter:
         if len(self._scopes) == _LEVEL and self._container in _CONTAINERS:
             prefix, _, local = name.rpartition(":")
             piece = Fragment(scope.get(prefix, ""), local, self._text().decode())
-            self.found.append((self._container, piece))
+            self.pieces.append((self._container, piece))
 
     def _text(self) -> bytes:
         """Return the element that ends here, with the namespaces of the elements around it."""
@@ -120,17 +120,14 @@ class _Cutter:
             name = b"xmlns:" + prefix.encode() if prefix else b"xmlns"
             needed = prefix.encode() + b":" in text if prefix else _PLAIN.search(text)
             if needed and not re.search(rb"\s" + re.escape(name) + rb"\s*=", tag[0]):
-                added += b" " + name + b'="' + _attribute(uri).encode() + b'"'
+                value = uri.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
+                added += b" " + name + b'="' + value.encode() + b'"'
         at = tag.end(1) - self._begun
         return text[:at] + added + text[at:]
 
 
 def _refuse(*_: object) -> None:
     raise Broken("it declares a document type")
-
-
-def _attribute(value: str) -> str:
-    return value.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,29 +158,29 @@ def origins(piece: Fragment) -> tuple[HarvestOrigin, ...]:
     parser.EndElementHandler = reader.end
     parser.CharacterDataHandler = reader.take
     parser.Parse(piece.text.encode(), True)  # fragments were parsed before
-    found: list[HarvestOrigin] = []
-    for values in reader.found[:_MOST_ORIGINS]:
+    chain: list[HarvestOrigin] = []
+    for values in reader.descriptions[:_MOST_ORIGINS]:
         if (origin := _origin(values)) is None:
             break
-        found.append(origin)
-    return tuple(found)
+        chain.append(origin)
+    return tuple(chain)
 
 
 @dataclass(slots=True)
 class _ProvenanceReader:
     """Parser of nested descriptions; it reads the first one at each level."""
 
-    found: list[dict[str, str]] = field(default_factory=list)
+    descriptions: list[dict[str, str]] = field(default_factory=list)
     _depth: int = 0
     _open: int = 0
     _field: str = ""
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
         self._depth += 1
-        if name == _ORIGIN and self._depth == len(self.found) + 2 == self._open + 2:
-            self.found.append(dict(attributes))
+        if name == _ORIGIN and self._depth == len(self.descriptions) + 2 == self._open + 2:
+            self.descriptions.append(dict(attributes))
             self._open += 1
-        inner = self._depth == self._open + 2 and self._open == len(self.found)
+        inner = self._depth == self._open + 2 and self._open == len(self.descriptions)
         self._field = _FIELDS.get(name, "") if inner else ""
 
     def end(self, name: str) -> None:
@@ -194,16 +191,16 @@ class _ProvenanceReader:
 
     def take(self, text: str) -> None:
         if self._field:
-            values = self.found[-1]
+            values = self.descriptions[-1]
             values[self._field] = values.get(self._field, "") + text
 
 
 def _origin(values: Mapping[str, str]) -> HarvestOrigin | None:
     """Return the origin with these values; None if one is missing or invalid."""
-    said = {name: text.strip() for name, text in values.items()}
-    harvested, altered = said.get("harvestDate", ""), _BOOLEANS.get(said.get("altered", ""))
-    base_url, identifier = said.get("base_url", ""), said.get("identifier", "")
-    datestamp, namespace = said.get("datestamp", ""), said.get("namespace", "")
+    texts = {name: text.strip() for name, text in values.items()}
+    harvested, altered = texts.get("harvestDate", ""), _BOOLEANS.get(texts.get("altered", ""))
+    base_url, identifier = texts.get("base_url", ""), texts.get("identifier", "")
+    datestamp, namespace = texts.get("datestamp", ""), texts.get("namespace", "")
     dated = from_datestamp(harvested) is not None and from_datestamp(datestamp) is not None
     if altered is None or not dated or not all(map(is_uri, (base_url, identifier, namespace))):
         return None

@@ -20,7 +20,6 @@ from builder.errors import UsageError, explaining
 from builder.harvest import folder, records
 from builder.harvest.errors import Broken, HarvestError
 from builder.harvest.fragment import (
-    Fragment,
     Fragments,
     HarvestOrigin,
     cut_fragments,
@@ -128,7 +127,7 @@ def find(source: str) -> tuple[Path, ...]:
     with explaining(source, "read"):  # no permission, or a name that is too long
         if (path / folder.STATE).is_file():
             return (path,)
-    return tuple(sorted(one.parent for one in path.glob(f"*/{folder.STATE}")))
+    return tuple(sorted(state_file.parent for state_file in path.glob(f"*/{folder.STATE}")))
 
 
 def open_harvest(place: Path, named: Mapping[str, Sequence[str]]) -> Harvest:
@@ -159,14 +158,14 @@ class HarvestIngest:
     """Writes harvests into the intake, as one run.
 
     `namespace` is the store's own: an item of another repository does not keep an identifier in it.
-    `known` are the readings of parts that were ingested. `namespaces` are those of the offered
+    `readings` are those of parts that were ingested. `namespaces` are those of the offered
     formats by prefix, `named` is `harvest.repositories`.
     """
 
     store: Writer
     namespace: str
     named: Mapping[str, Sequence[str]]
-    known: Collection[str]
+    readings: Collection[str]
     namespaces: Mapping[str, str]
 
     def carry_out(self, places: Sequence[Path], scratch: Path, name: str) -> Gathered:
@@ -184,9 +183,9 @@ class HarvestIngest:
             for place in places:
                 harvest = open_harvest(place, self.named)
                 gathered.harvests += 1
-                found = list(self._read_parts(harvest, rows, faults, gathered))
-                sources += found
-                for spec, called in _names(harvest) if found else ():
+                new_parts = list(self._read_parts(harvest, rows, faults, gathered))
+                sources += new_parts
+                for spec, called in _names(harvest) if new_parts else ():
                     names.append((spec, called))
             for writer in (rows, names, faults.writer):
                 writer.close()
@@ -210,7 +209,7 @@ class HarvestIngest:
                 list_ = (repository.place, state.prefix, state.set or "", str(part.run))
                 text = "\n".join((_METHOD, digest, *list_))
                 reading = READING + hashlib.sha256(text.encode()).hexdigest()
-                if reading in self.known:
+                if reading in self.readings:
                     gathered.known += 1
                     continue
                 for row in records.read_part(path, part.run, dc=False):
@@ -373,9 +372,9 @@ def make_entry(harvest: Harvest, row: HarvestedRow, pieces: Fragments) -> dict[s
         datestamp=_datestamp(harvest, row),
         namespace=namespace if is_uri(namespace) else f"urn:{quote(namespace, safe='') or 'none'}",
     )
-    others, earlier = _split_about(pieces.about)
-    about = [piece.text for piece in others]
-    chain = [asdict(own), *(asdict(one) for one in earlier)]
+    about = [piece.text for piece in pieces.about if not is_provenance(piece)]
+    chains = (origins(piece) for piece in pieces.about if is_provenance(piece))
+    chain = [asdict(own), *map(asdict, next(filter(None, chains), ()))]
     steady = (own.identifier, own.datestamp, own.altered, namespace, metadata.text, about)
     text = json.dumps((steady, chain[1:]), ensure_ascii=False)
     return {
@@ -391,21 +390,14 @@ def make_entry(harvest: Harvest, row: HarvestedRow, pieces: Fragments) -> dict[s
     }
 
 
-def _split_about(about: Sequence[Fragment]) -> tuple[list[Fragment], tuple[HarvestOrigin, ...]]:
-    """Split the about containers of a record into provenance and others."""
-    others = [piece for piece in about if not is_provenance(piece)]
-    chains = [origins(piece) for piece in about if is_provenance(piece)]
-    return others, next(filter(None, chains), ())
-
-
 def _harvest_time(harvest: Harvest, row: HarvestedRow) -> str:
     """Return when a record was harvested: by the repository's clock, or when the last run began."""
     if from_datestamp(row.harvested) is not None:
         return row.harvested
     state = harvest.state
     begun = {run.number: run.started for run in (*state.runs, state.going) if run is not None}
-    known = (begun.get(row.run, ""), *sorted(begun.values()))  # old runs are not kept
-    return next(filter(from_datestamp, known), "1970-01-01T00:00:00Z")
+    times = (begun.get(row.run, ""), *sorted(begun.values()))  # old runs are not kept
+    return next(filter(from_datestamp, times), "1970-01-01T00:00:00Z")
 
 
 def _datestamp(harvest: Harvest, row: HarvestedRow) -> str:

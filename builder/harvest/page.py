@@ -90,7 +90,7 @@ def read(data: bytes) -> ListPage:
             verb, listed = name, child
     if listed is None:
         return ListPage(date, tuple(errors))
-    token = next((one for one in listed if _local(one.tag) == "resumptionToken"), None)
+    token = next((element for element in listed if _local(element.tag) == "resumptionToken"), None)
     return ListPage(
         date=date,
         errors=tuple(errors),
@@ -125,16 +125,16 @@ def _tree(data: bytes) -> Element:
 
 def _entries(verb: str, listed: Element, data: bytes) -> tuple[PageEntry, ...]:
     if verb == "ListIdentifiers":
-        headers = (one for one in listed if _local(one.tag) == "header")
+        headers = (element for element in listed if _local(element.tag) == "header")
         return tuple(_entry([header], "", 0, 0) for header in headers)
     if verb not in _LISTS:
         return ()
-    found = [one for one in listed if _local(one.tag) == "record"]
-    where = places(data, len(found))
+    elements = [element for element in listed if _local(element.tag) == "record"]
+    where = places(data, len(elements))
     around = scope(data[: where[0][0]] if where else b"")
     return tuple(
-        _entry(one, needing(data[start:end], around), start, end)
-        for one, (start, end) in zip(found, where, strict=True)
+        _entry(element, needing(data[start:end], around), start, end)
+        for element, (start, end) in zip(elements, where, strict=True)
     )
 
 
@@ -145,19 +145,19 @@ def places(data: bytes, count: int) -> list[tuple[int, int]]:
     """
     alike = {data.count(b"<record>"), data.count(b"<record"), data.count(b"</record")}
     if alike == {count} and b":record" not in data and b"<!DOCTYPE" not in data:
-        found, end = [], 0
+        offsets, end = [], 0
         for _ in range(count):
             start = data.index(_PLAIN, end)
             end = data.index(b">", data.index(b"</record", start)) + 1
-            found.append((start, end))
-        return found
+            offsets.append((start, end))
+        return offsets
     first = _TAG.search(data)
-    found = list(spans(data, b"%s:" % first[1] if first and first[1] else b""))
-    if len(found) != count:  # some repositories give their records other prefixes
-        found = list(spans(data, rb"(?:%s:)?" % _NAME))
-    if len(found) != count:
-        raise Broken(f"{count:,} records, but only {len(found):,} could be located")
-    return found
+    offsets = list(spans(data, b"%s:" % first[1] if first and first[1] else b""))
+    if len(offsets) != count:  # some repositories give their records other prefixes
+        offsets = list(spans(data, rb"(?:%s:)?" % _NAME))
+    if len(offsets) != count:
+        raise Broken(f"{count:,} records, but only {len(offsets):,} could be located")
+    return offsets
 
 
 def _entry(record: Element | list[Element], text: str, start: int, end: int) -> PageEntry:
@@ -168,13 +168,15 @@ def _entry(record: Element | list[Element], text: str, start: int, end: int) -> 
         name = _local(part.tag)
         if name == "header":
             deleted = part.get("status", "").strip().lower() == "deleted"
-            for one in part:
-                name = _local(one.tag)
-                values[name] = (*values.get(name, ()), _text(one))
+            for field in part:
+                name = _local(field.tag)
+                values[name] = (*values.get(name, ()), _text(field))
         elif name == "metadata":
-            for one in part:
-                bare = False
-                _take(one, dc)
+            bare = bare and not len(part)
+            for element in (child for metadata in part for child in metadata):
+                term = _DC_NAMES.get(element.tag)
+                if term is not None and (content := _text(element)):
+                    dc[term] = (*dc.get(term, ()), content)
     return PageEntry(
         values["identifier"][0] if "identifier" in values else "",
         values["datestamp"][0] if "datestamp" in values else "",
@@ -188,28 +190,20 @@ def _entry(record: Element | list[Element], text: str, start: int, end: int) -> 
     )
 
 
-def _take(metadata: Element, dc: dict[str, tuple[str, ...]]) -> None:
-    """Add the non-empty texts of Dublin Core elements by their names."""
-    for one in metadata:
-        name = _DC_NAMES.get(one.tag)
-        if name is not None and (text := _text(one)):
-            dc[name] = (*dc[name], text) if name in dc else (text,)
-
-
 def _rows(verb: str, listed: Element) -> tuple[Mapping[str, str], ...]:
     if verb == "Identify":
         return (_fields(listed),)
     if verb in ("ListSets", "ListMetadataFormats"):
-        return tuple(_fields(one) for one in listed if _local(one.tag) != "resumptionToken")
+        return tuple(_fields(row) for row in listed if _local(row.tag) != "resumptionToken")
     return ()
 
 
 def _fields(row: Element) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for one in row:
-        if not len(one):
-            found.setdefault(_local(one.tag), _text(one))
-    return found
+    fields: dict[str, str] = {}
+    for field in row:
+        if not len(field):
+            fields.setdefault(_local(field.tag), _text(field))
+    return fields
 
 
 def _text(element: Element) -> str:
@@ -254,15 +248,15 @@ def _scanner(prefix: bytes) -> Callable[[bytes | mmap.mmap, int], Iterator[re.Ma
 
 def scope(head: bytes) -> Scope:
     """Return the namespaces that are declared before the first record."""
-    found: dict[bytes, str] = {}
+    declarations: dict[bytes, str] = {}
     for tag in _TAG.finditer(head):
         for prefix, double, single in _DECLARED.findall(tag[2]):
             uri = (double or single).replace(b'"', b"&quot;")
             name = b"xmlns:" + prefix if prefix else b"xmlns"
-            found[prefix] = (b' %s="%s"' % (name, uri)).decode()
+            declarations[prefix] = (b' %s="%s"' % (name, uri)).decode()
     return [
         (b"xmlns:" + prefix if prefix else b"xmlns", prefix and prefix + b":", text)
-        for prefix, text in found.items()
+        for prefix, text in declarations.items()
     ]
 
 
@@ -273,7 +267,10 @@ def needing(element: bytes, scope: Scope) -> str:
         return f"<record{added}{element[len(_PLAIN) - 1 :].decode()}"
     tag = _TAG.match(element)
     assert tag is not None  # every element begins with a tag
-    own = {b"xmlns:" + one[0] if one[0] else b"xmlns" for one in _DECLARED.findall(tag[2])}
+    own = {
+        b"xmlns:" + declaration[0] if declaration[0] else b"xmlns"
+        for declaration in _DECLARED.findall(tag[2])
+    }
     added = "".join([text for name, use, text in scope if name not in own and use in element])
     at = tag.start(2)
     return f"{element[:at].decode()}{added}{element[at:].decode()}"

@@ -123,7 +123,7 @@ class HarvestResult:
     items that a full run did not list, `bare` some that came without metadata.
     """
 
-    order: HarvestJob
+    job: HarvestJob
     folder: Path
     number: int
     status: str
@@ -150,9 +150,9 @@ class HarvestSession:
     seconds; None means the default.
     """
 
-    order: HarvestJob
+    job: HarvestJob
     home: Path
-    asked: HarvestDates
+    dates: HarvestDates
     ask: Ask
     clock: Clock
     seconds: Callable[[], float]
@@ -168,178 +168,169 @@ class HarvestSession:
 
         Received records are stored, even after an error.
         """
-        order = self.order
-        repository = order.repository or HarvestedRepository("", (order.base_url,))
-        path = folder.find_folder(self.home, repository, order.base_url, order.prefix, order.set)
-        address = strip_secrets(order.base_url)
-        fresh = HarvestState(address, order.prefix, order.set, order.form or folder.FORMS[0])
-        with folder.open_folder(path, fresh, order.form) as kept:
+        job = self.job
+        repository = job.repository or HarvestedRepository("", (job.base_url,))
+        path = folder.find_folder(self.home, repository, job.base_url, job.prefix, job.set)
+        address = strip_secrets(job.base_url)
+        fresh = HarvestState(address, job.prefix, job.set, job.form or folder.FORMS[0])
+        with folder.open_folder(path, fresh, job.form) as harvest:
             try:
-                return self._walk(kept, self._run_state(kept))
+                return self._walk(harvest, self._run_state(harvest))
             except Unanswered as error:
-                if kept.state.going is not None and kept.state.going.counts == Counts():
-                    kept.state.going = None  # a run that never began is not continued
-                kept.commit()
-                return self._partial_result(kept, str(error))
+                if harvest.state.going is not None and harvest.state.going.counts == Counts():
+                    harvest.state.going = None  # a run that never began is not continued
+                harvest.commit()
+                run = harvest.state.going or RunState(0, self._now())
+                return self._result(harvest, run, PARTIAL, str(error))
             except Deferred:
-                kept.commit()
+                harvest.commit()
                 raise
 
-    def _run_state(self, kept: HarvestFolder) -> RunState:
+    def _run_state(self, harvest: HarvestFolder) -> RunState:
         """Return the unfinished run, or a new one."""
-        state, asked = kept.state, self.asked
-        going = state.going
-        if going is not None:
-            same = (asked.since, asked.until) == tuple(going.asked) and asked.full == going.full
-            if asked.nothing or same:
-                going.remade = going.remade or kept.remade
-                self.say(f"{self.order.named}: resuming run {going.number}")
-                return going
-            self.say(f"{self.order.named}: abandoning run {going.number} for a new one")
-            for identifier, why in going.owed:  # not requested yet: the new run does that
-                going.lose(identifier, why)
-            self._end(kept, going, GIVEN_UP)
-        listed = self._identify(kept)
+        state, dates = harvest.state, self.dates
+        unfinished = state.going
+        if unfinished is not None:
+            wish = (dates.since, dates.until, dates.full)
+            same = wish == (*unfinished.asked, unfinished.full)
+            if dates.nothing or same:
+                unfinished.remade = unfinished.remade or harvest.remade
+                self.say(f"{self.job.named}: resuming run {unfinished.number}")
+                return unfinished
+            self.say(f"{self.job.named}: abandoning run {unfinished.number} for a new one")
+            for identifier, why in unfinished.owed:  # not requested yet: the new run does that
+                unfinished.lose(identifier, why)
+            self._end(harvest, unfinished, GIVEN_UP)
+        listed = self._identify(harvest)
         reach = window.reach(self.overlap, state, self._now())
-        since, until = window.plan(state, asked, reach)
+        since, until = window.plan(state, dates, reach)
         number = max((run.number for run in state.runs), default=0) + 1
         state.going = RunState(
             number,
             self._now(),
             since,
             until,
-            (asked.since, asked.until),
-            asked.full,
+            (dates.since, dates.until),
+            dates.full,
             begin=since,
         )
-        dates = state.going.asked
-        if state.short is not None and tuple(state.short.asked) == dates:
+        if state.short is not None and tuple(state.short.asked) == state.going.asked:
             state.going.former = state.short.began
-        elif asked.nothing and state.covered is not None:
+        elif dates.nothing and state.covered is not None:
             state.going.former = state.covered[1]
             if self.overlap is None:
                 state.going.reach = reach
                 state.probed = state.going.started
         if state.runs:
-            state.going.owed = [one for one in state.runs[-1].lost if one[0]]
-        if not _is_listed(state.set, listed):
+            state.going.owed = [lost for lost in state.runs[-1].lost if lost[0]]
+        # A set is also listed by a set below it. Without any listed set, this is unknown.
+        is_listed = any(f"{spec}:".startswith(f"{state.set}:") for spec in listed)
+        if state.set is not None and listed and not is_listed:
             state.going.note(f"the repository does not list the set {state.set}")
-        kept.seen.begin()
-        kept.commit()
+        harvest.seen.begin()
+        harvest.commit()
         return state.going
 
-    def _walk(self, kept: HarvestFolder, going: RunState) -> HarvestResult:
+    def _walk(self, harvest: HarvestFolder, run: RunState) -> HarvestResult:
         self._last = self._began = self.seconds()
-        overlap = window.overlap(self.overlap, kept.state.granularity)
+        overlap = window.overlap(self.overlap, harvest.state.granularity)
 
         def pause() -> None:
             now = self.seconds()
             if now - self._last >= max(self.every, (now - self._began) * _SHARE):
-                kept.commit()
+                harvest.commit()
                 self._last = self.seconds()
 
-        walk = ListWalk(self.ask, kept, going, overlap, self._now(), self.advance, pause)
+        walk = ListWalk(self.ask, harvest, run, overlap, self._now(), self.advance, pause)
         try:
             status = walk.to_end()
         except RefusedError as error:
-            run = self._end(kept, going, GIVEN_UP)
-            return self._result(kept, run, str(error))
-        state = kept.state
+            return self._result(harvest, self._end(harvest, run, GIVEN_UP), GIVEN_UP, str(error))
+        state = harvest.state
         unlisted: tuple[str, ...] = ()
-        if walk.whole and going.counts.lost <= LOST:  # the next run requests the lost records again
+        if walk.whole and run.counts.lost <= LOST:  # the next run requests the lost records again
             state.covered = window.covering(
-                state.covered, going.since, going.until, going.began or self._now()
+                state.covered, run.since, run.until, run.began or self._now()
             )
-            state.lag = max(state.lag, going.lag if going.reach else 0.0)
-            unlisted = end_unlisted(kept, going, self.asked, walk.proven)
-        ended = self._result(kept, self._end(kept, going, status))
-        return replace(ended, unlisted=unlisted, bare=tuple(going.bare))
+            state.lag = max(state.lag, run.lag if run.reach else 0.0)
+            unlisted = end_unlisted(harvest, run, self.dates, walk.proven)
+        ended = self._result(harvest, self._end(harvest, run, status), status)
+        return replace(ended, unlisted=unlisted, bare=tuple(run.bare))
 
-    def _end(self, kept: HarvestFolder, going: RunState, status: str) -> HarvestRun:
-        going.notes[:0] = window.remarks(going)
+    def _end(self, harvest: HarvestFolder, state: RunState, status: str) -> HarvestRun:
+        state.notes[:0] = window.remarks(state)
         run = HarvestRun(
-            going.number,
+            state.number,
             status,
-            going.started,
+            state.started,
             self._now(),
-            going.since,
-            going.until,
-            going.began,
-            going.counts,
-            tuple(going.lost),
-            tuple(going.notes),
+            state.since,
+            state.until,
+            state.began,
+            state.counts,
+            tuple(state.lost),
+            tuple(state.notes),
         )
-        kept.state.end(run)
-        kept.commit()
+        harvest.state.end(run)
+        harvest.commit()
         return run
 
     def _result(
-        self, kept: HarvestFolder, run: HarvestRun, error: str | None = None
+        self,
+        harvest: HarvestFolder,
+        run: HarvestRun | RunState,
+        status: str,
+        error: str | None = None,
     ) -> HarvestResult:
+        """Return the result of a run that is finished, or that continues later."""
         return HarvestResult(
-            self.order,
-            kept.path,
+            self.job,
+            harvest.path,
             run.number,
-            run.status,
+            status,
             run.counts,
-            run.notes,
-            run.lost,
-            sum(one.rows for one in kept.state.parts),
+            tuple(run.notes),
+            tuple(run.lost),
+            sum(part.rows for part in harvest.state.parts),
             error,
         )
 
-    def _partial_result(self, kept: HarvestFolder, error: str) -> HarvestResult:
-        """Return the result of a run that continues later."""
-        going = kept.state.going or RunState(0, self._now())
-        rows = sum(one.rows for one in kept.state.parts) + kept.pending
-        return HarvestResult(
-            self.order,
-            kept.path,
-            going.number,
-            PARTIAL,
-            going.counts,
-            tuple(going.notes),
-            tuple(going.lost),
-            rows,
-            error,
-        )
-
-    def _identify(self, kept: HarvestFolder) -> Mapping[str, str]:
+    def _identify(self, harvest: HarvestFolder) -> Mapping[str, str]:
         """Store what Identify and ListMetadataFormats report, if anything. Return all sets.
 
         Returns no sets if the complete list is unknown.
         """
-        state, identity = kept.state, self._ask_or_nothing({"verb": "Identify"})
+        state, identity = harvest.state, self._ask_or_nothing({"verb": "Identify"})
         if identity.rows:
             state.identify = identity.rows[0]
         for row in self._ask_or_nothing({"verb": "ListMetadataFormats"}).rows:
             if row.get("metadataPrefix") == state.prefix:
                 state.format = row
-        if not self.asked.full and state.parts:
+        if not self.dates.full and state.parts:
             return {}
         sets, whole = self._sets()
         if sets:
-            kept.keep_sets([*sets.items()])
+            harvest.keep_sets([*sets.items()])
         return sets if whole else {}
 
     def _sets(self) -> tuple[Mapping[str, str], bool]:
         """Return setName by setSpec, up to the limit, and whether the list is complete."""
-        found: dict[str, str] = {}
-        asked: dict[str, str] = {"verb": "ListSets"}
-        while len(found) < _SETS:
-            page, before = self._ask_or_nothing(asked), len(found)
+        names: dict[str, str] = {}
+        arguments: dict[str, str] = {"verb": "ListSets"}
+        while len(names) < _SETS:
+            page, before = self._ask_or_nothing(arguments), len(names)
             for row in page.rows:
                 if spec := row.get("setSpec"):
-                    found.setdefault(spec, row.get("setName", ""))
-            if not page.token or len(found) == before:  # some lists have no end
-                return found, bool(page.rows)
-            asked = {"verb": "ListSets", "resumptionToken": page.token}
-        return found, False
+                    names.setdefault(spec, row.get("setName", ""))
+            if not page.token or len(names) == before:  # some lists have no end
+                return names, bool(page.rows)
+            arguments = {"verb": "ListSets", "resumptionToken": page.token}
+        return names, False
 
-    def _ask_or_nothing(self, asked: Mapping[str, str]) -> ListPage:
+    def _ask_or_nothing(self, arguments: Mapping[str, str]) -> ListPage:
         """Return the response, or an empty one. Raises Unanswered if `later` is set."""
         try:
-            return self.ask(asked)
+            return self.ask(arguments)
         except Unanswered as error:
             if error.later:
                 raise
@@ -347,10 +338,3 @@ class HarvestSession:
 
     def _now(self) -> str:
         return window.to_text(self.clock(), SECOND)
-
-
-def _is_listed(set_: str | None, listed: Mapping[str, str]) -> bool:
-    """Return whether a set, or a set below it, is listed; True if that is unknown."""
-    if set_ is None or not listed:
-        return True
-    return any(one == set_ or one.startswith(f"{set_}:") for one in listed)

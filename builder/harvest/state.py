@@ -137,7 +137,7 @@ class RunState:
     def find(self, identifier: str) -> None:
         """Remove a received record from the lost ones."""
         if self.lost and identifier in dict(self.lost):
-            self.lost = [one for one in self.lost if one[0] != identifier]
+            self.lost = [lost for lost in self.lost if lost[0] != identifier]
             self.counts.lost -= 1
 
 
@@ -243,8 +243,8 @@ class HarvestState:
 
     def document(self) -> bytes:
         """Return the state as a JSON document."""
-        found = {"harvest": VERSION, **asdict(self)}
-        return json.dumps(found, ensure_ascii=False, indent=1).encode("utf-8", "replace")
+        members = {"harvest": VERSION, **asdict(self)}
+        return json.dumps(members, ensure_ascii=False, indent=1).encode("utf-8", "replace")
 
 
 def parse(data: bytes, where: str) -> HarvestState:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from struct import Struct
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from xxhash import xxh3_64_digest, xxh3_128_digest
 
@@ -70,21 +70,6 @@ class HarvestedRow:
     fault: str | None = None
     single: bool | None = None
 
-    def document(self) -> dict[str, Any]:
-        """Return the row by the names of ROW; a JSON line is the same without None values."""
-        return {
-            "identifier": self.identifier,
-            "datestamp": self.datestamp,
-            "deleted": self.deleted,
-            "sets": list(self.sets),
-            **{f"dc_{name}": list(self.dc[name]) if name in self.dc else None for name in DC},
-            "record": self.record,
-            "harvested": self.harvested,
-            "run": self.run,
-            "fault": self.fault,
-            "single": self.single,
-        }
-
 
 class Sight(Enum):
     """How a version compares with what was seen before."""
@@ -121,11 +106,9 @@ class SeenVersion(NamedTuple):
 
 def item_hash(identifier: bytes) -> bytes:
     """Return the hash of an item's identifier, which is in UTF-8."""
-    found: bytes = xxh3_64_digest(identifier)
-    return found
+    return bytes(xxh3_64_digest(identifier))
 
 
 def version_hash(record: bytes) -> bytes:
     """Return the hash of a version's XML, which is in UTF-8."""
-    found: bytes = xxh3_128_digest(record)
-    return found
+    return bytes(xxh3_128_digest(record))

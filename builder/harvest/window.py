@@ -74,12 +74,12 @@ def delay(datestamp: str, instant: str) -> float:
     return (second - first).total_seconds()
 
 
-def plan(state: HarvestState, asked: HarvestDates, seconds: float) -> tuple[str | None, str | None]:
+def plan(state: HarvestState, dates: HarvestDates, seconds: float) -> tuple[str | None, str | None]:
     """Return `from` and `until` of a run's requests, in the repository's granularity."""
-    since = asked.since
-    if since is None and not asked.full and state.covered is not None:
+    since = dates.since
+    if since is None and not dates.full and state.covered is not None:
         since = earlier(state.covered[1], seconds, state.granularity)
-    return to_granularity(since, state.granularity), to_granularity(asked.until, state.granularity)
+    return to_granularity(since, state.granularity), to_granularity(dates.until, state.granularity)
 
 
 def to_granularity(text: str | None, granularity: str) -> str | None:

@@ -50,15 +50,15 @@ def find(
             return [*find_object(at.bucket, at.prefix, connection, environment)]
     client = _client(at.bucket, connection, tuple(sorted(environment.items())))
     below = f"{at.prefix}/" if at.prefix else ""
-    found = [
-        _file(client, one.key, one.bytes, _number(one.tag))
-        for one in sorted(client.list(below)[0], key=lambda one: one.key.encode())
-        if not any(part.startswith(".") for part in one.key.removeprefix(below).split("/"))
-        and (one.bytes or not one.key.endswith("/"))
+    files = [
+        _file(client, listed.key, listed.bytes, _number(listed.tag))
+        for listed in sorted(client.list(below)[0], key=lambda listed: listed.key.encode())
+        if not any(part.startswith(".") for part in listed.key.removeprefix(below).split("/"))
+        and (listed.bytes or not listed.key.endswith("/"))
     ]
-    if not found:
+    if not files:
         raise UsageError(f"{source}: there is no such object or prefix")
-    return _find_ranged(client, found)
+    return _find_ranged(client, files)
 
 
 def find_object(

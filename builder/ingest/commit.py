@@ -66,8 +66,8 @@ def commit(
 
     with closing(workdir.connect(folder, 1)) as database:
         joined = FileJoin(store, plan, database, say)
-        found = map_in_order(find, range(plan.chunks), _THREADS, 2 * _THREADS)
-        joined.join((one for part in found for one in part.results), reread)
+        parts = map_in_order(find, range(plan.chunks), _THREADS, 2 * _THREADS)
+        joined.join((result for part in parts for result in part.results), reread)
         names = tuple(joined.place(store, folder))
     run = intake.IntakeRun(plan.run, tuple(joined.sources()), parts=names)
     intake.commit(store, run, folder, ())

@@ -39,9 +39,9 @@ def start(machine: str, run: str) -> "Execution":
     client = aws.connect("stepfunctions", match[1])
     name = f"{run}-{secrets.token_hex(4)}"[-80:]
     with aws.calling(f"the state machine {machine}"):
-        asked = json.dumps({"run": run, "commit": False})
-        told = client.start_execution(stateMachineArn=machine, name=name, input=asked)
-    return Execution(client, told["executionArn"])
+        request = json.dumps({"run": run, "commit": False})
+        answer = client.start_execution(stateMachineArn=machine, name=name, input=request)
+    return Execution(client, answer["executionArn"])
 
 
 class Execution:
@@ -116,8 +116,8 @@ def _read_locally(work: Work, indexes: Sequence[int], options: EngineOptions) ->
     yield from pool.map_tasks(_call, tasks, options.jobs, lambda read, captures: None)
 
 
-def _call(one: Callable[[], int], advance: pool.Advance) -> int:
-    return one()
+def _call(work: Callable[[], int], advance: pool.Advance) -> int:
+    return work()
 
 
 def _read_on_dask(work: Work, indexes: Sequence[int], options: EngineOptions) -> Iterator[int]:

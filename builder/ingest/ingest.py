@@ -64,10 +64,10 @@ def ingest(
     committed even if files fail, so that their faults are published.
     """
     begun = work.begin(run=name, split=options.split or splits.size(job.bytes, options.jobs))
-    plan, held = make_plan("", job), PartFolder(work.parts)
+    plan, folder = make_plan("", job), PartFolder(work.parts)
     with work.scratch() as scratch, closing(workdir.connect(scratch, options.jobs)) as database:
-        joined = FileJoin(held, plan, database, options.say)
-        state = _Ingest(job, int(begun["split"]), joined, held, scratch / "drafts", options)
+        joined = FileJoin(folder, plan, database, options.say)
+        state = _Ingest(job, int(begun["split"]), joined, folder, scratch / "drafts", options)
         joined.join(state.read(), state.read_whole)
         run, committed = intake.IntakeRun(str(begun["run"]), tuple(joined.sources())), False
         if run.name != name:
@@ -135,7 +135,7 @@ class _Ingest:
         self._find_done()
         every = [self._plan_splits(file) for file in self.job.files]
         self._tell_resumed(every)
-        wanted = [split for some in every for split in some]
+        wanted = [split for file_splits in every for split in file_splits]
         self._carry_out(wanted)
         return [self._done[split] for split in wanted]
 
@@ -159,9 +159,9 @@ class _Ingest:
             except (DamagedStore, MissingObject):
                 self.store.remove(key)
                 continue
-            for one in part.results if part else ():
-                if "unreadable" not in one.source.codes:
-                    self._done[one.split] = one
+            for result in part.results if part else ():
+                if "unreadable" not in result.source.codes:
+                    self._done[result.split] = result
 
     def _plan_splits(self, file: ArchiveFile) -> tuple[Split, ...]:
         """Return the splits of a file: the whole if an earlier process read it so."""
@@ -172,12 +172,12 @@ class _Ingest:
         return every
 
     def _tell_resumed(self, every: Sequence[Sequence[Split]]) -> None:
-        known = [split for some in every for split in some if split in self._done]
-        files = sum(all(split in self._done for split in some) for some in every)
-        read = sum(split.bytes for split in known)
+        done = [split for file_splits in every for split in file_splits if split in self._done]
+        files = sum(all(split in self._done for split in file_splits) for file_splits in every)
+        read = sum(split.bytes for split in done)
         if not (files or read):
             return  # a digest alone is not reported
-        captures = sum(self._done[split].source.captures for split in known)
+        captures = sum(self._done[split].source.captures for split in done)
         self.options.watch.resume(read, captures, files)
         self.options.say(
             f"resuming: {files:,} of {len(self.job.files):,} files were read before, "
@@ -205,10 +205,10 @@ class _Ingest:
         tasks = [partial(write, index, chunk) for index, chunk in enumerate(chunks, self._next)]
         self._next += len(chunks)
         for part in pool.map_tasks(_call, tasks, jobs, report):
-            for one in part.results:
-                self._done[one.split] = one
-                splits_of[one.split.file] -= 1
-                if not splits_of[one.split.file]:
+            for result in part.results:
+                self._done[result.split] = result
+                splits_of[result.split.file] -= 1
+                if not splits_of[result.split.file]:
                     report(0, 0, 1)
 
 

@@ -49,7 +49,7 @@ class FileJoin:
                 continue
             if any(map(_is_lost, pieces)):
                 # A file of which a part failed again and again is not opened once more.
-                flawed = (one.split.file for one in pieces if one.split.file.flaw)
+                flawed = (piece.split.file for piece in pieces if piece.split.file.flaw)
                 torn[number] = next(flawed, file)
             elif not self._renumber(number, pieces[1:]):
                 torn[number] = file
@@ -64,7 +64,7 @@ class FileJoin:
         """Yield the result of each file; tell of those that changed while they were read."""
         for first, *ranges in self._files:
             source, file = first.source, first.split.file
-            if any(one.changed for one in (first, *ranges)):
+            if any(piece.changed for piece in (first, *ranges)):
                 self.say(
                     f"{file.label} changed while it was read: ingest it again when it is complete"
                 )
@@ -78,21 +78,21 @@ class FileJoin:
         Each is written when it is requested. The rows of an index are in large files already, which
         come last, with new names.
         """
-        some = self._files if number is None else [self._files[number]]
-        every = [piece for pieces in some for piece in pieces]
+        files = self._files if number is None else [self._files[number]]
+        every = [piece for pieces in files for piece in pieces]
         for table in ("captures", "faults"):
             spans = (
                 row_files.RowSpan(
-                    self._fetch(one.file(table)),
-                    getattr(one, f"{table}_at"),
-                    getattr(one.source, table),
+                    self._fetch(result.file(table)),
+                    getattr(result, f"{table}_at"),
+                    getattr(result.source, table),
                 )
-                for one in every
-                if not one.own and getattr(one.source, table)
+                for result in every
+                if not result.own and getattr(result.source, table)
             )
             for path in row_files.gather_rows(self.database, spans, table, folder, self._renamed):
                 yield path.name, path
-        own = [name for one in every if one.own for name in one.files()]
+        own = [name for result in every if result.own for name in result.files()]
         for place, name in enumerate(own):
             table = name.rpartition("/")[2].partition("-")[0]
             yield intake.part_path(Path(), table, f"own-{place:06}").name, self._fetch(name)
@@ -106,7 +106,7 @@ class FileJoin:
         names: dict[str, None] = {}
         for number, pieces in enumerate(self._files):
             if number not in self._renumbered:
-                names |= dict.fromkeys(name for one in pieces for name in one.files())
+                names |= dict.fromkeys(name for piece in pieces for name in piece.files())
                 continue
             for name, path in self.gather(folder, number):
                 joined = f"joined-{number:06}/{name}"
@@ -120,7 +120,9 @@ class FileJoin:
         """Return whether a file's ranges join; renumber captures that occur in several of them."""
         if not workdir.ranges_meet(ranges):
             return False
-        captures = [self._fetch(one.file("captures")) for one in ranges if one.source.captures]
+        captures = [
+            self._fetch(piece.file("captures")) for piece in ranges if piece.source.captures
+        ]
         renamed = workdir.renumber_captures(self.database, captures)
         if renamed:
             self._renamed |= renamed
@@ -133,14 +135,14 @@ class FileJoin:
 
 def _group(results: Iterable[SplitResult]) -> Iterator[tuple[SplitResult, ...]]:
     """Yield the results of each file: of the whole, or of its digest and its ranges."""
-    held: list[SplitResult] = []
+    pieces: list[SplitResult] = []
     for result in results:
-        if held and result.split.kind != "range":
-            yield tuple(held)
-            held = []
-        held.append(result)
-    if held:
-        yield tuple(held)
+        if pieces and result.split.kind != "range":
+            yield tuple(pieces)
+            pieces = []
+        pieces.append(result)
+    if pieces:
+        yield tuple(pieces)
 
 
 def _is_lost(result: SplitResult) -> bool:

@@ -61,9 +61,9 @@ def read_part(
             f"run {plan.run} was planned by Sheaf and suffix list {' and '.join(plan.reader)}, but "
             f"these are {' and '.join(reader_version())}: use one version for all parts"
         )
-    found = find_part(store, plan, index)
-    if found is not None:
-        return found
+    part = find_part(store, plan, index)
+    if part is not None:
+        return part
     return write_part(store, plan, index, read_chunk(store, plan, index), folder, connection)
 
 
@@ -115,10 +115,10 @@ def write_part(
     try:
         store.create(plan.key(part_name(index)), part.document())
     except Conflict:
-        found = find_part(store, plan, index)
-        if found is not None and found.files != part.files:  # else our own write arrived twice
+        earlier = find_part(store, plan, index)
+        if earlier is not None and earlier.files != part.files:  # else our own write arrived twice
             store.remove(*map(plan.key, part.files))
-            return found
+            return earlier
     return part
 
 

@@ -168,8 +168,8 @@ def write_plan(store: Writer, run: str, job: IngestJob, most: int) -> IngestPlan
     lines = [json.dumps([split.document() for split in chunk]) + "\n" for chunk in chunks]
     digest = hashlib.sha256("".join(lines).encode()).hexdigest()
     plan = make_plan(run, job, len(chunks), digest)
-    if found := _find_equal(store, plan):
-        return found
+    if equal := _find_equal(store, plan):
+        return equal
     for first in range(0, len(chunks), PAGE):
         store.put(plan.key(_page(first)), BytesIO("".join(lines[first : first + PAGE]).encode()))
     store.create(plan.key(layout.PLAN), json.dumps(asdict(plan), indent=1).encode())
@@ -184,9 +184,9 @@ def _find_equal(store: Writer, plan: IngestPlan) -> IngestPlan | None:
         prefix = layout.run_prefix(run)
         if key == prefix + layout.PLAN and prefix + layout.RUN_SUMMARY not in keys:
             with suppress(UsageError, DamagedStore):  # removed meanwhile, or of another version
-                found = read_plan(store, run)
-                if found == replace(plan, run=run):
-                    return found
+                earlier = read_plan(store, run)
+                if earlier == replace(plan, run=run):
+                    return earlier
     return None
 
 
@@ -208,7 +208,8 @@ def read_chunk(store: Reader, plan: IngestPlan, index: int) -> tuple[Split, ...]
     if not 0 <= index < plan.chunks:
         raise UsageError(f"--index {index}: expected a number from 0 to {plan.chunks - 1}")
     page = index // PAGE * PAGE
-    return _parse(store.read(plan.key(_page(page))).splitlines()[index - page])
+    line = store.read(plan.key(_page(page))).splitlines()[index - page]
+    return build(tuple[Split, ...], json.loads(line))
 
 
 def find_part(store: Reader, plan: IngestPlan, index: int) -> IngestPart | None:
@@ -226,10 +227,6 @@ def find_part(store: Reader, plan: IngestPlan, index: int) -> IngestPart | None:
 def part_name(index: int) -> str:
     """Return the name of a part's object below the run's prefix."""
     return f"part-{index:06}.json"
-
-
-def _parse(line: bytes) -> tuple[Split, ...]:
-    return build(tuple[Split, ...], json.loads(line))
 
 
 def _page(first: int) -> str:

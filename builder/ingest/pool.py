@@ -89,12 +89,12 @@ def defer_interrupts() -> Iterator[None]:
     heard: list[int] = []
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS)
     is_main = threading.current_thread() is threading.main_thread()
-    held = [(n, signal.signal(n, lambda it, _: heard.append(it))) for n in _ENDS if is_main]
+    handlers = [(n, signal.signal(n, lambda end, _: heard.append(end))) for n in _ENDS if is_main]
     try:
         yield
     finally:
         try:
-            for end, handler in held:
+            for end, handler in handlers:
                 signal.signal(end, handler)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)

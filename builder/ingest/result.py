@@ -55,9 +55,7 @@ class IngestResult:
 
 
 def _skips(sources: Sequence[IntakeSource]) -> list[str]:
-    skips: Counter[str] = Counter()
-    for source in sources:
-        skips.update(source.skips)
+    skips = sum((Counter(source.skips) for source in sources), Counter[str]())
     if not skips:
         return []
     listed = ", ".join(f"{n:,} {reason}" for reason, n in skips.most_common())
@@ -95,9 +93,7 @@ def _failures(failed: Sequence[IntakeSource]) -> list[str]:
 
 
 def _faults(sources: Sequence[IntakeSource]) -> list[str]:
-    codes: Counter[str] = Counter()
-    for source in sources:
-        codes.update(source.codes)
+    codes = sum((Counter(source.codes) for source in sources), Counter[str]())
     if not codes:
         return []
     count = sum(source.faults for source in sources)

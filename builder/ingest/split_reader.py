@@ -51,7 +51,7 @@ def carry_out(task: Task, advance: Advance) -> list[SplitResult]:
         task.folder.mkdir(parents=True)
         rows = IntakeWriter(task.folder, PART)
         try:
-            found = [
+            results = [
                 _SplitReading(task, number, rows).read(advance)
                 for number in range(len(task.splits))
             ]
@@ -60,7 +60,7 @@ def carry_out(task: Task, advance: Advance) -> list[SplitResult]:
                 rows.close()
             raise
         rows.close()
-    return found
+    return results
 
 
 class _SplitReading:
@@ -78,7 +78,7 @@ class _SplitReading:
         self._codes: Counter[str] = Counter()
         self._crawl = Crawl()
         self._edges: tuple[Edge | None, Edge | None] = (None, None)
-        self._told = 0  # bytes and captures that were reported
+        self._reported = 0  # bytes and captures that were reported
         self._counted = 0
         self._own: tuple[str, ...] = ()
         self._own_captures = self._own_faults = 0
@@ -163,21 +163,18 @@ class _SplitReading:
         what = block.IndexFile(
             self._name, self._task.folder, name, self._task.rules, self._task.sets
         )
-        tell = self._scale_progress(advance)
-        given = reader.read(cast(BinaryIO, stream), what, form, self._task.threads, tell)
-        digest = stream.finish()
-        self._skips, self._codes = given.skips, given.codes
-        self._own_captures, self._own = given.captures, given.files
-        self._own_faults = given.faults
-        return digest
 
-    def _scale_progress(self, advance: Advance) -> Advance:
         def tell(read: int, captures: int) -> None:
-            self._told += read
+            self._reported += read
             self._counted += captures
             advance(read, captures)
 
-        return tell
+        result = reader.read(cast(BinaryIO, stream), what, form, self._task.threads, tell)
+        digest = stream.finish()
+        self._skips, self._codes = result.skips, result.codes
+        self._own_captures, self._own = result.captures, result.files
+        self._own_faults = result.faults
+        return digest
 
     def _take(self, events: Iterator[Event], stream: BinaryIO, advance: Advance) -> None:
         """Write the events of a file, and report progress now and then."""
@@ -195,9 +192,9 @@ class _SplitReading:
 
     def _tell(self, advance: Advance, read: int) -> None:
         captures = self._own_captures + self._rows.captured - self._at[0]
-        read = min(max(read, self._told), self._split.bytes)
-        advance(read - self._told, captures - self._counted)
-        self._told, self._counted = read, captures
+        read = min(max(read, self._reported), self._split.bytes)
+        advance(read - self._reported, captures - self._counted)
+        self._reported, self._counted = read, captures
 
     def _fault(self, fault: Fault) -> None:
         self._codes[fault.code] += 1
@@ -206,5 +203,5 @@ class _SplitReading:
 
 def _text(path: str) -> str:
     """Return a path as text that any XML can hold, with `?` for bytes that are not UTF-8."""
-    known = path.encode("utf-8", "replace").decode("utf-8")
-    return "".join(c if c.isprintable() else "?" for c in known)
+    decoded = path.encode("utf-8", "replace").decode("utf-8")
+    return "".join(c if c.isprintable() else "?" for c in decoded)

@@ -175,7 +175,7 @@ def find(sources: Sequence[str]) -> list[Path]:
 
     Raises UsageError for a missing source, and for a folder without files.
     """
-    found: list[Path] = []
+    paths: list[Path] = []
     for source in sources:
         path = Path(source)
         if "://" in source:
@@ -184,16 +184,16 @@ def find(sources: Sequence[str]) -> list[Path]:
             inside = _inside(path)
             if not inside:
                 raise UsageError(f"{source} is an empty folder: expected archive files in it")
-            found += inside
+            paths += inside
         elif source and path.is_file():
-            found.append(path)
+            paths.append(path)
         elif source and path.exists():
             raise UsageError(
                 f"{source} is not a regular file: pipe it in, and name - as the source"
             )
         else:
             raise UsageError(f"{source or repr(source)}: no such file or folder")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(paths))
 
 
 def _inside(folder: Path) -> list[Path]:
@@ -206,33 +206,25 @@ def _inside(folder: Path) -> list[Path]:
     def fail(error: OSError) -> None:
         raise UsageError(f"{error.filename} cannot be read: {error.strerror}") from error
 
-    found: list[Path] = []
+    paths: list[Path] = []
     seen: set[tuple[int, int]] = set()
     roots = [folder]
     while roots:
         links: list[Path] = []
         for root in roots:
             for below, folders, names in os.walk(root, onerror=fail):
-                if not _is_new(below, seen):
+                with explaining(below, "read"):
+                    status = Path(below).stat()
+                if (place := (status.st_dev, status.st_ino)) in seen:
                     folders.clear()
                     continue
+                seen.add(place)
                 inside = [Path(below) / name for name in folders if not name.startswith(".")]
                 links += (path for path in inside if path.is_symlink())
                 folders[:] = [path.name for path in inside if not path.is_symlink()]
-                found += (Path(below) / name for name in names if not name.startswith("."))
+                paths += (Path(below) / name for name in names if not name.startswith("."))
         roots = sorted(links)
-    return sorted(found)
-
-
-def _is_new(folder: str, seen: set[tuple[int, int]]) -> bool:
-    """Return whether a folder has not been seen, and remember it."""
-    with explaining(folder, "read"):
-        status = Path(folder).stat()
-    place = (status.st_dev, status.st_ino)
-    if place in seen:
-        return False
-    seen.add(place)
-    return True
+    return sorted(paths)
 
 
 def size(total: int, jobs: int) -> int:
@@ -255,28 +247,25 @@ def split_file(file: ArchiveFile, most: int) -> tuple[Split, ...]:
     return (Split(file, "digest"), *ranges)
 
 
-def together(some: Sequence[Split], most: int) -> Iterator[tuple[Split, ...]]:
+def together(splits: Sequence[Split], most: int) -> Iterator[tuple[Split, ...]]:
     """Yield the splits in groups to read together: whole files up to `most` bytes."""
-    held: list[Split] = []
-    for split in some:
-        alone = split.kind != "whole"
-        full = sum(s.bytes for s in held) + split.bytes > most or len(held) == TOGETHER
-        if held and (alone or full):
-            yield tuple(held)
-            held = []
-        held.append(split)
-        if alone:
-            yield tuple(held)
-            held = []
-    if held:
-        yield tuple(held)
+    group: list[Split] = []
+    for split in splits:
+        alone = any(each.kind != "whole" for each in (split, *group[-1:]))
+        full = sum(s.bytes for s in group) + split.bytes > most or len(group) == TOGETHER
+        if group and (alone or full):
+            yield tuple(group)
+            group = []
+        group.append(split)
+    if group:
+        yield tuple(group)
 
 
 def is_ranged(stream: BinaryIO, likely: bool) -> bool:
     """Return whether records can be found from any offset of an archive. Raises OSError."""
     head = recognise.read_head(stream)
-    found = search.find_start(head, stream, likely, search.PLAN_BYTES)
-    return found is not None and recognise.recognise(found.head) in _RANGED
+    start = search.find_start(head, stream, likely, search.PLAN_BYTES)
+    return start is not None and recognise.recognise(start.head) in _RANGED
 
 
 def _is_file_ranged(file: ArchiveFile) -> bool:

@@ -106,12 +106,13 @@ FROM captures SEMI JOIN several USING ({_FIELDS})
 """
 
 
-def folder_of(home: Path, asked: str | None) -> Path:
+def folder_of(home: Path, fingerprint: str | None) -> Path:
     """Return the work folder of a job's fingerprint; None means that it cannot be continued."""
-    if asked is None:
+    if fingerprint is None:
         return home / f"{WORK_PREFIX}{_PASSING}{secrets.token_hex(8)}"
     return home / (
-        WORK_PREFIX + hashlib.sha256(asked.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+        WORK_PREFIX
+        + hashlib.sha256(fingerprint.encode("utf-8", "surrogateescape")).hexdigest()[:16]
     )
 
 
@@ -123,16 +124,16 @@ class Work:
         self.parts = folder / _PARTS
         self._lock = lock
 
-    def begin(self, **said: str | int) -> Mapping[str, str | int]:
+    def begin(self, **notes: str | int) -> Mapping[str, str | int]:
         """Return the notes made when this work began; if it begins now, write them."""
         path = self.folder / _BEGUN
         with writing(self.folder), contextlib.suppress(FileNotFoundError, ValueError):
-            found = json.loads(path.read_bytes())
-            if isinstance(found, dict) and found.keys() == said.keys():
-                return found
+            document = json.loads(path.read_bytes())
+            if isinstance(document, dict) and document.keys() == notes.keys():
+                return document
         with writing(self.folder):
-            replace_durably(path, json.dumps(said).encode())
-        return said
+            replace_durably(path, json.dumps(notes).encode())
+        return notes
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
@@ -161,7 +162,8 @@ class Work:
 
     def leave(self) -> None:
         """Release the lock. Finished results stay, for a repeated ingest."""
-        if self.folder.name.startswith(WORK_PREFIX + _PASSING) or not _holds_parts(self.parts):
+        passing = self.folder.name.startswith(WORK_PREFIX + _PASSING)
+        if passing or not any(self.parts.glob("*.json")):
             self.remove()
         self._lock.close()
 
@@ -213,12 +215,6 @@ def _sweep(own: Path, before: float) -> None:
             remove_abandoned(folder)
 
 
-def _holds_parts(parts: Path) -> bool:
-    with contextlib.suppress(OSError):
-        return any(path.suffix == ".json" for path in parts.iterdir())
-    return False
-
-
 def _identities(columns: str, source: str) -> str:
     """Return a query of `columns`, with the identity of each row of `source` as `counted`."""
     rows = index_columns.halves(f"SELECT *, {index_columns.HASHED} AS hash FROM ({source})")
@@ -241,8 +237,8 @@ def ranges_meet(pieces: Sequence[SplitResult]) -> bool:
         return False
     # A request may belong to a document in the next range, which only the whole file shows.
     return all(
-        one.next is not None and one.next == other.first and not one.next.open
-        for one, other in pairwise(pieces)
+        before.next is not None and before.next == after.first and not before.next.open
+        for before, after in pairwise(pieces)
     )
 
 
@@ -273,12 +269,10 @@ def renumber_captures(connection: engine.Connection, captures: Sequence[Path]) -
 def join_ranges(pieces: Sequence[SplitResult], digest: str) -> intake.IntakeSource:
     """Return the result of a file from the results of its ranges, in order."""
     first = pieces[0].source
-    skips: Counter[str] = Counter()
-    codes: Counter[str] = Counter()
+    skips = sum((Counter(piece.source.skips) for piece in pieces), Counter[str]())
+    codes = sum((Counter(piece.source.codes) for piece in pieces), Counter[str]())
     crawl = Crawl()
     for source in (piece.source for piece in pieces):
-        skips.update(source.skips)
-        codes.update(source.codes)
         crawl = crawl.fill_from(
             Crawl(source.software, source.operator, source.part_of, source.description)
         )

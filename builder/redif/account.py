@@ -97,10 +97,10 @@ class RedifReport:
 
     def text(self) -> str:
         """Return the report as lines of text."""
-        known = f" ({self.known_files:,} not read again)" if self.known_files else ""
+        unread = f" ({self.known_files:,} not read again)" if self.known_files else ""
         lines = [
             f"run {self.run} of {self.source}: {tally(self.templates, 'template')} in "
-            f"{tally(self.files, 'file')}{known}, {tally(self.handles, 'handle')}, "
+            f"{tally(self.files, 'file')}{unread}, {tally(self.handles, 'handle')}, "
             "ready to publish",
             f"  {tally(self.appearances, 'appearance')}, {self.reappearances:,} again, "
             f"{tally(self.changes, 'change')}, {tally(self.deletions, 'deletion')}, "
@@ -112,11 +112,11 @@ class RedifReport:
             "--accept-loss{name} deletes them",
         )
         lines += _list_archives(
-            {one: many for one, many in self.incomplete.items() if one not in self.acceptable},
+            {home: many for home, many in self.incomplete.items() if home not in self.acceptable},
             "  RePEc:{home} was not read completely: nothing of it is deleted ({many} not seen)",
         )
         lines += _list_archives(
-            {one: many for one, many in self.incomplete.items() if one in self.acceptable},
+            {home: many for home, many in self.incomplete.items() if home in self.acceptable},
             "  RePEc:{home} has no archive template in {home}arch.rdf: nothing of it is deleted "
             "({many} not seen)",
             ", --accept-loss{name} deletes them",
@@ -152,7 +152,7 @@ class RedifReport:
             names.append(f"and {len(self.absent) - _NAMED:,} more")
         line = f"  {many} missing, of which nothing is deleted: {', '.join(names)}"
         first = next(
-            (one for one in self.acceptable if one in self.absent and can_be_named(one)), None
+            (name for name in self.acceptable if name in self.absent and can_be_named(name)), None
         )
         if first is not None:
             line += f"; --accept-loss {first} deletes RePEc:{first}"
@@ -174,10 +174,10 @@ def build_report(
             connection,
             f"SELECT became, count(*) FROM step WHERE became != '{SAME}' GROUP BY became",
         )
-        held, incomplete = _counts(connection, HELD), _counts(connection, _INCOMPLETE)
+        at_once, incomplete = _counts(connection, HELD), _counts(connection, _INCOMPLETE)
         absent = _counts(connection, _ABSENT)
         acceptable = [str(home) for (home,) in connection.execute(_ACCEPTABLE).fetchall()]
-    stored = sum(became.get(one, 0) for one in STORED)
+    stored = sum(became.get(change, 0) for change in STORED)
     return RedifReport(
         run=tist,
         source=source,
@@ -195,7 +195,7 @@ def build_report(
         deletions=lost,
         unchanged=handles - sum(became.values()),
         objects=stored + fresh,
-        held=held,
+        held=at_once,
         incomplete=incomplete,
         absent=absent,
         acceptable=acceptable,
@@ -205,8 +205,8 @@ def build_report(
 
 
 def _row(connection: engine.Connection, sql: str) -> Sequence[int]:
-    (found,) = connection.execute(sql).fetchall()
-    return tuple(map(int, found))
+    (row,) = connection.execute(sql).fetchall()
+    return tuple(map(int, row))
 
 
 def _counts(connection: engine.Connection, sql: str) -> dict[str, int]:

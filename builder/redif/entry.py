@@ -14,6 +14,7 @@ from builder.obi.content import APPEARANCE, CHANGE, DELETION, SOURCE, TEMPLATE, 
 from builder.obi.log_table import WrittenLog
 from builder.parquet.writer import RowWriter
 from builder.redif.packing import STORED_STEPS, list_rows
+from builder.redif.parse import columns
 from builder.redif.spool import KEPT, LEFT_OUT
 from builder.redif.staging import BACK, BACK_CHANGED, CHANGED, SAME
 from builder.redif.stretches import Stretches
@@ -30,7 +31,6 @@ from builder.sources.redif.document import (
 )
 from builder.sources.redif.template import Template, read_templates
 from functions.database import engine
-from functions.snapshot.schema import Column
 from functions.snapshot.store import Reader
 
 _READ_PARENTS = (
@@ -125,7 +125,7 @@ _CODES = f"SELECT code, count(*) FROM {engine.table('$files')} WHERE row = 'faul
 _DOCUMENTS = f"""
 SELECT handle, type, rel, segment, head, size, sets FROM step WHERE {STORED_STEPS} ORDER BY handle
 """
-_COLUMNS = tuple(Column(name, kind, "", "") for name, kind in log_table.DOCUMENT.items())
+_COLUMNS = columns(**log_table.DOCUMENT)
 _LONG = ("document",)
 
 
@@ -144,8 +144,8 @@ class Parents:
                     _READ_PARENTS, values
                 ).fetchall()
             }
-            found = connection.execute(_STORED_PARENTS, values).fetchall()
-        rows = (dict(zip(_PARENT, row, strict=True)) for row in found)
+            stored = connection.execute(_STORED_PARENTS, values).fetchall()
+        rows = (dict(zip(_PARENT, row, strict=True)) for row in stored)
         self._stored = {row["id"]: Version(kind=TEMPLATE, **row) for row in rows}
         self._store = store
         self._of = lru_cache(1 << 12)(self._find)
@@ -161,8 +161,8 @@ class Parents:
         return self._inherit(*own, is_article)
 
     def _join(self, series: str | None, archive: str | None, is_article: bool) -> bytes:
-        found = (NOTHING if parent is None else self._of(parent) for parent in (series, archive))
-        return inherit(*found, is_article=is_article)
+        parents = (NOTHING if parent is None else self._of(parent) for parent in (series, archive))
+        return inherit(*parents, is_article=is_article)
 
     def _find(self, handle: str) -> Inheritable:
         if handle in self._read:

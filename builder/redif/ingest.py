@@ -49,7 +49,7 @@ class RedifRuntime:
     what is known of them, None keeps nothing.
     """
 
-    runtime: ObiRuntime
+    obi: ObiRuntime
     bar: Bar
     jobs: int = 1
     largest: int = LARGEST
@@ -58,24 +58,24 @@ class RedifRuntime:
     again: bool = False
 
 
-def ingest(store: Writer, order: RedifJob, work: Work, means: RedifRuntime) -> RedifReport | None:
+def ingest(store: Writer, job: RedifJob, work: Work, runtime: RedifRuntime) -> RedifReport | None:
     """Ingest the sources, commit the run, and return its report.
 
     A run that was cut off continues. If it lacked only its commit, it is committed and the result
     is None: there is no report. Raises UsageError if no source holds ReDIF, and StoreError.
     """
-    has_trees = any(origin.is_tree for origin in order.origins)
-    asked = json.dumps([store.address, order.fingerprint(), sorted(means.encodings.items())])
-    kept = open_known(means.home if has_trees else None, asked, trust=not means.again)
-    with work.scratch() as folder, kept as known:
-        doing = _RedifIngest(store, order, means, folder, known)
+    has_trees = any(origin.is_tree for origin in job.origins)
+    request = json.dumps([store.address, job.fingerprint(), sorted(runtime.encodings.items())])
+    opened = open_known(runtime.home if has_trees else None, request, trust=not runtime.again)
+    with work.scratch() as folder, opened as known_files:
+        doing = _RedifIngest(store, job, runtime, folder, known_files)
         content = doing.read()
-        purpose = Purpose(KIND, order.label, order.fingerprint(), content)
+        purpose = Purpose(KIND, job.label, job.fingerprint(), content)
         while True:
             try:
-                run = claim(store, purpose, means.runtime, tist=order.tist)
+                run = claim(store, purpose, runtime.obi, tist=job.tist)
             except StoreError:
-                if is_done(store, order):
+                if is_done(store, job):
                     return None
                 raise
             try:
@@ -83,7 +83,7 @@ def ingest(store: Writer, order: RedifJob, work: Work, means: RedifRuntime) -> R
             except Conflict:
                 # It was begun before, from files that have changed since. A given time is used only
                 # once.
-                if order.tist is not None or doing.conflicts:
+                if job.tist is not None or doing.conflicts:
                     raise
                 doing.conflicts += 1
                 run.abandon("its sources have changed since it began")
@@ -93,86 +93,88 @@ class _RedifIngest:
     def __init__(
         self,
         store: Writer,
-        order: RedifJob,
-        means: RedifRuntime,
+        job: RedifJob,
+        runtime: RedifRuntime,
         folder: Path,
-        known: KnownFiles | None,
+        known_files: KnownFiles | None,
     ) -> None:
-        self._store, self._order, self._means, self._folder = store, order, means, folder
+        self._store, self._job, self._runtime, self._folder = store, job, runtime, folder
         self._segments: list[Segment] = []
         self._flaws: list[tuple[int, Flaw]] = []
         self._dropped: list[int] = []  # files that were read again
         self._databases = 0
-        self._known = known
+        self._known_files = known_files
         self._following = 0  # the next ordinal of a file
         self.conflicts = 0
 
     def read(self) -> str:
         """Copy the files of the sources to this machine and parse them; return their digest."""
-        known = self._known
-        table = known.templates if known else None
-        spool = self._open_spool(known.following if known else 0, table)
+        known_files = self._known_files
+        table = known_files.templates if known_files else None
+        spool = self._open_spool(known_files.following if known_files else 0, table)
         with ExitStack() as stack:
-            progress = _ParsingProgress(self._means.bar, stack)
+            progress = _ParsingProgress(self._runtime.bar, stack)
             self._parse(self._copy(spool, progress), progress.add)
         self._following = spool.ordinal
-        if not self._segments and not (known and known.skipped):
+        if not self._segments and not (known_files and known_files.skipped):
             why = f": {self._flaws[0][1].detail}" if self._flaws else ""
-            raise UsageError(f"{self._order.label} has no readable ReDIF file{why}")
+            raise UsageError(f"{self._job.label} has no readable ReDIF file{why}")
         return spool.digest()
 
-    def _open_spool(self, ordinal: int, known: Path | None = None) -> Spool:
-        means, first = self._means, len(self._segments)
-        return Spool(self._folder, means.largest, means.encodings, first, ordinal, known)
+    def _open_spool(self, ordinal: int, known_templates: Path | None = None) -> Spool:
+        runtime, first = self._runtime, len(self._segments)
+        return Spool(
+            self._folder, runtime.largest, runtime.encodings, first, ordinal, known_templates
+        )
 
     def _copy(self, spool: Spool, progress: "_ParsingProgress") -> Iterator[Segment]:
         """Copy the files of the sources, and yield each segment as soon as it is complete."""
-        known, given, skipped = self._known, 0, 0
-        with self._means.bar("reading", None, " files") as bar:
-            for number, origin in enumerate(self._order.origins):
-                for found in _members(number, origin, known):
-                    flaw = found if isinstance(found, Flaw) else spool.take(number, found)
+        known_files, yielded, skipped = self._known_files, 0, 0
+        with self._runtime.bar("reading", None, " files") as bar:
+            for number, origin in enumerate(self._job.origins):
+                for member in _members(number, origin, known_files):
+                    flaw = member if isinstance(member, Flaw) else spool.take(number, member)
                     if flaw:
                         self._note(number, flaw)
                     bar(1)
-                    yield from spool.segments[given:]
-                    given = len(spool.segments)
-                if known is not None:
-                    bar(known.skipped - skipped)
-                    skipped = known.skipped
+                    yield from spool.segments[yielded:]
+                    yielded = len(spool.segments)
+                if known_files is not None:
+                    bar(known_files.skipped - skipped)
+                    skipped = known_files.skipped
             spool.close()
-        if known is not None:
-            spool.add_known(known.end_scan())
+        if known_files is not None:
+            spool.add_known(known_files.end_scan())
         progress.show(spool.bytes)
-        yield from spool.segments[given:]
+        yield from spool.segments[yielded:]
 
-    def _parse(self, segments: Iterable[Segment], told: Callable[[int, int], None]) -> None:
+    def _parse(self, segments: Iterable[Segment], advance: Callable[[int, int], None]) -> None:
         """Parse segments, the first ones while later ones are still made."""
-        self._segments += pool.map_tasks(parse, segments, self._means.jobs, told)
+        self._segments += pool.map_tasks(parse, segments, self._runtime.jobs, advance)
 
     def _read_again(self, files: Sequence[tuple[int, int, str]]) -> None:
         """Read files whole after all: each with its ordinal, its source and its path."""
         spool = self._open_spool(self._following)
         for ordinal, number, path in files:
             self._dropped.append(ordinal)
-            for found in open_member(self._order.origins[number].path, path):
-                flaw = found if isinstance(found, Flaw) else spool.take(number, found)
+            for member in open_member(self._job.origins[number].path, path):
+                flaw = member if isinstance(member, Flaw) else spool.take(number, member)
                 if flaw is not None:
                     self._note(number, flaw)
         spool.close()
         self._following = spool.ordinal
-        with self._means.bar("parsing", spool.bytes, "B") as bar:
+        with self._runtime.bar("parsing", spool.bytes, "B") as bar:
             self._parse(spool.segments, lambda read, _: bar(read))
 
     def _note(self, source: int, flaw: Flaw) -> None:
-        if self._known is not None:
-            self._known.doubt(source, flaw.path)
+        if self._known_files is not None:
+            self._known_files.doubt(source, flaw.path)
         if len(self._flaws) < _FLAWS:
             self._flaws.append((source, flaw))
         elif len(self._flaws) == _FLAWS:  # files beyond the list may hide anything
             self._flaws += [
                 (number, Flaw("", "flaws-cut", f"{_FLAWS:,} are listed", True))
-                for number in range(len(self._order.origins))
+                for number in range(len(self._job.origins))
             ]
 
     def commit(self, run: ObiRun) -> RedifReport:
@@ -182,34 +184,36 @@ class _RedifIngest:
             self._databases += 1
             with writing(place):
                 place.mkdir()
-            with (
-                closing(Stretches(self._folder)) as texts,
-                closing(self._connect(place)) as connection,
-            ):
+            with engine.reading(str(place)):
+                database = engine.connect(
+                    threads=self._runtime.jobs, memory_megabytes=_MEMORY, scratch=place
+                )
+            with closing(database) as connection, closing(Stretches(self._folder)) as texts:
                 self._compare(connection, run, place)
                 with engine.reading("the read templates"):
                     lacking = connection.execute(UNREAD).fetchall()
                 if not lacking:
                     report = self._write(run, connection, texts, place)
-                    if self._known is not None:
-                        trees = [
-                            n for n, origin in enumerate(self._order.origins) if origin.is_tree
-                        ]
+                    if self._known_files is not None:
+                        origins = enumerate(self._job.origins)
+                        trees = [number for number, origin in origins if origin.is_tree]
                         parsed = bool(self._segments)
-                        self._known.keep(connection, report.commit, self._following, trees, parsed)
+                        self._known_files.keep(
+                            connection, report.commit, self._following, trees, parsed
+                        )
                     return report
             self._read_again(lacking)
 
     def _compare(self, connection: engine.Connection, run: ObiRun, place: Path) -> None:
-        known, before = self._known, run.turn()
-        statements = UNKNOWN if known is None else known.statements(self._dropped)
-        last = next((one.digest for one in reversed(before) if one.kind == KIND), None)
-        scope = None if known is None else known.scope(last)
-        with self._means.bar("comparing", len(before), " runs") as bar:
+        known_files, before = self._known_files, run.turn()
+        statements = UNKNOWN if known_files is None else known_files.statements(self._dropped)
+        last = next((past.digest for past in reversed(before) if past.kind == KIND), None)
+        scope = None if known_files is None else known_files.scope(last)
+        with self._runtime.bar("comparing", len(before), " runs") as bar:
             scope = stage(
                 connection,
                 self._segments,
-                self._order.origins,
+                self._job.origins,
                 self._flaws,
                 statements,
                 scope,
@@ -217,27 +221,23 @@ class _RedifIngest:
             )
             within = "true" if scope is None else WITHIN
             read_state(connection, self._store, before, place, within)
-            compare(connection, self._order.accepted, scope)
+            compare(connection, self._job.accepted, scope)
             bar(len(before))
 
     def _write(
         self, run: ObiRun, connection: engine.Connection, texts: Stretches, place: Path
     ) -> RedifReport:
-        skipped = self._known.skipped - len(self._dropped) if self._known else 0
-        account = build_report(connection, run.tist, self._order.label, skipped)
-        with self._means.bar("storing", None, "B") as bar, writing(place):
+        skipped = self._known_files.skipped - len(self._dropped) if self._known_files else 0
+        report = build_report(connection, run.tist, self._job.label, skipped)
+        with self._runtime.bar("storing", None, "B") as bar, writing(place):
             packs = PackStorage(connection, run, self._folder, texts)
             packs.store(self._segments, PREFIX, bar)
         entries = LogEntries(connection, texts, run.tist)
-        with self._means.bar("writing", account.documents, " documents") as bar, writing(place):
-            said, codes = entries.write_log(place / LOG)
+        with self._runtime.bar("writing", report.documents, " documents") as bar, writing(place):
+            log, codes = entries.write_log(place / LOG)
             parents = Parents(connection, self._store)
-            told = entries.write_documents(place / DOCUMENTS, parents, bar)
-        return account.having(run.commit_files(place, said, told), codes)
-
-    def _connect(self, place: Path) -> engine.Connection:
-        with engine.reading(str(place)):
-            return engine.connect(threads=self._means.jobs, memory_megabytes=_MEMORY, scratch=place)
+            documents = entries.write_documents(place / DOCUMENTS, parents, bar)
+        return report.having(run.commit_files(place, log, documents), codes)
 
 
 class _ParsingProgress:
@@ -260,12 +260,12 @@ class _ParsingProgress:
 
 
 def _members(
-    number: int, origin: FileOrigin, known: KnownFiles | None
+    number: int, origin: FileOrigin, known_files: KnownFiles | None
 ) -> Iterator[RedifFile | Flaw]:
     with explaining(origin.label, "read"):
         if not origin.is_tree:
             yield from tarball.members(origin.path)
-        elif known is None:
+        elif known_files is None:
             yield from tree_members(origin.path)
         else:
-            yield from tree_members(origin.path, partial(known.compare, number))
+            yield from tree_members(origin.path, partial(known_files.compare, number))

@@ -56,29 +56,29 @@ def plan_jobs(
     states = [*files, *sources.dated]
     if tist is not None and len(states) + bool(sources.redif) != 1:
         raise UsageError("--tist expects either one TARBALL or SOURCEs of ReDIF")
-    found = [RedifJob((origin,), at, accepted) for origin, at in tarballs(states, tist)]
-    return [*found, RedifJob(sources.redif, tist, accepted)] if sources.redif else found
+    jobs = [RedifJob((origin,), at, accepted) for origin, at in tarballs(states, tist)]
+    return [*jobs, RedifJob(sources.redif, tist, accepted)] if sources.redif else jobs
 
 
-def is_done(store: Writer, order: RedifJob) -> bool:
+def is_done(store: Writer, job: RedifJob) -> bool:
     """Return whether the job's single source was ingested as of its time. Raises DamagedStore."""
-    if order.tist is None or len(order.origins) != 1:
+    if job.tist is None or len(job.origins) != 1:
         return False
-    (origin,) = order.origins
+    (origin,) = job.origins
     return any(
-        (run.time, run.kind, Path(run.source).name) == (order.tist, KIND, origin.path.name)
+        (run.time, run.kind, Path(run.source).name) == (job.tist, KIND, origin.path.name)
         for run in history(store)
     )
 
 
-def accept_held(store: Writer, order: RedifJob) -> RedifJob:
+def accept_held(store: Writer, job: RedifJob) -> RedifJob:
     """Return the job a second later if it was done before and held losses that it now accepts.
 
     Any other job is returned unchanged. Raises DamagedStore.
     """
-    while order.tist is not None and is_done(store, order):
-        held = log.read_held(store, history(store), order.tist)
-        if not any(order.accepted.everything or home in order.accepted.archives for home in held):
+    while job.tist is not None and is_done(store, job):
+        homes = log.read_held(store, history(store), job.tist)
+        if not any(job.accepted.everything or home in job.accepted.archives for home in homes):
             break
-        order = replace(order, tist=order.tist + 1)
-    return order
+        job = replace(job, tist=job.tist + 1)
+    return job

@@ -18,13 +18,13 @@ from builder.intake.intake import KNOWN_PREFIX, writing
 from builder.obi.content import SOURCE
 from builder.parquet.writer import RowWriter
 from builder.redif.listing import FoundFile, Listings
+from builder.redif.parse import columns
 from builder.redif.scope import ChangeScope
 from builder.redif.staging import PREFIX, UNKNOWN
 from builder.snapshot.sql import Statements
 from builder.sources.redif.document import ARCHIVE, SERIES
 from functions import distribution
 from functions.database import engine
-from functions.snapshot.schema import Column
 from functions.snapshot.seal import check_seal, seal
 
 _SQL = Statements(__file__)
@@ -36,7 +36,7 @@ _FIELDS = {
     "kind": engine.quote(SOURCE),
     "prefix": engine.quote(PREFIX),
 }
-_GONE_COLUMNS = (Column("source", "INTEGER", "", ""), Column("path", "VARCHAR", "", ""))
+_GONE_COLUMNS = columns(source="INTEGER", path="VARCHAR")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +53,12 @@ class _Facts:
 
 
 class KnownFiles:
-    """The known files of an ingest that is identified by `asked`; `home` holds their folder."""
+    """The known files of an ingest that is identified by `request`; `home` holds their folder."""
 
-    def __init__(self, home: Path, asked: str, *, trust: bool = True) -> None:
+    def __init__(self, home: Path, request: str, *, trust: bool = True) -> None:
         """Without `trust`, no file is known, but those that are read now will be."""
-        told = f"{distribution.version()} {asked}".encode("utf-8", "surrogateescape")
-        self._folder = home / (KNOWN_PREFIX + hashlib.sha256(told).hexdigest()[:16])
+        identity = f"{distribution.version()} {request}".encode("utf-8", "surrogateescape")
+        self._folder = home / (KNOWN_PREFIX + hashlib.sha256(identity).hexdigest()[:16])
         self._draft = self._folder.with_name(f"{self._folder.name}.{os.getpid()}")
         self._facts = _read_facts(self._folder) if trust else None
         self._doubted: set[str] = set()
@@ -96,9 +96,9 @@ class KnownFiles:
     ) -> Collection[str]:
         """Return the names of the files of a folder that need not be read."""
         with writing(self._draft):
-            known, gone = self._listings.compare(f"{source}/{folder}", files, others)
+            unchanged, gone = self._listings.compare(f"{source}/{folder}", files, others)
         self._remove(source, folder, gone)
-        return known
+        return unchanged
 
     def doubt(self, source: int, path: str) -> None:
         """Note that a file could not be read."""
@@ -168,17 +168,16 @@ class KnownFiles:
             same = self._facts is not None and not (parsed or self._changed)
             connection.execute(_SQL.get("shared_handle"))
             among = ", ".join(map(str, trees))
-            kept = {
+            tables = {
                 "file": _SQL.get("kept_file", trees=among),
                 "template": _SQL.get("kept_template", trees=among),
                 "restless": _SQL.get("kept_restless", **_FIELDS),
             }
-            for name in kept:
+            for name, sql in tables.items():
                 path = self._draft / f"{name}.parquet"
                 if same and name != "restless":
                     _link(self._table(name), path)
                 else:
-                    sql = kept[name]
                     target = engine.quote(str(path))
                     connection.execute(f"COPY ({sql}) TO {target} (FORMAT parquet)")
             roots = connection.execute("SELECT root FROM root ORDER BY source").fetchall()
@@ -202,16 +201,16 @@ class KnownFiles:
 
 
 @contextlib.contextmanager
-def open_known(home: Path | None, asked: str, *, trust: bool) -> Iterator[KnownFiles | None]:
+def open_known(home: Path | None, request: str, *, trust: bool) -> Iterator[KnownFiles | None]:
     """Context of the known files of an ingest; None without a `home`."""
     if home is None:
         yield None
         return
-    known = KnownFiles(home, asked, trust=trust)
+    known_files = KnownFiles(home, request, trust=trust)
     try:
-        yield known
+        yield known_files
     finally:
-        known.close()
+        known_files.close()
 
 
 def _link(path: Path, target: Path) -> None:

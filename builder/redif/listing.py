@@ -51,8 +51,8 @@ class Listings:
 
         `others` are names of files that will not be known. Raises OSError.
         """
-        said = sorted([f"{name}/{size} {modified}" for name, size, modified in files])
-        text = self._write(folder, said, files, others)
+        lines = sorted([f"{name}/{size} {modified}" for name, size, modified in files])
+        text = self._write(folder, lines, files, others)
         old = self._take(folder)
         if old is None:
             return (), ()
@@ -60,17 +60,19 @@ class Listings:
             self._note(folder, text)
             return {file.name for file in files}, ()
         before = set(old.split(_BETWEEN)) if old else set[str]()
-        known = before.intersection(said)
+        unchanged = before.intersection(lines)
         if self._doubted:
-            known = {one for one in known if f"{folder}/{_name(one)}" not in self._doubted}
-        self._note(folder, _BETWEEN.join(sorted(known)))
-        return {_name(one) for one in known}, {_name(one) for one in before - known}
+            unchanged = {
+                line for line in unchanged if f"{folder}/{_name(line)}" not in self._doubted
+            }
+        self._note(folder, _BETWEEN.join(sorted(unchanged)))
+        return {_name(line) for line in unchanged}, {_name(line) for line in before - unchanged}
 
     def list_vanished(self) -> Iterator[tuple[str, Collection[str]]]:
         """Yield the folders that were not compared, with the names of their files."""
         for folder in list(self._places):
             text = self._take(folder)
-            yield folder, {_name(one) for one in text.split(_BETWEEN)} if text else ()
+            yield folder, {_name(line) for line in text.split(_BETWEEN)} if text else ()
 
     def digest(self) -> str:
         """Return a digest of the known files."""
@@ -83,16 +85,17 @@ class Listings:
             self._old.close()
 
     def _write(
-        self, folder: str, said: list[str], files: Sequence[FoundFile], others: Sequence[str]
+        self, folder: str, lines: list[str], files: Sequence[FoundFile], others: Sequence[str]
     ) -> str:
         """Write the listing, and return it as it would be if all files were known."""
-        text = kept = _BETWEEN.join(said)
+        text = listing = _BETWEEN.join(lines)
         fresh = [file for file in files if file.modified >= self._settled or "\\" in file.name]
         if fresh or others:
             unsure = {f"{name}/{size} {modified}" for name, size, modified in fresh}
-            known = [one for one in said if one not in unsure]
-            kept = _BETWEEN.join([*known, *(f"{name}/" for name in (*map(_first, fresh), *others))])
-        data = kept.encode("utf-8", "surrogateescape")
+            sure = [line for line in lines if line not in unsure]
+            names = (*(file.name for file in fresh), *others)
+            listing = _BETWEEN.join([*sure, *(f"{name}/" for name in names)])
+        data = listing.encode("utf-8", "surrogateescape")
         self._out.write(json.dumps([len(data), folder]).encode() + b"\n")
         self._out.write(data)
         return text
@@ -104,14 +107,10 @@ class Listings:
         self._old.seek(place[0])
         return self._old.read(place[1]).decode("utf-8", "surrogateescape")
 
-    def _note(self, folder: str, known: str) -> None:
-        self._digest.update(f"{folder}{_BETWEEN}{known}\n".encode("utf-8", "surrogateescape"))
-        self.skipped += known.count(_BETWEEN) + 1 if known else 0
+    def _note(self, folder: str, listing: str) -> None:
+        self._digest.update(f"{folder}{_BETWEEN}{listing}\n".encode("utf-8", "surrogateescape"))
+        self.skipped += listing.count(_BETWEEN) + 1 if listing else 0
 
 
 def _name(line: str) -> str:
     return line.partition("/")[0]
-
-
-def _first(file: FoundFile) -> str:
-    return file.name

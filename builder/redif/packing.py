@@ -12,25 +12,17 @@ from builder.obi.content import SOURCE
 from builder.obi.pack import PackWriter, WrittenPack, cut_file, pad_text
 from builder.obi.run import ObiRun
 from builder.parquet.writer import RowWriter
+from builder.redif.parse import columns
 from builder.redif.spool import Segment
 from builder.redif.staging import STORED
 from builder.redif.stretches import Stretches
 from functions.archive.redif_text import make_text
 from functions.database import engine
-from functions.snapshot.schema import Column
 
 Advance = Callable[[int], None]
 STORED_STEPS = "became IN ({})".format(", ".join(f"'{became}'" for became in STORED))
 """The condition on `step` of templates that get a new version."""
-_PLACES = tuple(
-    Column(name, kind, "", "")
-    for name, kind in (
-        ("ordinal", "BIGINT"),
-        ("place", "BIGINT"),
-        ("pack", "VARCHAR"),
-        ("start", "BIGINT"),
-    )
-)
+_PLACES = columns(ordinal="BIGINT", place="BIGINT", pack="VARCHAR", start="BIGINT")
 _WHOLE = "SELECT segment, sum(bytes)::BIGINT FROM fresh GROUP BY segment ORDER BY segment"
 _PARTS = """
 SELECT ordinal, segment, start, bytes FROM fresh
@@ -68,7 +60,6 @@ class PackStorage:
         self, connection: engine.Connection, run: ObiRun, folder: Path, texts: Stretches
     ) -> None:
         self._connection, self._run, self._folder, self._texts = connection, run, folder, texts
-        self._made: list[tuple[int, int | None]] = []
 
     def store(self, segments: Sequence[Segment], prefix: str, advance: Advance) -> None:
         """Store all packs; `prefix` begins the ids of files. Raises StoreError, OSError."""
@@ -102,20 +93,20 @@ class PackStorage:
     ) -> list[str]:
         path = self._folder / f"packed-{name}.parquet"
         places = RowWriter(path, _PLACES)
-        made: list[tuple[Any, ...]] = []
+        pending: list[tuple[Any, ...]] = []
 
         def keep(pack: WrittenPack) -> None:
             self._run.put_pack(pack.sha256, pack.path)
             advance(pack.path.stat().st_size)
-            for (ordinal, place), start in zip(made, pack.starts, strict=True):
+            for (ordinal, place), start in zip(pending, pack.starts, strict=True):
                 places.append((ordinal, place, pack.sha256, start))
-            made.clear()
+            pending.clear()
 
         writer = PackWriter(self._folder, keep)
         for named, data in parts:
             if writer.is_full:
                 writer.close()
-            made.append(named)
+            pending.append(named)
             writer.add(data)
         writer.close()
         places.close()

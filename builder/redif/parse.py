@@ -55,21 +55,21 @@ def known_marks(path: Path) -> "Sequence[int]":
 
 @lru_cache(1)
 def _list_marks(path: Path, modified: int) -> "Sequence[int]":
-    found = array("q")
+    marks = array("q")
     with closing(engine.connect()) as connection, engine.reading(str(path)):
         for rows in engine.batches(connection, _LIST, {"path": str(path)}):
-            found.extend(rows)
-    return found
+            marks.extend(rows)
+    return marks
 
 
 class FileMarks:
-    """The marks of the templates of one file; `known` has the known ones, None if there are none.
+    """The marks of the templates of one file; `marks` has the known ones, None if there are none.
 
     `reused` has place, line and marks of the known templates that were found.
     """
 
-    def __init__(self, file: Spooled, known: "Sequence[int] | None") -> None:
-        self._known = known
+    def __init__(self, file: Spooled, marks: "Sequence[int] | None") -> None:
+        self._marks = marks
         self._path = f"{file.source} {file.path} {file.encoding}".encode("utf-8", "replace")
         self._last: tuple[int, Mark] = -1, _NONE
         self.reused: list[tuple[int, int, int | None, int | None]] = []
@@ -84,19 +84,21 @@ class FileMarks:
         mark = int.from_bytes(text[:8], "big", signed=True)
         second = int.from_bytes(text[8:], "big", signed=True)
         self._last = part.offset, (mark, second)
-        if self._known is None:
+        if self._marks is None:
             return False
-        at = bisect_left(self._known, mark)
-        if at == len(self._known) or self._known[at] != mark:
+        at = bisect_left(self._marks, mark)
+        if at == len(self._marks) or self._marks[at] != mark:
             return False
         self.reused.append((part.offset, part.line, mark, second))
         return True
 
-    def of(self, found: Template) -> Mark:
+    def of(self, template: Template) -> Mark:
         """Return the mark of the template that was parsed last."""
         offset, mark = self._last
-        is_plain = found.handle is not None and found.type not in (None, ARCHIVE, SERIES)
-        return mark if is_plain and not found.diagnostics and offset == found.offset else _NONE
+        is_plain = template.handle is not None and template.type not in (None, ARCHIVE, SERIES)
+        return (
+            mark if is_plain and not template.diagnostics and offset == template.offset else _NONE
+        )
 
 
 _REPORT_EVERY = 1000  # templates
@@ -105,12 +107,13 @@ _STATES = {code: code for code in ("html", "empty-file", "no-template")} | {
 }
 
 
-def _columns(**types: str) -> tuple[Column, ...]:
+def columns(**types: str) -> tuple[Column, ...]:
+    """Return columns of these names and types, for files that only Sheaf reads."""
     return tuple(Column(name, kind, "", "") for name, kind in types.items())
 
 
 TABLES = {
-    "file": _columns(
+    "file": columns(
         ordinal="BIGINT",
         source="INTEGER",
         path="VARCHAR",
@@ -126,7 +129,7 @@ TABLES = {
         archives="BIGINT",
         state="VARCHAR",
     ),
-    "template": _columns(
+    "template": columns(
         ordinal="BIGINT",
         place="BIGINT",
         line="BIGINT",
@@ -154,14 +157,14 @@ TABLES = {
         mark="BIGINT",
         second_mark="BIGINT",
     ),
-    "reuse": _columns(
+    "reuse": columns(
         ordinal="BIGINT",
         place="BIGINT",
         line="BIGINT",
         mark="BIGINT",
         second_mark="BIGINT",
     ),
-    "refipo": _columns(
+    "refipo": columns(
         ordinal="BIGINT",
         place="BIGINT",
         position="BIGINT",
@@ -173,7 +176,7 @@ TABLES = {
         restriction="VARCHAR",
         fault="VARCHAR",
     ),
-    "fault": _columns(
+    "fault": columns(
         ordinal="BIGINT",
         place="BIGINT",
         code="VARCHAR",
@@ -218,14 +221,16 @@ class _Parsing:
     def __init__(self, segment: Segment, advance: Callable[[int, int], None]) -> None:
         self._segment, self._advance = segment, advance
         self._writers = {
-            name: RowWriter(path(segment.folder, name, segment.number), columns)
-            for name, columns in TABLES.items()
+            name: RowWriter(path(segment.folder, name, segment.number), TABLES[name])
+            for name in TABLES
         }
         self._texts: BinaryIO = (segment.folder / f"texts-{segment.number:06}").open("wb")
         self._at = self._templates = 0
-        self._told = (0, 0)
+        self._reported = (0, 0)
         self._read = 0
-        self._marks = known_marks(segment.known) if segment.known is not None else None
+        self._marks = (
+            known_marks(segment.known_templates) if segment.known_templates is not None else None
+        )
 
     def file(self, file: Spooled, data: BinaryIO) -> None:
         """Parse one file."""
@@ -273,42 +278,44 @@ class _Parsing:
             writer.close()
         self._tell(end=True)
 
-    def _template(self, file: Spooled, found: Template, data: BinaryIO, marks: FileMarks) -> None:
-        text = found.text.encode("utf-8", "replace") + b"\n"
-        raw = os.pread(data.fileno(), found.length, file.start + found.offset)
-        own = make_text(raw, found.encoding) != text
+    def _template(
+        self, file: Spooled, template: Template, data: BinaryIO, marks: FileMarks
+    ) -> None:
+        text = template.text.encode("utf-8", "replace") + b"\n"
+        raw = os.pread(data.fileno(), template.length, file.start + template.offset)
+        own = make_text(raw, template.encoding) != text
         at, head = self._at, b""
         sets: tuple[str, ...] = ()
-        report = DocumentReport.from_template(found)
+        report = DocumentReport.from_template(template)
         if report is not None:
             head, sets = report.head(), report.sets()
             self._texts.write(head)
             self._texts.write(text if own else b"")
             self._at += len(head) + own * len(text)
         parent, content = NOTHING, None
-        if found.type in (ARCHIVE, SERIES):
-            parent = Inheritable.from_fields(found.structure)
-        if found.type == SERIES:
-            content = found.structure.get("type", ["ReDIF-Paper"])[0]
+        if template.type in (ARCHIVE, SERIES):
+            parent = Inheritable.from_fields(template.structure)
+        if template.type == SERIES:
+            content = template.structure.get("type", ["ReDIF-Paper"])[0]
         self._writers["template"].append(
             (
-                *(file.ordinal, found.offset, found.line, found.length, found.encoding),
-                *(found.type, found.type_written, found.valid),
-                *(found.handle, found.handle_written, found.md5, found.sha256),
+                *(file.ordinal, template.offset, template.line, template.length, template.encoding),
+                *(template.type, template.type_written, template.valid),
+                *(template.handle, template.handle_written, template.md5, template.sha256),
                 hashlib.md5(text, usedforsecurity=False).hexdigest(),
                 hashlib.sha256(text).hexdigest(),
                 *(self._segment.number, len(text), at, len(head), own, sets),
                 *(parent.name, parent.restriction, parent.provider, content),
-                *marks.of(found),
+                *marks.of(template),
             )
         )
         self._templates += 1
-        for block in file_blocks(found) if found.handle is not None else ():
+        for block in file_blocks(template) if template.handle is not None else ():
             url = normalise(block.url)
             self._writers["refipo"].append(
                 (
                     file.ordinal,
-                    found.offset,
+                    template.offset,
                     block.position,
                     block.url,
                     url.id,
@@ -316,18 +323,22 @@ class _Parsing:
                     url.fault,
                 )
             )
-        for diagnostic in found.diagnostics:
-            self._fault(file, diagnostic, found.offset)
+        for diagnostic in template.diagnostics:
+            self._fault(file, diagnostic, template.offset)
         self._tell()
 
-    def _fault(self, file: Spooled, said: Diagnostic, place: int | None) -> None:
-        detail = f"line {said.line:,}: {said.message}" if said.line else said.message
-        if said.suggestion:
-            detail += f" (perhaps {said.suggestion})"
-        self._writers["fault"].append((file.ordinal, place, said.code, detail, KEPT))
+    def _fault(self, file: Spooled, diagnostic: Diagnostic, place: int | None) -> None:
+        detail = (
+            f"line {diagnostic.line:,}: {diagnostic.message}"
+            if diagnostic.line
+            else diagnostic.message
+        )
+        if diagnostic.suggestion:
+            detail += f" (perhaps {diagnostic.suggestion})"
+        self._writers["fault"].append((file.ordinal, place, diagnostic.code, detail, KEPT))
 
     def _tell(self, *, end: bool = False) -> None:
-        read, templates = self._told
+        read, templates = self._reported
         if end or self._templates - templates >= _REPORT_EVERY:
             self._advance(self._read - read, self._templates - templates)
-            self._told = (self._read, self._templates)
+            self._reported = (self._read, self._templates)

@@ -43,12 +43,12 @@ def leave_known(
     captures, so that the reason is said again. A file that was moved is read again, so that its
     content is found. Relative paths are relative to `home`. Raises DamagedStore and StoreError.
     """
-    known: dict[str, dict[str, int]] = {}
+    readings: dict[str, dict[str, int]] = {}
     for reading, path, captures in find_readings(store):
-        known.setdefault(reading, {})[path] = captures
+        readings.setdefault(reading, {})[path] = captures
 
     def is_known(file: ArchiveFile) -> bool:
-        paths = known.get(reading_of(file, sets, rules) or "", {})
+        paths = readings.get(reading_of(file, sets, rules) or "", {})
         if not any(p == file.label or ("://" not in p and _exists(home / p)) for p in paths):
             return False
         return max(paths.values()) > 0 or not file.named
@@ -73,11 +73,11 @@ def list_failed(store: Writer, home: Path, say: Callable[[str], None]) -> list[s
         failed.pop(source.path, None)
         if "unreadable" in source.codes:
             failed[source.path] = None
-    found = [path if "://" in path else str(home / path) for path in failed]
-    missing = {path for path in found if "://" not in path and not _exists(Path(path))}
+    paths = [path if "://" in path else str(home / path) for path in failed]
+    missing = {path for path in paths if "://" not in path and not _exists(Path(path))}
     for path in sorted(missing):
         say(f"{path} is still missing")
-    return [path for path in found if path not in missing]
+    return [path for path in paths if path not in missing]
 
 
 def _exists(path: Path) -> bool:
@@ -92,4 +92,8 @@ def find_readings(store: Writer) -> Iterator[tuple[str, str, int]]:
         query.prepare_view(connection, store, "sources")
         yield from connection.execute(_READINGS).fetchall()
     for run in intake.runs(store):
-        yield from ((one.reading, one.path, one.captures) for one in run.sources if one.reading)
+        yield from (
+            (source.reading, source.path, source.captures)
+            for source in run.sources
+            if source.reading
+        )

@@ -56,7 +56,7 @@ def open_member(folder: Path, path: str) -> Iterator[RedifFile | Flaw]:
 
 def tree_holds_redif(folder: Path) -> bool:
     """Return whether there is a ReDIF file below the folder."""
-    return any(isinstance(found, RedifFile) for found in tree_members(folder))
+    return any(isinstance(member, RedifFile) for member in tree_members(folder))
 
 
 def other_files(folder: Path) -> Iterator[Path]:
@@ -91,21 +91,27 @@ def _below(
                 text = path_text(entry.name)
                 files[entry.name] = FoundFile(text, status.st_size, int(status.st_mtime))
     unlisted = [path_text(entry.name) for entry in others if is_redif(entry.name)]
-    known = compare(path_text(name), list(files.values()), unlisted)
-    names = {one for one in files if files[one].name not in known} if known else files
+    unchanged = compare(path_text(name), list(files.values()), unlisted)
+    names = (
+        {entry_name for entry_name in files if files[entry_name].name not in unchanged}
+        if unchanged
+        else files
+    )
     # The order of whole paths, in which the slash after a folder's name counts.
     folders = {e.name for e in others if e.is_dir(follow_symlinks=False)}
     by_name = {entry.name: entry for entry in others}
-    for one in sorted([*names, *by_name], key=lambda one: one + "/" * (one in folders)):
-        path, place = f"{name}/{one}", f"{folder}/{one}"
-        if one in folders:
+    for entry_name in sorted(
+        [*names, *by_name], key=lambda entry_name: entry_name + "/" * (entry_name in folders)
+    ):
+        path, place = f"{name}/{entry_name}", f"{folder}/{entry_name}"
+        if entry_name in folders:
             yield from _below(place, path, root, compare)
-        elif one in files:
-            _, size, modified = files[one]
+        elif entry_name in files:
+            _, size, modified = files[entry_name]
             yield RedifFile(path_text(path), size, modified, partial(_open_file, place))
-        elif by_name[one].is_symlink():
+        elif by_name[entry_name].is_symlink():
             yield from _follow_link(Path(place), path, root)
-        elif is_redif(one):
+        elif is_redif(entry_name):
             yield _tree_file(place, path)
 
 
@@ -181,22 +187,22 @@ def sort_sources(
             archives.append(source)
             continue
         if source in looked_up:
-            found = looked_up[source]
+            source_files = looked_up[source]
         elif origin := _origin(source):
             origins.append(origin)
-            found = _beside(origin)
+            source_files = _beside(origin)
         else:
             is_named = not splits.is_folder(source)
-            paths = list(splits.find([source]))
+            paths = splits.find([source])
             named = [] if is_named else [p for p in paths if tarball.names_tarball(p.name)]
-            states = [str(path) for path in named if tarball.holds_redif(path)]
-            dated += states
-            found = [
-                replace(ArchiveFile.of(p), named=is_named) for p in paths if str(p) not in states
+            states = [path for path in named if tarball.holds_redif(path)]
+            dated += map(str, states)
+            source_files = [
+                replace(ArchiveFile.of(p), named=is_named) for p in paths if p not in states
             ]
-        if found:
+        if source_files:
             archives.append(remote_files.name_source(source))
-            files += found
+            files += source_files
     return Sources(tuple(origins), _distinct(files), tuple(archives), tuple(dated))
 
 
@@ -233,7 +239,7 @@ def tarballs(paths: Sequence[str], tist: int | None) -> list[tuple[FileOrigin, i
 
     Raises UsageError for a file that is no tarball of ReDIF, or that has no time.
     """
-    found: list[tuple[FileOrigin, int]] = []
+    origins: list[tuple[FileOrigin, int]] = []
     for name in dict.fromkeys(paths):
         path = Path(name)
         if splits.is_folder(name) or not path.is_file():
@@ -245,15 +251,15 @@ def tarballs(paths: Sequence[str], tist: int | None) -> list[tuple[FileOrigin, i
             )
         if not tarball.holds_redif(path):
             raise UsageError(f"{name} is not a tarball with .rdf or .redif files")
-        found.append((FileOrigin(path, name, False), own))
-    found.sort(key=lambda each: (each[1], each[0].label))
-    for (one, at), (other, then) in pairwise(found):
+        origins.append((FileOrigin(path, name, False), own))
+    origins.sort(key=lambda each: (each[1], each[0].label))
+    for (first, at), (other, then) in pairwise(origins):
         if at == then:
             raise UsageError(
-                f"{one.label} and {other.label} have the same time: ingest one of them separately "
-                "with --tist"
+                f"{first.label} and {other.label} have the same time: ingest one of them "
+                "separately with --tist"
             )
-    return found
+    return origins
 
 
 def _origin(source: str) -> FileOrigin | None:
@@ -286,5 +292,5 @@ def _is_archive(path: Path) -> bool:
             head = recognise.read_head(stream)
     except OSError:
         return False
-    found = recognise.recognise(head) or find_form(head)
-    return bool(found) or is_secondary(head)
+    form = recognise.recognise(head) or find_form(head)
+    return bool(form) or is_secondary(head)

@@ -10,8 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, fields
-from operator import attrgetter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -128,20 +127,17 @@ class Spooled:
     """The encoding of lines that declare none and are not UTF-8, if the operator named it."""
 
 
-_members = attrgetter(*(member.name for member in fields(Spooled)))
-
-
 @dataclass(frozen=True, slots=True)
 class Segment:
     """A segment in the folder of a spool, numbered from 0; `bytes` counts all its files.
 
-    `known` is the table of templates that the last ingest parsed.
+    `known_templates` is the table of templates that the last ingest parsed.
     """
 
     folder: Path
     number: int
     bytes: int
-    known: Path | None = None
+    known_templates: Path | None = None
 
     @property
     def path(self) -> Path:
@@ -170,16 +166,16 @@ class Spool:
         encodings: Mapping[str, str] = NO_ENCODINGS,
         first: int = 0,
         ordinal: int = 0,
-        known: Path | None = None,
+        known_templates: Path | None = None,
     ) -> None:
         """Copy files of up to `largest` bytes; segments are numbered from `first`.
 
         Files get ordinals from `ordinal` on. `encodings` has the encoding of files by their
-        archive's folder, and `known` is the table of known templates.
+        archive's folder, and `known_templates` is the table of known templates.
         """
         self.segments: list[Segment] = []
         self._first = first
-        self.ordinal, self._known = ordinal, known
+        self.ordinal, self._known_templates = ordinal, known_templates
         self.bytes = 0
         self._digest = hashlib.sha256()
         self._folder, self._largest, self._encodings = folder, largest, encodings
@@ -192,7 +188,7 @@ class Spool:
         """Add to the digest files that are known and therefore not copied."""
         self._hash("known", digest)
 
-    def take(self, source: int, member: RedifFile, ordinal: int | None = None) -> Flaw | None:
+    def take(self, source: int, member: RedifFile) -> Flaw | None:
         """Copy a file. Return the fault if the file is left out, else None."""
         if member.bytes > self._largest:
             return self._too_large(member.path)
@@ -230,19 +226,19 @@ class Spool:
             self._at = start
             return flaw
         folders = member.path.lower().split("/")[:-1] if self._encodings else []
-        self._note(
-            Spooled(
-                self.ordinal if ordinal is None else ordinal,
-                source,
-                member.path,
-                member.modified,
-                start,
-                self._at - start,
-                md5.hexdigest(),
-                sha256.hexdigest(),
-                next((self._encodings[name] for name in folders if name in self._encodings), None),
-            )
+        size, digest = self._at - start, sha256.hexdigest()
+        spooled = (
+            *(self.ordinal, source, member.path, member.modified),
+            *(start, size, md5.hexdigest(), digest),
+            next((self._encodings[name] for name in folders if name in self._encodings), None),
         )
+        with writing(self._folder):
+            self._index.write(write_compact(spooled) + b"\n")
+        self._hash(source, member.path, member.modified, size, digest)
+        self.ordinal += 1
+        self.bytes += size
+        if size >= ALONE or self._at >= SEGMENT:
+            self.close()
         return None
 
     def digest(self) -> str:
@@ -255,23 +251,16 @@ class Spool:
             with writing(self._folder):
                 self._open.close()
             self._open = None
-            self.segments.append(Segment(self._folder, self._number, self._at, self._known))
+            self.segments.append(
+                Segment(self._folder, self._number, self._at, self._known_templates)
+            )
 
     @property
     def _number(self) -> int:
         return self._first + len(self.segments)
 
-    def _hash(self, *said: str | int) -> None:
-        self._digest.update(write_compact(said))
-
-    def _note(self, file: Spooled) -> None:
-        with writing(self._folder):
-            self._index.write(write_compact(_members(file)) + b"\n")
-        self._hash(file.source, file.path, file.modified, file.bytes, file.sha256)
-        self.ordinal += 1
-        self.bytes += file.bytes
-        if file.bytes >= ALONE or self._at >= SEGMENT:
-            self.close()
+    def _hash(self, *facts: str | int) -> None:
+        self._digest.update(write_compact(facts))
 
     def _too_large(self, path: str) -> Flaw:
         return Flaw(path, "file-too-large", f"more than {self._largest:,} bytes", True)

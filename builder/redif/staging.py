@@ -35,16 +35,16 @@ class Acceptance:
     """Names of folders, in lower case."""
 
     @staticmethod
-    def of(given: Sequence[str | None]) -> "Acceptance":
+    def of(values: Sequence[str | None]) -> "Acceptance":
         """Return what the values of --accept-loss accept; None: all. Raises UsageError."""
-        archives = [one.lower().removeprefix("repec:") for one in given if one]
-        for one in archives:
-            if not can_be_named(one):
+        archives = [archive.lower().removeprefix("repec:") for archive in values if archive]
+        for archive in archives:
+            if not can_be_named(archive):
                 raise UsageError(
-                    f"--accept-loss {one}: expected an archive such as aaa or RePEc:aaa; to accept "
-                    "all losses, write --accept-loss after the sources"
+                    f"--accept-loss {archive}: expected an archive such as aaa or RePEc:aaa; to "
+                    "accept all losses, write --accept-loss after the sources"
                 )
-        return Acceptance(None in given, frozenset(archives))
+        return Acceptance(None in values, frozenset(archives))
 
 
 def can_be_named(archive: str) -> bool:
@@ -196,14 +196,14 @@ def stage(
     segments: Sequence[Segment],
     origins: Sequence[FileOrigin],
     flaws: Sequence[tuple[int, Flaw]],
-    known: Sequence[str] = UNKNOWN,
+    statements: Sequence[str] = UNKNOWN,
     scope: ChangeScope | None = None,
     *,
     dropped: Sequence[int] = (),
 ) -> ChangeScope | None:
     """Create the tables of the files that were read, and of known ones. Raises StoreError.
 
-    The statements `known` create `tree_file` and `tree_template` from the parsed tables. Parsed
+    The `statements` create `tree_file` and `tree_template` from the parsed tables. Parsed
     files with the ordinals `dropped` are left out. Return the `scope` that the tables are limited
     to; None if they have everything. Files are all in `listed_file`.
 
@@ -217,7 +217,7 @@ def stage(
         for table in TABLES:
             parsed = f"FROM ({_query_parsed(segments, table)}) WHERE {without}"
             connection.execute(f"CREATE VIEW parsed_{table} AS {parsed}")
-        _run(connection, known)
+        _run(connection, statements)
         connection.execute("CREATE TABLE root (source INTEGER, root VARCHAR)")
         roots = [_root(connection, number, origin) for number, origin in enumerate(origins)]
         for number, root in enumerate(roots):

@@ -108,8 +108,8 @@ class _Members:
                 if not data:
                     raise EOFError
             self._begun = True
-            if found := self._decoder.decompress(data, size):
-                return found
+            if unpacked := self._decoder.decompress(data, size):
+                return unpacked
 
 
 class _Tar(tarfile.TarFile):
@@ -121,17 +121,17 @@ class _Info(tarfile.TarInfo):
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str | None, errors: str) -> Self:
-        found = super().frombuf(buf, encoding or "utf-8", errors)
-        is_meta = found.type in (
+        info = super().frombuf(buf, encoding or "utf-8", errors)
+        is_meta = info.type in (
             tarfile.XHDTYPE,
             tarfile.XGLTYPE,
             tarfile.SOLARIS_XHDTYPE,
             tarfile.GNUTYPE_LONGNAME,
             tarfile.GNUTYPE_LONGLINK,
         )
-        if found.size < 0 or (is_meta and found.size > _META):
-            raise tarfile.ReadError(f"a header declares {found.size:,} bytes")
-        return found
+        if info.size < 0 or (is_meta and info.size > _META):
+            raise tarfile.ReadError(f"a header declares {info.size:,} bytes")
+        return info
 
     @classmethod
     def fromtarfile(cls, tarfile_: tarfile.TarFile) -> Self:
@@ -168,8 +168,8 @@ def holds_redif(path: Path) -> bool:
     if not is_tar(path):
         return False
     try:
-        with closing(members(path)) as found:  # type: ignore[type-var]
-            return any(isinstance(one, RedifFile) for one in found)
+        with closing(members(path)) as files:  # type: ignore[type-var]
+            return any(isinstance(member, RedifFile) for member in files)
     except OSError:
         return False
 

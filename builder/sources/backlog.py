@@ -92,9 +92,12 @@ class Backlog:
                 if not isinstance(event, PendingCapture):
                     yield item
                     continue
-                capture, *faults = _finish(event, stream, captures)
+                damage = stream.damage(event.first, event.last)
+                capture = captures.finish(event.draft, damage)
                 yield replace(item, event=capture) if isinstance(item, RecordEvent) else capture
-                yield from faults
+                for fault in event.faults:
+                    done = action_if_damaged(fault.code, fault.done) if damage else fault.done
+                    yield replace(fault, done=done)
 
 
 @contextlib.contextmanager
@@ -106,14 +109,6 @@ def _wrap_scratch_errors() -> Iterator[None]:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise StoreError(f"{NO_SPACE} ({tempfile.gettempdir()})") from error
         raise StoreError(f"scratch files cannot be used: {error.strerror}") from error
-
-
-def _finish(pending: PendingCapture, stream: RecordStream, captures: Captures) -> Iterator[Event]:
-    damage = stream.damage(pending.first, pending.last)
-    yield captures.finish(pending.draft, damage)
-    for fault in pending.faults:
-        done = action_if_damaged(fault.code, fault.done) if damage else fault.done
-        yield replace(fault, done=done)
 
 
 NEAR = 16
@@ -144,7 +139,7 @@ class Exchanges:
     """
 
     def __init__(self) -> None:
-        self._held: deque[tuple[int, Event, Mapping[bytes, bytes]]] = deque()
+        self._recent: deque[tuple[int, Event, Mapping[bytes, bytes]]] = deque()
         self._waiting: list[tuple[int, CaptureRequest, Mapping[bytes, bytes]]] = []
         self._count = 0  # records
         self._fields = _NONE  # of the record in hand
@@ -176,7 +171,7 @@ class Exchanges:
 
     def join(self, events: Iterator[Event | RecordEvent]) -> Iterator[Event]:
         """Yield the events in order, each capture with its request if it has one."""
-        held = self._held
+        recent = self._recent
         for item in events:
             fields, request = _NONE, None
             event: Event | PendingCapture
@@ -192,20 +187,20 @@ class Exchanges:
                     fields = _NONE
                 elif self._waiting:
                     event = self._match_document(event, fields)
-                while held and held[0][0] <= self._count - NEAR:
-                    yield held.popleft()[1]
-            held.append((self._count, event, fields))
+                while recent and recent[0][0] <= self._count - NEAR:
+                    yield recent.popleft()[1]
+            recent.append((self._count, event, fields))
         self._forget(self._count + NEAR + 1)
-        while held:
-            yield held.popleft()[1]
+        while recent:
+            yield recent.popleft()[1]
 
     def _match_request(self, request: CaptureRequest, fields: Mapping[bytes, bytes]) -> None:
         """Join a request to the last document that belongs to it, or make it wait."""
-        for at in range(len(self._held) - 1, -1, -1):
-            number, event, others = self._held[at]
+        for at in range(len(self._recent) - 1, -1, -1):
+            number, event, others = self._recent[at]
             if number >= self._count - NEAR and _belong(others, fields):
                 if isinstance(event, Capture) and event.fetch_method is None:
-                    self._held[at] = (number, apply_request(event, request), others)
+                    self._recent[at] = (number, apply_request(event, request), others)
                 return
         self._waiting.append((self._count, request, fields))
 
@@ -225,7 +220,7 @@ class Exchanges:
             if number < count - NEAR:
                 self.is_open_before |= number <= NEAR
                 self.is_open_behind |= number > self._count - NEAR
-        self._waiting = [one for one in self._waiting if one[0] >= count - NEAR]
+        self._waiting = [waiting for waiting in self._waiting if waiting[0] >= count - NEAR]
 
 
 def _belong(document: Mapping[bytes, bytes], request: Mapping[bytes, bytes]) -> bool:

@@ -9,12 +9,11 @@ from builder.sources import charset, html
 from builder.sources import identity as instant
 from builder.sources.charset import Charset
 from builder.sources.events import Capture, Fault, Ordinals
-from builder.sources.identity import CaptureAddress, parse_address, text
+from builder.sources.identity import parse_address, text
 from builder.sources.payload import Payload, detect_type, essence
 from builder.sources.rules import REDIRECTS, DocumentRules, http_status
 from functions.archive.message import DeclaredDigest, HttpHead, charset_of
 from functions.archive.record import CUT, RecordBlock, RecordFault, RecordHeader
-from functions.snapshot import oai_name
 from functions.snapshot.oai_name import capture_identity
 
 _XHTML = "application/xhtml+xml"
@@ -63,19 +62,19 @@ class _PayloadFacts:
 
 
 def trim_to_next_record(
-    swallowed: int, block: RecordBlock, found: DocumentRecord | None, faults: list[RecordFault]
+    swallowed: int, block: RecordBlock, document: DocumentRecord | None, faults: list[RecordFault]
 ) -> None:
     """Give back the bytes that a wrong length took of the next record."""
     missing = block.missing + swallowed
     faults[:] = [fault for fault in faults if fault[0] not in ("payload-short", "digest-mismatch")]
     detail = f"declared {block.length} bytes, found {block.length - missing}, then another record"
-    done = "published as truncated, without digest" if found else "left out"
+    done = "published as truncated, without digest" if document else "left out"
     faults.append(("payload-short", None, detail, done))
-    if found is not None:
-        found.missing = missing
-        if found.payload:
-            found.payload.length = max(found.payload.length - swallowed, 0)
-            found.payload.digest = ""
+    if document is not None:
+        document.missing = missing
+        if document.payload:
+            document.payload.length = max(document.payload.length - swallowed, 0)
+            document.payload.digest = ""
 
 
 class Captures:
@@ -89,7 +88,7 @@ class Captures:
 
     def build(
         self,
-        found: DocumentRecord,
+        document: DocumentRecord,
         length: int | None,
         faults: list[RecordFault],
         damage: str | None = None,
@@ -98,7 +97,7 @@ class Captures:
 
         `length` is that of the stored record, `damage` the fault of its gzip member.
         """
-        draft = self.draft(found, length, faults)
+        draft = self.draft(document, length, faults)
         if damage:
             faults[:] = [(*fault[:3], action_if_damaged(fault[0], fault[3])) for fault in faults]
         return self.finish(draft, damage)
@@ -128,32 +127,40 @@ class Captures:
         return capture
 
     def draft(
-        self, found: DocumentRecord, length: int | None, faults: list[RecordFault]
+        self, document: DocumentRecord, length: int | None, faults: list[RecordFault]
     ) -> CaptureDraft:
         """Return the capture of one document without its identity; see `build`."""
-        record, payload = found.record, found.payload
+        record, payload = document.record, document.payload
         when, bad_date = (instant.parse_arc_date if record.is_arc else instant.parse_warc_date)(
             record.date
         )
         where = parse_address(record.url)
         host = where.host.name if where.host else None
-        content, bad_title = _inspect_content(found, host, self._rules.titles)
+        content, bad_title = _inspect_content(document, host, self._rules.titles)
         faults += [fault for fault in (bad_date, bad_title) if fault]
-        status = http_status(record, found.message)
-        digest = _digest(found)
+        status = http_status(record, document.message)
+        location = (
+            document.message and document.message.fields.get(b"location")
+        ) or record.location
+        redirect = text(location) or None if status in REDIRECTS else None
+        declared = document.declared.text() if document.declared else None
+        digest = (payload.digest or None) if payload else declared
+        # Revisits may name the declared digest of an original. It differs where a crawler hashed
+        # other bytes, such as the de-chunked ones.
+        other_digest = declared if payload and declared != digest else None
         refers_to, refers_to_date = _reference(record)
         capture = Capture(
             identity="",
             url=where.url,
             url_surtkey=where.surt,
-            sets=self._sets(where, content),
+            sets=self._rules.sets(where, content.declared or content.detected, content.languages),
             url_bytes=where.raw,
             url_host_name=host,
             url_host_registered_domain=where.host.registered if where.host else None,
             fetch_date=when.text,
             fetch_time=when.time,
             fetch_status=status,
-            fetch_redirect=_redirect(found, status),
+            fetch_redirect=redirect,
             content_digest=digest,
             content_length=payload.length if payload else 0,
             content_mime_type=content.declared,
@@ -161,37 +168,20 @@ class Captures:
             content_charset=content.charset.name if content.charset else None,
             content_charset_source=content.charset.source if content.charset else None,
             content_languages=content.languages,
-            content_truncated=_truncation(found),
+            content_truncated=_truncation(document),
             title=content.title,
             refers_to_url=text(refers_to.strip(b"<>")) or None if refers_to else None,
             refers_to_date=refers_to_date,
             warc_record_type=record.type,
             warc_filename=self._name,
-            warc_record_offset=found.offset,
+            warc_record_offset=document.offset,
             warc_record_length=length,
-            content_digest_declared=_declared_digest(found),
+            content_digest_declared=other_digest,
         )
-        declared = found.declared.text() if found.declared else None
         proven = payload is not None and payload.matches_declared
-        return CaptureDraft(capture, record.url, when.second, declared, proven, found.missing > 0)
-
-    def _sets(self, where: CaptureAddress, content: _PayloadFacts) -> tuple[str, ...]:
-        media_type = content.declared or content.detected
-        specs: list[str] = []  # a domain sorts before a media type
-        if self._rules.domain_sets and where.host:
-            specs.append(where.host.set_spec)
-        if self._rules.mime_sets and media_type:
-            specs.append(_mime_set(media_type))
-        if not self._rules.set_rules:
-            return tuple(specs)
-        collections = self._rules.collections
-        specs += (
-            rule.set
-            for rule in self._rules.set_rules
-            if rule.fits(where, media_type, content.languages, collections)
+        return CaptureDraft(
+            capture, record.url, when.second, declared, proven, document.missing > 0
         )
-        # Only sets by rules may include one another.
-        return oai_name.most_specific_sets(specs)
 
     def faults(self, place: int | None, faults: list[RecordFault]) -> Iterator[Fault]:
         """Return a record's faults as faults of this file at the offset `place`."""
@@ -214,34 +204,12 @@ def _is_text(media_type: str) -> bool:
     return _TEXT.fullmatch(media_type) is not None
 
 
-@lru_cache(maxsize=1 << 12)
-def _mime_set(media_type: str) -> str:
-    return oai_name.join_set("mime", *media_type.split("/", 1))
-
-
-def _digest(found: DocumentRecord) -> str | None:
-    if found.payload:
-        return found.payload.digest or None
-    return found.declared.text() if found.declared else None
-
-
-def _declared_digest(found: DocumentRecord) -> str | None:
-    """Return the declared digest of an original if it differs: revisits may name it.
-
-    A SHA-1 differs where a crawler hashed other bytes, such as the de-chunked ones.
-    """
-    if not found.payload or not found.declared:
-        return None
-    declared = found.declared.text()
-    return None if declared == found.payload.digest else declared
-
-
-def _truncation(found: DocumentRecord) -> str | None:
+def _truncation(document: DocumentRecord) -> str | None:
     """Return why the payload is incomplete (ISO 28500, 5.13)."""
-    declared = found.record.fields.get(b"warc-truncated")
+    declared = document.record.fields.get(b"warc-truncated")
     if declared and _TOKEN.fullmatch(reason := declared.decode("latin-1").lower()):
         return reason
-    cut = found.missing or b"warc-segment-number" in found.record.fields
+    cut = document.missing or b"warc-segment-number" in document.record.fields
     return "unspecified" if cut else None
 
 
@@ -265,22 +233,15 @@ def _record_id(name: bytes | None) -> str | None:
     return f"<{text(name.strip(b'<>'))}" if name else None
 
 
-def _redirect(found: DocumentRecord, status: int | None) -> str | None:
-    if status not in REDIRECTS:
-        return None
-    location = found.message.fields.get(b"location") if found.message else None
-    return text(location or found.record.location) or None
-
-
 def _inspect_content(
-    found: DocumentRecord, host: str | None, titles: bool
+    document: DocumentRecord, host: str | None, titles: bool
 ) -> tuple[_PayloadFacts, RecordFault | None]:
     """Return the facts in a payload's first bytes and header fields, and a fault."""
-    fields = found.message.fields if found.message else {}
-    head = found.payload.head if found.payload else b""
+    fields = document.message.fields if document.message else {}
+    head = document.payload.head if document.payload else b""
     declared = essence(fields.get(b"content-type", b""))
-    if declared is None and (found.record.is_arc or found.record.type == "resource"):
-        declared = essence(found.record.mime)
+    if declared is None and (document.record.is_arc or document.record.type == "resource"):
+        declared = essence(document.record.mime)
     content = _PayloadFacts(declared, detect_type(head))
     shown = content.detected
     kind = content.declared if shown in (None, "text/plain") else shown

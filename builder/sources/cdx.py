@@ -165,8 +165,8 @@ def parse_cdx_line(line: bytes, legend: Legend) -> tuple[IndexEntry | None, list
         count = len(line.split(legend.separator))
         detail = f"{count} fields, {len(legend.letters)} expected: {show(line)}"
         return None, [("index-line-invalid", None, detail, "left out")]
-    given = {field: values[at] for field, at in places.items()}
-    return IndexEntry(**{f: b"" if v == b"-" else v for f, v in given.items()}), []
+    fields = {field: values[at] for field, at in places.items()}
+    return IndexEntry(**{f: b"" if v == b"-" else v for f, v in fields.items()}), []
 
 
 def _fits_legend(values: list[bytes], legend: Legend) -> bool:

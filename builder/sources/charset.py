@@ -67,12 +67,12 @@ def tag_attributes(page: bytes, at: int, behind: int) -> dict[bytes, bytes]:
 
     Names are in lower case, values as written; the first of a repeated name counts.
     """
-    found: dict[bytes, bytes] = {}
+    attributes: dict[bytes, bytes] = {}
     for match in _EACH.finditer(page, at, behind - 1):
         value = match[2] or b""
         is_quoted = value[:1] in (b'"', b"'")
-        found.setdefault(match[1].lower(), value[1:-1] if is_quoted else value)
-    return found
+        attributes.setdefault(match[1].lower(), value[1:-1] if is_quoted else value)
+    return attributes
 
 
 _PLAIN_ATTRIBUTE = (
@@ -118,10 +118,10 @@ def read_plain_head(head: bytes) -> PlainHead | None:
     attributes = start[1]
     if not attributes or b"lang" not in attributes.lower():
         return title[1], None
-    found = _LANGUAGE.findall(attributes)
-    if len(found) != attributes.lower().count(b"lang"):
+    languages = _LANGUAGE.findall(attributes)
+    if len(languages) != attributes.lower().count(b"lang"):
         return None
-    values = {prefix.lower(): a or b or c for prefix, a, b, c in reversed(found)}
+    values = {prefix.lower(): a or b or c for prefix, a, b, c in reversed(languages)}
     language = values.get(b"") or values.get(b"xml:")
     if language is None or not _SIMPLE_LANGUAGE.fullmatch(language):
         return None
@@ -159,8 +159,8 @@ def html_declaration(head: bytes) -> str | None:
     start = head[:_PRESCAN]
     lower = start.lower()
     last = lower.rfind(b"<meta") if b"charset" in lower else -1
-    found = _prescan(start, last) if last >= 0 else None
-    return found or xml_declaration(start)
+    name = _prescan(start, last) if last >= 0 else None
+    return name or xml_declaration(start)
 
 
 def html_charset(head: bytes, host: str | None) -> Charset:
@@ -218,9 +218,9 @@ def _prescan(start: bytes, last: int) -> str | None:
             if ended is None:
                 return None
             if opened[2].lower() == b"meta":
-                found = _meta_charset(tag_attributes(start, opened.end(), ended[0]))
-                if found:
-                    return found
+                name = _meta_charset(tag_attributes(start, opened.end(), ended[0]))
+                if name:
+                    return name
             at = ended[0]
             continue
         mark = b"-->" if opened[1] else b">"

@@ -160,10 +160,10 @@ class Ordinals:
     def __init__(self) -> None:
         self._keys = array("Q", bytes(8 * _FIRST_SIZE))  # key + 1; 0 is a free slot
         self._counts = array("I", bytes(4 * _FIRST_SIZE))
-        self._held = 0
+        self._size = 0
 
     def __len__(self) -> int:
-        return self._held
+        return self._size
 
     def next(self, identity: str) -> int:
         """Return how often `identity` was counted before, and count it."""
@@ -173,8 +173,8 @@ class Ordinals:
         self._counts[at] = before + 1
         if not before:
             self._keys[at] = key
-            self._held += 1
-            if self._held * 3 > len(self._keys) * 2:
+            self._size += 1
+            if self._size * 3 > len(self._keys) * 2:
                 self._grow()
         return before
 
@@ -185,16 +185,16 @@ class Ordinals:
                 at = self._place(key)
                 if not self._keys[at]:
                     self._keys[at] = key
-                    self._held += 1
+                    self._size += 1
                 self._counts[at] += count
-                if self._held * 3 > len(self._keys) * 2:
+                if self._size * 3 > len(self._keys) * 2:
                     self._grow()
 
     def _place(self, key: int) -> int:
         keys = self._keys
         mask = len(keys) - 1
         at = key & mask
-        while (found := keys[at]) and found != key:
+        while (occupant := keys[at]) and occupant != key:
             at = (at + 1) & mask
         return at
 

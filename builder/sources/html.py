@@ -123,8 +123,8 @@ class _TitleSearch:
             elif name == b"title" and not self._templates:
                 if ended[1] and self._is_xml:
                     return b""
-                found = _TEXTS[name].search(page, ended[0])
-                return page[ended[0] : found.start() if found else len(page)]
+                end = _TEXTS[name].search(page, ended[0])
+                return page[ended[0] : end.start() if end else len(page)]
             elif ended[1] and self._is_xml:
                 at = ended[0]
             else:
@@ -149,8 +149,8 @@ class _TitleSearch:
             return False
         breaks = name in _BREAKING
         if name == b"font":
-            given = tag_attributes(self._page, opened.end(), behind)
-            breaks = not given.keys().isdisjoint((b"color", b"face", b"size"))
+            attributes = tag_attributes(self._page, opened.end(), behind)
+            breaks = not attributes.keys().isdisjoint((b"color", b"face", b"size"))
         if breaks:
             self._break()
         return not breaks
@@ -186,8 +186,8 @@ class _TitleSearch:
         if name == b"script":
             return self._script_end(behind)
         if name in _TEXTS:
-            found = _TEXTS[name].search(self._page, behind)
-            return found.start() if found else None
+            end = _TEXTS[name].search(self._page, behind)
+            return end.start() if end else None
         return behind
 
     def _leave(self, name: bytes) -> None:
@@ -203,17 +203,17 @@ class _TitleSearch:
     def _script_end(self, at: int) -> int | None:
         """Return the offset of a script's end tag (section 13.2.5.15 on)."""
         is_escaped = is_nested = False
-        for found in _SCRIPT.finditer(self._page, at):
-            if found[2] or found[1]:
+        for match in _SCRIPT.finditer(self._page, at):
+            if match[2] or match[1]:
                 is_escaped = is_nested = False
-            elif found[3] is None:
+            elif match[3] is None:
                 is_escaped = True
-            elif not found[3]:
+            elif not match[3]:
                 is_nested = is_escaped
             elif is_nested:
                 is_nested = False
             else:
-                return found.start()
+                return match.start()
         return None
 
 
@@ -242,12 +242,16 @@ def title_and_language(
     if charset in _OTHERWISE:
         head = decoder(charset).decode(head).encode("utf-8", "replace")
         charset = "utf-8"
-    found, declared = read_plain_head(head) or find_title(head, is_xml=is_xml)
+    title, declared = read_plain_head(head) or find_title(head, is_xml=is_xml)
     language = unescape(_decode_text(declared, charset)) if declared else None
-    if not found:
+    if not title:
         return None, language, False
-    cleaned, illegal = _clean(_decode_text(found[:_TITLE_WITHIN], charset))
-    return cleaned, language, illegal
+    raw = _decode_text(title[:_TITLE_WITHIN], charset)
+    text = unescape(raw)
+    legal = _ILLEGAL.sub("", text)
+    illegal = len(legal) != len(text) or _ILLEGAL_REFERENCE.search(raw) is not None
+    cleaned = _SPACE.sub(" ", legal).strip()[:_TITLE_LENGTH].rstrip()
+    return cleaned or None, language, illegal
 
 
 def languages(declared: str | None) -> str | None:
@@ -261,11 +265,3 @@ def languages(declared: str | None) -> str | None:
 def _decode_text(data: bytes, charset: str) -> str:
     """Decode text of a page; NUL becomes U+FFFD, as in titles (HTML, section 13.2.5.2)."""
     return decoder(charset).decode(data, final=True).replace("\0", "\ufffd")
-
-
-def _clean(raw: str) -> tuple[str | None, bool]:
-    text = unescape(raw)
-    legal = _ILLEGAL.sub("", text)
-    title = _SPACE.sub(" ", legal).strip()[:_TITLE_LENGTH]
-    illegal = len(legal) != len(text) or _ILLEGAL_REFERENCE.search(raw) is not None
-    return title.rstrip() or None, illegal

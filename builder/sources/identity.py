@@ -107,8 +107,8 @@ def parse_address(raw: bytes) -> CaptureAddress:
 @lru_cache(maxsize=1 << 14)
 def _authority(url: str) -> tuple["Host | None", int]:
     """Return the host of a URL, or of its part before the path, and the path's index."""
-    found = authority.split(url)
-    return (parse_host(*found[:2]), found[2]) if found else (None, 0)
+    parts = authority.split(url)
+    return (parse_host(*parts[:2]), parts[2]) if parts else (None, 0)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -117,19 +117,19 @@ def parse_host(scheme: str, netloc: str) -> Host | None:
 
     `netloc` is lower case and without user information.
     """
-    found = authority.parse(scheme, netloc)
-    if found is None:
+    parsed = authority.parse(scheme, netloc)
+    if parsed is None:
         return None
-    name = found.name
-    if found.is_ip:
-        return Host(name, found.surt, None, oai_name.join_set("domain", "ip", name))
+    name = parsed.name
+    if parsed.is_ip:
+        return Host(name, parsed.surt, None, oai_name.join_set("domain", "ip", name))
     parts = split_suffix(name)
     if parts is None:
-        return Host(name, found.surt, None, oai_name.join_set("domain", name))
+        return Host(name, parsed.surt, None, oai_name.join_set("domain", name))
     suffix, before = parts
     labels = [label for label in reversed(before.split(".")) if label]
     registered = f"{labels[0]}.{suffix}" if labels else None
-    return Host(name, found.surt, registered, oai_name.join_set("domain", suffix, *labels))
+    return Host(name, parsed.surt, registered, oai_name.join_set("domain", suffix, *labels))
 
 
 @dataclass(slots=True)
@@ -171,7 +171,10 @@ def _parse_w3cdtf(date: bytes) -> tuple[Instant, RecordFault | None]:
     parts = [p for p in (year, month, day, hour, minute, second) if p]
     if rest and (second is None or not zone):
         return NO_DATE, ("date-invalid", "WARC-Date", show(date), "published without a date")
-    offset = _offset(zone)
+    offset = timedelta()
+    if zone and zone not in b"Zz":
+        offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:]))
+        offset = -offset if zone[:1] == b"-" else offset
     instant = _build_instant(parts, (fraction or b"").decode(), offset)
     if instant is NO_DATE:
         return NO_DATE, ("date-invalid", "WARC-Date", show(date), "published without a date")
@@ -207,13 +210,6 @@ def parse_arc_date(date: bytes, field: str = "Archive-date") -> tuple[Instant, R
 def parse_refers_to(date: bytes) -> str | None:
     """Return a WARC-Refers-To-Date as text, None if it is unreadable."""
     return parse_warc_date(date)[0].text if date else None
-
-
-def _offset(zone: bytes | None) -> timedelta:
-    if zone is None or zone in b"Zz":
-        return timedelta()
-    minutes = int(zone[1:3]) * 60 + int(zone[-2:])
-    return timedelta(minutes=-minutes if zone[:1] == b"-" else minutes)
 
 
 def _build_instant(parts: list[bytes], fraction: str, offset: timedelta) -> Instant:

@@ -16,14 +16,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from builder.sources import identity, payload
-from builder.sources import identity as instant
 from builder.sources.events import Capture, Skipped
 from builder.sources.identity import Instant
 from builder.sources.rules import DocumentRules, refusal_reason
 from builder.sources.side_records import MAX_QUERY, METHOD, escape_illegal
 from functions.archive import message
 from functions.archive.record import RecordFault, RecordHeader, show, skip_reason
-from functions.snapshot import oai_name
 from functions.snapshot.oai_name import capture_identity
 from functions.url import surt
 
@@ -112,17 +110,17 @@ def build_capture(
     faults += [fault] if fault else []
     where = identity.parse_address(entry.url)
     media_type = payload.essence(entry.mime) if kind != "revisit" else None
-    found = parse_digest(entry.digest, faults)
+    digest = parse_digest(entry.digest, faults)
     is_redirect = refusal_reason(record, status, _ALL_BUT_REDIRECTS) == "redirect"
     truncated = entry.truncated.lower()
     method, body, key = _parse_request(entry, where.surt, faults)
     capture = Capture(
         identity=capture_identity(
-            entry.url, when.second, None if kind == "revisit" else status, found
+            entry.url, when.second, None if kind == "revisit" else status, digest
         ),
         url=where.url,
         url_surtkey=key,
-        sets=sets(where, media_type, rules),
+        sets=rules.sets(where, media_type, None),
         url_bytes=where.raw,
         url_host_name=where.host.name if where.host else None,
         url_host_registered_domain=where.host.registered if where.host else None,
@@ -132,11 +130,11 @@ def build_capture(
         fetch_method=method,
         fetch_body=body,
         fetch_redirect=(identity.text(entry.redirect) or None) if is_redirect else None,
-        content_digest=found,
+        content_digest=digest,
         content_mime_type=media_type,
         content_truncated=truncated.decode() if _TOKEN.fullmatch(truncated) else None,
         refers_to_url=(identity.text(entry.refers_to) or None) if kind == "revisit" else None,
-        refers_to_date=instant.parse_refers_to(entry.refers_date) if kind == "revisit" else None,
+        refers_to_date=identity.parse_refers_to(entry.refers_date) if kind == "revisit" else None,
         warc_record_type=kind,
         warc_filename=filename(entry.filename),
         warc_record_offset=_parse_number(entry.offset, "offset", faults),
@@ -170,7 +168,7 @@ def _parse_request(
         return None, None, own
     name = method.decode("ascii").upper()
     text, more_text = (
-        escape_illegal(one.decode("utf-8", "replace")[:MAX_QUERY]) for one in (body, added)
+        escape_illegal(query.decode("utf-8", "replace")[:MAX_QUERY]) for query in (body, added)
     )
     return name, text or None, surt.of_request(entry.url, name, more_text)
 
@@ -190,19 +188,6 @@ def record_type(media_type: bytes, value: bytes = b"") -> str:
         text = value.decode("ascii", "replace").lower()
         return text if text.isalpha() else "unknown-type"
     return _KINDS.get(media_type.lower(), "response")
-
-
-def sets(
-    where: identity.CaptureAddress, media_type: str | None, rules: DocumentRules
-) -> tuple[str, ...]:
-    """Return the sets of a capture by its domain, its media type and the operator's rules."""
-    specs: list[str] = []
-    if rules.domain_sets and where.host:
-        specs.append(where.host.set_spec)
-    if rules.mime_sets and media_type:
-        specs.append(oai_name.join_set("mime", *media_type.split("/", 1)))
-    own = (r.set for r in rules.set_rules if r.fits(where, media_type, None, rules.collections))
-    return oai_name.most_specific_sets([*specs, *own]) if rules.set_rules else tuple(sorted(specs))
 
 
 def filename(path: bytes) -> str:
@@ -228,12 +213,12 @@ def _parse_date(date: bytes) -> tuple[Instant, RecordFault | None]:
     exact = _DATE.fullmatch(date)
     if exact:
         text = b"%s-%s-%sT%s:%s:%s.%sZ" % exact.groups()
-        when, fault = instant.parse_warc_date(text)
+        when, fault = identity.parse_warc_date(text)
         return when, fault and (fault[0], "date", show(date), fault[3])
-    when, fault = instant.parse_warc_date(date) if b"-" in date else instant.parse_arc_date(date)
-    if when is instant.NO_DATE and _UNIX.fullmatch(date):  # as wpull writes it
+    when, fault = identity.parse_warc_date(date) if b"-" in date else identity.parse_arc_date(date)
+    if when is identity.NO_DATE and _UNIX.fullmatch(date):  # as wpull writes it
         moment = datetime.fromtimestamp(int(date), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        when, _ = instant.parse_warc_date(moment.encode("ascii"))
+        when, _ = identity.parse_warc_date(moment.encode("ascii"))
         return when, ("date-unix", "date", show(date), f"taken as {moment}")
     return when, fault and (fault[0], "date", *fault[2:])
 

@@ -131,13 +131,13 @@ def read_payload(
         piece = first or block.take()
         hashes = _Hashes(declared, chunked)
         head: list[bytes] = []
-        held = length = 0
+        head_length = length = 0
         while piece:
             hashes.update(piece)
             length += len(piece)
-            if held < limit:
-                head.append(piece[: limit - held])
-                held += len(head[-1])
+            if head_length < limit:
+                head.append(piece[: limit - head_length])
+                head_length += len(head[-1])
             piece = block.take()
         payload = Payload(base32(hashes.sha1.digest()), length)
         if not block.missing:
@@ -177,16 +177,10 @@ class _Hashes:
     def __init__(self, declared: DeclaredDigest | None, chunked: bool) -> None:
         self.sha1 = hashlib.sha1(usedforsecurity=False)
         self._declared = declared
-        other = declared is not None and declared.algorithm != "sha1"
-        self._raw = (
-            hashlib.new(declared.algorithm, usedforsecurity=False) if declared and other else None
-        )
+        name = declared.algorithm if declared else "sha1"
+        self._raw = hashlib.new(name, usedforsecurity=False) if name != "sha1" else None
         self._decoder = ChunkedDecoder() if chunked and declared else None
-        self._decoded = (
-            hashlib.new(declared.algorithm, usedforsecurity=False)
-            if self._decoder and declared
-            else None
-        )
+        self._decoded = hashlib.new(name, usedforsecurity=False) if self._decoder else None
 
     def update(self, piece: bytes) -> None:
         self.sha1.update(piece)
@@ -206,8 +200,8 @@ class _Hashes:
             self._decoded.update(self._decoder.flush())
             if self._decoded.digest() == self._declared.value:
                 return []
-        found = DeclaredDigest(self._declared.algorithm, raw).text()
-        detail = f"declared {self._declared.text()}, found {found}"
+        computed = DeclaredDigest(self._declared.algorithm, raw).text()
+        detail = f"declared {self._declared.text()}, found {computed}"
         return [
             ("digest-mismatch", "WARC-Payload-Digest", detail, "published with the computed one")
         ]
@@ -223,8 +217,8 @@ def _essence(declared: bytes) -> str | None:
     match = _ESSENCE.match(declared)
     if not match:
         return None
-    found = match[1].decode("ascii").lower()
-    return None if found in _UNKNOWN else found
+    media_type = match[1].decode("ascii").lower()
+    return None if media_type in _UNKNOWN else media_type
 
 
 def detect_type(head: bytes) -> str | None:

@@ -53,15 +53,13 @@ def recognise(head: bytes) -> str | None:
 
     `head` should be the result of `read_head`.
     """
-    if head.startswith(_GZIP):
-        kind = _recognise_plain(inflate_head(head))
-        return kind and kind + ".gz"
-    if is_zstd(head):
-        kind = _recognise_plain(_decompress_zstd(head)[0])
-        return kind and kind + ".zst"
-    if head.startswith(b"PK\x03\x04"):
-        return "wacz" if _has_wacz_name(head) else None
-    return _recognise_plain(head)
+    if is_zip(head):
+        names = (
+            match[2][: int.from_bytes(match[1], "little")] for match in _ZIP_NAME.finditer(head)
+        )
+        return "wacz" if any(map(_WACZ_NAME.match, names)) else None
+    kind = _recognise_plain(unpack_head(head))
+    return kind and kind + (".gz" if is_gzip(head) else ".zst" if is_zstd(head) else "")
 
 
 def describe_unknown(head: bytes) -> tuple[str, str]:
@@ -73,13 +71,9 @@ def describe_unknown(head: bytes) -> tuple[str, str]:
             return code, detail
     if _CDXJ.match(head):
         return "not-an-archive", "a CDXJ index"
-    if is_gzip(head):
-        inside = inflate_head(head)
-        return "not-an-archive", "gzip of " + (describe_unknown(inside)[1] or "nothing known")
-    if is_zstd(head):
-        return "not-an-archive", "zstd of " + (
-            describe_unknown(_decompress_zstd(head)[0])[1] or "nothing known"
-        )
+    if is_gzip(head) or is_zstd(head):
+        inside = describe_unknown(unpack_head(head))[1] or "nothing known"
+        return "not-an-archive", f"{'gzip' if is_gzip(head) else 'zstd'} of {inside}"
     return "not-an-archive", ""
 
 
@@ -195,11 +189,3 @@ def _recognise_plain(head: bytes) -> str | None:
         return "arc"
     match = ARC_LINE.match(line)
     return "arc" if match and _ENDS_WITH_LENGTH.fullmatch(match[4]) else None
-
-
-def _has_wacz_name(head: bytes) -> bool:
-    for match in _ZIP_NAME.finditer(head):
-        name = match[2][: int.from_bytes(match[1], "little")]
-        if _WACZ_NAME.match(name):
-            return True
-    return False

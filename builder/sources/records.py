@@ -96,7 +96,7 @@ class RecordReader:
                         yield from self._captures.faults(self._stream.place(), faults)
                         yield from self._file_faults(end)
                     continue
-                yield from self._read_section(end, known=bool(kind))
+                yield from self._read_section(end, is_archive=bool(kind))
             if end is not None and self._is_behind(end):
                 self.next = self._current_edge()
                 break
@@ -114,10 +114,10 @@ class RecordReader:
         yield from self._take_garbage()
         yield from self._file_faults(end)
 
-    def _read_section(self, end: int | None, known: bool) -> Iterator[Event | RecordEvent]:
+    def _read_section(self, end: int | None, is_archive: bool) -> Iterator[Event | RecordEvent]:
         stream = self._stream
         self._garbage_first += self._garbage(stream.place(), stream.skip_garbage())
-        if known or not stream.at_end():
+        if is_archive or not stream.at_end():
             yield from self._take_garbage()
         first = True
         while not stream.at_end() and (end is None or not self._is_behind(end)):
@@ -175,13 +175,13 @@ class RecordReader:
         record, more, block = whole
         self._faults = mended + more
         if (reason := skip_reason(record)) is None:
-            reason, found = self._read_document(record, block, self._faults, place)
+            reason, document = self._read_document(record, block, self._faults, place)
         else:
-            reason, found = self._read_body(record, block, self._faults, place)
+            reason, document = self._read_body(record, block, self._faults, place)
         length, damage = self._close_single(data, place)
-        if found is None:
+        if document is None:
             return Skipped(reason or "damaged", place, length)
-        return self._captures.build(found, length, self._faults, damage)
+        return self._captures.build(document, length, self._faults, damage)
 
     def _close_single(self, data: bytes, place: int) -> tuple[int | None, str | None]:
         """Go behind the one record `data`; return its stored length and its damage."""
@@ -210,22 +210,22 @@ class RecordReader:
             yield Fault(self._name, place, stream.shared_code, None, "", done)
         declared_length = record.length if record else None
         block = None if declared_length is None else RecordBlock(stream, declared_length)
-        reason, found = self._read_body(record, block, faults, offset)
+        reason, document = self._read_body(record, block, faults, offset)
         end = stream.place()
         length, garbage = stream.close_record(offset, block is not None and block.missing > 0)
-        if found and any(code == "digest-mismatch" for code, *_ in faults):
-            found.missing = found.missing or garbage  # the declared length was too small
+        if document and any(code == "digest-mismatch" for code, *_ in faults):
+            document.missing = document.missing or garbage  # the declared length was too small
         if stream.swallowed and block:
-            trim_to_next_record(stream.swallowed, block, found, faults)
-        if found is None or reason is not None:
+            trim_to_next_record(stream.swallowed, block, document, faults)
+        if document is None or reason is not None:
             yield Skipped(reason or "damaged", offset, length)
         elif stream.has_members and (self._backlog or not stream.at_end()):
-            draft = self._captures.draft(found, length, faults)
-            held, faults = list(self._captures.faults(place, faults)), []
-            yield PendingCapture(draft, held, member, stream.last_member)
+            draft = self._captures.draft(document, length, faults)
+            record_faults, faults = list(self._captures.faults(place, faults)), []
+            yield PendingCapture(draft, record_faults, member, stream.last_member)
         else:
             damage = stream.damage(member, stream.last_member)
-            yield self._captures.build(found, length, faults, damage)
+            yield self._captures.build(document, length, faults, damage)
         if self._crawl is not None:
             yield self._crawl
             self._crawl = None
@@ -245,7 +245,7 @@ class RecordReader:
         reason = skip_reason(record)
         if block is None:
             return reason or "damaged", None
-        found: DocumentRecord | None = None
+        document: DocumentRecord | None = None
         if reason == "filedesc" and record.is_arc:
             head = side_records.read_crawl_start(block)
             self._arc_version = record_header.parse_arc_version(
@@ -257,15 +257,15 @@ class RecordReader:
         elif reason == "request":
             self._exchanges.note_request(record.fields, side_records.read_request(block, offset))
         elif reason is None:
-            reason, found = self._read_document(record, block, faults, offset)
+            reason, document = self._read_document(record, block, faults, offset)
         block.drain()
         if block.missing:
-            if found:
-                found.missing = block.missing
+            if document:
+                document.missing = block.missing
             detail = f"declared {block.length} bytes, found {block.length - block.missing}"
             done = "left out" if reason else "published as truncated"
             faults.append(("payload-short", None, detail, done))
-        return reason, found
+        return reason, document
 
     def _read_document(
         self,

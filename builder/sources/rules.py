@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from builder.sources import identity
@@ -77,8 +78,8 @@ class SetRule:
         return media_type in self.types or f"{media_type.partition('/')[0]}/*" in self.types
 
     def _in_language(self, languages: str) -> bool:
-        found = [language.strip() for language in languages.split(",")]
-        return any(f == own or f.startswith(f"{own}-") for f in found for own in self.languages)
+        tags = [f"{language.strip()}-" for language in languages.split(",")]
+        return any(tag.startswith(f"{own}-") for tag in tags for own in self.languages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,23 @@ class DocumentRules:
     collections: tuple[str, ...] = ()
     head_bytes: int = 1 << 18
     """Bytes of a payload, before and after decoding, that are read for type and title."""
+
+    def sets(
+        self, where: identity.CaptureAddress, media_type: str | None, languages: str | None
+    ) -> tuple[str, ...]:
+        """Return the sets of a capture by its domain, its media type and the operator's rules."""
+        specs: list[str] = []  # a domain sorts before a media type
+        if self.domain_sets and where.host:
+            specs.append(where.host.set_spec)
+        if self.mime_sets and media_type:
+            specs.append(_mime_set(media_type))
+        if not self.set_rules:
+            return tuple(specs)
+        fitting = (
+            r for r in self.set_rules if r.fits(where, media_type, languages, self.collections)
+        )
+        # Only sets by rules may include one another.
+        return oai_name.most_specific_sets([*specs, *(rule.set for rule in fitting)])
 
     @staticmethod
     def of(settings: Configuration, collections: tuple[str, ...]) -> "DocumentRules":
@@ -137,6 +155,11 @@ def refusal_reason(record: RecordHeader, status: int | None, rules: DocumentRule
 def http_status(record: RecordHeader, message: HttpHead | None) -> int | None:
     """Return a document's HTTP status: of its message, or else of its ARC version 2 header."""
     return message.status if message and message.status is not None else record.status
+
+
+@lru_cache(maxsize=1 << 12)
+def _mime_set(media_type: str) -> str:
+    return oai_name.join_set("mime", *media_type.split("/", 1))
 
 
 def _lower_origin(url: str) -> str:

@@ -107,13 +107,13 @@ def _arc_lines(data: bytes, end: int, first: bool) -> Iterator[int]:
 
 def _fill(data: bytes, stream: BinaryIO, size: int) -> tuple[bytes, bool]:
     """Return `data` with at least `size` bytes, and whether the stream may have more."""
-    pieces, held = [data], len(data)
-    while held < size:
+    pieces, length = [data], len(data)
+    while length < size:
         piece = stream.read(_PIECE)
         if not piece:
             return b"".join(pieces), False
         pieces.append(piece)
-        held += len(piece)
+        length += len(piece)
     return b"".join(pieces), True
 
 

@@ -112,8 +112,8 @@ def _build_query(fields: Mapping[bytes, bytes], body: bytes, is_whole: bool) -> 
         return _json_query(body) or "" if is_whole else ""
     if media_type.startswith("application/x-amf"):
         return ""
-    found = _json_query(body) if is_whole and media_type.startswith("text/plain") else None
-    return _binary_query(body) if found is None else found
+    query = _json_query(body) if is_whole and media_type.startswith("text/plain") else None
+    return _binary_query(body) if query is None else query
 
 
 def _binary_query(body: bytes) -> str:
@@ -165,16 +165,16 @@ def _json_query(body: bytes) -> str | None:
         return None
 
 
-def _values(found: Any, name: str = "") -> Iterator[tuple[str, str]]:
+def _values(document: Any, name: str = "") -> Iterator[tuple[str, str]]:
     """Yield the values of a JSON document, each with the nearest name above it."""
-    if isinstance(found, dict):
-        for key, value in found.items():
+    if isinstance(document, dict):
+        for key, value in document.items():
             yield from _values(value, key)
-    elif isinstance(found, list):
-        for value in found:
+    elif isinstance(document, list):
+        for value in document:
             yield from _values(value, name)
     elif name:
-        yield name, _write_number(found)
+        yield name, _write_number(document)
 
 
 def _write_number(value: Any) -> str:
@@ -213,21 +213,16 @@ def read_crawl_start(block: RecordBlock) -> bytes:
 
 def parse_crawl(block: bytes) -> Crawl | None:
     """Parse a warcinfo record or an ARC version block; None if it has no known field."""
-    found: dict[str, str] = {}
-    for name, value in _parse_fields(block):
-        found.setdefault(name, value)
-    values = {
-        field: next((found[name] for name in names if name in found), None)
-        for field, names in CRAWL_FIELDS.items()
-    }
-    return Crawl(**values) if any(values.values()) else None
-
-
-def _parse_fields(block: bytes) -> Iterator[tuple[str, str]]:
     is_xml = b"<arcmetadata" in block
+    texts: dict[str, str] = {}
     for name, value in (_ELEMENT if is_xml else _FIELD_LINE).findall(block):
         text = value.decode("utf-8", "replace")
         text = _ILLEGAL_IN_CRAWL.sub("", html.unescape(text) if is_xml else text)
         text = _SPACE.sub(" ", text).strip()[:_LONGEST_VALUE].rstrip()
         if text:
-            yield name.decode("ascii").lower(), text
+            texts.setdefault(name.decode("ascii").lower(), text)
+    values = {
+        field: next((texts[name] for name in names if name in texts), None)
+        for field, names in CRAWL_FIELDS.items()
+    }
+    return Crawl(**values) if any(values.values()) else None

@@ -232,8 +232,8 @@ class ArchiveReader(Iterator[Event]):
                 done = "not read: decompress it once"
                 code = "unsupported-compression"
                 yield Fault(self._name, None, code, None, "compressed twice", done)
-        elif found := find_start(head, stream, self._further):
-            yield from self._read_records(head, found, stream, start, end)
+        elif archive := find_start(head, stream, self._further):
+            yield from self._read_records(head, archive, stream, start, end)
             return
         elif not start:
             code, detail = describe_unknown(head)
@@ -241,27 +241,27 @@ class ArchiveReader(Iterator[Event]):
         self.first = self.next = _NO_EDGE
 
     def _read_records(
-        self, head: bytes, found: ArchiveStart, stream: BinaryIO, start: int, end: int | None
+        self, head: bytes, archive: ArchiveStart, stream: BinaryIO, start: int, end: int | None
     ) -> Iterator[Event]:
         """Read the archive at `found` in a file with the first bytes `head`."""
-        is_later = start > found.offset
-        records = _STREAMS[found.packing](
-            found.head, stream, start if is_later else 0, found.offset
+        is_later = start > archive.offset
+        records = _STREAMS[archive.packing](
+            archive.head, stream, start if is_later else 0, archive.offset
         )
-        if found.offset and not start:
+        if archive.offset and not start:
             code = (
-                records.shared_code.partition("-")[0] + "-garbage" if found.packing else "garbage"
+                records.shared_code.partition("-")[0] + "-garbage" if archive.packing else "garbage"
             )
             done = "skipped; reading continues after them"
-            records.faults.append((0, code, f"{found.offset} bytes", done))
+            records.faults.append((0, code, f"{archive.offset} bytes", done))
         if is_later:
             records.find_record()
-        version = _read_version(found.head) if is_later else 1
+        version = _read_version(archive.head) if is_later else 1
         file = RecordReader(records, self._name, self._rules, version, self.ordinals)
-        kind = recognise(found.head)
+        kind = recognise(archive.head)
         detail = describe_unknown(head)[1] if packing(head) is None else ""
         yield from file.events(kind, start, end, detail)
-        packed = "." + found.packing if found.packing else ""
+        packed = "." + archive.packing if archive.packing else ""
         self.form = kind or (file.form and file.form + packed)
         self.first, self.next = file.first, file.next
 
@@ -313,19 +313,19 @@ def _read_wacz(
         detail = "a WACZ is read only where the stream can seek"
         yield Fault(name, None, "wacz-damaged", None, detail, "not read")
         return True
-    known = kind is not None
+    is_wacz = kind is not None
     held_faults: list[Fault] = []  # until it is known to be a WACZ
     for item in open_archives(stream, name):
-        if isinstance(item, Fault) and not known:
+        if isinstance(item, Fault) and not is_wacz:
             held_faults.append(item)
             continue
         yield from held_faults
-        known, held_faults = True, []
+        is_wacz, held_faults = True, []
         if isinstance(item, Fault):
             yield item
         else:
             inner, opened = item
             yield from read_archive(opened, f"{name}/{inner}", rules, further=True)
-    if not known:
+    if not is_wacz:
         yield Fault(name, None, "not-an-archive", None, "a zip file that is not a WACZ", "not read")
-    return known
+    return is_wacz

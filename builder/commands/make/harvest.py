@@ -109,7 +109,7 @@ def run(context: Context) -> int:
                     errors.append(result)
     for fault in errors:
         context.say(f"sheaf: {clean_text(str(fault))}")
-    outcomes.sort(key=lambda outcome: jobs.index(outcome.order))
+    outcomes.sort(key=lambda outcome: jobs.index(outcome.job))
     if outcomes or context.arguments.json:
         context.result(
             "\n".join(map(batch.report_text, outcomes)), list(map(batch.report_json, outcomes))

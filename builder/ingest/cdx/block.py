@@ -60,11 +60,11 @@ class Result:
 
 def connection(index: IndexFile) -> engine.Connection:
     """Return a database for one thread that reads blocks of the index."""
-    made = engine.connect(threads=1, memory_megabytes=_MEMORY)
+    database = engine.connect(threads=1, memory_megabytes=_MEMORY)
     values = {"triples": index_columns.TRIPLES, "sets": list(index.sets)}
-    made.execute(index_columns.CONSTANTS, values)
-    made.execute(index_columns.NEW_HOSTS)
-    return made
+    database.execute(index_columns.CONSTANTS, values)
+    database.execute(index_columns.NEW_HOSTS)
+    return database
 
 
 def read(database: engine.Connection, block: LineBlock, index: IndexFile) -> Result:
@@ -96,7 +96,8 @@ class _Reading:
         # Create the tables of repeated values: hosts, media types, file names, sets by rules.
         self._hosts()
         self._media()
-        files = self._different("filename")
+        sql = "SELECT DISTINCT filename FROM lines WHERE plain"
+        files = [value for (value,) in self._database.execute(sql).fetchall()]
         names = [index_entry.filename(_raw(value)) for value in files]
         self._hold("files", {"filename": files, "name": names}, index_columns.FILES)
         if self._rules.set_rules:
@@ -142,16 +143,16 @@ class _Reading:
             for number, text in (row for batch in batches for row in batch):
                 line = text.encode("latin-1")
                 flaws: list[RecordFault] = []
-                found: IndexEntry | None = None
+                entry: IndexEntry | None = None
                 if len(line) > lines_sql.LONGEST:
                     flaws = [("index-line-invalid", None, f"{len(line)} bytes", "left out")]
                 elif self._block.legend:
-                    found, flaws = cdx.parse_cdx_line(line, self._block.legend)
+                    entry, flaws = cdx.parse_cdx_line(line, self._block.legend)
                 else:
-                    found, flaws = cdx.parse_cdxj_line(line)
+                    entry, flaws = cdx.parse_cdxj_line(line)
                 item: Capture | Skipped = Skipped("damaged")
-                if found is not None:
-                    item, more = index_entry.build_capture(found, self._rules)
+                if entry is not None:
+                    item, more = index_entry.build_capture(entry, self._rules)
                     flaws = flaws + more if isinstance(item, Capture) else more
                 self._flaws += ((number, flaw) for flaw in flaws)
                 if isinstance(item, Capture):
@@ -161,22 +162,22 @@ class _Reading:
 
     def _hosts(self) -> None:
         """Add all hosts of this block to the table of hosts."""
-        (held,) = self._database.execute("SELECT count(*) FROM hosts").fetchall()[0]
-        if held > _HOSTS:
+        (count,) = self._database.execute("SELECT count(*) FROM hosts").fetchall()[0]
+        if count > _HOSTS:
             self._database.execute(index_columns.NEW_HOSTS)
         new = [base for (base,) in self._database.execute(index_columns.UNKNOWN_HOSTS).fetchall()]
         if not new:
             return
-        found = [identity.parse_host(*base.split("://", 1)) for base in new]
+        hosts = [identity.parse_host(*base.split("://", 1)) for base in new]
         is_set = self._rules.domain_sets
         self._hold(
             "found",
             {
                 "base": new,
-                "host": [host and host.name for host in found],
-                "surt": [host and host.surt for host in found],
-                "registered": [host and host.registered for host in found],
-                "domain_set": [host.set_spec if host and is_set else None for host in found],
+                "host": [host and host.name for host in hosts],
+                "surt": [host and host.surt for host in hosts],
+                "registered": [host and host.registered for host in hosts],
+                "domain_set": [host.set_spec if host and is_set else None for host in hosts],
             },
             index_columns.HOSTS,
         )
@@ -219,24 +220,20 @@ class _Reading:
                 media_type = None if is_revisit else payload.essence(_raw(value))
                 where = identity.parse_address(url.encode("ascii"))
                 numbers.append(number)
-                lists.append(index_entry.sets(where, media_type, self._rules))
+                lists.append(self._rules.sets(where, media_type, None))
         self._hold("own", {"n": numbers, "own_sets": lists}, index_columns.OWN)
-
-    def _different(self, column: str) -> list[str | None]:
-        sql = f"SELECT DISTINCT {column} FROM lines WHERE plain"
-        return [value for (value,) in self._database.execute(sql).fetchall()]
 
     def _place_faults(self) -> None:
         """Create faults with positions for the flawed lines, up to the limit for each code."""
         counts: Counter[str] = Counter()
-        kept: list[tuple[int, RecordFault]] = []
+        flaws: list[tuple[int, RecordFault]] = []
         for number, flaw in self._flaws:
             counts[flaw[0]] += 1
             if counts[flaw[0]] <= MOST:
-                kept.append((number, flaw))
+                flaws.append((number, flaw))
         self._result.codes = counts
         at, line = 0, 1
-        for number, (code, name, detail, done) in kept:
+        for number, (code, name, detail, done) in flaws:
             while line < number:
                 at, line = self._block.data.index(b"\n", at) + 1, line + 1
             place = self._block.start + at

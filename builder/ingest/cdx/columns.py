@@ -117,6 +117,11 @@ def captures(*, own: bool, further: bool) -> str:
     sets = "own_sets" if own else _SETS
     join = "JOIN own USING (n)" if own else ""
     source = halves(f"SELECT *, {_HASHED} AS hash FROM ({_MADE}) CROSS JOIN constants {join}")
-    given = {**_COLUMNS, "sets": f"list_sort(list_concat(further, {sets}))" if further else sets}
-    columns = ", ".join(f"({given.get(c.name, 'NULL')})::{c.type} AS {c.name}" for c in CAPTURES)
+    expressions = {
+        **_COLUMNS,
+        "sets": f"list_sort(list_concat(further, {sets}))" if further else sets,
+    }
+    columns = ", ".join(
+        f"({expressions.get(c.name, 'NULL')})::{c.type} AS {c.name}" for c in CAPTURES
+    )
     return f"SELECT {columns} FROM ({source})"

@@ -53,9 +53,11 @@ _NUMBERED = "SELECT row_number() OVER () AS n, line FROM text"
 def _cdxj() -> tuple[str, list[str]]:
     """Return SQL for the values of CDXJ lines, and the conditions of plain lines."""
     values = ", ".join(f'v[{number}] AS "{name}"' for number, name in enumerate(_VALUES, 1))
-    known = [f'("{n}" IS NOT NULL OR NOT contains(j, \'"{o}"\'))' for n, o in _OTHER_NAMES.items()]
-    known.append("NOT contains(j, '\"method\"')")
-    known.append("(mime != 'warc/revisit' OR mime IS NULL OR NOT contains(j, '\"ro'))")
+    conditions = [
+        f'("{n}" IS NOT NULL OR NOT contains(j, \'"{o}"\'))' for n, o in _OTHER_NAMES.items()
+    ]
+    conditions.append("NOT contains(j, '\"method\"')")
+    conditions.append("(mime != 'warc/revisit' OR mime IS NULL OR NOT contains(j, '\"ro'))")
     paths = ", ".join(f"'$.{name}'" for name in _VALUES)
     source = (
         f"SELECT n, line, j, date, {values} FROM ("
@@ -69,7 +71,7 @@ def _cdxj() -> tuple[str, list[str]]:
         "SELECT n, line, strpos(line, ' {') AS brace, strpos(line, ' ') AS space "
         f"FROM ({_NUMBERED}) WHERE line != '' AND NOT starts_with(line, '!'))))"
     )
-    return source, known
+    return source, conditions
 
 
 def _cdx(legend: Legend, extra: int) -> tuple[str, list[str]]:
@@ -213,7 +215,7 @@ def lines(legend: Legend | None, extra: int) -> str:
     A CASE evaluates its conditions in turn, each only for the lines that remain. An AND elsewhere
     evaluates all of them for all lines. So all expensive expressions are below a CASE.
     """
-    source, known = _cdx(legend, extra) if legend else _cdxj()
+    source, conditions = _cdx(legend, extra) if legend else _cdxj()
     # The host ends before the first slash after the scheme, and no host is empty.
     source = (
         f"SELECT *, strpos(substr(url, 9), '/') + 8 AS slash, {_SECONDS} AS seconds FROM ({source})"
@@ -237,8 +239,8 @@ def lines(legend: Legend | None, extra: int) -> str:
         f"AS query FROM ({source})"
     )
     source = f"SELECT * REPLACE ({_PATH}, {_QUERY}) FROM ({source})"
-    conditions = " AND ".join((*known, *_PLAIN, f"(simple OR {' AND '.join(_PLAIN_PARTS)})"))
-    source = f"SELECT *, CASE WHEN {conditions} THEN true ELSE false END AS plain FROM ({source})"
+    is_plain = " AND ".join((*conditions, *_PLAIN, f"(simple OR {' AND '.join(_PLAIN_PARTS)})"))
+    source = f"SELECT *, CASE WHEN {is_plain} THEN true ELSE false END AS plain FROM ({source})"
     return (
         "CREATE OR REPLACE TEMP TABLE lines AS SELECT n, plain, "
         f"CASE WHEN NOT plain THEN line END AS line, url, {_SECOND} AS second, "

@@ -117,7 +117,7 @@ def _number_duplicates(database: engine.Connection, files: list[str], temporary:
 
 
 @dataclass(slots=True)
-class Given:
+class IndexResult:
     """Result of an index: numbers of captures, lines left out by reason, and faults by code.
 
     `files` are the names of the files with its rows. `faults` counts the rows of faults, which are
@@ -133,17 +133,17 @@ class Given:
 
 def read(
     file: BinaryIO, index: IndexFile, form: str, threads: int, advance: Advance, size: int = BLOCK
-) -> Given:
+) -> IndexResult:
     """Read an index from its beginning and write its captures and faults as files of the intake.
 
     `form` is the result of form.find_form; `size` is the number of bytes of text in a block. Raises
     OSError for the file, and StoreError.
     """
     text = IndexText(file, index.name, min(size, PIECE))
-    given = Given()
-    faults = _Faults(index, given.codes)
+    summary = IndexResult()
+    faults = _Faults(index, summary.codes)
     parts: list[Path] = []
-    told = 0
+    reported = 0
     try:
         items = blocks(text, form.removesuffix(".gz"), size)
         with closing(_results(items, index, threads)) as results:
@@ -152,23 +152,23 @@ def read(
                     faults.add(result)
                     continue
                 parts += [result.path] if result.path else []
-                given.captures += result.captures
-                given.skips.update(result.skips)
+                summary.captures += result.captures
+                summary.skips.update(result.skips)
                 faults.take(result)
-                advance(text.consumed - told, result.captures)
-                told = text.consumed
+                advance(text.consumed - reported, result.captures)
+                reported = text.consumed
         for fault in text.faults:
             faults.add(fault)
         repeated = number_captures(parts, index.folder, index.part, threads)
         if repeated:
-            given.captures -= repeated
-            given.skips["repeated"] += repeated
-        advance(text.consumed - told, -repeated)
+            summary.captures -= repeated
+            summary.skips["repeated"] += repeated
+        advance(text.consumed - reported, -repeated)
     finally:
         faults.close()
-    given.faults = faults.rows
-    given.files = tuple(path.name for path in (*parts, faults.path))
-    return given
+    summary.faults = faults.rows
+    summary.files = tuple(path.name for path in (*parts, faults.path))
+    return summary
 
 
 class _Faults:

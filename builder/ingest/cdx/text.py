@@ -12,7 +12,6 @@ from typing import BinaryIO
 from builder.sources import cdx, recognise
 from builder.sources.cdx import Legend
 from builder.sources.events import Fault
-from builder.sources.recognise import is_gzip
 from functions.archive.record import show
 
 _SECONDARY = re.compile(
@@ -64,7 +63,7 @@ class IndexText:
         self._piece = piece
         self.name = name
         self._head = file.read(piece)
-        self._gzip = is_gzip(self._head)
+        self._gzip = recognise.is_gzip(self._head)
         self._inflater = zlib.decompressobj(31) if self._gzip else None
         self._begun = False  # whether a member has begun that has not ended
         self.consumed = 0
@@ -150,10 +149,10 @@ class _Legends:
     def take(self, place: int, lines: bytes) -> tuple[int, bytes]:
         """Read a header at the beginning of the lines; return the offset and the text after it."""
         line, _, rest = lines.partition(b"\n")
-        found = cdx.parse_header(line)
-        if found is not None:
-            lacking, unknown = cdx.missing_fields(found), cdx.unknown_letters(found)
-            self.current = None if lacking else found
+        legend = cdx.parse_header(line)
+        if legend is not None:
+            lacking, unknown = cdx.missing_fields(legend), cdx.unknown_letters(legend)
+            self.current = None if lacking else legend
             if lacking:
                 detail = f"no field {lacking}: {show(line)}"
                 self._fault("index-header-invalid", place, detail, "the lines below are skipped")
@@ -172,7 +171,7 @@ class _Legends:
 
 def _whole_lines(text: IndexText, size: int) -> Iterator[tuple[int, bytes | Fault]]:
     """Yield whole lines of about `size` bytes, without the last newline, and their offsets."""
-    held: list[bytes] = []
+    pieces: list[bytes] = []
     length = start = 0
     is_skipping = False
     for piece in text.pieces():
@@ -182,22 +181,22 @@ def _whole_lines(text: IndexText, size: int) -> Iterator[tuple[int, bytes | Faul
             if not cut:
                 continue
             piece, is_skipping = piece[cut:], False
-        held.append(piece)
+        pieces.append(piece)
         length += len(piece)
         if length < size:
             continue
-        data = b"".join(held)
+        data = b"".join(pieces)
         cut = data.rfind(b"\n")
         if cut < 0:
             detail = f"a line of more than {size} bytes"
             fault = Fault(text.name, start, "index-line-invalid", None, detail, "left out")
             yield start, fault
-            start, is_skipping, held, length = start + length, True, [], 0
+            start, is_skipping, pieces, length = start + length, True, [], 0
             continue
         yield start, data[:cut]
-        held, start = [data[cut + 1 :]], start + cut + 1
-        length = len(held[0])
-    data = b"".join(held)
+        pieces, start = [data[cut + 1 :]], start + cut + 1
+        length = len(pieces[0])
+    data = b"".join(pieces)
     if data.strip(b"\n"):
         yield start, data.removesuffix(b"\n")
 

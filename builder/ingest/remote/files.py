@@ -81,5 +81,5 @@ def open_file(
 
 
 def _scheme(address: str) -> str:
-    scheme, found, _ = address.partition("://")
-    return (scheme + found).lower()
+    scheme, separator, _ = address.partition("://")
+    return (scheme + separator).lower()

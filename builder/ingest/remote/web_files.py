@@ -55,10 +55,10 @@ def find(source: str, access: SourceAccess, environment: Mapping[str, str]) -> l
     web = _connect(url, access, environment)
     try:
         with _wrap_failures():
-            found = web.look_up(url)
-        file = replace(file, bytes=found.size or 0, modified=_number(found))
-        if found.ranged and file.bytes >= RANGED_FROM:
-            with _open_ranges(web, url, found, None) as stream:
+            web_file = web.look_up(url)
+        file = replace(file, bytes=web_file.size or 0, modified=_number(web_file))
+        if web_file.ranged and file.bytes >= RANGED_FROM:
+            with _open_ranges(web, url, web_file, None) as stream:
                 return [replace(file, ranged=splits.is_ranged(stream, file.is_likely))]
     except OSError as error:
         return [replace(file, flaw=str(error))]
@@ -80,16 +80,16 @@ def open_file(
     """
     web = _connect(file.address, access, environment)
     with _wrap_failures():
-        found = web.look_up(file.address)
-        if (found.size or 0, _number(found)) != (file.bytes, file.modified):
+        web_file = web.look_up(file.address)
+        if (web_file.size or 0, _number(web_file)) != (file.bytes, file.modified):
             raise ReplacedError
-    if found.ranged:
-        return _open_ranges(web, file.address, found, end)
+    if web_file.ranged:
+        return _open_ranges(web, file.address, web_file, end)
     with writing(spool):
         target = tempfile.TemporaryFile(dir=spool)  # noqa: SIM115 - the caller closes it
     try:
         with _wrap_failures(), writing(spool):
-            web.save(file.address, target, found)
+            web.save(file.address, target, web_file)
         target.seek(0)
     except BaseException:
         target.close()
@@ -159,16 +159,18 @@ def _check(url: str, label: str) -> None:
         raise UsageError(f"{label}: expected a URL with a host, and %XX for other characters")
 
 
-def _open_ranges(web: RangeClient, url: str, found: WebFile, end: int | None) -> io.BufferedReader:
+def _open_ranges(
+    web: RangeClient, url: str, web_file: WebFile, end: int | None
+) -> io.BufferedReader:
     def read(start: int, length: int) -> bytes:
         with _wrap_failures():
-            return web.read(url, start, length, found)
+            return web.read(url, start, length, web_file)
 
-    return io.BufferedReader(RangeFile(read, found.size or 0, end), _BUFFER)
+    return io.BufferedReader(RangeFile(read, web_file.size or 0, end), _BUFFER)
 
 
-def _number(found: WebFile) -> int:
+def _number(web_file: WebFile) -> int:
     """Return a number that changes with the validator, in place of a modification time."""
-    if not found.validator:
+    if not web_file.validator:
         return 0
-    return int.from_bytes(hashlib.sha256(found.validator.encode()).digest()[:6], "big")
+    return int.from_bytes(hashlib.sha256(web_file.validator.encode()).digest()[:6], "big")

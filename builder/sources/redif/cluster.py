@@ -42,7 +42,7 @@ def edit_distance(left: str, right: str, most: int) -> int:
     return min(row[-1], most + 1)
 
 
-def nearest(name: str, known: Iterable[str]) -> tuple[str, ...]:
+def nearest(name: str, names: Iterable[str]) -> tuple[str, ...]:
     """Return the nearest known names, sorted; empty if all are too far.
 
     The limit is three edits; for names below 12 characters two, below 5 one.
@@ -50,24 +50,22 @@ def nearest(name: str, known: Iterable[str]) -> tuple[str, ...]:
     if not _SHORTEST <= len(name) <= _LONGEST:
         return ()
     most = 1 if len(name) < 5 else 2 if len(name) < 12 else 3
-    found: list[str] = []
-    for other in known:
+    closest: list[str] = []
+    for other in names:
         apart = edit_distance(name, other, most)
         if apart < most:
-            most, found = apart, [other]
+            most, closest = apart, [other]
         elif apart == most:
-            found.append(other)
-    return tuple(sorted(found))
+            closest.append(other)
+    return tuple(sorted(closest))
 
 
-def find_nearest(name: str, known: frozenset[str]) -> tuple[str, ...]:
+_nearest_cached = lru_cache(1 << 12)(nearest)
+
+
+def find_nearest(name: str, names: frozenset[str]) -> tuple[str, ...]:
     """Return the result of `nearest` from a cache: the same misspelling usually recurs."""
-    return _cache_nearest(name, known) if len(name) <= _LONGEST else ()
-
-
-@lru_cache(1 << 12)
-def _cache_nearest(name: str, known: frozenset[str]) -> tuple[str, ...]:
-    return nearest(name, known)
+    return _nearest_cached(name, names) if len(name) <= _LONGEST else ()
 
 
 _HANDLE = "handle"
@@ -102,14 +100,14 @@ class Arrangement:
         path, node = self._open[0]
         for attribute in attributes:
             name, _, text = attribute
-            found = places.get(name) or places.get(name.lower())
-            if found is None:
+            candidates = places.get(name) or places.get(name.lower())
+            if candidates is None:
                 self._report_unplaced(attribute, name.lower())
                 continue
-            place: AttributePlace | None = found[0]
+            place: AttributePlace | None = candidates[0]
             assert place is not None
             if place.key or place.path is not path:
-                place = self._reach(attribute, found)
+                place = self._reach(attribute, candidates)
                 path, node = self._open[-1]
                 if place is None:
                     continue
@@ -167,8 +165,8 @@ class Arrangement:
             self._file_unplaced(attribute)
             return
         self._unknown += 1
-        known = self._specification.known_names if self._unknown <= _SUGGESTED else frozenset()
-        suggestion = " or ".join(map(self._specification.usual_name, find_nearest(name, known)))
+        names = self._specification.known_names if self._unknown <= _SUGGESTED else frozenset()
+        suggestion = " or ".join(map(self._specification.usual_name, find_nearest(name, names)))
         self._report(
             attribute,
             "unknown-attribute",
@@ -214,10 +212,10 @@ class Arrangement:
         listed.append(text)
 
     def _reach(
-        self, attribute: Attribute, found: tuple[AttributePlace, ...]
+        self, attribute: Attribute, candidates: tuple[AttributePlace, ...]
     ) -> AttributePlace | None:
         """Open or close clusters until the attribute has its place; None without a place."""
-        for place in found:
+        for place in candidates:
             target = place.path[:-1] if place.key else place.path
             depth = len(target)  # each open cluster is inside the one before
             if depth < len(self._open) and self._open[depth][0] == target:
@@ -230,7 +228,7 @@ class Arrangement:
         del self._open[1:]
         if attribute.value:
             assert self._specification is not None
-            place = found[0]
+            place = candidates[0]
             keys = self._specification.openers[place.path[:-1] if place.key else place.path]
             self._report(
                 attribute,

@@ -58,18 +58,18 @@ class DocumentReport:
     fields: Structure
 
     @staticmethod
-    def from_template(found: Template) -> "DocumentReport | None":
+    def from_template(template: Template) -> "DocumentReport | None":
         """Return the parts of a template for its document; None without a handle."""
-        if found.handle is None or found.handle_written is None:
+        if template.handle is None or template.handle_written is None:
             return None
         return DocumentReport(
-            found.handle,
-            found.handle_written,
-            found.type,
-            found.type_written,
-            found.valid,
-            found.text,
-            found.structure,
+            template.handle,
+            template.handle_written,
+            template.type,
+            template.type_written,
+            template.valid,
+            template.text,
+            template.structure,
         )
 
     def head(self) -> bytes:
@@ -77,7 +77,7 @@ class DocumentReport:
 
         It has no character that XML 1.0 forbids.
         """
-        found = {
+        members = {
             "handle": self.handle,
             "handle_written": self.handle_written,
             "type": self.type,
@@ -88,8 +88,8 @@ class DocumentReport:
         }
         # All its texts come from `text`.
         if not self.text.replace("\n", " ").isprintable():
-            found = remove_illegal(found)
-        return write_compact(found)[:-1]
+            members = remove_illegal(members)
+        return write_compact(members)[:-1]
 
     def sets(self) -> tuple[str, ...]:
         """Return the template's most specific sets, sorted."""
@@ -104,8 +104,8 @@ def tail(tist: int, source: str, handle: str, inherited: bytes) -> bytes:
     `source` is its file, and `inherited` the result of `inherit`.
     """
     archive, series = archive_and_series(handle)
-    found = {"tist": tist, "archive": archive, "series": series, "source": remove_illegal(source)}
-    return b",%b,%b}" % (write_compact(found)[1:-1], inherited)
+    members = {"tist": tist, "archive": archive, "series": series, "source": remove_illegal(source)}
+    return b",%b,%b}" % (write_compact(members)[1:-1], inherited)
 
 
 def inherit(series: Inheritable, archive: Inheritable, *, is_article: bool) -> bytes:
@@ -114,13 +114,13 @@ def inherit(series: Inheritable, archive: Inheritable, *, is_article: bool) -> b
     `series` and `archive` are NOTHING if they are unknown, or the template itself.
     """
     restriction = dict.fromkeys((*series.restriction, *archive.restriction))
-    found = {
+    members = {
         "restriction": list(restriction),
         "journal": series.name if is_article else None,
         "series_name": series.name,
         "provider": list(series.provider),
     }
-    return write_compact(found)[1:-1]
+    return write_compact(members)[1:-1]
 
 
 def archive_and_series(handle: str) -> tuple[str | None, str | None]:

@@ -92,8 +92,8 @@ def parse_attributes(text: str, line: int) -> tuple[list[Attribute], list[str]]:
     continue the last attribute. Blank lines, comments (`#` in the first column) and lone
     end-of-file marks end nothing and belong to no value.
     """
-    found: list[Attribute] = []
-    kept: list[str] = []
+    attributes: list[Attribute] = []
+    content_lines: list[str] = []
     more: list[str] = []
     name, begun, value = "", line, ""
     # Files that were joined have byte order marks within them.
@@ -101,17 +101,17 @@ def parse_attributes(text: str, line: int) -> tuple[list[Attribute], list[str]]:
         content = raw.rstrip()
         if not content or content[0] == "#" or content == END_MARK:
             continue
-        kept.append(content)
+        content_lines.append(content)
         head, colon, tail = content.partition(":")
         if not colon or not (head in NAMES or _NAME.fullmatch(head)) or tail[:2] == "//":
             more.append(content)
             continue
         if more:
             value, more = _join_lines(value, more), []
-        found.append(_build_attribute((name, begun, value)))
+        attributes.append(_build_attribute((name, begun, value)))
         name, begun, value = head, number, tail.lstrip()
-    found.append(_build_attribute((name, begun, _join_lines(value, more))))
-    return found[1:], kept
+    attributes.append(_build_attribute((name, begun, _join_lines(value, more))))
+    return attributes[1:], content_lines
 
 
 def _join_lines(value: str, more: list[str]) -> str:

@@ -158,12 +158,12 @@ class Specification:
     @cached_property
     def openers(self) -> dict[tuple[str, ...], str]:
         """The names of the keys that open the clusters of each path, for people."""
-        found: dict[tuple[str, ...], set[str]] = {}
+        keys: dict[tuple[str, ...], set[str]] = {}
         for places in self.places.values():
             for place in places:
                 if place.key:
-                    found.setdefault(place.path, set()).add(place.name)
-        return {path: " or ".join(sorted(names)) for path, names in found.items()}
+                    keys.setdefault(place.path, set()).add(place.name)
+        return {path: " or ".join(sorted(names)) for path, names in keys.items()}
 
     def usual_name(self, name: str) -> str:
         """Return the usual spelling of a name in lower case."""
@@ -174,14 +174,14 @@ def _walk(
     notation: str, written: str, path: tuple[str, ...], filed: str, deprecated: bool, outer: bool
 ) -> list[AttributePlace]:
     """Return the places of the attributes of a type or cluster, and of its inner clusters."""
-    found: list[AttributePlace] = []
+    places: list[AttributePlace] = []
     for match in _ENTRY.finditer(notation):
         name, flags, cluster = match["name"], match["flags"], match["cluster"]
         own, kind = name.lower(), match["kind"]
         old = deprecated or "~" in flags
         if cluster:
             inner = (*path, own)
-            found += _walk(
+            places += _walk(
                 _CLUSTERS[cluster],
                 f"{written}{name}-",
                 inner,
@@ -194,12 +194,12 @@ def _walk(
         key, once = "*" in flags, "^" in flags
         required = "!" in flags or (outer and bool(path) and key)
         watched = once or (old and (key or not path))
-        found.append(
+        places.append(
             AttributePlace(
                 written + name, path, own, kind, key, once, required, old, longest, filed, watched
             )
         )
-    return found
+    return places
 
 
 def _specification(type_: str, notation: str) -> Specification:

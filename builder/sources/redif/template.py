@@ -86,11 +86,11 @@ def read_templates(
     as much of the file is held in memory. Templates that are known are not parsed, and not yielded.
     Raises only the stream's OSError.
     """
-    empty, is_html, found = True, False, False
+    empty, is_html, has_template = True, False, False
     for source, part in split_templates(stream, limit):
         empty = empty and not (part.data or source.start)
         if part.template:
-            found = True
+            has_template = True
             if is_known(source, part):
                 continue
             yield _build_template(source, part, file, other)
@@ -100,7 +100,7 @@ def read_templates(
                 yield diagnostic
     if empty:
         yield Diagnostic(file, 0, "empty-file", ERROR, "the file is empty")
-    elif not (found or is_html):
+    elif not (has_template or is_html):
         yield Diagnostic(file, 0, "no-template", ERROR, "no Template-Type begins a line of it")
 
 
@@ -133,7 +133,7 @@ def _build_template(
         data = data[: max(data.rfind(b"\n"), data.rfind(b"\r")) + 1].rstrip() or data
     text, encoding = decode_lines(data, source.mark, other or WINDOWS)
     text = normalize_line_ends(text)
-    attributes, kept = parse_attributes(text, part.line)
+    attributes, lines = parse_attributes(text, part.line)
     written = notation.collapse_space(attributes[0].value)
     specification = SPECIFICATIONS.get(written.lower())
     diagnostics = _check_text(data, text, part, file)
@@ -152,7 +152,7 @@ def _build_template(
     if len(diagnostics) > 1:
         diagnostics.sort(key=lambda diagnostic: diagnostic.line)
     own = arranged.handle
-    md5, sha256 = notation.lines_digest(kept)
+    md5, sha256 = notation.lines_digest(lines)
     is_reference = source.mark is not None or (
         encoding in (ASCII, WINDOWS) and "\ufffd" not in text
     )
@@ -177,18 +177,18 @@ def _build_template(
 
 
 def _check_text(data: bytes, text: str, part: TemplateText, file: str) -> list[Diagnostic]:
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     if part.cut:
         message = f"the template was truncated after {len(data):,} bytes"
-        found.append(Diagnostic(file, part.line, "template-too-large", ERROR, message))
+        diagnostics.append(Diagnostic(file, part.line, "template-too-large", ERROR, message))
     if "\ufffd" in text:
         line = part.line + text.count("\n", 0, text.index("\ufffd"))
         message = f"{text.count(chr(0xFFFD)):,} characters were replaced by U+FFFD"
-        found.append(Diagnostic(file, line, "undecodable", WARNING, message))
+        diagnostics.append(Diagnostic(file, line, "undecodable", WARNING, message))
     if len(data.translate(None, _CONTROLS)) != len(data):
         message = "control characters in the text"
-        found.append(Diagnostic(file, part.line, "control-character", WARNING, message))
-    return found
+        diagnostics.append(Diagnostic(file, part.line, "control-character", WARNING, message))
+    return diagnostics
 
 
 def _check_encoding(data: bytes, part: TemplateText, file: str) -> list[Diagnostic]:
@@ -219,22 +219,19 @@ class FileBlock(NamedTuple):
     restriction: str | None
 
 
-def file_blocks(found: Template) -> list[FileBlock]:
+def file_blocks(template: Template) -> list[FileBlock]:
     """Return the file blocks of a template in order, without those that have no URL."""
-    nodes = found.structure.get("file")
+    nodes = template.structure.get("file")
     if nodes is None:  # an unknown type has no clusters
-        nodes = [{"url": [url]} for url in found.structure.get(_URL, ())]
-    written = [value for name, _, value in found.attributes if name.lower() == _URL]
+        nodes = [{"url": [url]} for url in template.structure.get(_URL, ())]
+    written = [value for name, _, value in template.attributes if name.lower() == _URL]
     if len(written) != len(nodes):  # some were misplaced
         written = [_first(node, "url") or "" for node in nodes]
     return [
         FileBlock(
             position,
             url,
-            _first(node, "format"),
-            _first(node, "function"),
-            _first(node, "size"),
-            _first(node, "restriction"),
+            *(_first(node, name) for name in ("format", "function", "size", "restriction")),
         )
         for position, (node, url) in enumerate(zip(nodes, written, strict=True))
         if url

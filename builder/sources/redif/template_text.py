@@ -120,17 +120,17 @@ def split_templates(
     """
     source = EncodedLines(stream)
     limit = max(limit, LEAST)
-    held = _TextBuffer(source, limit)
+    buffer = _TextBuffer(source, limit)
     for block, begins in _blocks(source, limit):
         at = 0
         for border in _borders(block, begins):
-            held.add(block[at:border])
-            if held.size:
-                yield source, held.take()
-            held.template = True
+            buffer.add(block[at:border])
+            if buffer.size:
+                yield source, buffer.take()
+            buffer.template = True
             at = border
-        held.add(block[at:])
-    yield source, held.take()
+        buffer.add(block[at:])
+    yield source, buffer.take()
 
 
 class _TextBuffer:
@@ -158,11 +158,11 @@ class _TextBuffer:
         """Return the part; further bytes belong to the next one."""
         data = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
         data = data.removesuffix(_UTF_8_MARK)
-        found = TemplateText(self.template, *self._begin, data, self.size > self._limit)
+        part = TemplateText(self.template, *self._begin, data, self.size > self._limit)
         self._begin = (self._offset, self._line)
         self._parts = []
         self.size = 0
-        return found
+        return part
 
 
 def _blocks(source: EncodedLines, limit: int) -> Iterator[tuple[bytes, bool]]:
