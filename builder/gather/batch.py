@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from builder.gather import pdf_text
 from builder.gather.choice import host_of
-from builder.gather.fetch_file import FileFetcher, Known, Once, follow_redirects
+from builder.gather.fetch_file import FileFetcher, Once, Validators, follow_redirects
 from builder.gather.incidences import Before, IncidenceRules, names_pdf
 from builder.gather.journal import JournalContent, ResponseJournal
 from builder.gather.pdf_text import PdfText
@@ -89,9 +89,9 @@ class RunOutcomes:
 
     def load(self, urls: Iterable[str]) -> None:
         """Look up at once what earlier runs know of URLs."""
-        found = self.state.before(urls)
+        states = self.state.before(urls)
         with self._lock:
-            self._before |= found
+            self._before |= states
 
     def before(self, url: str) -> Before:
         """Return what earlier runs know of a URL."""
@@ -143,14 +143,14 @@ _PUT_OFF = 3
 class Crew:
     """Fetches files until `until`, on the clock of the hosts.
 
-    `known` returns the validators for a conditional request, and `record` gets a URL, the one that
+    `validators` returns those for a conditional request, and `record` gets a URL, the one that
     led to it, and its result. Both are called from threads. `results` are known already. `put_off`
     counts how often each URL was put off, over all batches. Such a URL may also be the target of a
     redirect.
     """
 
     fetcher: FileFetcher
-    known: Callable[[str], Known]
+    validators: Callable[[str], Validators]
     record: Callable[[str, str, Result], None]
     results: Mapping[str, Result]
     until: float
@@ -167,8 +167,8 @@ class Crew:
 
         Closing the generator early ends all threads at once; see `rest`.
         """
-        for one in wanted:
-            self._tasks.setdefault(one.host, deque()).append(one.url)
+        for file in wanted:
+            self._tasks.setdefault(file.host, deque()).append(file.url)
         once = Once(self._ask, self.results)
         crew: ThreadCrew[Fetched] = ThreadCrew("gather", self.fetcher.client.stop)
         self.rest = crew.rest
@@ -204,15 +204,15 @@ class Crew:
                         self._tasks[host].append(url)
                 return True
 
-    def _ask(self, url: str, asked: str) -> Result:
-        result = self.fetcher.fetch(url, self.known(url), self.until)
+    def _ask(self, url: str, origin: str) -> Result:
+        result = self.fetcher.fetch(url, self.validators(url), self.until)
         if isinstance(result, FetchError) and result.retry_after is not None:
             with self._lock:
                 often = self.put_off.get(url, 0)
                 self.put_off[url] = often + 1
             if often < _PUT_OFF:
                 raise Deferred(f"{url}: the server asks to retry later")
-        self.record(url, asked, result)
+        self.record(url, origin, result)
         return result
 
 
@@ -247,7 +247,7 @@ class Batch:
 
     def list_begun(self) -> list[DueFile]:
         """Return the files that the run began to fetch before it was cut off."""
-        return [DueFile(url, host_of(url), pdf) for url, pdf in self.recorded.asked.items()]
+        return [DueFile(url, host_of(url), pdf) for url, pdf in self.recorded.requested.items()]
 
     def fetch(self, wanted: Sequence[DueFile]) -> int:
         """Fetch the files, and return the number of results.
@@ -255,14 +255,14 @@ class Batch:
         Raises KeyboardInterrupt; the results so far are kept, and can be committed.
         """
         self.outcomes.wanted = {file.url for file in wanted}
-        self.outcomes.pdf = {one.url for one in wanted if one.pdf}
-        self.outcomes.load(one.url for one in wanted)
+        self.outcomes.pdf = {file.url for file in wanted if file.pdf}
+        self.outcomes.load(file.url for file in wanted)
         self._restore()
-        left = [one for one in wanted if not self._is_complete(one.url)]
+        left = [file for file in wanted if not self._is_complete(file.url)]
         pace = self.pace
         crew = Crew(
             self.fetcher,
-            self._find_known,
+            self._find_validators,
             self._record,
             self.recorded.results,
             pace.until,
@@ -280,29 +280,24 @@ class Batch:
 
     def _restore(self) -> None:
         """Store the recorded files that were not stored before the run was cut off."""
-        known = self.recorded
-        self.outcomes.texts |= known.texts
-        for url, result in list(known.results.items()):
+        journal = self.recorded
+        self.outcomes.texts |= journal.texts
+        for url, result in list(journal.results.items()):
             if isinstance(result, Moved):
                 self.outcomes.name_target(url, result)
-            if not isinstance(result, FileContent) or known.stored.get(url) == self.run.tist:
+            if not isinstance(result, FileContent) or journal.stored.get(url) == self.run.tist:
                 continue
             if result.path.exists() or not self.outcomes.is_new(url, result):
                 self._keep(url, result)
                 continue
-            size = self.run.size(self.outcomes.name_file(url))
-            if size != result.size and not self._copy(url, result):
-                del known.results[url]  # its bytes are gone: fetch it again
-
-    def _copy(self, url: str, result: FileContent) -> bool:
-        """Store a file that a run stored which was abandoned since; False if it is not there."""
-        tist = self.recorded.stored.get(url)
-        if tist is None or not self.run.copy_object(
-            tist, self.outcomes.name_file(url), result.sha256, result.path
-        ):
-            return False
-        self._keep(url, result)
-        return True
+            name, tist = self.outcomes.name_file(url), journal.stored.get(url)
+            if self.run.size(name) == result.size:
+                continue
+            # A run that was abandoned since may have stored it.
+            if tist and self.run.copy_object(tist, name, result.sha256, result.path):
+                self._keep(url, result)
+            else:
+                del journal.results[url]  # its bytes are gone: fetch it again
 
     def _is_complete(self, url: str) -> bool:
         """Return whether the journal has the result of a file, and take it then."""
@@ -310,7 +305,7 @@ class Batch:
         if url not in results:
             return False
         try:
-            self._take(follow_redirects(url, lambda one: results[one]))
+            self._take(follow_redirects(url, lambda target: results[target]))
         except KeyError:  # a redirect whose target is not recorded
             return False
         return True
@@ -324,23 +319,23 @@ class Batch:
             self.run.abandon("nothing was fetched")
             return None
         rows = self.outcomes.rows()
-        known = {row.id for row in rows if not isinstance(row, Redirect) and hasattr(row, "id")}
-        rows += [row for row in unchanged if row.id not in known]
+        ids = {row.id for row in rows if not isinstance(row, Redirect) and hasattr(row, "id")}
+        rows += [row for row in unchanged if row.id not in ids]
         return self.run.commit(rows), rows
 
-    def _find_known(self, url: str) -> Known:
-        known = self.outcomes.before(url)
+    def _find_validators(self, url: str) -> Validators:
+        before = self.outcomes.before(url)
         # The bytes must show that a lost file is back, so its request has no conditions.
-        return Known(known.etag, known.last_modified) if known.present else Known()
+        return Validators(before.etag, before.last_modified) if before.present else Validators()
 
     def _take(self, fetched: Fetched) -> None:
         self.outcomes.results.append(self.outcomes.name_result(fetched))
         self.advance(1)
 
-    def _record(self, url: str, asked: str, result: Result) -> None:
+    def _record(self, url: str, origin: str, result: Result) -> None:
         """Record a response, and store its file. Called from threads."""
         text = self.outcomes.read_text(url, result) if self.pace.pdf_text else None
-        self.journal.add(url, asked, asked in self.outcomes.pdf, result, text)
+        self.journal.add(url, origin, origin in self.outcomes.pdf, result, text)
         if isinstance(result, Moved):
             self.outcomes.name_target(url, result)
         elif isinstance(result, FileContent):

@@ -44,8 +44,8 @@ class OwnLimits:
             return not self.obey
         if code == "excluded":
             return not self.rules.excludes(detail)
-        found = _BYTES.search(detail) if code == "too-large" else None
-        if found is None or not (digits := found[1].replace(",", "")):
+        size = _BYTES.search(detail) if code == "too-large" else None
+        if size is None or not (digits := size[1].replace(",", "")):
             return False
         # If its size was unknown, the file exceeded the limit of that time.
         least = int(digits) + ("more than" in detail)
@@ -78,28 +78,28 @@ class FileChoice:
 
     def condition(self) -> str:
         """Return the choice as an SQL condition on the table of files; see `values`."""
-        found = ["true"]
+        conditions = ["true"]
         if self.handle is not None:
-            found.append(_OF_HANDLE)
+            conditions.append(_OF_HANDLE)
         if self.pattern is not None and not _WILD & set(self.pattern):
-            found.append("host = $host AND id = $pattern")
+            conditions.append("host = $host AND id = $pattern")
         elif self.pattern is not None:
-            found.append("id GLOB $pattern")
-        return " AND ".join(found)
+            conditions.append("id GLOB $pattern")
+        return " AND ".join(conditions)
 
     def values(self) -> dict[str, object]:
         """Return the parameters of `condition`."""
-        found: dict[str, object] = {}
+        values: dict[str, object] = {}
         if self.handle is not None:
-            found["handle"] = self.handle
+            values["handle"] = self.handle
         if self.pattern is not None:
-            found["pattern"] = self.pattern
+            values["pattern"] = self.pattern
             if not _WILD & set(self.pattern):
-                found["host"] = host_of(self.pattern)
-        return found
+                values["host"] = host_of(self.pattern)
+        return values
 
 
 def host_of(url: str) -> str:
     """Return the host of a normalised URL, as the table of files has it."""
-    found = _HOST.match(url)
-    return found[1].strip("[]") if found else ""
+    match = _HOST.match(url)
+    return match[1].strip("[]") if match else ""

@@ -33,7 +33,7 @@ _ACCEPT = {"Accept": "*/*", "Accept-Encoding": "identity"}
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class Validators:
     """The validators of the last response, for a conditional request."""
 
     etag: str | None = None
@@ -41,8 +41,8 @@ class Known:
 
     def headers(self) -> dict[str, str]:
         """Return the header fields that request the file only if it changed."""
-        found = {"If-None-Match": self.etag, "If-Modified-Since": self.last_modified}
-        return {n: v for n, v in found.items() if v and v.isascii() and v.isprintable()}
+        fields = {"If-None-Match": self.etag, "If-Modified-Since": self.last_modified}
+        return {n: v for n, v in fields.items() if v and v.isascii() and v.isprintable()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class FileFetcher:
     obey: bool = True
     rules: GatherRules = NO_RULES
 
-    def fetch(self, url: str, known: Known, until: float) -> Result:
+    def fetch(self, url: str, validators: Validators, until: float) -> Result:
         """Request a URL in normal form once, and return the result; failures are values.
 
         Raises Deferred if its host must not be asked before `until`.
@@ -69,16 +69,18 @@ class FileFetcher:
                 self.client.hosts.slow_down(host, seconds)
             if self.obey:
                 self.client.obey(request)
-            return self._ask(request, known)
+            return self._ask(request, validators)
         except FetchError as failure:
             return failure.copy()
 
-    def _ask(self, request: FetchRequest, known: Known) -> Result:
-        conditions = known.headers()
+    def _ask(self, request: FetchRequest, validators: Validators) -> Result:
+        conditions = validators.headers()
         with self.client.ask(replace(request, headers={**_ACCEPT, **conditions})) as response:
-            status, said = response.status, response.headers
+            status, headers = response.status, response.headers
             if status == 304 and conditions:
-                return Unchanged(shorten(said.get("etag")), shorten(said.get("last-modified")))
+                return Unchanged(
+                    shorten(headers.get("etag")), shorten(headers.get("last-modified"))
+                )
             if status in REDIRECTS:
                 if response.location is None:
                     raise FetchError("bad-redirect", "no Location", status)
@@ -105,31 +107,31 @@ class Once:
     """
 
     ask: Callable[[str, str], Result]
-    known: Mapping[str, Result] = field(default_factory=dict)
+    results: Mapping[str, Result] = field(default_factory=dict)
     """Results that are known already."""
-    _asked: dict[str, "Future[Result]"] = field(init=False, default_factory=dict)
+    _pending: dict[str, "Future[Result]"] = field(init=False, default_factory=dict)
     _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
 
     def follow(self, url: str) -> Fetched:
         """Return the result of a URL and of its redirects. Raises Deferred."""
-        return follow_redirects(url, lambda one: self(one, url))
+        return follow_redirects(url, lambda target: self(target, url))
 
-    def __call__(self, url: str, asked: str) -> Result:
+    def __call__(self, url: str, origin: str) -> Result:
         """Return the result of the URL. Raises Deferred if its host must not be asked now."""
-        if url in self.known:
-            return self.known[url]
+        if url in self.results:
+            return self.results[url]
         with self._lock:
-            known = self._asked.get(url)
+            pending = self._pending.get(url)
             mine: Future[Result] = Future()
-            if known is None:
-                self._asked[url] = mine
-        if known is not None:
-            return known.result()
+            if pending is None:
+                self._pending[url] = mine
+        if pending is not None:
+            return pending.result()
         try:
-            result = self.ask(url, asked)
+            result = self.ask(url, origin)
         except BaseException as error:
             with self._lock:
-                del self._asked[url]
+                del self._pending[url]
             mine.set_exception(error)
             raise
         mine.set_result(result)

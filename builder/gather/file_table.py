@@ -60,6 +60,10 @@ NAMES = ", ".join(COLUMNS)
 _UNREACHABLE = sorted(code for code, outcome in OUTCOMES.items() if outcome.unreachable)
 
 _VERSION = "2"
+_METADATA = (
+    "SELECT decode(key), decode(value) FROM parquet_kv_metadata($path) "
+    "WHERE decode(key) IN ('version', 'commit')"
+)
 _GROUP = 16_384  # rows
 _LEAST, _FRACTION = 1 << 18, 16
 """A table is written once the logs since the last one have more bytes than `_LEAST`, and more than
@@ -125,8 +129,8 @@ def find(
     store: Writer, runs: Sequence[Committed], connection: engine.Connection
 ) -> StoredTable | None:
     """Return the newest sound table of one of the runs; None if there is none."""
-    found = (read(store, where, runs, connection) for where in reversed(list_tables(store)))
-    return next((table for table in found if table is not None), None)
+    tables = (read(store, where, runs, connection) for where in reversed(list_tables(store)))
+    return next((table for table in tables if table is not None), None)
 
 
 def read(
@@ -144,8 +148,10 @@ def read(
     with path.open("rb") as file:
         if hashlib.file_digest(file, "sha256").hexdigest() != named[1]:
             return None
-    about = {"version": _VERSION, "commit": run.digest}
-    return StoredTable(where, path, run) if _read_metadata(connection, path) == about else None
+    with engine.reading(str(path)):
+        metadata = dict(connection.execute(_METADATA, {"path": str(path)}).fetchall())
+    is_sound = metadata == {"version": _VERSION, "commit": run.digest}
+    return StoredTable(where, path, run) if is_sound else None
 
 
 def is_outdated(table: StoredTable | None, later: Sequence[Committed]) -> bool:
@@ -175,7 +181,7 @@ def save(
     before = list_tables(store)
     with suppress(Conflict):  # its name says that it has the same bytes
         store.create_file(where, path)
-    store.remove(*[one for one in before[:-1] if one != where])
+    store.remove(*[name for name in before[:-1] if name != where])
     return StoredTable(where, path, run)
 
 
@@ -203,25 +209,16 @@ def _rebase(connection: engine.Connection, path: Path) -> None:
 
 def _ancestors(run: Committed, runs: Sequence[Committed]) -> set[str]:
     """Return the digests of a run and of all runs that were committed before it."""
-    by_digest = {one.digest: one for one in runs}
-    found: set[str] = set()
+    by_digest = {each.digest: each for each in runs}
+    digests: set[str] = set()
     last: Committed | None = run
     while last is not None:
-        found.add(last.digest)
+        digests.add(last.digest)
         last = by_digest.get(last.previous or "")
-    return found
-
-
-def _read_metadata(connection: engine.Connection, path: Path) -> dict[str, str]:
-    statement = (
-        "SELECT decode(key), decode(value) FROM parquet_kv_metadata($path) "
-        "WHERE decode(key) IN ('version', 'commit')"
-    )
-    with engine.reading(str(path)):
-        return dict(connection.execute(statement, {"path": str(path)}).fetchall())
+    return digests
 
 
 def list_tables(store: Writer) -> list[str]:
     """Return the keys of the tables in the store, the newest last."""
     named = ((key.parse_file_table(where), where) for where in store.keys(key.FILES))
-    return [where for found, where in sorted((n, w) for n, w in named if n is not None)]
+    return [where for parsed, where in sorted((n, w) for n, w in named if n is not None)]

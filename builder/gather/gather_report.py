@@ -58,13 +58,13 @@ class GatherReport:
 
     def note_plan(self, hosts: Sequence[HostEstimate]) -> None:
         """Count what is due at the beginning."""
-        self.planned = sum(one.work.due for one in hosts)
-        self.excluded = sum(one.work.excluded for one in hosts)
+        self.planned = sum(host.work.due for host in hosts)
+        self.excluded = sum(host.work.excluded for host in hosts)
         self.hosts = hosts
 
     def note_rest(self, hosts: Sequence[HostEstimate]) -> None:
         """Count what the session leaves."""
         self.hosts = hosts
-        self.left = sum(one.work.due for one in hosts)
-        self.left_hosts = sum(bool(one.work.due) for one in hosts)
-        self.put_off = sum(one.work.put_off for one in hosts)
+        self.left = sum(host.work.due for host in hosts)
+        self.left_hosts = sum(bool(host.work.due) for host in hosts)
+        self.put_off = sum(host.work.put_off for host in hosts)

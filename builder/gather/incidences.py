@@ -79,7 +79,7 @@ class IncidenceRules:
 
     def rows(self, outcomes: Iterable[Fetched]) -> list[Row]:
         """Return the rows of all results, sorted; each URL was requested once."""
-        ordered = sorted(outcomes, key=lambda fetched: fetched.asked)
+        ordered = sorted(outcomes, key=lambda fetched: fetched.url)
         askers: dict[str, list[Fetched]] = {}
         for fetched in ordered:
             askers.setdefault(fetched.last, []).append(fetched)
@@ -93,26 +93,26 @@ class IncidenceRules:
                 continue
             if isinstance(final, FetchError):
                 failed[last] = final
-            as_pdf = any(map(self.pdf, {last, *(f.asked for f in askers[last])}))
-            made = list(self._final(last, final, as_pdf))
-            rows += made
-            keys[last] = _where(made, self.before(last))
+            as_pdf = any(map(self.pdf, {last, *(f.url for f in askers[last])}))
+            new_rows = list(self._final(last, final, as_pdf))
+            rows += new_rows
+            keys[last] = _where(new_rows, self.before(last))
         for fetched in ordered:
-            if isinstance(fetched.final, FetchError) and fetched.asked not in failed:
-                failed[fetched.asked] = fetched.final
-                rows += self._failure(fetched.asked, fetched.final)
+            if isinstance(fetched.final, FetchError) and fetched.url not in failed:
+                failed[fetched.url] = fetched.final
+                rows += self._failure(fetched.url, fetched.final)
         rows += self._hops(ordered, keys)
         return sorted(rows, key=_place)
 
     def _hops(self, ordered: Iterable[Fetched], keys: Mapping[str, str | None]) -> Iterator[Row]:
-        found: dict[str, tuple[Hop, str | None]] = {}
+        hops: dict[str, tuple[Hop, str | None]] = {}
         for fetched in ordered:
             target_key = None if isinstance(fetched.final, FetchError) else keys[fetched.last]
             for hop in fetched.hops:
                 # A longer chain can fail for its length alone, where this one succeeded.
-                if found.get(hop.origin, (hop, None))[1] is None:
-                    found[hop.origin] = hop, target_key
-        for hop, target_key in found.values():
+                if hops.get(hop.origin, (hop, None))[1] is None:
+                    hops[hop.origin] = hop, target_key
+        for hop, target_key in hops.values():
             where = self._write_hop(hop, target_key)
             yield Redirect(
                 origin=hop.origin,
@@ -127,39 +127,45 @@ class IncidenceRules:
     def _write_hop(self, hop: Hop, target_key: str | None) -> str | None:
         if hop.origin + "/" == hop.target or hop.target + "/" == hop.origin:
             return None
-        known = self.before(hop.origin)
-        if known.redirect and (known.target, known.status) == (hop.target, hop.status):
-            return known.redirect
+        before = self.before(hop.origin)
+        if before.redirect and (before.target, before.status) == (hop.target, hop.status):
+            return before.redirect
         return self.redirect(hop, target_key)
 
     def _final(self, url: str, final: Final, as_pdf: bool) -> Iterator[Row]:
         if isinstance(final, FetchError):
             yield from self._failure(url, final)
             return
-        known = self.before(url)
-        if isinstance(final, FileContent) and final.sha256 != known.digest:
-            yield self._version(url, final, known, as_pdf)
-            what = CHANGE if known.present else APPEARANCE
-            again = known.lost
+        before = self.before(url)
+        if isinstance(final, FileContent) and final.sha256 != before.digest:
+            yield self._version(url, final, before, as_pdf)
+            what = CHANGE if before.present else APPEARANCE
+            again = before.lost
             where = key.key(self.tist, url)
             yield Incidence(id=url, kind=FILE, what=what, key=where, again=again)
             if final.exchange:
                 yield final.exchange
             return
-        if known.lost and known.key:
-            yield Incidence(id=url, kind=FILE, what=APPEARANCE, key=known.key, again=True)
+        if before.lost and before.key:
+            yield Incidence(id=url, kind=FILE, what=APPEARANCE, key=before.key, again=True)
         etag, last_modified = final.etag, final.last_modified
         if isinstance(final, Unchanged):  # a 304 may leave out known validators
-            etag, last_modified = etag or known.etag, last_modified or known.last_modified
+            etag, last_modified = etag or before.etag, last_modified or before.last_modified
         yield SeenRow(
             id=url, kind=FILE, status=final.status, etag=etag, last_modified=last_modified
         )
 
-    def _version(self, url: str, content: FileContent, known: Before, as_pdf: bool) -> Version:
+    def _version(self, url: str, content: FileContent, before: Before, as_pdf: bool) -> Version:
         text = self.texts.get(content.sha256)
-        flags = _flags(content, as_pdf)
-        if text and (text.sha256, text.method) == (known.text_sha256, known.text_method):
-            flags = tuple(sorted((*flags, TEXT_SAME)))
+        # A page in place of a file. A PDF is recognised by its bytes alone.
+        is_html = content.media_type in _HTML or _looks_like_html(content.head)
+        is_page = is_html and _PDF not in content.head
+        text_before = (before.text_sha256, before.text_method)
+        flags = {
+            LANDING: is_page,
+            SOFT_404: is_page and as_pdf,
+            TEXT_SAME: text is not None and (text.sha256, text.method) == text_before,
+        }
         return Version(
             id=url,
             kind=FILE,
@@ -174,32 +180,32 @@ class IncidenceRules:
             media_type=content.media_type,
             etag=content.etag,
             last_modified=content.last_modified,
-            flags=flags,
+            flags=tuple(flag for flag, applies in flags.items() if applies),
         )
 
     def _failure(self, url: str, failure: FetchError) -> Iterator[Row]:
-        known = self.before(url)
+        before = self.before(url)
         outcome = OUTCOMES[failure.code]
         lost = outcome.loss
-        if not (lost and known.present):
+        if not (lost and before.present):
             yield FailureRow(
                 id=url, code=failure.code, status=failure.status, detail=failure.detail
             )
-        if outcome.unreachable and known.since is not None:
-            often = known.unreached + 1 >= LOST_RUNS
-            lost = often and self.tist - known.since >= LOST_SECONDS
-        if lost and known.present and known.key:
-            yield Incidence(id=url, kind=FILE, what=DELETION, key=known.key)
+        if outcome.unreachable and before.since is not None:
+            often = before.unreached + 1 >= LOST_RUNS
+            lost = often and self.tist - before.since >= LOST_SECONDS
+        if lost and before.present and before.key:
+            yield Incidence(id=url, kind=FILE, what=DELETION, key=before.key)
 
 
-def _where(rows: Iterable[Row], known: Before) -> str | None:
+def _where(rows: Iterable[Row], before: Before) -> str | None:
     """Return the key of the bytes of a URL, given its rows in this run."""
     for row in rows:
         if isinstance(row, Version):
             return row.key
         if isinstance(row, FailureRow) or (isinstance(row, Incidence) and row.what == DELETION):
             return None
-    return known.key
+    return before.key
 
 
 def _place(row: Row) -> tuple[str, str, str]:
@@ -210,15 +216,6 @@ def _place(row: Row) -> tuple[str, str, str]:
 def names_pdf(url: str) -> bool:
     """Return whether the path of a URL ends in .pdf."""
     return unquote(urlsplit(url).path).lower().endswith(".pdf")
-
-
-def _flags(content: FileContent, as_pdf: bool) -> tuple[str, ...]:
-    """Return the flags of a page in place of a file. A PDF is recognised by its bytes alone."""
-    if _PDF in content.head:
-        return ()
-    if content.media_type not in _HTML and not _looks_like_html(content.head):
-        return ()
-    return (LANDING, SOFT_404) if as_pdf else (LANDING,)
 
 
 def _looks_like_html(head: bytes) -> bool:

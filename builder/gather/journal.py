@@ -28,12 +28,12 @@ _LINES, _FILES = "responses", "files"
 class JournalContent:
     """What a journal has: results by URL, the URLs that were asked for, and texts by SHA-256.
 
-    `asked` maps each URL to whether a template says that it is a PDF. `stored` maps URLs to the run
+    `requested` maps each URL to whether a template says that it is a PDF. `stored` maps URLs to the run
     that stored their files, which may have been abandoned since. `tist` is the last run.
     """
 
     results: dict[str, Result] = field(default_factory=dict)
-    asked: dict[str, bool] = field(default_factory=dict)
+    requested: dict[str, bool] = field(default_factory=dict)
     texts: dict[str, PdfText] = field(default_factory=dict)
     stored: dict[str, int] = field(default_factory=dict)
     tist: int = 0
@@ -56,32 +56,32 @@ class ResponseJournal:
 
     def begin(self, tist: int) -> JournalContent:
         """Return what is recorded, and record further responses for the run `tist`."""
-        found = self.read()
-        if found.tist != tist:
+        content = self.read()
+        if content.tist != tist:
             self._add({"tist": tist})
-        named = {r.path for r in found.results.values() if isinstance(r, FileContent)}
+        named = {r.path for r in content.results.values() if isinstance(r, FileContent)}
         with writing(self.files):
             self.files.mkdir(exist_ok=True)
             for path in self.files.iterdir():
                 if path not in named:
                     path.unlink(missing_ok=True)
-        return found
+        return content
 
     def read(self) -> JournalContent:
         """Return what is recorded."""
-        found = JournalContent()
+        content = JournalContent()
         for line in self._lines.lines():
             with suppress(ValueError, TypeError, KeyError):
-                _add(found, json.loads(line), self.files)
-        return found
+                _add(content, json.loads(line), self.files)
+        return content
 
-    def add(self, url: str, asked: str, pdf: bool, result: Result, text: PdfText | None) -> None:
-        """Record the response of a URL to which the URL `asked` led."""
+    def add(self, url: str, origin: str, pdf: bool, result: Result, text: PdfText | None) -> None:
+        """Record the response of a URL to which the URL `origin` led."""
         if isinstance(result, FileContent):
             with writing(self.files):
                 sync(result.path)
-        told = {"url": url, "asked": asked, "pdf": pdf, **_encode(result)}
-        self._add(told | ({"text": asdict(text)} if text else {}))
+        line = {"url": url, "asked": origin, "pdf": pdf, **_encode(result)}
+        self._add(line | ({"text": asdict(text)} if text else {}))
 
     def note_stored(self, url: str) -> None:
         """Record that a URL's file is in the store; if that is lost, it is stored again."""
@@ -96,46 +96,48 @@ class ResponseJournal:
     def _lines(self) -> LineJournal:
         return LineJournal(self.folder / _LINES)
 
-    def _add(self, told: Mapping[str, Any], durable: bool = True) -> None:
+    def _add(self, line: Mapping[str, Any], durable: bool = True) -> None:
         with self._lock, writing(self.folder):
-            self._lines.add(json.dumps(told).encode(), durable)
+            self._lines.add(json.dumps(line).encode(), durable)
 
 
 def _encode(result: Result) -> dict[str, Any]:
     if isinstance(result, FetchError):
         return {"failure": [result.code, result.detail, result.status]}
     if isinstance(result, FileContent):
-        told = asdict(result) | {"path": result.path.name, "head": result.head.decode("latin-1")}
-        return {"file": told}
+        members = asdict(result) | {"path": result.path.name, "head": result.head.decode("latin-1")}
+        return {"file": members}
     return {"moved" if isinstance(result, Moved) else "unchanged": asdict(result)}
 
 
-def _add(found: JournalContent, told: Mapping[str, Any], files: Path) -> None:
+def _add(content: JournalContent, line: Mapping[str, Any], files: Path) -> None:
     """Add a line of the journal. Raises KeyError, TypeError or ValueError for another one."""
-    if "tist" in told:
-        found.tist = int(told["tist"])
+    if "tist" in line:
+        content.tist = int(line["tist"])
         return
-    if "stored" in told:
-        found.stored[told["stored"]] = found.tist
+    if "stored" in line:
+        content.stored[line["stored"]] = content.tist
         return
-    result = _decode(told, files)
-    if "text" in told and isinstance(result, FileContent):
-        found.texts[result.sha256] = PdfText(**told["text"])
-    found.results[told["url"]] = result
-    found.asked[told["asked"]] = bool(told["pdf"]) or found.asked.get(told["asked"], False)
+    result = _decode(line, files)
+    if "text" in line and isinstance(result, FileContent):
+        content.texts[result.sha256] = PdfText(**line["text"])
+    content.results[line["url"]] = result
+    content.requested[line["asked"]] = bool(line["pdf"]) or content.requested.get(
+        line["asked"], False
+    )
 
 
-def _decode(told: Mapping[str, Any], files: Path) -> Result:
-    if "failure" in told:
-        code, detail, status = told["failure"]
+def _decode(line: Mapping[str, Any], files: Path) -> Result:
+    if "failure" in line:
+        code, detail, status = line["failure"]
         OUTCOMES[code]
         return FetchError(code, detail, status)
-    if "unchanged" in told:
-        return Unchanged(**told["unchanged"])
-    held = dict(told["moved"] if "moved" in told else told["file"])
-    if held["exchange"] is not None:
-        held["exchange"] = documents.build(ExchangeRow, held["exchange"])
-    if "moved" in told:
-        return Moved(**held)
-    held |= {"path": files / held["path"], "head": held["head"].encode("latin-1")}
-    return FileContent(**held)
+    if "unchanged" in line:
+        return Unchanged(**line["unchanged"])
+    members = dict(line["moved"] if "moved" in line else line["file"])
+    if members["exchange"] is not None:
+        members["exchange"] = documents.build(ExchangeRow, members["exchange"])
+    if "moved" in line:
+        return Moved(**members)
+    members |= {"path": files / members["path"], "head": members["head"].encode("latin-1")}
+    return FileContent(**members)

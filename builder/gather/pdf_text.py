@@ -72,7 +72,7 @@ def main(arguments: Sequence[str]) -> int:
         return _READ
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    digest, some = hashlib.sha256(), False
+    digest, has_text = hashlib.sha256(), False
     try:
         with pypdfium2.PdfDocument(arguments[0]) as document:
             for number in range(len(document)):
@@ -81,11 +81,11 @@ def main(arguments: Sequence[str]) -> int:
                     "NFKC", page.get_textpage().get_text_bounded()
                 ).split()
                 page.close()
-                some = some or bool(words)
+                has_text = has_text or bool(words)
                 digest.update((" ".join(words) + "\n").encode("utf-8", "surrogatepass"))
     except (pypdfium2.PdfiumError, MemoryError):
         return _BROKEN
-    if not some:
+    if not has_text:
         return _NO_TEXT
     print(digest.hexdigest(), f"pypdfium2/{pypdfium2.version.PYPDFIUM_INFO}/nfkc-ws1")
     return _READ

@@ -80,7 +80,7 @@ class Hop:
 class Fetched:
     """The result of fetching a URL: the hops on the way, the last URL, and the last result."""
 
-    asked: str
+    url: str
     hops: tuple[Hop, ...]
     last: str
     final: Final
@@ -93,7 +93,7 @@ def store_body(
 
     `coding` is the file's own coding. Raises FetchError if the body is empty, and StoreError.
     """
-    said = response.headers
+    headers = response.headers
     md5, sha256 = hashlib.md5(usedforsecurity=False), hashlib.sha256()
     head, many = b"", 0
     with (
@@ -120,10 +120,10 @@ def store_body(
         md5=md5.hexdigest(),
         sha256=sha256.hexdigest(),
         head=head,
-        media_type=shorten(said.get("content-type", "").partition(";")[0].strip().lower()),
-        etag=shorten(said.get("etag")),
-        last_modified=shorten(said.get("last-modified")),
-        modified=parse_http_date(said.get("last-modified")),
+        media_type=shorten(headers.get("content-type", "").partition(";")[0].strip().lower()),
+        etag=shorten(headers.get("etag")),
+        last_modified=shorten(headers.get("last-modified")),
+        modified=parse_http_date(headers.get("last-modified")),
         coding=coding,
         exchange=exchange,
     )
@@ -142,9 +142,9 @@ def exchange_row(response: Response, at: int) -> ExchangeRow:
     )
 
 
-def file_coding(url: str, said: Mapping[str, str]) -> str | None:
+def file_coding(url: str, headers: Mapping[str, str]) -> str | None:
     """Return the coding of a file that is itself packed (x.ps.gz). Raises FetchError for others."""
-    coding = said.get("content-encoding", "").strip().lower()
+    coding = headers.get("content-encoding", "").strip().lower()
     if coding in {"", "identity", "none", "utf-8", "binary"}:
         return None
     path = unquote(urlsplit(url).path).lower()
@@ -155,13 +155,13 @@ def file_coding(url: str, said: Mapping[str, str]) -> str | None:
 
 def _lines(fields: Fields) -> tuple[str, ...]:
     """Return header fields as text; those beyond `_MOST` characters are left out."""
-    found, left = [], _MOST
+    lines, left = [], _MOST
     for name, value in clean_fields(fields):
         left -= len(name) + len(value)
         if left < 0:
             break
-        found.append(f"{name}: {value}".translate(_UNPRINTABLE))
-    return tuple(found)
+        lines.append(f"{name}: {value}".translate(_UNPRINTABLE))
+    return tuple(lines)
 
 
 def shorten(text: str | None) -> str | None:

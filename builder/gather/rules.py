@@ -29,17 +29,17 @@ class GatherRule:
 
     def condition(self) -> str:
         """Return the conditions as SQL on the table of files."""
-        found = ["true"]
+        conditions = ["true"]
         if self.host is not None:
-            found.append(f"host GLOB {engine.quote(self.host)}")
+            conditions.append(f"host GLOB {engine.quote(self.host)}")
         if self.publisher is not None:
             handle = engine.quote(self.publisher)
             below = engine.quote(self.publisher + ":")
             fits = f"list_filter(handles, lambda h: h = {handle} OR starts_with(h, {below}))"
-            found.append(f"len({fits}) > 0")
+            conditions.append(f"len({fits}) > 0")
         if self.restricted is not None:
-            found.append("restricted" if self.restricted else "NOT restricted")
-        return " AND ".join(found)
+            conditions.append("restricted" if self.restricted else "NOT restricted")
+        return " AND ".join(conditions)
 
     def fits_host(self, host: str) -> bool:
         """Return whether the row concerns all files of the host."""
@@ -56,8 +56,13 @@ class GatherRules:
     @staticmethod
     def parse(value: Sequence[Mapping[str, Any]]) -> "GatherRules":
         """Return the rules of a valid value of `gather.rules`."""
-        rows = (dict(row) for row in value)
-        return GatherRules(tuple(GatherRule(**(row | _normalise(row))) for row in rows))
+        rows = [dict(row) for row in value]
+        for row in rows:
+            if "host" in row:
+                row["host"] = row["host"].lower()
+            if "publisher" in row:
+                row["publisher"] = "RePEc:" + row["publisher"][len("RePEc:") :].strip(":").lower()
+        return GatherRules(tuple(GatherRule(**row) for row in rows))
 
     def pause(self) -> str:
         """Return the seconds between requests as SQL on the table of files; -1: excluded."""
@@ -71,22 +76,11 @@ class GatherRules:
 
     def excludes(self, host: str) -> bool:
         """Return whether a host is excluded, whatever leads to it."""
-        found = next((row for row in self.rows if row.fits_host(host)), None)
-        return found is not None and found.exclude
+        return next((row.exclude for row in self.rows if row.fits_host(host)), False)
 
     def seconds(self, host: str) -> float:
         """Return the seconds between requests to a host, whatever leads to it; 0 without a rule."""
-        found = next((row for row in self.rows if row.fits_host(host)), None)
-        return 0 if found is None else found.seconds
+        return next((row.seconds for row in self.rows if row.fits_host(host)), 0)
 
 
 NO_RULES = GatherRules()
-
-
-def _normalise(row: Mapping[str, Any]) -> dict[str, str]:
-    found = {}
-    if "host" in row:
-        found["host"] = row["host"].lower()
-    if "publisher" in row:
-        found["publisher"] = "RePEc:" + row["publisher"][len("RePEc:") :].strip(":").lower()
-    return found

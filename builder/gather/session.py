@@ -61,9 +61,9 @@ class GatherSession:
     hold: Hold
     runtime: ObiRuntime
     fetcher: FileFetcher
-    order: GatherJob
+    job: GatherJob
     advance: Callable[[int], None] = lambda many: None
-    account: GatherReport = field(init=False, default_factory=GatherReport)
+    report: GatherReport = field(init=False, default_factory=GatherReport)
     interrupted: KeyboardInterrupt | None = field(init=False, default=None)
     _state: FileStates | None = field(init=False, default=None)
     _put_off: dict[str, int] = field(init=False, default_factory=dict)
@@ -83,38 +83,36 @@ class GatherSession:
         if self._cut_off is not None:
             self._begun = min(self._begun, self._cut_off.tist)
             self.runtime.say(f"continuing the interrupted run {self._cut_off.name()}")
-        state, choice = self._load_states(runs), self.order.choice
+        state, choice = self._load_states(runs), self.job.choice
         if (choice.handle or choice.pattern) and not state.matches(choice):
-            raise UsageError(f"--only {visible(self.order.source)}: no template or URL matches")
-        self.account.note_plan(self._estimate(state.work(choice, self._now(), self._begun)))
-        due = self.account.planned
-        return due if self.order.limit is None else min(due, self.order.limit)
+            raise UsageError(f"--only {visible(self.job.source)}: no template or URL matches")
+        self.report.note_plan(self._estimate(state.work(choice, self._now(), self._begun)))
+        due = self.report.planned
+        return due if self.job.limit is None else min(due, self.job.limit)
 
     def gather(self) -> GatherReport:
         """Fetch all due files. Call `due` first."""
         try:
             while self._batch():
                 pass
-            self.account.note_rest(self._estimate(self._work()))
+            hosts: list[HostWork] = []
+            if self._state is not None and not self.interrupted:
+                hosts = self._state.work(self.job.choice, self._now(), self._begun)
+            self.report.note_rest(self._estimate(hosts))
         finally:
             if self._state is not None:
                 self._state.close()
                 self._state = None
-        return self.account
-
-    def _work(self) -> list[HostWork]:
-        if self.interrupted or self._state is None:
-            return []
-        return self._state.work(self.order.choice, self._now(), self._begun)
+        return self.report
 
     def _batch(self) -> bool:
         """Run one more batch; False if it was the last, or no file was due."""
-        until = time.monotonic() + self.order.seconds
+        until = time.monotonic() + self.job.seconds
         cut_off, self._cut_off = self._cut_off, None
         if cut_off is None and not self._next(self._load_states(history(self.store)), until):
             return False
         token = self.hold.next_run_id() if cut_off is None else cut_off.asked
-        run = claim(self.store, Purpose("gather", self.order.source, token), self.runtime)
+        run = claim(self.store, Purpose("gather", self.job.source, token), self.runtime)
         try:
             state = self._load_states(run.turn())
             committed = self._fetch_run(run, state, cut_off, until)
@@ -125,7 +123,7 @@ class GatherSession:
             raise
         self.hold.end_run()
         if committed is not None:
-            self.account.add(*committed)
+            self.report.add(*committed)
         return self.interrupted is None and (committed is not None or cut_off is not None)
 
     def _fetch_run(
@@ -135,19 +133,19 @@ class GatherSession:
 
         An old run that was cut off fetches no further files, because they would get its time.
         """
-        pace = Pace(until, self.order.threads, self.order.pdf_text)
+        pace = Pace(until, self.job.threads, self.job.pdf_text)
         batch = Batch(
             run, state, self.fetcher, self.hold.journal, pace, self._put_off, self.advance
         )
         begun, unchanged = batch.list_begun(), list[SeenRow]()
-        wanted = {one.url: one for one in begun}
-        if cut_off is None or self._now() < cut_off.tist + self.order.seconds:
+        wanted = {file.url: file for file in begun}
+        if cut_off is None or self._now() < cut_off.tist + self.job.seconds:
             self._done += len(begun)
             more = self._next(state, until)
             self._done -= len(begun)
             unchanged = self._read_sitemaps(state, more, until)
             skipped = {row.id for row in unchanged}
-            wanted |= {one.url: one for one in more if one.url not in skipped}
+            wanted |= {file.url: file for file in more if file.url not in skipped}
         failure: SheafError | None = None
         try:
             self._done += batch.fetch(list(wanted.values()))
@@ -164,28 +162,28 @@ class GatherSession:
         return committed
 
     def _next(self, state: FileStates, until: float) -> list[DueFile]:
-        most = self.order.files
-        if self.order.limit is not None:
-            most = min(most, self.order.limit - self._done)
+        most = self.job.files
+        if self.job.limit is not None:
+            most = min(most, self.job.limit - self._done)
         hosts = self.fetcher.client.hosts
-        found = state.next(self.order.choice, self._now(), self._begun, most, hosts.resting(until))
-        for one in found:
-            if one.pause:
-                hosts.slow_down(one.host, one.pause)
-        return found
+        files = state.next(self.job.choice, self._now(), self._begun, most, hosts.resting(until))
+        for file in files:
+            if file.pause:
+                hosts.slow_down(file.host, file.pause)
+        return files
 
     def _read_sitemaps(
         self, state: FileStates, wanted: Iterable[DueFile], until: float
     ) -> list[SeenRow]:
         """Return rows of due files that did not change, as the sitemaps of their hosts say."""
-        choice, now = self.order.choice, self._now()
+        choice, now = self.job.choice, self._now()
         many = {h.host for h in state.work(choice, now, self._begun) if h.sure >= _MANY}
-        origins = {origin_of(one.url) for one in wanted if one.host in many} - self._sitemaps
+        origins = {origin_of(file.url) for file in wanted if file.host in many} - self._sitemaps
         reader = SitemapReader(self.fetcher.client, self.fetcher.limits, until, self.fetcher.obey)
-        asked = sorted(origins)[:_ORIGINS]
-        self._sitemaps |= set(asked)
-        for found in map_in_order(reader.read, asked, self.order.threads, _AHEAD):
-            for sitemap in found:
+        chosen = sorted(origins)[:_ORIGINS]
+        self._sitemaps |= set(chosen)
+        for sitemaps in map_in_order(reader.read, chosen, self.job.threads, _AHEAD):
+            for sitemap in sitemaps:
                 state.add_sitemap(sitemap)
         return state.list_unchanged(choice, now, self._begun, _UNCHANGED) if many else []
 
@@ -204,5 +202,5 @@ class GatherSession:
         folder = self.hold.scratch / "state"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        self._state = FileStates.load(self.store, runs, folder, self.order.megabytes)
+        self._state = FileStates.load(self.store, runs, folder, self.job.megabytes)
         return self._state

@@ -6,7 +6,6 @@ A fault ends the reading of one sitemap, and its files are requested as usual.
 
 import re
 from collections import deque
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -48,7 +47,7 @@ class SitemapReader:
 
     def read(self, origin: str) -> list[Sitemap]:
         """Return the sitemaps of an origin such as `https://example.org`."""
-        found: list[Sitemap] = []
+        sitemaps: list[Sitemap] = []
         request = FetchRequest(
             url=f"{origin}/sitemap.xml",
             limits=replace(self.limits, bytes=min(self.limits.bytes, _BYTES)),
@@ -58,16 +57,16 @@ class SitemapReader:
         with suppress(FetchError, Deferred):
             named = self.client.read_robots(request).sitemaps()
         left = deque(named or [request.url])
-        asked: set[str] = set()
-        while left and len(asked) < _FILES:
+        urls: set[str] = set()
+        while left and len(urls) < _FILES:
             url = normalise(left.popleft()).id
-            if url is None or url in asked or not url.startswith(f"{origin}/"):
+            if url is None or url in urls or not url.startswith(f"{origin}/"):
                 continue
-            asked.add(url)
+            urls.add(url)
             with suppress(FetchError, Deferred, ValueError):
-                found.append(self._read(replace(request, url=url)))
-                left += found[-1].further
-        return found
+                sitemaps.append(self._read(replace(request, url=url)))
+                left += sitemaps[-1].further
+        return sitemaps
 
     def _read(self, request: FetchRequest) -> Sitemap:
         if self.obey:
@@ -78,9 +77,9 @@ class SitemapReader:
             data = read_body(response.headers, response.body, _BYTES)
         if data.startswith(_GZIP):
             data = read_body({"content-encoding": "gzip"}, [data], _BYTES)
-        found, own = parse(request.url, data), f"{origin_of(request.url)}/"
-        changed = {url: at for url, at in found.changed.items() if url.startswith(own)}
-        return replace(found, changed=changed)
+        sitemap, own = parse(request.url, data), f"{origin_of(request.url)}/"
+        changed = {url: at for url, at in sitemap.changed.items() if url.startswith(own)}
+        return replace(sitemap, changed=changed)
 
 
 @dataclass(slots=True)
@@ -110,41 +109,36 @@ class _SitemapParser:
 
 def parse(url: str, data: bytes) -> Sitemap:
     """Parse a sitemap or a sitemap of sitemaps. Raises ValueError for other data."""
-    found, parser = _SitemapParser(), expat.ParserCreate()
-    parser.StartElementHandler = found.start
-    parser.CharacterDataHandler = found.data
-    parser.EndElementHandler = found.end
+    reader, parser = _SitemapParser(), expat.ParserCreate()
+    parser.StartElementHandler = reader.start
+    parser.CharacterDataHandler = reader.data
+    parser.EndElementHandler = reader.end
     parser.StartDoctypeDeclHandler = _refuse  # it could declare entities
     try:
         parser.Parse(data, True)
     except (expat.ExpatError, LookupError) as error:  # LookupError: an unknown encoding
         raise ValueError(f"{url} is no XML: {error}") from error
     changed: dict[str, int] = {}
-    for identifier, moment in _list_changes(found.entries):
-        changed[identifier] = max(moment, changed.get(identifier, 0))
-    return Sitemap(url, changed, tuple(found.further))
-
-
-def _list_changes(entries: list[dict[str, str]]) -> Iterator[tuple[str, int]]:
-    for entry in entries:
+    for entry in reader.entries:
         identifier = normalise(entry.get("loc", "")).id
         moment = _parse_moment(entry.get("lastmod", ""))
         if identifier is not None and moment is not None:
-            yield identifier, moment
+            changed[identifier] = max(moment, changed.get(identifier, 0))
+    return Sitemap(url, changed, tuple(reader.further))
 
 
 def _parse_moment(text: str) -> int | None:
     """Return the latest time that a date of W3C can mean; None for others, such as a year."""
     try:
-        found = datetime.fromisoformat(text)
-        if _DATE.fullmatch(text) or found.tzinfo is None:
-            found = found.replace(tzinfo=UTC) + _UNKNOWN_ZONE
-        return int(found.timestamp())
+        moment = datetime.fromisoformat(text)
+        if _DATE.fullmatch(text) or moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC) + _UNKNOWN_ZONE
+        return int(moment.timestamp())
     except (ValueError, OverflowError):
         return None
 
 
-def _refuse(*given: object) -> None:
+def _refuse(*declaration: object) -> None:
     raise ValueError("a sitemap has no document type")
 
 

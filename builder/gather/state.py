@@ -1,6 +1,7 @@
 """State of files: what earlier runs know of each file, and which files are due now."""
 
 import json
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -53,8 +54,10 @@ def estimate(hosts: Iterable[HostWork], interval: Callable[[str], float]) -> lis
 
     Hosts are asked side by side. The time of the responses themselves is not known.
     """
-    found = [HostEstimate(one, one.due * max(one.pause or 0, interval(one.host))) for one in hosts]
-    return sorted(found, key=lambda one: (-one.seconds, -one.work.due, one.work.host))
+    estimates = [
+        HostEstimate(host, host.due * max(host.pause or 0, interval(host.host))) for host in hosts
+    ]
+    return sorted(estimates, key=lambda host: (-host.seconds, -host.work.due, host.work.host))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +105,7 @@ class FileStates:
 
     def extend(self, run: Committed, rows: Iterable[Row]) -> None:
         """Add the rows of a run that was committed after the others."""
-        told = [{"tist": run.tist, "row": row.row, **asdict(row)} for row in rows]
+        lines = [{"tist": run.tist, "row": row.row, **asdict(row)} for row in rows]
         with engine.reading("the outcomes of a run"):
             replay.read(self._connection, self._store, (), self._scratch)
             described = self._connection.execute("DESCRIBE logged").fetchall()
@@ -110,7 +113,7 @@ class FileStates:
             self._connection.execute(
                 f"INSERT INTO logged BY NAME SELECT unnest(told) FROM "
                 f"(SELECT unnest(from_json($told, '{shape}')) AS told)",
-                {"told": json.dumps(told)},
+                {"told": json.dumps(lines)},
             )
             file_table.merge(self._connection, [])
             self._connection.execute("DROP TABLE logged")
@@ -162,18 +165,18 @@ class FileStates:
 
         They are counted again once rows were added, and after half a minute.
         """
-        known = self._counted
-        if known is None or known[:2] != (choice, begun) or not 0 <= now - known[2] < _FRESH:
+        counted = self._counted
+        if counted is None or counted[:2] != (choice, begun) or not 0 <= now - counted[2] < _FRESH:
             rows = self._ask("work", choice, now, begun, {})
-            known = self._counted = choice, begun, now, [HostWork(*row) for row in rows]
-        return known[3]
+            counted = self._counted = choice, begun, now, [HostWork(*row) for row in rows]
+        return counted[3]
 
     def matches(self, choice: FileChoice) -> bool:
         """Return whether any file or template matches the choice, due or not."""
         statement = STATEMENTS.get("named", condition=choice.condition())
         with engine.reading("the files that are due"):
-            ((found,),) = self._connection.execute(statement, choice.values()).fetchall()
-        return bool(found) or (choice.handle is not None and self._has_template(choice.handle))
+            ((exists,),) = self._connection.execute(statement, choice.values()).fetchall()
+        return bool(exists) or (choice.handle is not None and self._has_template(choice.handle))
 
     def _has_template(self, handle: str) -> bool:
         """Return whether a template matches, which has no files. All logs are read."""
@@ -182,9 +185,9 @@ class FileStates:
         values = {"handle": handle}
         replay.read(self._connection, self._store, self.runs, self._scratch, condition, values)
         with engine.reading("the templates"):
-            ((found,),) = self._connection.execute("SELECT EXISTS (FROM logged)").fetchall()
+            ((exists,),) = self._connection.execute("SELECT EXISTS (FROM logged)").fetchall()
             self._connection.execute("DROP TABLE logged")
-        return bool(found)
+        return bool(exists)
 
     def before(self, urls: Iterable[str]) -> dict[str, Before]:
         """Return what is known of each URL."""
@@ -230,11 +233,5 @@ class FileStates:
 
 def _find_depth(due: Sequence[int], most: int) -> int:
     """Return how many files of each host make up `most` files, taken in turns."""
-    low, high = 1, most
-    while low < high:
-        middle = (low + high) // 2
-        if sum(min(many, middle) for many in due) >= most:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    depths = range(1, most)
+    return 1 + bisect_left(depths, most, key=lambda depth: sum(min(many, depth) for many in due))

@@ -85,10 +85,6 @@ class FetchRequest:
     upload: Callable[[], Iterable[bytes]] | None = None
 
 
-def _no_credentials(url: str) -> Mapping[str, str]:
-    return {}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpClient:
     """Fetches URLs. Safe to use from threads; `close` ends its connections.
@@ -105,7 +101,7 @@ class HttpClient:
     addresses: AddressPolicy
     hosts: HostQueue
     stop: threading.Event
-    credentials: Callable[[str], Mapping[str, str]] = _no_credentials
+    credentials: Callable[[str], Mapping[str, str]] = lambda url: {}
     keep_alive: bool = False
     cookies: Cookies | None = None
     proxies: Proxies = field(default_factory=Proxies)
@@ -135,8 +131,7 @@ class HttpClient:
         if request.within and host not in request.within:
             detail = f"{strip_secrets(request.url)} is not one of {', '.join(request.within)}"
             raise FetchError("bad-redirect", detail)
-        with self.hosts.slot(host, request.until, request.rested, request.stop) as slot:
-            slot.begin()
+        with self.hosts.slot(host, request.until, request.rested, request.stop):
             try:
                 with self._exchange(request) as response:
                     yield response
@@ -228,10 +223,8 @@ class HttpClient:
                 )
                 return politeness.parse_robots(response.status, body)
         except FetchError as failure:
-            if failure.code == "too-many-hops":
-                return politeness.parse_robots(
-                    404, b""
-                )  # RFC 9309, 2.3.1.2: it may count as missing
+            if failure.code == "too-many-hops":  # RFC 9309, 2.3.1.2: it may count as missing
+                return politeness.parse_robots(404, b"")
             if way.last == request.url and failure.code in _OF_HOST:
                 raise
             detail = f"robots.txt: {failure}".removesuffix(": ")

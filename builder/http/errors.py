@@ -7,7 +7,7 @@ builder.gather.incidences.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from builder.http.secrets import clean_text
@@ -71,12 +71,9 @@ class FetchOutcome:
     ours: bool = False
 
 
-def _table(outcomes: Iterable[FetchOutcome]) -> Mapping[str, FetchOutcome]:
-    return {outcome.code: outcome for outcome in outcomes}
-
-
-OUTCOMES = _table(
-    (
+OUTCOMES: Mapping[str, FetchOutcome] = {
+    outcome.code: outcome
+    for outcome in (
         FetchOutcome("not-found", "the server has no such file (404)", loss=True),
         FetchOutcome("gone", "the server has removed it permanently (410)", loss=True),
         FetchOutcome("forbidden", "the server denies access (401, 402, 403, 407, 451)"),
@@ -129,7 +126,7 @@ OUTCOMES = _table(
         FetchOutcome("redirect-loop", "the redirects are a loop", chain=True),
         FetchOutcome("too-many-hops", "more than 10 redirects in sequence", chain=True),
     )
-)
+}
 
 _BY_STATUS = {
     404: "not-found",

@@ -143,13 +143,13 @@ class RetryPolicy:
         """Return whether a server asks for a longer wait than is allowed."""
         return wish is not None and wish > self.longest
 
-    def wait(self, tried: int, asked: float | None = None) -> float:
-        """Return the seconds to wait after `tried` attempts; `asked` is the server's wish.
+    def wait(self, tried: int, wish: float | None = None) -> float:
+        """Return the seconds to wait after `tried` attempts; `wish` is the server's wish.
 
         A wish may lie in the past, so the wait is never shorter than the first one.
         """
-        if asked is not None:
-            return min(max(asked, self.first), self.longest)
+        if wish is not None:
+            return min(max(wish, self.first), self.longest)
         return backoff(self.first, tried, self.most)
 
 
@@ -161,10 +161,10 @@ def backoff(first: float, failures: int, most: float) -> float:
 def parse_http_date(text: str | None) -> int | None:
     """Return an HTTP date in seconds since 1970; None for an invalid one."""
     try:
-        found = parsedate_to_datetime(text or "")
+        moment = parsedate_to_datetime(text or "")
     except (ValueError, OverflowError):
         return None
-    return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp())
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
 
 
 def parse_retry_after(retry_after: str | None, now: float) -> float | None:
@@ -172,8 +172,8 @@ def parse_retry_after(retry_after: str | None, now: float) -> float | None:
     text = (retry_after or "").strip()
     if text.isascii() and text.isdigit():
         return float(text[:9])
-    found = parse_http_date(text)
-    return None if found is None else max(0.0, found - now)
+    moment = parse_http_date(text)
+    return None if moment is None else max(0.0, moment - now)
 
 
 def find_wish(headers: Mapping[str, str], status: int, now: float) -> float | None:

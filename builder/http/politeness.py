@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 from protego import Protego
 
@@ -73,19 +74,25 @@ class HostQueue:
         until: float = math.inf,
         rested: float | None = None,
         stop: limits.Stop | None = None,
-    ) -> Iterator["HostSlot"]:
-        """Wait until the host has a free slot, and give it.
+    ) -> Iterator[None]:
+        """Wait until the host has a free slot and a request may start, and hold the slot.
 
-        Raises Deferred if no slot is free before `until`, if the host rests until `rested` or
+        Raises Deferred if that would be after `until`, if the host rests until `rested` or
         longer, or if `stop` is set. Raises FetchError for a host that was given up.
         """
-        slot = HostSlot(self, host, until, until if rested is None else rested, stop or self.stop)
+        rested = until if rested is None else rested
+        wait = partial(self._wait_for, host, until, rested, stop or self.stop)
         with self._changed:
             while not self._is_free(host):
-                self._wait_for(slot)
+                wait()
             self._hosts[host].active += 1
         try:
-            yield slot
+            with self._changed:
+                state = self._host(host)
+                while state.ready > self.clock():
+                    wait()
+                state.ready = self.clock() + max(self.policy.interval, state.interval)
+            yield
         finally:
             with self._changed:
                 self._hosts[host].active -= 1
@@ -95,13 +102,13 @@ class HostQueue:
     def first_free(self, hosts: Iterable[str], until: float) -> Iterator[str | None]:
         """Wait for a host that may be asked, and reserve it; None if `until` comes first."""
         listed = list(hosts)
-        found = self._first_free(listed, until)
+        name = self._first_free(listed, until)
         try:
-            yield found
+            yield name
         finally:
-            if found is not None:
+            if name is not None:
                 with self._changed:
-                    self._hosts[found].promised -= 1
+                    self._hosts[name].promised -= 1
                     self._changed.notify_all()
 
     def _first_free(self, listed: list[str], until: float) -> str | None:
@@ -129,8 +136,8 @@ class HostQueue:
     def slow_down(self, host: str, seconds: float) -> None:
         """Keep at least this many seconds between requests to the host from now on."""
         with self._changed:
-            found = self._host(host)
-            found.interval = max(found.interval, seconds)
+            state = self._host(host)
+            state.interval = max(state.interval, seconds)
 
     def interval(self, host: str) -> float:
         """Return the seconds between requests to the host, as far as it was asked."""
@@ -145,8 +152,8 @@ class HostQueue:
     def succeed(self, host: str) -> None:
         """Record a response that shows no problem of the server."""
         with self._changed:
-            found = self._host(host)
-            found.failures = found.unreached = 0
+            state = self._host(host)
+            state.failures = state.unreached = 0
 
     def fail(self, host: str, failure: FetchError) -> None:
         """Record a failure. Let the host rest if it is the cause, or give it up."""
@@ -156,64 +163,42 @@ class HostQueue:
                 self.succeed(host)
             return
         with self._changed:
-            found = self._host(host)
-            found.failures += 1
-            found.unreached = found.unreached + 1 if unreachable else 0
-            if found.unreached >= GIVEN_UP:
-                found.given_up = failure.copy()
-                found.forgiven = self.clock() + self.policy.forgives
+            state = self._host(host)
+            state.failures += 1
+            state.unreached = state.unreached + 1 if unreachable else 0
+            if state.unreached >= GIVEN_UP:
+                state.given_up = failure.copy()
+                state.forgiven = self.clock() + self.policy.forgives
             rest = failure.retry_after
             if rest is None:
-                rest = limits.backoff(self.policy.rest, found.failures, _LONGEST_REST)
-            found.ready = max(found.ready, self.clock() + min(rest, _LONGEST_REST))
+                rest = limits.backoff(self.policy.rest, state.failures, _LONGEST_REST)
+            state.ready = max(state.ready, self.clock() + min(rest, _LONGEST_REST))
             self._changed.notify_all()
 
     def _host(self, host: str) -> _Host:
         return self._hosts.setdefault(host, _Host())
 
     def _is_free(self, host: str) -> bool:
-        found = self._host(host)
-        if found.given_up and self.clock() >= found.forgiven:
-            found.given_up = None
-            found.unreached = GIVEN_UP - 1
-        if found.given_up:
+        state = self._host(host)
+        if state.given_up and self.clock() >= state.forgiven:
+            state.given_up = None
+            state.unreached = GIVEN_UP - 1
+        if state.given_up:
             detail = (
                 f"not requested: {host} could not be reached {GIVEN_UP} times: "
-                f"{found.given_up.detail}"
+                f"{state.given_up.detail}"
             )
-            raise FetchError(found.given_up.code, detail)
-        return found.active < self.policy.concurrent and found.ready <= self.clock()
+            raise FetchError(state.given_up.code, detail)
+        return state.active < self.policy.concurrent and state.ready <= self.clock()
 
-    def _wait_for(self, slot: "HostSlot") -> None:
+    def _wait_for(self, host: str, until: float, rested: float, stop: limits.Stop) -> None:
         now = self.clock()
-        found = self._host(slot.host)
-        if self.stop.is_set() or slot.stop.is_set():
+        state = self._host(host)
+        if self.stop.is_set() or stop.is_set():
             raise Deferred("ended")
-        if now >= slot.until or (found.ready >= slot.rested and not found.active):
-            raise Deferred(f"{slot.host} must not be asked again")
-        self._changed.wait(min(max(found.ready - now, 0.01), _TICK))
-
-    def _begin(self, slot: "HostSlot") -> None:
-        with self._changed:
-            found = self._host(slot.host)
-            while found.ready > self.clock():
-                self._wait_for(slot)
-            found.ready = self.clock() + max(self.policy.interval, found.interval)
-
-
-@dataclass(frozen=True, slots=True)
-class HostSlot:
-    """A slot at a host, for one request after the other."""
-
-    hosts: HostQueue
-    host: str
-    until: float
-    rested: float
-    stop: limits.Stop
-
-    def begin(self) -> None:
-        """Wait until the next request may start. Raises Deferred if that would be too late."""
-        self.hosts._begin(self)
+        if now >= until or (state.ready >= rested and not state.active):
+            raise Deferred(f"{host} must not be asked again")
+        self._changed.wait(min(max(state.ready - now, 0.01), _TICK))
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +247,7 @@ class Robots:
     """The rules of each origin (scheme, host, port), kept for a day. Safe to use from threads."""
 
     clock: Callable[[], float] = time.monotonic
-    _known: dict[str, _KnownRules] = field(init=False, default_factory=dict)
+    _cached: dict[str, _KnownRules] = field(init=False, default_factory=dict)
     _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
 
     def rules(self, origin: str, read: Callable[[], RobotRules]) -> RobotRules:
@@ -271,19 +256,19 @@ class Robots:
         A failure of the server is remembered for half an hour.
         """
         with self._lock:
-            known = self._known.setdefault(origin, _KnownRules())
-        with known.lock:
-            if known.until > self.clock():
-                if known.failure is not None:
-                    raise known.failure.copy()
-                assert known.rules is not None
-                return known.rules
-            known.rules = known.failure = None
+            cached = self._cached.setdefault(origin, _KnownRules())
+        with cached.lock:
+            if cached.until > self.clock():
+                if cached.failure is not None:
+                    raise cached.failure.copy()
+                assert cached.rules is not None
+                return cached.rules
+            cached.rules = cached.failure = None
             try:
-                known.rules = read()
+                cached.rules = read()
             except FetchError as failure:
                 if failure.code == "robots-unreachable":
-                    known.failure, known.until = failure.copy(), self.clock() + _KEPT_FAILURE
+                    cached.failure, cached.until = failure.copy(), self.clock() + _KEPT_FAILURE
                 raise
-            known.until = self.clock() + _KEPT
-            return known.rules
+            cached.until = self.clock() + _KEPT
+            return cached.rules

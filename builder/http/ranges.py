@@ -63,34 +63,34 @@ class RangeClient:
 
         return self._repeat(url, attempt, hasty=True)
 
-    def read(self, url: str, start: int, length: int, known: WebFile) -> bytes:
-        """Return `length` bytes from `start`. Raises ReplacedError if the file is not `known`."""
-        found = bytearray()
+    def read(self, url: str, start: int, length: int, expected: WebFile) -> bytes:
+        """Return `length` bytes from `start`. Raises ReplacedError if the file is not `expected`."""
+        received = bytearray()
 
         def attempt() -> bytes:
-            at = start + len(found)
+            at = start + len(received)
             span = {"Range": f"bytes={at}-{start + length - 1}"}
-            with self._get(url, {**span, **_condition(known.validator)}) as response:
-                self._check(response, at, known)
+            with self._get(url, {**span, **_condition(expected.validator)}) as response:
+                self._check(response, at, expected)
                 for piece in response.body:
-                    found.extend(piece)
-                    if len(found) > length:
+                    received.extend(piece)
+                    if len(received) > length:
                         raise FetchError("bad-answer", "more bytes than were requested")
-            if len(found) < length:
-                raise FetchError("cut-short", f"{len(found):,} of {length:,} bytes")
-            return bytes(found)
+            if len(received) < length:
+                raise FetchError("cut-short", f"{len(received):,} of {length:,} bytes")
+            return bytes(received)
 
-        return self._repeat(url, attempt, lambda: len(found))
+        return self._repeat(url, attempt, lambda: len(received))
 
-    def save(self, url: str, target: BinaryIO, known: WebFile) -> int:
+    def save(self, url: str, target: BinaryIO, expected: WebFile) -> int:
         """Write a whole file to `target` and return its size: for servers without ranges.
 
-        Raises ReplacedError if the file is not `known`, and OSError of `target`.
+        Raises ReplacedError if the file is not `expected`, and OSError of `target`.
         """
 
         def attempt() -> int:
             with self._get(url, {}) as response:
-                if response.status in _GONE or not _is_same(self._describe(response), known):
+                if response.status in _GONE or not _is_same(self._describe(response), expected):
                     raise ReplacedError
                 target.seek(0)
                 target.truncate()
@@ -154,18 +154,21 @@ class RangeClient:
             raise FetchError("bad-answer", "its Content-Range is invalid", 206)
         return WebFile(size, validator, size is not None)
 
-    def _check(self, response: Response, at: int, known: WebFile) -> None:
-        """Raise an error unless the response is the range from `at` of the known file."""
+    def _check(self, response: Response, at: int, expected: WebFile) -> None:
+        """Raise an error unless the response is the range from `at` of the expected file."""
         if response.status in _GONE:
             raise ReplacedError
         if response.status == 200:
-            if not _is_same(self._describe(response), known):
+            if not _is_same(self._describe(response), expected):
                 raise ReplacedError
             raise FetchError("bad-answer", "the server no longer answers ranges", 200)
         if response.status != 206:
             raise self.client.refusal(response)
         first, size = _find_range(response)
-        if size not in (None, known.size) or _find_validator(response.headers) != known.validator:
+        if (
+            size not in (None, expected.size)
+            or _find_validator(response.headers) != expected.validator
+        ):
             raise ReplacedError
         if first != at:
             raise FetchError("bad-answer", "its Content-Range is invalid", 206)
@@ -173,17 +176,19 @@ class RangeClient:
 
 def _find_range(response: Response) -> tuple[int | None, int | None]:
     """Return first byte and file size of Content-Range; None for each that is missing."""
-    found = _RANGE.match(response.headers.get("content-range", "").strip())
-    if not found:
+    match = _RANGE.match(response.headers.get("content-range", "").strip())
+    if not match:
         return None, None
-    return (None if found[1] is None else int(found[1])), (
-        None if found[2] == "*" else int(found[2])
+    return (None if match[1] is None else int(match[1])), (
+        None if match[2] == "*" else int(match[2])
     )
 
 
-def _is_same(found: WebFile, known: WebFile) -> bool:
-    is_sized = found.size is not None and known.size is not None
-    return found.validator == known.validator and (found.size == known.size or not is_sized)
+def _is_same(described: WebFile, expected: WebFile) -> bool:
+    is_sized = described.size is not None and expected.size is not None
+    return described.validator == expected.validator and (
+        described.size == expected.size or not is_sized
+    )
 
 
 def _find_validator(headers: Mapping[str, str]) -> str:

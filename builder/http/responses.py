@@ -9,7 +9,6 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 from builder.http.errors import FetchError
 
@@ -69,8 +68,8 @@ class Response:
     @property
     def location(self) -> str | None:
         """The target of a redirect as the server wrote it; None for other responses."""
-        found = self.headers.get("location") if self.status in REDIRECTS else None
-        return found or None
+        target = self.headers.get("location") if self.status in REDIRECTS else None
+        return target or None
 
     def drain(self) -> bytes | None:
         """Read a short body to its end, so that its connection can be reused; None for others."""
@@ -97,24 +96,24 @@ class Response:
 def field_text(value: bytes) -> str:
     """Return the value of a field without surrounding blanks."""
     try:
-        found = value.decode()
+        text = value.decode()
     except UnicodeDecodeError:
-        found = value.decode("latin-1")
-    return found.strip()
+        text = value.decode("latin-1")
+    return text.strip()
 
 
 def fields_by_name(fields: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Return the first field of each name, names in lower case."""
-    found: dict[str, str] = {}
+    firsts: dict[str, str] = {}
     for name, value in fields:
-        found.setdefault(name.lower(), value)
-    return found
+        firsts.setdefault(name.lower(), value)
+    return firsts
 
 
 def content_coding(headers: Mapping[str, str]) -> str | None:
     """Return the coding of a response, None if it has no coding."""
-    found = headers.get("content-encoding", "").strip().lower()
-    return None if found in _NONE else found
+    coding = headers.get("content-encoding", "").strip().lower()
+    return None if coding in _NONE else coding
 
 
 def can_unpack(name: str) -> bool:
@@ -127,28 +126,28 @@ def read_body(headers: Mapping[str, str], received: Iterable[bytes], most: int) 
     name = content_coding(headers)
     if name is not None and not can_unpack(name):
         raise FetchError("content-coding", name)
-    found = bytearray()
+    data = bytearray()
     for piece in unpack(received) if name else received:
-        found += piece
-        if len(found) > most:
+        data += piece
+        if len(data) > most:
             raise FetchError("too-large", f"more than {most:,} bytes")
-    return bytes(found)
+    return bytes(data)
 
 
 def read_start(headers: Mapping[str, str], received: Iterable[bytes], most: int) -> bytes:
     """Return about `most` bytes of the beginning of a body, unpacked as far as possible."""
     name = content_coding(headers)
-    found = bytearray()
+    data = bytearray()
     if name is None or can_unpack(name):
         try:
             for piece in unpack(received) if name else received:
-                found += piece
-                if len(found) >= most:
+                data += piece
+                if len(data) >= most:
                     break
         except FetchError as failure:
             if failure.code != "content-coding":
                 raise
-    return bytes(found)
+    return bytes(data)
 
 
 def unpack(received: Iterable[bytes]) -> Iterator[bytes]:
@@ -175,14 +174,11 @@ def unpack(received: Iterable[bytes]) -> Iterator[bytes]:
             begun = True
             if piece:
                 yield piece
-    if rest := _flush(engine):
+    try:
+        rest = engine.flush()
+    except zlib.error as error:
+        raise FetchError("content-coding", str(error)) from error
+    if rest:
         yield rest
     if begun and not engine.eof:
         raise FetchError("content-coding", "the compressed bytes end too early")
-
-
-def _flush(engine: Any) -> bytes:
-    try:
-        return bytes(engine.flush())
-    except zlib.error as error:
-        raise FetchError("content-coding", str(error)) from error

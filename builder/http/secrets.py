@@ -221,8 +221,8 @@ def name_apart(url: str) -> str:
 def match_kept(url: str, name: str) -> bool:
     """Return whether two URLs agree in all that may be kept of them; a digest says only "other"."""
     parts = (re.split("[?&;]", strip_secrets(each)) for each in (url, name))
-    plain, kept = ([p for p in each if p and not _DIGEST.search(p)] for each in parts)
-    return plain == kept
+    url_parts, name_parts = ([p for p in each if p and not _DIGEST.search(p)] for each in parts)
+    return url_parts == name_parts
 
 
 def mark_file(url: str, sha256: str) -> str:
@@ -260,13 +260,10 @@ def _clean(part: str, name: str) -> str:
     if name not in _HARMLESS:
         return part if not value or _DIGEST.fullmatch(value) else f"{written}={_replace(value)}"
     address = unquote(value)
-    if not {"?", "@", "&"}.isdisjoint(address) and (cleaned := _clean_address(address)) != address:
-        return f"{written}={quote(cleaned, safe='')}"
+    if not {"?", "@", "&"}.isdisjoint(address):
+        cleaned = strip_secrets(address) if "?" in address else clean_text(address)
+        part = f"{written}={quote(cleaned, safe='')}" if cleaned != address else part
     return part
-
-
-def _clean_address(text: str) -> str:
-    return strip_secrets(text) if "?" in text else clean_text(text)
 
 
 @lru_cache(1 << 14)

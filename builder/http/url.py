@@ -64,12 +64,12 @@ def normalise(raw: str) -> Url:
     if not _FETCHED.match(text):
         return Url(None, SCHEME if _OTHER.match(text) else BAD, spaced)
     try:
-        found = ada_url.URL(text)
+        parsed = ada_url.URL(text)
     except (ValueError, UnicodeEncodeError):
         return Url(None, BAD, spaced)
-    if found.username or found.password:
+    if parsed.username or parsed.password:
         return Url(None, USERINFO, spaced)
-    return Url(_escapes(found.href.partition("#")[0]), None, spaced)
+    return Url(_escapes(parsed.href.partition("#")[0]), None, spaced)
 
 
 def is_address(url: str) -> bool:
@@ -127,9 +127,9 @@ class Redirects:
             joined = urljoin(self.last, written).partition("#")[0]
         except ValueError as error:
             raise FetchError("bad-redirect", location, status) from error
-        found = normalise(joined)
-        if found.id is None:
-            code = found.fault if found.fault in {SCHEME, USERINFO} else "bad-redirect"
+        normal = normalise(joined)
+        if normal.id is None:
+            code = normal.fault if normal.fault in {SCHEME, USERINFO} else "bad-redirect"
             if ":" in joined.partition("/")[0] and not joined.lower().startswith(
                 ("http:", "https:")
             ):
@@ -137,8 +137,8 @@ class Redirects:
             raise FetchError(code or "bad-redirect", self._step(location), status)
         if self.exact and not is_address(joined):
             raise FetchError("bad-redirect", self._step(location), status)
-        check_scheme(found.id)
-        return joined if self.exact else found.id
+        check_scheme(normal.id)
+        return joined if self.exact else normal.id
 
     def _step(self, target: str) -> str:
         return f"{strip_secrets(self.last)} led to {strip_secrets(target)}"
@@ -146,12 +146,12 @@ class Redirects:
 
 def normal_url(url: str) -> str:
     """Return a URL in normal form. Raises FetchError if it cannot be requested."""
-    found = normalise(url.strip().replace(" ", "%20"))
-    if found.id is None:
-        fault = found.fault if found.fault in (SCHEME, USERINFO) else None
+    normal = normalise(url.strip().replace(" ", "%20"))
+    if normal.id is None:
+        fault = normal.fault if normal.fault in (SCHEME, USERINFO) else None
         raise FetchError(fault or "bad-redirect", url)
-    check_scheme(found.id)
-    return found.id
+    check_scheme(normal.id)
+    return normal.id
 
 
 def check_scheme(url: str) -> None:

@@ -67,7 +67,7 @@ def run(context: Context) -> int:
         session = GatherSession(store, hold, runtime, fetcher, replace(job, choice=choice))
         due = session.due()
         if arguments.plan:
-            context.result(plan_text(session.account), plan_json(session.account))
+            context.result(plan_text(session.report), plan_json(session.report))
             return 0
         with ProgressBar("", due, " files") as bar:
             session.advance = bar

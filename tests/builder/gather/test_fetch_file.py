@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.gather.fetch_file import FileFetcher, Known, Once
+from builder.gather.fetch_file import FileFetcher, Once, Validators
 from builder.gather.results import Fetched, FileContent, Moved, Result, Unchanged
 from builder.http.addresses import PublicAddresses, networks
 from builder.http.client import HttpClient
@@ -56,8 +56,10 @@ def paced(fetcher: FileFetcher, policy: HostPolicy) -> FileFetcher:
     return replace(fetcher, client=replace(fetcher.client, hosts=hosts))
 
 
-def ask(fetcher: FileFetcher, url: str, known: Known = Known(), seconds: float = 30) -> Result:  # noqa: B008
-    return fetcher.fetch(url, known, time.monotonic() + seconds)
+def ask(
+    fetcher: FileFetcher, url: str, validators: Validators | None = None, seconds: float = 30
+) -> Result:
+    return fetcher.fetch(url, validators or Validators(), time.monotonic() + seconds)
 
 
 def code(result: Result) -> str:
@@ -114,13 +116,13 @@ def test_the_query_is_sent_as_it_is(site: Site, fetcher: FileFetcher) -> None:
 
 def test_conditional_requests(site: Site, fetcher: FileFetcher) -> None:
     site.pages["/a"] = web.conditional(b"x", '"e"')
-    result = ask(fetcher, site.url("/a"), Known('"e"', "Fri, 09 Nov 2012 17:13:50 GMT"))
+    result = ask(fetcher, site.url("/a"), Validators('"e"', "Fri, 09 Nov 2012 17:13:50 GMT"))
     assert result == Unchanged('"e"', None)
     sent = site.asked("/a")[0].headers
     assert sent["if-modified-since"] == "Fri, 09 Nov 2012 17:13:50 GMT"
     # Validators that cannot be sent are not.
     site.pages["/b"] = web.text("x", ETag="\u00e9", Last_Modified="x" * 5000)
-    result = ask(fetcher, site.url("/b"), Known('"\u00e9"', "a\nb"))
+    result = ask(fetcher, site.url("/b"), Validators('"\u00e9"', "a\nb"))
     assert isinstance(result, FileContent)
     assert (result.etag, result.last_modified) == ("\u00e9", None)
     assert not {"if-none-match", "if-modified-since"} & set(site.asked("/b")[0].headers)

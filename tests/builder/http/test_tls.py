@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from builder.gather.fetch_file import FileFetcher, Known
+from builder.gather.fetch_file import FileFetcher, Validators
 from builder.gather.results import FileContent, Result
 from builder.http import connections
 from builder.http.addresses import PublicAddresses, networks
@@ -82,7 +82,7 @@ def asked(
         limits = Limits(10, 1.5 if path == "/slow" else 10, 20, 100, 10**6)
         fetcher = FileFetcher(client=client, limits=limits, scratch=folder, obey=False)
         url = site.url(path, "localhost").replace("http:", "https:")
-        return fetcher.fetch(url, Known(), time.monotonic() + 30)
+        return fetcher.fetch(url, Validators(), time.monotonic() + 30)
 
 
 def test_a_file_over_tls(tmp_path: Path) -> None:
