@@ -28,8 +28,8 @@ _LINES, _FILES = "responses", "files"
 class JournalContent:
     """What a journal has: results by URL, the URLs that were asked for, and texts by SHA-256.
 
-    `requested` maps each URL to whether a template says that it is a PDF. `stored` maps URLs to the run
-    that stored their files, which may have been abandoned since. `tist` is the last run.
+    `requested` maps each URL to whether a template says that it is a PDF. `stored` maps URLs to the
+    run that stored their files, which may have been abandoned since. `tist` is the last run.
     """
 
     results: dict[str, Result] = field(default_factory=dict)

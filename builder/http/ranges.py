@@ -64,7 +64,7 @@ class RangeClient:
         return self._repeat(url, attempt, hasty=True)
 
     def read(self, url: str, start: int, length: int, expected: WebFile) -> bytes:
-        """Return `length` bytes from `start`. Raises ReplacedError if the file is not `expected`."""
+        """Return `length` bytes from `start`. Raises ReplacedError if it is another file."""
         received = bytearray()
 
         def attempt() -> bytes:

@@ -140,10 +140,15 @@ def commit(
     prefix = layout.run_prefix(run.name)
     needed = {prefix + name for name in run.parts}
     moved: list[str] = []
+    own = sorted(folder.iterdir()) if parts is None else ()
+    left = ((p.name, p) for p in own if p.name.endswith((".parquet", SUFFIX)))
     try:
-        for name, path in _parts(folder) if parts is None else parts:
+        for name, path in left if parts is None else parts:
             moved.append(prefix + name)
-            _move(store, moved[-1], path, keep=parts is None or path.parent != folder)
+            with writing(path), path.open("rb") as file:
+                store.put(moved[-1], file)
+            if parts is not None and path.parent == folder:
+                path.unlink()
         gone = needed.union(moved).difference(store.keys(prefix))
         if gone:
             raise StoreError(f"{min(gone)} was removed during the ingest; ingest again")
@@ -157,21 +162,9 @@ def commit(
         raise
 
 
-def _parts(folder: Path) -> list[tuple[str, Path]]:
-    names = (path.name for path in folder.iterdir())
-    return [(name, folder / name) for name in sorted(names) if name.endswith((".parquet", SUFFIX))]
-
-
-def _move(store: Writer, key: str, path: Path, *, keep: bool) -> None:
-    with writing(path), path.open("rb") as file:
-        store.put(key, file)
-    if not keep:
-        path.unlink()
-
-
-def write_sources(some: Iterable[IntakeRun], folder: Path) -> Path | None:
+def write_sources(finished: Iterable[IntakeRun], folder: Path) -> Path | None:
     """Write the rows of the runs' sources in a new file of lines; None if there are none."""
-    rows = [source for run in some for source in run.sources]
+    rows = [source for run in finished for source in run.sources]
     if not rows:
         return None
     path = folder / f"sources{SUFFIX}"
@@ -266,30 +259,30 @@ def _older(key: str) -> OlderSchemaError:
     )
 
 
-def keys_of(store: Writer, some: Sequence[IntakeRun]) -> dict[str, list[str]]:
+def keys_of(store: Writer, finished: Sequence[IntakeRun]) -> dict[str, list[str]]:
     """Return the keys of the objects of each run; fewer if another process is discarding them.
 
     Few runs are listed one by one, many together.
     """
-    found: dict[str, list[str]] = {run.name: [] for run in some}
-    prefixes = [layout.run_prefix(run.name) for run in some]
+    keys: dict[str, list[str]] = {run.name: [] for run in finished}
+    prefixes = [layout.run_prefix(run.name) for run in finished]
     for prefix in prefixes if len(prefixes) <= _FEW else [layout.INTAKE]:
         for key in store.keys(prefix):
             name = key.split("/")[1]
-            if name in found:
-                found[name].append(key)
-    return found
+            if name in keys:
+                keys[name].append(key)
+    return keys
 
 
 def files(
-    store: Writer, some: Sequence[IntakeRun], keys: Mapping[str, Sequence[str]], table: str
+    store: Writer, finished: Sequence[IntakeRun], keys: Mapping[str, Sequence[str]], table: str
 ) -> list[str]:
     """Return the runs' local files of `table`, in order; those of published runs are passed over.
 
     Raises DamagedStore if a file is gone, and OlderSchemaError.
     """
     wanted: list[str] = []
-    for run in some:
+    for run in finished:
         if run.published:
             continue
         prefix = layout.run_prefix(run.name)
@@ -307,14 +300,14 @@ def files(
     return [str(path) for path in local]
 
 
-def discard(store: Writer, some: Sequence[IntakeRun]) -> None:
+def discard(store: Writer, finished: Sequence[IntakeRun]) -> None:
     """Remove published runs. They are marked first, since from then on files of theirs are gone.
 
     If the removal is interrupted, the next publish completes it.
     """
-    marks = [layout.run_prefix(run.name) + layout.RUN_PUBLISHED for run in some]
+    marks = [layout.run_prefix(run.name) + layout.RUN_PUBLISHED for run in finished]
     for _ in store.create_all((mark, b"") for mark in marks):
         pass
-    keys = [key for own in keys_of(store, some).values() for key in own]
+    keys = [key for own in keys_of(store, finished).values() for key in own]
     store.remove(*set(keys).difference(marks))
     store.remove(*marks)

@@ -30,7 +30,7 @@ class RowSpan:
 
 def gather_rows(
     connection: engine.Connection,
-    some: Iterable[RowSpan],
+    spans: Iterable[RowSpan],
     table: str,
     folder: Path,
     renamed: Collection[Path] = (),
@@ -40,44 +40,44 @@ def gather_rows(
     Rows of the files `renamed` may get another identity, from the connection's table `renamed`
     (builder.ingest.workdir). Raises StoreError.
     """
-    for number, rows in enumerate(_group(_join_neighbours(some))):
+    for number, rows in enumerate(_group(_join_neighbours(spans))):
         target = part_path(folder, table, f"{number:06}")
         with writing(folder), engine.reading("the intake"):
-            changed = any(one.path in renamed for one in rows)
+            changed = any(span.path in renamed for span in rows)
             sql = _select(rows, table, changed=changed)
             write_rows([engine.stream(connection, sql)], TABLES[table], target, GROUP_ROWS)
         yield target
 
 
-def _join_neighbours(some: Iterable[RowSpan]) -> Iterator[RowSpan]:
+def _join_neighbours(spans: Iterable[RowSpan]) -> Iterator[RowSpan]:
     """Yield the spans, with adjacent spans of a file joined."""
-    held: RowSpan | None = None
-    for rows in some:
-        if held and (held.path, held.at + held.count) == (rows.path, rows.at):
-            held = RowSpan(held.path, held.at, held.count + rows.count)
+    last: RowSpan | None = None
+    for rows in spans:
+        if last and (last.path, last.at + last.count) == (rows.path, rows.at):
+            last = RowSpan(last.path, last.at, last.count + rows.count)
             continue
-        if held:
-            yield held
-        held = rows if rows.count else None
-    if held:
-        yield held
+        if last:
+            yield last
+        last = rows if rows.count else None
+    if last:
+        yield last
 
 
-def _group(some: Iterable[RowSpan]) -> Iterator[list[RowSpan]]:
+def _group(spans: Iterable[RowSpan]) -> Iterator[list[RowSpan]]:
     """Yield the spans of each file to write."""
-    held: list[RowSpan] = []
+    file_spans: list[RowSpan] = []
     room = FILE_ROWS
-    for rows in some:
+    for rows in spans:
         at, left = rows.at, rows.count
         while left:
             count = min(left, room)
-            held.append(RowSpan(rows.path, at, count))
+            file_spans.append(RowSpan(rows.path, at, count))
             at, left, room = at + count, left - count, room - count
             if not room:
-                yield held
-                held, room = [], FILE_ROWS
-    if held:
-        yield held
+                yield file_spans
+                file_spans, room = [], FILE_ROWS
+    if file_spans:
+        yield file_spans
 
 
 def _select(rows: Sequence[RowSpan], table: str, *, changed: bool) -> str:
@@ -89,8 +89,8 @@ def _select(rows: Sequence[RowSpan], table: str, *, changed: bool) -> str:
         f"SELECT {f'{arm} AS arm, {path} AS file, ' if changed else ''}{names} "
         f"FROM read_parquet({path}, file_row_number = true, "
         f"hive_partitioning = false) "
-        f"WHERE file_row_number >= {one.at} AND file_row_number < {one.at + one.count}"
-        for arm, (one, path) in enumerate((one, engine.quote(str(one.path))) for one in rows)
+        f"WHERE file_row_number >= {span.at} AND file_row_number < {span.at + span.count}"
+        for arm, (span, path) in enumerate((span, engine.quote(str(span.path))) for span in rows)
     )
     if not changed:
         return arms
@@ -110,17 +110,17 @@ def join_small_files(
     A publish reads its files about ten times, and opening them takes most of the time if they are
     small. Joined files are written into `folder`. Raises StoreError for a missing file.
     """
-    found: list[str] = []
+    joined: list[str] = []
     for small, group in groupby(files, _is_small):
-        some = list(group)
-        if small and len(some) > _FEW:
-            path = str(folder / f"joined-{len(found):06}.parquet")
+        paths = list(group)
+        if small and len(paths) > _FEW:
+            path = str(folder / f"joined-{len(joined):06}.parquet")
             target = f"{engine.quote(path)} (FORMAT parquet, COMPRESSION lz4)"
             rows = f"SELECT * FROM {engine.table('$files')}"
-            connection.execute(f"COPY ({rows}) TO {target}", {"files": some})
-            some = [path]
-        found += some
-    return found
+            connection.execute(f"COPY ({rows}) TO {target}", {"files": paths})
+            paths = [path]
+        joined += paths
+    return joined
 
 
 def _is_small(file: str) -> bool:

@@ -43,7 +43,7 @@ _TRIES = 20
 def commit_run(
     store: Writer,
     opened: OpenedRun,
-    said: WrittenLog,
+    log_file: WrittenLog,
     documents: str | None,
     before: Sequence[Committed],
     now: datetime,
@@ -60,12 +60,12 @@ def commit_run(
         opened.source,
         opened.begun,
         now,
-        said.digest,
-        said.bytes,
+        log_file.digest,
+        log_file.bytes,
         documents,
         last.digest if last else None,
         "",
-        said.counts,
+        log_file.counts,
         FORMAT if opened.as_of is None else DATED,
         as_of=opened.as_of,
     )
@@ -73,17 +73,17 @@ def commit_run(
     try:
         store.create(key.run(run.tist) + COMMIT, data)
     except Conflict:
-        found = find_ended(store, run.tist)
-        if found is None:
+        ended = find_ended(store, run.tist)
+        if ended is None:
             raise StoreError(
                 f"another process abandoned the run {opened.name()}; run the command again"
             ) from None
-        if found.log != run.log:
+        if ended.log != run.log:
             raise Conflict(f"another process committed the run {opened.name()}") from None
-        return found
-    found = Committed.of(run.tist, data)
-    assert found is not None
-    return found
+        return ended
+    ended = Committed.of(run.tist, data)
+    assert ended is not None
+    return ended
 
 
 def complete_run(store: Writer, tist: int, now: datetime) -> None:
@@ -98,13 +98,13 @@ def complete_run(store: Writer, tist: int, now: datetime) -> None:
     except MissingObject:
         documents = None
     before = [run for run in history(store) if run.tist < tist]
-    said = WrittenLog(digest, size, counts)
-    commit_run(store, OpenedRun.read(store, tist), said, documents, before, now)
+    log_file = WrittenLog(digest, size, counts)
+    commit_run(store, OpenedRun.read(store, tist), log_file, documents, before, now)
 
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """What a run is for: ingest or gather, its source as given, and what was `asked`.
+    """What a run is for: ingest or gather, its source as given, and the `request`.
 
     A request for the same continues a run that was cut off, if its source still holds the same.
     `content` is a digest of the source's content, where it is known before the run.
@@ -112,7 +112,7 @@ class Purpose:
 
     kind: str
     source: str
-    asked: str
+    request: str
     content: str = ""
 
 
@@ -137,8 +137,8 @@ def announce(store: Writer, run: OpenedRun, runtime: ObiRuntime) -> Callable[[],
 def has_ended(store: Writer, run: OpenedRun, runtime: ObiRuntime) -> bool:
     """Return whether the process of an open run has ended, as far as its lease tells."""
     young = (runtime.clock() - run.begun).total_seconds() < LEASE
-    held = runtime.leases(store).is_valid(key.run(run.tist) + ALIVE)
-    return run.leased and not young and not held
+    is_held = runtime.leases(store).is_valid(key.run(run.tist) + ALIVE)
+    return run.leased and not young and not is_held
 
 
 def claim_run(store: Writer, purpose: Purpose, runtime: ObiRuntime, tist: int | None) -> OpenedRun:
@@ -185,7 +185,7 @@ def _cut_off(
     for number, members in runs.items():
         if is_open(members) and tist in (None, number):
             run = OpenedRun.read(store, number)
-            if (run.kind, run.asked) == (purpose.kind, purpose.asked):
+            if (run.kind, run.asked) == (purpose.kind, purpose.request):
                 return run
     return None
 
@@ -205,7 +205,7 @@ def _open_run(
         number += 1  # the time of an abandoned run
     after = max((other for other in runs if other < number), default=None)
     run = OpenedRun(
-        number, purpose.kind, purpose.source, purpose.asked, purpose.content, now, after, True
+        number, purpose.kind, purpose.source, purpose.request, purpose.content, now, after, True
     )
     try:
         store.create(key.run(number) + OPEN, run.document())

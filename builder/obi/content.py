@@ -174,14 +174,14 @@ class Redirect:
 
     def document(self, tist: int) -> bytes:
         """Return the object at `key`, as the run `tist` recorded it."""
-        told = {
+        members = {
             "from": self.origin,
             "to": self.target,
             "status": self.status,
             "tist": tist,
             "to_key": self.target_key,
         }
-        return json.dumps(told, ensure_ascii=False, indent=1).encode() + b"\n"
+        return json.dumps(members, ensure_ascii=False, indent=1).encode() + b"\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,12 +264,12 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 def row_line(row: Row) -> bytes:
     """Return a row as a line of the log, with its LF; members with their default are left out."""
-    told: dict[str, Any] = {"row": row.row}
+    members: dict[str, Any] = {"row": row.row}
     for name, usual in _MEMBERS[type(row)]:
         value = getattr(row, name)
         if usual is MISSING or value != usual:
-            told[name] = value
-    return _ENCODER.encode(told).encode() + b"\n"
+            members[name] = value
+    return _ENCODER.encode(members).encode() + b"\n"
 
 
 def read_version(store: Reader, version: Version) -> bytes:

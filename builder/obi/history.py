@@ -160,12 +160,13 @@ def standing(store: Writer) -> dict[int, frozenset[str]]:
 
 def group_by_run(keys: Iterable[str]) -> dict[int, frozenset[str]]:
     """Return the same from a listing of the keys below key.RUNS."""
-    found: dict[int, set[str]] = {}
-    for one in keys:
-        tist = key.run_of(one)
+    members: dict[int, set[str]] = {}
+    for name in keys:
+        tist = key.run_of(name)
         if tist is not None:
-            found.setdefault(tist, set()).add(one.removeprefix(key.run(tist)))
-    return {tist: frozenset(found[tist]) for tist in sorted(found) if found[tist] & {OPEN, COMMIT}}
+            members.setdefault(tist, set()).add(name.removeprefix(key.run(tist)))
+    begun = {tist: frozenset(members[tist]) for tist in sorted(members)}
+    return {tist: names for tist, names in begun.items() if names & {OPEN, COMMIT}}
 
 
 def log_format(members: frozenset[str]) -> int | None:
@@ -192,8 +193,8 @@ def history(store: Writer) -> tuple[Committed, ...]:
     Raises DamagedStore if a run does not follow on the one before it.
     """
     ended = [tist for tist, members in standing(store).items() if not is_open(members)]
-    found = map_requests(lambda tist: find_ended(store, tist), ended)
-    runs = tuple(run for run in found if run is not None)
+    committed = map_requests(lambda tist: find_ended(store, tist), ended)
+    runs = tuple(run for run in committed if run is not None)
     for before, run in zip((None, *runs), runs, strict=False):
         if run.previous != (before and before.digest):
             raise DamagedStore(

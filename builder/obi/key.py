@@ -110,8 +110,8 @@ def file_table(tist: int, digest: str) -> str:
 
 def parse_file_table(key: str) -> tuple[int, str] | None:
     """Return the tist and the SHA-256 of a key of a table of files; None for any other key."""
-    found = _TABLE.fullmatch(key.removeprefix(FILES)) if key.startswith(FILES) else None
-    return None if found is None else (int(found[1]), found[2])
+    match = _TABLE.fullmatch(key.removeprefix(FILES)) if key.startswith(FILES) else None
+    return None if match is None else (int(match[1]), match[2])
 
 
 def parse(key: str) -> tuple[int, str | None] | None:
@@ -125,7 +125,10 @@ def parse(key: str) -> tuple[int, str | None] | None:
     if _MARK in text:
         digest = text.rpartition(_MARK)[2]
         return (tist, None) if len(digest) == 64 and text.count(_MARK) == 1 else None
-    identifier = unquote(text, errors="strict") if _is_utf8(text) else ""
+    try:
+        identifier = unquote(text, errors="strict")
+    except UnicodeDecodeError:
+        return None
     return (tist, identifier) if escape(identifier) == text else None
 
 
@@ -147,14 +150,6 @@ def _tist(turned: str) -> int | None:
         return None
     digits = turned[::-1]
     return None if digits.startswith("0") else int(digits)
-
-
-def _is_utf8(text: str) -> bool:
-    try:
-        unquote(text, errors="strict")
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def parse_tist(text: str, option: str, second: str) -> int:

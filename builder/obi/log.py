@@ -53,13 +53,13 @@ def read_dated_rows(
     """Yield the same, each row with the time of the state that it is about."""
     with _rows_of(store, run.log_key, run.log) as (connection, file):
         sql = f"SELECT * FROM {engine.table('$files')} WHERE {condition}"
-        given = {"files": [str(file)], **(values or {})}
+        parameters = {"files": [str(file)], **(values or {})}
         with engine.reading(run.log_key):
-            found = connection.execute(sql, given)
-            names = [column[0] for column in found.description]
-            while rows := found.fetchmany(_FETCHED):
-                for told in (dict(zip(names, row, strict=True)) for row in rows):
-                    yield told.get("own_tist") or run.time, _build_row(told)
+            cursor = connection.execute(sql, parameters)
+            names = [column[0] for column in cursor.description]
+            while rows := cursor.fetchmany(_FETCHED):
+                for members in (dict(zip(names, row, strict=True)) for row in rows):
+                    yield members.get("own_tist") or run.time, _build_row(members)
 
 
 def count_rows(store: Reader, tist: int) -> tuple[str, int, Mapping[str, int]]:
@@ -75,7 +75,7 @@ def read_packs(store: Reader, run: Committed) -> set[str]:
     """Return the digests of the packs that a run's log names. Raises DamagedStore."""
     with _rows_of(store, run.log_key, run.log) as (connection, file), engine.reading(run.log_key):
         sql = f"SELECT DISTINCT pack FROM {engine.table('$files')} WHERE pack IS NOT NULL"
-        return {str(one) for (one,) in connection.execute(sql, {"files": [str(file)]}).fetchall()}
+        return {str(pack) for (pack,) in connection.execute(sql, {"files": [str(file)]}).fetchall()}
 
 
 @contextmanager
@@ -97,7 +97,7 @@ class ItemHistory:
     rows: tuple[tuple[int, Row], ...]
 
     @property
-    def known(self) -> bool:
+    def is_known(self) -> bool:
         """True if any run has found the object, or tried to."""
         return bool(self.rows)
 
@@ -112,20 +112,20 @@ class ItemHistory:
 
     def blocks(self) -> list[tuple[int, Refipo]]:
         """Return the file blocks that name the object; of a template, its own of its last run."""
-        found = [(t, r) for t, r in self.rows if isinstance(r, Refipo)]
-        own = [(t, r) for t, r in found if r.handle == self.id]
+        blocks = [(t, r) for t, r in self.rows if isinstance(r, Refipo)]
+        own = [(t, r) for t, r in blocks if r.handle == self.id]
         if own:
             last = max(t for t, _ in own)
             newest = max((t for t, v in self.versions() if v.kind == TEMPLATE), default=0)
             return [(t, r) for t, r in own if t == last >= newest]
-        return found
+        return blocks
 
     def at(self, tist: int) -> tuple[int, Version] | None:
         """Return the version of the object at a time, and the tist that recorded it.
 
         None before the first version, and while the object was lost.
         """
-        before = [one for one in self.versions() if one[0] <= tist]
+        before = [dated for dated in self.versions() if dated[0] <= tist]
         happened = [r for t, r in self.rows if isinstance(r, Incidence) and t <= tist]
         if not before or (happened and happened[-1].what == DELETION):
             return None
@@ -142,11 +142,11 @@ def read_history(
     """Return the history of an object from the logs of `runs`. Raises DamagedStore, StoreError."""
     connection.execute("DROP TABLE IF EXISTS logged")
     replay.read(connection, store, runs, scratch, _ABOUT, {"id": identifier})
-    found = connection.execute("SELECT * FROM logged ORDER BY tist")
-    names = [column[0] for column in found.description]
-    logged = (dict(zip(names, row, strict=True)) for row in found.fetchall())
+    cursor = connection.execute("SELECT * FROM logged ORDER BY tist")
+    names = [column[0] for column in cursor.description]
+    logged = (dict(zip(names, row, strict=True)) for row in cursor.fetchall())
     rows = [(int(row["tist"]), _build_row(row)) for row in logged]
-    rows.sort(key=lambda one: (one[0], _RANK.get(type(one[1]), 2), repr(one[1])))
+    rows.sort(key=lambda dated: (dated[0], _RANK.get(type(dated[1]), 2), repr(dated[1])))
     return ItemHistory(identifier, tuple(rows))
 
 
@@ -164,13 +164,13 @@ def read_held(store: Reader, runs: Sequence[Committed], tist: int) -> set[str]:
         return {str(home) for (home,) in connection.execute("SELECT home FROM logged").fetchall()}
 
 
-def _build_row(found: Mapping[str, Any]) -> Row:
-    kind = ROWS[str(found["row"])]
+def _build_row(members: Mapping[str, Any]) -> Row:
+    kind = ROWS[str(members["row"])]
     # NULL stands for a member's default, if it has one.
-    held = {
-        member.name: found[member.name]
+    values = {
+        member.name: members[member.name]
         for member in fields(kind)
-        if found.get(member.name) is not None or member.default is MISSING
+        if members.get(member.name) is not None or member.default is MISSING
     }
-    row: Row = documents.build(kind, held)
+    row: Row = documents.build(kind, values)
     return row

@@ -36,14 +36,14 @@ _TYPES = {
 
 
 def _members() -> dict[str, str]:
-    found = {"row": "VARCHAR", "own_tist": "BIGINT"}
+    members = {"row": "VARCHAR", "own_tist": "BIGINT"}
     for kind in ROWS.values():
         hints = get_type_hints(kind)
         for name in (field.name for field in fields(kind)):
             hint = hints[name]
             text = hint.__name__ if isinstance(hint, type) else str(hint)
-            found[name] = _TYPES[text.removesuffix(" | None")]
-    return found
+            members[name] = _TYPES[text.removesuffix(" | None")]
+    return members
 
 
 MEMBERS: Mapping[str, str] = _members()
@@ -78,8 +78,8 @@ class WrittenLog:
     def of(path: Path, counts: Mapping[str, int]) -> "WrittenLog":
         """Describe a finished file. Raises OSError."""
         with path.open("rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
-        return WrittenLog(found, path.stat().st_size, counts)
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return WrittenLog(digest, path.stat().st_size, counts)
 
 
 def write_log(path: Path, rows: Iterable[Row]) -> WrittenLog:
@@ -89,7 +89,9 @@ def write_log(path: Path, rows: Iterable[Row]) -> WrittenLog:
         for row in rows:
             out.write(row_line(row))
             counts[row.row] = counts.get(row.row, 0) + 1
-    with closing(_connect(path.parent)) as connection:
+    with engine.reading(str(path.parent)):
+        connection = engine.connect(memory_megabytes=_MEMORY, scratch=path.parent)
+    with closing(connection):
         copy_log(
             connection,
             f"FROM read_json({engine.quote(str(lines))}, columns = {dict(MEMBERS)}, "
@@ -128,9 +130,9 @@ def cut_log(connection: engine.Connection, rows: str, most: int = _SORTED) -> It
         # The sample is taken before any condition of its own query.
         chosen = f"SELECT {subject} FROM ({rows}) WHERE {own}"
         sql = f"FROM ({chosen}) USING SAMPLE {sample} ROWS"
-        found = sorted(value for (value,) in connection.execute(sql).fetchall() if value)
+        subjects = sorted(value for (value,) in connection.execute(sql).fetchall() if value)
         low = None
-        for high in (*sorted(set(found[_SAMPLE::_SAMPLE])), None):
+        for high in (*sorted(set(subjects[_SAMPLE::_SAMPLE])), None):
             above = "true" if low is None else f"{subject} >= {engine.quote(low)}"
             below = "true" if high is None else f"{subject} < {engine.quote(high)}"
             nulls = f" OR {subject} IS NULL" if low is None else ""
@@ -147,20 +149,15 @@ def _select(there: Iterable[str]) -> str:
     )
 
 
-def _connect(folder: Path) -> engine.Connection:
-    with engine.reading(str(folder)):
-        return engine.connect(memory_megabytes=_MEMORY, scratch=folder)
-
-
 def logs_sql(connection: engine.Connection, files: Sequence[str]) -> str:
     """Return the query of all rows of logs; `log` is the name of a row's file."""
     named = ", ".join(map(engine.quote, files))
-    found = (
+    source = (
         f"read_parquet([{named}], union_by_name = true, filename = 'log', "
         "hive_partitioning = false)"
     )
-    there = {name for name, *_ in connection.execute(f"DESCRIBE FROM {found}").fetchall()}
-    return f"SELECT {_select(there)}, log FROM {found}"
+    there = {name for name, *_ in connection.execute(f"DESCRIBE FROM {source}").fetchall()}
+    return f"SELECT {_select(there)}, log FROM {source}"
 
 
 def local_log(store: Reader, run: Committed, scratch: Path) -> Path:
@@ -186,15 +183,15 @@ def fetch(store: Reader, where: str, digest: str | None, path: Path) -> Path:
 
     Raises DamagedStore if its SHA-256 is not `digest`, StoreError if `path` cannot be written.
     """
-    found = hashlib.sha256()
+    sha256 = hashlib.sha256()
     try:
         with path.open("wb") as copy, closing(store.open(where)) as source:
             for part in read_chunks(source, where):
-                found.update(part)
+                sha256.update(part)
                 copy.write(part)
     except OSError as error:
         raise StoreError(f"{where} cannot be copied to {path}: {error.strerror}") from error
-    if found.hexdigest() != digest:
+    if sha256.hexdigest() != digest:
         path.unlink(missing_ok=True)
         raise _differs(where)
     return path

@@ -21,7 +21,6 @@ from builder.obi.history import Committed
 from builder.obi.log_table import MEMBERS, SUBJECT, local_log, logs_sql
 from functions.database import engine
 from functions.snapshot import obi, schema
-from functions.snapshot.item_tables import Column
 from functions.snapshot.store import Reader
 
 _AT_ONCE = 64  # logs on this machine's disk at a time
@@ -127,9 +126,9 @@ def fold(
     connection.execute(f"CREATE VIEW logged AS FROM ({logged}) WHERE {counting}")
     with engine.reading("the logs of the runs"):
         for table, names in _AS_LOGGED.items():
-            found = ", ".join(_DEFAULTS.get(name, name) + f" AS {name}" for name in names)
+            columns = ", ".join(_DEFAULTS.get(name, name) + f" AS {name}" for name in names)
             connection.execute(
-                f"CREATE VIEW {table} AS SELECT {found} FROM logged WHERE row = '{table}'"
+                f"CREATE VIEW {table} AS SELECT {columns} FROM logged WHERE row = '{table}'"
             )
         for statements in (_OBI, _CHECKSUM, _REFIPO):
             connection.execute(statements)
@@ -144,25 +143,25 @@ def _find_logs(
     A large log is read as it is. Others are joined, because each query opens all files.
     """
     large = [run for run in runs if sum(run.counts.values()) >= _LARGE]
-    found, alone = [], {run.tist for run in large[:_ALONE]}
+    selects, alone = [], {run.tist for run in large[:_ALONE]}
     for run in large[:_ALONE]:
         with engine.reading(_name_runs([run])):
             path = str(local_log(store, run, scratch))
             query = logs_sql(connection, [path])
         tist = f"coalesce(own_tist, {run.time}) AS tist, {run.tist}::BIGINT AS run"
-        found.append(f"SELECT {tist}, {_QUOTED} FROM ({query})")
+        selects.append(f"SELECT {tist}, {_QUOTED} FROM ({query})")
     others = [run for run in runs if run.tist not in alone]
     for number, start in enumerate(range(0, len(others), _AT_ONCE)):
-        some = others[start : start + _AT_ONCE]
-        with logs(connection, store, some, scratch) as queries, engine.reading(_name_runs(some)):
+        batch = others[start : start + _AT_ONCE]
+        with logs(connection, store, batch, scratch) as queries, engine.reading(_name_runs(batch)):
             rows = " UNION ALL ".join(
                 f"SELECT tist, run, {_QUOTED} FROM ({sql})" for sql in queries
             )
             file = engine.quote(str(scratch / f"logs-{number}.parquet"))
             connection.execute(f"COPY ({rows}) TO {file} (FORMAT parquet, COMPRESSION lz4)")
-        found.append(f"SELECT tist, run, {_QUOTED} FROM {engine.table(f'[{file}]')}")
+        selects.append(f"SELECT tist, run, {_QUOTED} FROM {engine.table(f'[{file}]')}")
     none = f"SELECT 0::BIGINT AS tist, 0::BIGINT AS run, {_NONE} WHERE false"
-    return " UNION ALL ".join(found) or none
+    return " UNION ALL ".join(selects) or none
 
 
 def _name_logs(
@@ -170,11 +169,11 @@ def _name_logs(
 ) -> str:
     """Return the query of the rows of logs, in `files` with their runs' tists."""
     with engine.reading(_name_runs(runs)):
-        given = ", ".join(f"({engine.quote(f)}, {t}::BIGINT)" for f, t in files.items())
+        values = ", ".join(f"({engine.quote(f)}, {t}::BIGINT)" for f, t in files.items())
         return (
             "SELECT *, coalesce(own_tist, run) AS tist "
             f"FROM ({logs_sql(connection, list(files))}) "
-            f"JOIN (VALUES {given}) named(log, run) USING (log)"
+            f"JOIN (VALUES {values}) named(log, run) USING (log)"
         )
 
 
@@ -190,8 +189,8 @@ def find_undone(
     if not revising:
         return "true"
     for start in range(0, len(revising), _AT_ONCE):
-        with logs(connection, store, revising[start : start + _AT_ONCE], scratch) as found:
-            for sql in found:
+        with logs(connection, store, revising[start : start + _AT_ONCE], scratch) as queries:
+            for sql in queries:
                 rows = f"SELECT tist, what, id, run FROM ({sql}) WHERE row = 'undone'"
                 connection.execute(f"INSERT INTO undone {rows}")
     return _COUNTS
@@ -212,8 +211,8 @@ def read(
     counting = find_undone(connection, store, runs, scratch)
     connection.execute(_LOGGED)
     for start in range(0, len(runs), _AT_ONCE):
-        with logs(connection, store, runs[start : start + _AT_ONCE], scratch) as found:
-            for sql, condition in product(found, conditions):
+        with logs(connection, store, runs[start : start + _AT_ONCE], scratch) as queries:
+            for sql, condition in product(queries, conditions):
                 statement = f"INSERT INTO logged SELECT tist, run, {_QUOTED} FROM ({sql})"
                 where = f"WHERE ({condition}) AND {counting}"
                 connection.execute(f"{statement} {where}", dict(values or {}))
@@ -253,26 +252,18 @@ def query(table: str) -> str:
 
 
 def _runs(connection: engine.Connection, runs: Iterable[Committed]) -> None:
-    connection.execute(_empty("run", obi.RUN))
+    typed = ", ".join(f"{column.name} {column.type}" for column in obi.RUN)
+    connection.execute(f"CREATE TABLE run ({typed})")
     rows = [
         (
             *(run.time, run.kind, run.source, _naive(run.begun), _naive(run.committed)),
-            *(
-                run.log,
-                run.digest,
-                run.previous,
-                json.dumps(dict(run.counts), sort_keys=True),
-            ),
+            *(run.log, run.digest, run.previous, json.dumps(dict(run.counts), sort_keys=True)),
         )
         for run in runs
     ]
     if rows:
         marks = ", ".join(f"${n + 1}" for n in range(len(obi.RUN)))
         connection.executemany(f"INSERT INTO run VALUES ({marks})", rows)
-
-
-def _empty(table: str, columns: Iterable[Column]) -> str:
-    return f"CREATE TABLE {table} ({', '.join(f'{c.name} {c.type}' for c in columns)})"
 
 
 def _naive(moment: datetime) -> datetime:

@@ -130,9 +130,9 @@ class ObiRun:
 
     def redirect(self, origin: str, target: str, status: int, target_key: str | None) -> str:
         """Record that a URL led to another, and return the key of the record."""
-        told = Redirect(origin=origin, target=target, status=status, target_key=target_key)
+        record = Redirect(origin=origin, target=target, status=status, target_key=target_key)
         where = key.redirect(self.tist, origin)
-        data = told.document(self.tist)
+        data = record.document(self.tist)
         try:
             self._store.create(where, data)
         except Conflict:
@@ -152,7 +152,7 @@ class ObiRun:
             return self.commit_files(folder, written, None)
 
     def commit_files(
-        self, folder: Path, said: log_table.WrittenLog, told: log_table.WrittenLog | None
+        self, folder: Path, log: log_table.WrittenLog, documents: log_table.WrittenLog | None
     ) -> Committed:
         """Store the log and the documents (None: no documents) of a folder, and commit the run.
 
@@ -160,12 +160,12 @@ class ObiRun:
         `commit` does.
         """
         prefix = key.run(self.tist)
-        if told is not None:
+        if documents is not None:
             self._create_file(prefix + DOCUMENTS, folder / DOCUMENTS)
         self._create_file(prefix + LOG, folder / LOG)
         now = self._runtime.clock()
-        digest = told.digest if told else None
-        done = commit_run(self._store, self._opened, said, digest, self.turn(), now)
+        digest = documents.digest if documents else None
+        done = commit_run(self._store, self._opened, log, digest, self.turn(), now)
         self._end()
         return done
 
@@ -176,7 +176,7 @@ class ObiRun:
 
     def _await(self) -> None:
         end = self._runtime.clock() + timedelta(seconds=self._wait)
-        told = False
+        is_announced = False
         while before := list(self._open()):
             opened = OpenedRun.read(self._store, before[0])
             named = opened.name()
@@ -189,12 +189,12 @@ class ObiRun:
                     f"the run {named} is still open, and later runs wait for it: let it end, or "
                     f"abandon it with `sheaf obi --abandon {opened.tist}`"
                 )
-            if not told:
+            if not is_announced:
                 self._runtime.say(
                     f"waiting for the run {named}; if its process was killed, `sheaf obi --abandon "
                     f"{opened.tist}` ends it now"
                 )
-                told = True
+                is_announced = True
             self._runtime.sleep(_POLL)
 
     def _open(self) -> Iterator[int]:

@@ -105,13 +105,13 @@ def files_of(
 
         def run(first: T = first) -> Iterator[T]:
             yield first
-            taken, held = 1, bytes_of(first)
-            while taken < size and held < FILE_BYTES:
+            taken, taken_bytes = 1, bytes_of(first)
+            while taken < size and taken_bytes < FILE_BYTES:
                 group = next(groups, None)
                 if group is None:
                     return
                 yield group
-                taken, held = taken + 1, held + bytes_of(group)
+                taken, taken_bytes = taken + 1, taken_bytes + bytes_of(group)
 
         yield run()
 
@@ -205,8 +205,8 @@ def describe_file(
 def checksum(file: BinaryIO, offset: int, length: int) -> int:
     """Return the CRC-32 of `length` bytes of a file from `offset`, or of fewer at its end."""
     file.seek(offset)
-    found = 0
+    crc = 0
     while length > 0 and (piece := file.read(min(length, _CHUNK))):
-        found = zlib.crc32(piece, found)
+        crc = zlib.crc32(piece, crc)
         length -= len(piece)
-    return found
+    return crc

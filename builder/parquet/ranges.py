@@ -19,14 +19,14 @@ def join_ranges(rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
     The rows come sorted. So no position of a word is in two of the rows that are yielded.
     """
-    held: pa.RecordBatch | None = None
+    last: pa.RecordBatch | None = None
     for batch in rows:
-        some = pa.record_batch([batch.column(f.name).cast(f.type) for f in _ROWS], schema=_ROWS)
-        joined = _join(some if held is None else pa.concat_batches([held, some]))
-        held = joined.slice(joined.num_rows - 1)
+        typed = pa.record_batch([batch.column(f.name).cast(f.type) for f in _ROWS], schema=_ROWS)
+        joined = _join(typed if last is None else pa.concat_batches([last, typed]))
+        last = joined.slice(joined.num_rows - 1)
         yield joined.slice(0, joined.num_rows - 1)
-    if held is not None:
-        yield held
+    if last is not None:
+        yield last
 
 
 def _join(rows: pa.RecordBatch) -> pa.RecordBatch:

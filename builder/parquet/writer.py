@@ -123,9 +123,9 @@ class RowWriter:
 
 
 def _array(values: Any, type_: pa.DataType) -> pa.Array:
-    made = values if isinstance(values, pa.Array) else pa.array(values, type_)
+    array = values if isinstance(values, pa.Array) else pa.array(values, type_)
     # A cast imports the computing part of pyarrow, which takes 0.1 s.
-    return made if made.type == type_ else made.cast(type_)
+    return array if array.type == type_ else array.cast(type_)
 
 
 def columns_of(values: Mapping[str, Sequence[Any]], types: Mapping[str, str]) -> pa.Table:
@@ -209,10 +209,10 @@ def _pass_gate(gate: Gate, group: pa.Table) -> pa.Table:
 def _write_file(path: Path, groups: Sequence[pa.Table], table: str, target: pa.Schema) -> Written:
     keys = schema.ORDER[table][: schema.KEY[table]]
     bounds = [(_key(group, keys, 0), _key(group, keys, group.num_rows - 1)) for group in groups]
-    kept = [name for name in target.names if name in keys or name in _SEARCHED]
+    bounded = [name for name in target.names if name in keys or name in _SEARCHED]
     chosen = data_file.encoding_of(table)
     settings: dict[str, Any] = {
-        "write_statistics": kept,
+        "write_statistics": bounded,
         "compression": "zstd",
         "compression_level": chosen.levels,
         "column_encoding": chosen.encodings,
@@ -234,17 +234,17 @@ def _write_part(
     file: BinaryIO, target: pa.Schema, group: pa.Table, settings: Mapping[str, Any]
 ) -> pq.FileMetaData:
     """Write a row group and its footer to the end of the file; return the metadata."""
-    made: list[pq.FileMetaData] = []
+    collected: list[pq.FileMetaData] = []
     part = ParquetPart(file)
     with pa.PythonFile(part, mode="w") as sink:
-        writer = pq.ParquetWriter(sink, target, metadata_collector=made, **settings)
+        writer = pq.ParquetWriter(sink, target, metadata_collector=collected, **settings)
         try:
             for piece in part.lead():
                 sink.write(piece)
             writer.write_table(group, row_group_size=group.num_rows)
         finally:
             writer.close()
-    return made[0]
+    return collected[0]
 
 
 def _join_footers(footers: Sequence[pq.FileMetaData]) -> bytes:
@@ -253,41 +253,41 @@ def _join_footers(footers: Sequence[pq.FileMetaData]) -> bytes:
         footers[0].append_row_groups(other)
     sink = pa.BufferOutputStream()
     footers[0].write_metadata_file(sink)
-    made: bytes = sink.getvalue().to_pybytes()
-    return made[4:]  # it begins with the magic, which the file has already
+    footer: bytes = sink.getvalue().to_pybytes()
+    return footer[4:]  # it begins with the magic, which the file has already
 
 
 def _conform(
-    rows: Iterable[pa.RecordBatch], target: pa.Schema, given: Mapping[str, int]
+    rows: Iterable[pa.RecordBatch], target: pa.Schema, constants: Mapping[str, int]
 ) -> Iterator[pa.Table]:
     """Yield the rows with the target's columns, types and order."""
-    position = given.get("position", 0)
+    position = constants.get("position", 0)
     for batch in rows:
         values = {name: batch.column(name) for name in batch.schema.names}
-        if "position" in given and "position" not in values:
+        if "position" in constants and "position" not in values:
             count = batch.num_rows
             values["position"] = pa.array(range(position, position + count), pa.int64())
-            values["sequence"] = pa.repeat(pa.scalar(given["sequence"], pa.int32()), count)
+            values["sequence"] = pa.repeat(pa.scalar(constants["sequence"], pa.int32()), count)
             position += count
         yield pa.table([_array(values[f.name], f.type) for f in target], schema=target)
 
 
 def _rechunk(tables: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
     """Yield the same rows in tables of `rows` rows; the last one may be shorter."""
-    held: list[pa.Table] = []
+    pending: list[pa.Table] = []
     count = 0
-    for one in tables:
-        held.append(one)
-        count += one.num_rows
+    for part in tables:
+        pending.append(part)
+        count += part.num_rows
         if count >= rows:
-            table = pa.concat_tables(held)
+            table = pa.concat_tables(pending)
             whole = count - count % rows
             for start in range(0, whole, rows):
                 yield table.slice(start, rows)
-            held = [table.slice(whole)]
+            pending = [table.slice(whole)]
             count -= whole
     if count:
-        yield pa.concat_tables(held)
+        yield pa.concat_tables(pending)
 
 
 def _key(rows: pa.Table, keys: Sequence[str], index: int) -> Key:

@@ -43,8 +43,15 @@ def errors() -> tuple[type[Exception], ...]:
     from botocore.parsers import ResponseParserError
     from urllib3.exceptions import HTTPError
 
-    known = (botocore.exceptions.BotoCoreError, botocore.exceptions.ClientError)
-    return (*known, ResponseParserError, HTTPError, OSError, RuntimeError, json.JSONDecodeError)
+    core = (botocore.exceptions.BotoCoreError, botocore.exceptions.ClientError)
+    return (
+        *core,
+        ResponseParserError,
+        HTTPError,
+        OSError,
+        RuntimeError,
+        json.JSONDecodeError,
+    )
 
 
 def s3(
@@ -133,8 +140,8 @@ def refusal(error: Exception) -> Refusal | None:
         return Refusal(text=text)
     # The other errors concern profiles, single sign-on and other sources of credentials.
     expired = isinstance(error, RuntimeError) and text.startswith(_EXPIRED)
-    known = expired or isinstance(error, BotoCoreError | json.JSONDecodeError)
-    return Refusal(credentials=True, reason=text.partition("\n")[0]) if known else None
+    is_of_keys = expired or isinstance(error, BotoCoreError | json.JSONDecodeError)
+    return Refusal(credentials=True, reason=text.partition("\n")[0]) if is_of_keys else None
 
 
 def error_of_key(code: str, operation: str) -> Exception:
@@ -192,8 +199,8 @@ class SessionEnvironment(Mapping[str, str]):
         session = self._open()
         try:
             with self._lock:
-                found = session.get_credentials()
-            frozen = found and found.get_frozen_credentials()
+                credentials = session.get_credentials()
+            frozen = credentials and credentials.get_frozen_credentials()
         except errors() as error:
             raise StoreError(f"no credentials: {error}") from error
         if not frozen:
@@ -226,14 +233,14 @@ def _session(environment: Mapping[str, str]) -> Any:
 
 @cache
 def _transports() -> tuple[tuple[str, tuple[type[Exception], ...]], ...]:
-    import botocore.exceptions as known
+    import botocore.exceptions as core
     import urllib3.exceptions as below
     from botocore.parsers import ResponseParserError
 
-    broken = (known.HTTPClientError, known.IncompleteReadError, below.HTTPError)
+    broken = (core.HTTPClientError, core.IncompleteReadError, below.HTTPError)
     return (
-        ("Timeout", (known.ReadTimeoutError, below.TimeoutError, TimeoutError)),
-        ("Connect", (known.ConnectionError,)),
+        ("Timeout", (core.ReadTimeoutError, below.TimeoutError, TimeoutError)),
+        ("Connect", (core.ConnectionError,)),
         ("Interrupted", (*broken, ResponseParserError, ConnectionError)),
     )
 

@@ -94,8 +94,8 @@ class S3Client(ObjectClient):
             try:
                 answer = self.small.get_object(**self.names(key), Range=wanted, **condition)
             except aws.errors() as error:
-                found = aws.refusal(error)
-                if found is None or found.status != 416:
+                refusal = aws.refusal(error)
+                if refusal is None or refusal.status != 416:
                     raise
                 s3_request.add_to_tally(requests=1)
                 answer = self.small.head_object(**self.names(key))  # an empty object has no range
@@ -125,12 +125,11 @@ class S3Client(ObjectClient):
         what = {"Bucket": self._bucket, "Prefix": prefix, "Delimiter": delimiter}
         while True:
             page = self.attempt(prefix, "s3:ListBucket", lambda: self.small.list_objects_v2(**what))
-            found = page.get("Contents", ())
             objects += [
-                Listed(one["Key"], one["Size"], one["LastModified"], tag_of(one.get("ETag")))
-                for one in found
+                Listed(row["Key"], row["Size"], row["LastModified"], tag_of(row.get("ETag")))
+                for row in page.get("Contents", ())
             ]
-            folders += [one["Prefix"] for one in page.get("CommonPrefixes", ())]
+            folders += [listed["Prefix"] for listed in page.get("CommonPrefixes", ())]
             if not page.get("IsTruncated") or not page.get("NextContinuationToken"):
                 return objects, folders
             what["ContinuationToken"] = page["NextContinuationToken"]
@@ -148,9 +147,9 @@ class S3Client(ObjectClient):
                 "s3:ListBucketMultipartUploads",
                 lambda: self.small.list_multipart_uploads(**what),
             )
-            for one in page.get("Uploads") or ():
-                if one["Initiated"] < before:
-                    self.abort(one["Key"], one["UploadId"])
+            for begun in page.get("Uploads") or ():
+                if begun["Initiated"] < before:
+                    self.abort(begun["Key"], begun["UploadId"])
                     many += 1
             if not page.get("IsTruncated"):
                 return many
@@ -168,16 +167,16 @@ class S3Client(ObjectClient):
     def remove(self, keys: Sequence[str]) -> None:
         """Remove the objects, a thousand with each request; a missing object is not an error."""
         for start in range(0, len(keys), _TOGETHER):
-            some = keys[start : start + _TOGETHER]
-            where = some[0] if len(some) == 1 else f"{some[0]} and {len(some) - 1} more"
-            what = {"Objects": [{"Key": key} for key in some], "Quiet": False}
+            batch = keys[start : start + _TOGETHER]
+            where = batch[0] if len(batch) == 1 else f"{batch[0]} and {len(batch) - 1} more"
+            what = {"Objects": [{"Key": key} for key in batch], "Quiet": False}
 
-            def request(what: Any = what, some: Sequence[str] = some) -> None:
+            def request(what: Any = what, batch: Sequence[str] = batch) -> None:
                 answer = self.small.delete_objects(Bucket=self._bucket, Delete=what)
                 for error in answer.get("Errors", ()):
                     raise aws.error_of_key(error.get("Code", ""), "DeleteObjects")
                 # A list that was damaged on the way may be answered as if it were empty.
-                if len(answer.get("Deleted", ())) < len(some):
+                if len(answer.get("Deleted", ())) < len(batch):
                     raise aws.error_of_key("InternalError", "DeleteObjects")
 
             self.attempt(where, "s3:DeleteObject", request, self.connection.removal_seconds)
@@ -231,7 +230,7 @@ class S3Client(ObjectClient):
 
     def _body(self, answer: Any, stopped: Callable[[], bool] = lambda: False) -> bytes:
         end = time.monotonic() + self.connection.longest
-        found = bytearray()
+        data = bytearray()
         with closing(answer["Body"]) as body:
             while chunk := body.read(_CHUNK):
                 if stopped():
@@ -239,8 +238,8 @@ class S3Client(ObjectClient):
                 if time.monotonic() > end:
                     raise TimeoutError("the response took too long")
                 s3_request.add_to_tally(size=len(chunk))
-                found += chunk
-        return bytes(found)
+                data += chunk
+        return bytes(data)
 
     def put_if(self, key: str, data: bytes, tag: str | None) -> str:
         """Write an object if its tag is `tag` (None: if there is none), and return its new tag.
@@ -277,10 +276,10 @@ class S3Client(ObjectClient):
         except Conflict:
             if tries > 1:
                 try:
-                    found, now = self.get(key)
+                    present, now = self.get(key)
                 except MissingObject:
                     raise Conflict(removed) from None
-                if found == data:
+                if present == data:
                     return now
             raise
 
@@ -291,9 +290,9 @@ class S3Client(ObjectClient):
         """
         tries = 0
         with path.open("rb") as file:
-            found = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False))
+            digest = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False))
             what = {**self.names(key), "ContentType": BYTES, "IfNoneMatch": "*"}
-            what["ContentMD5"] = base64.b64encode(found.digest()).decode()
+            what["ContentMD5"] = base64.b64encode(digest.digest()).decode()
 
             def request() -> None:
                 nonlocal tries
@@ -304,7 +303,7 @@ class S3Client(ObjectClient):
             try:
                 self.attempt(key, _WRITE, request)
             except Conflict:
-                if tries == 1 or (self._tag(key) or "").strip('"') != found.hexdigest():
+                if tries == 1 or (self._tag(key) or "").strip('"') != digest.hexdigest():
                     raise
 
     def _tag(self, key: str) -> str | None:

@@ -112,16 +112,16 @@ def replace_durably(path: Path, data: bytes) -> None:
 
 def batches(objects: Iterable[tuple[str, bytes]]) -> Iterator[list[tuple[str, bytes]]]:
     """Yield the objects in batches of 4,096, or fewer if they are large."""
-    some: list[tuple[str, bytes]] = []
+    batch: list[tuple[str, bytes]] = []
     size = 0
-    for one in objects:
-        some.append(one)
-        size += len(one[1])
-        if len(some) == _MOST or size >= _BYTES:
-            yield some
-            some, size = [], 0
-    if some:
-        yield some
+    for named in objects:
+        batch.append(named)
+        size += len(named[1])
+        if len(batch) == _MOST or size >= _BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
 def sync_system(folder: Path) -> None:

@@ -113,8 +113,8 @@ class FolderStore(FolderReader):
         Syncing each file would take most of the time. So a batch is written, the file system is
         synced once, and then the files are moved into place: no file in place can be incomplete.
         """
-        for some in batches(objects):
-            yield from self._create_some(some)
+        for batch in batches(objects):
+            yield from self._create_some(batch)
         with self._store_errors(self.root):
             self.root.mkdir(parents=True, exist_ok=True)
             sync_system(self.root)
@@ -175,12 +175,12 @@ class FolderStore(FolderReader):
     def entries(self, prefix: str) -> Iterator[ListedObject]:
         """Yield the entries of the objects whose keys begin with `prefix`, in byte order."""
         start = self.root / prefix.rpartition("/")[0]
-        found = []
+        paths = []
         with explaining(start, "read", StoreError):
             for folder, _, names in os.walk(start, onerror=_unless_missing):
                 below = Path(folder).relative_to(self.root)
-                found += [(below / name).as_posix() for name in names]
-        for key in sorted(k for k in found if k.startswith(prefix)):
+                paths += [(below / name).as_posix() for name in names]
+        for key in sorted(k for k in paths if k.startswith(prefix)):
             if key.startswith(".") and not prefix.startswith("."):
                 continue  # a lock or a temporary file, not an object of the store
             try:
@@ -195,15 +195,15 @@ class FolderStore(FolderReader):
         """Return the objects directly below a folder, and the folders with `/` at the end."""
         with self._store_errors(self.root / prefix):
             try:
-                with os.scandir(self.root / prefix) as found:
-                    return sorted(prefix + e.name + "/" * e.is_dir() for e in found)
+                with os.scandir(self.root / prefix) as entries:
+                    return sorted(prefix + e.name + "/" * e.is_dir() for e in entries)
             except FileNotFoundError:
                 return []
 
     @contextlib.contextmanager
     def _temporary(self, key: str) -> Iterator[tuple[BinaryIO, Path]]:
-        with self._store_errors(self.path(key)), self._scratch() as given:
-            yield given
+        with self._store_errors(self.path(key)), self._scratch() as file:
+            yield file
 
     @contextlib.contextmanager
     def _scratch(self) -> Iterator[tuple[BinaryIO, Path]]:
@@ -214,8 +214,8 @@ class FolderStore(FolderReader):
         if not self._swept:
             sweep(scratch)
             self._swept = True
-        with temporary(scratch) as given:
-            yield given
+        with temporary(scratch) as file:
+            yield file
 
     def _store_errors(self, path: Path) -> AbstractContextManager[None]:
         full = "the disk is full; free some space and run the command again"

@@ -92,11 +92,11 @@ def revise_identity(
             before = read_identity(store)
         except DamagedStore:
             before = None
-        known = before or StoreIdentity(name)
+        identity = before or StoreIdentity(name)
         after = StoreIdentity(
             name,
-            known.parts.difference(off).union(parts),
-            tuple(dict.fromkeys((*known.signers, *signers))),
+            identity.parts.difference(off).union(parts),
+            tuple(dict.fromkeys((*identity.signers, *signers))),
         )
         if after == before:
             return
@@ -117,7 +117,7 @@ def find_trace(store: Writer) -> str | None:
     for key in TRACES:
         if store.size(key) is not None:
             return key
-    return fixity.FIXITY if any(one.snapshot for one in fixity.read_reports(store)) else None
+    return fixity.FIXITY if any(report.snapshot for report in fixity.read_reports(store)) else None
 
 
 def has_content(store: Writer) -> bool:

@@ -93,22 +93,16 @@ class Leases:
             return None
 
     def _renew(self, key: str, holder: str, tag: str, ended: threading.Event) -> None:
+        """Write the lease again and again, until it has ended or another process has it."""
         while not ended.wait(self.seconds / _RENEWED):
             with contextlib.suppress(StoreError):  # it may still be renewed in time
-                found = self._extend(key, holder, tag)
-                if found is None:
-                    return
-                tag = found
-
-    def _extend(self, key: str, holder: str, tag: str) -> str | None:
-        """Write the lease again; return its tag, None if another process has it."""
-        try:
-            return self.store.replace(key, self._document(holder), tag)
-        except Conflict:  # it expired, or the last write succeeded without a response
-            now = self.store.tag(key)
-            if now is None or self._holder(key) != holder:
-                return None
-            return self.store.replace(key, self._document(holder), now)
+                try:
+                    tag = self.store.replace(key, self._document(holder), tag)
+                except Conflict:  # it expired, or the last write succeeded without a response
+                    now = self.store.tag(key)
+                    if now is None or self._holder(key) != holder:
+                        return
+                    tag = self.store.replace(key, self._document(holder), now)
 
     def _document(self, holder: str) -> bytes:
         return json.dumps({"holder": holder, "until": self.wall() + self.seconds}).encode()
@@ -119,6 +113,6 @@ class Leases:
     def _read(self, key: str) -> dict[str, object]:
         """Return the lease, empty if there is none or if it cannot be parsed."""
         with contextlib.suppress(MissingObject, ValueError):
-            found = json.loads(self.store.read(key))
-            return found if isinstance(found, dict) else {}
+            lease = json.loads(self.store.read(key))
+            return lease if isinstance(lease, dict) else {}
         return {}

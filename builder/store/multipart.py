@@ -189,12 +189,12 @@ class Multipart:
         For an object named by its content, only the size is compared.
         """
         try:
-            found = self._client.piece(self._key, 0, 1)
+            present = self._client.piece(self._key, 0, 1)
         except MissingObject:
             return False
         if self._probe is None:
-            return found.size == self._size
+            return present.size == self._size
         digests = [_MD5.fullmatch(tag) for tag in self._tags]
-        joined = b"".join(bytes.fromhex(one[1]) for one in digests if one)
+        joined = b"".join(bytes.fromhex(digest[1]) for digest in digests if digest)
         tag = f"{hashlib.md5(joined, usedforsecurity=False).hexdigest()}-{len(digests)}"
-        return all(digests) and found.tag.strip('"') == tag
+        return all(digests) and present.tag.strip('"') == tag

@@ -152,13 +152,13 @@ class S3Store(BucketReader):
         Raises StoreError for an object whose key is not valid in a store.
         """
         root = self._root()
-        found = [
-            ListedObject(one.key.removeprefix(root), one.bytes, one.modified)
-            for one in self._client.list(root + prefix[: prefix.rfind("/") + 1])[0]
-            if not _marks_a_folder(one)
+        listing = [
+            ListedObject(listed.key.removeprefix(root), listed.bytes, listed.modified)
+            for listed in self._client.list(root + prefix[: prefix.rfind("/") + 1])[0]
+            if not _marks_a_folder(listed)
         ]
         # Not every server lists in byte order, and only AWS documents it.
-        for entry in sorted(found, key=lambda entry: entry.key.encode()):
+        for entry in sorted(listing, key=lambda entry: entry.key.encode()):
             if not is_key(entry.key):
                 raise StoreError(
                     f"{self.address} has {root + entry.key!r}, which is not a key of Sheaf; "
@@ -171,7 +171,7 @@ class S3Store(BucketReader):
         """Return the objects directly below a folder, and the folders with `/` at the end."""
         root = self._root()
         objects, folders = self._client.list(root + prefix, "/")
-        names = [*folders, *(one.key for one in objects if not _marks_a_folder(one))]
+        names = [*folders, *(listed.key for listed in objects if not _marks_a_folder(listed))]
         return sorted(name.removeprefix(root) for name in names)
 
     def abort_uploads(self, prefix: str, before: datetime) -> int:
@@ -241,9 +241,9 @@ def _find_rest(source: BinaryIO) -> int | None:
     return size
 
 
-def _marks_a_folder(one: Listed) -> bool:
+def _marks_a_folder(listed: Listed) -> bool:
     """Return whether it is an empty object by which S3's console shows a folder."""
-    return one.bytes == 0 and one.key.endswith("/")
+    return listed.bytes == 0 and listed.key.endswith("/")
 
 
 Store = FolderStore | S3Store | WebStore

@@ -77,17 +77,17 @@ class WebStore(BucketReader):
     def _names(self, prefix: str) -> set[str]:
         if not prefix.startswith((layout.RECORDS, layout.SNAPSHOTS)):
             self.refuse_list(prefix)
-        catalogue, found = Catalogue(self), {layout.WITNESS}
+        catalogue, names = Catalogue(self), {layout.WITNESS}
         files = prefix.startswith(layout.RECORDS)
         for number in self._numbers():
-            found.update(layout.snapshot_keys(number))
+            names.update(layout.snapshot_keys(number))
             with suppress(MissingObject, DamagedStore):
                 manifest = catalogue.manifest(number)
                 for table, references in manifest.tables.items():
-                    found.update(reference.key for reference in references)
+                    names.update(reference.key for reference in references)
                     if files:
-                        found.update(file.key for file in catalogue.files(manifest, table))
-        return found
+                        names.update(file.key for file in catalogue.files(manifest, table))
+        return names
 
     def _numbers(self) -> list[int]:
         """Return the numbers of the kept snapshots, ascending."""

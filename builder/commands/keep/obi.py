@@ -105,7 +105,7 @@ def _find_item(context: Context, runs: Sequence[Committed], name: str) -> ItemHi
     with _database() as (connection, scratch):
         for candidate in dict.fromkeys(names):
             item = log.read_history(connection, context.store, runs, scratch, candidate)
-            if item.known:
+            if item.is_known:
                 return item
     raise UsageError(
         f"the obi store has nothing of {visible(name)}: name a handle that was ingested, or a URL "

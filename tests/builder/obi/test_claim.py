@@ -175,7 +175,7 @@ def test_a_run_that_was_cut_off_before_it_could_look_begins_anew(
 ) -> None:
     """It opened a run, behind which somebody else had committed, and was killed at once."""
     store = FolderStore(tmp_path)
-    opened = OpenedRun(NOW - 50, "ingest", "RePEc", INGEST.asked, "", time.clock.now, None)
+    opened = OpenedRun(NOW - 50, "ingest", "RePEc", INGEST.request, "", time.clock.now, None)
     claim(store, GATHER, time.runtime).commit([])
     store.create(key.run(opened.tist) + "open.json", opened.document())
     run = claim(store, INGEST, time.runtime)
