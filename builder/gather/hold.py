@@ -18,7 +18,7 @@ from builder.errors import UsageError
 from builder.gather.journal import ResponseJournal
 from builder.intake.intake import writing
 from builder.obi.claim import complete_run
-from builder.obi.history import OpenedRun, is_open, log_format, standing
+from builder.obi.history import LOG, OpenedRun, is_open, standing
 from builder.obi.run import ObiRuntime, history
 from functions.snapshot.store import Writer
 from functions.store.folder_lock import lock_folder
@@ -66,7 +66,7 @@ class Hold:
         for tist, members in standing(store).items():
             if token and is_open(members):
                 opened = OpenedRun.read(store, tist)
-                if opened.asked == token and log_format(members) is None:
+                if opened.asked == token and LOG not in members:
                     return opened
                 if opened.asked == token:
                     complete_run(store, tist, runtime.clock())

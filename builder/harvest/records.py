@@ -116,18 +116,8 @@ class RecordWriter:
         faults += [NO_STAMP] if from_datestamp(entry.datestamp) is None else []
         mended = bool(faults)
         faults += [NO_METADATA] if entry.bare else []
-        row = HarvestedRow(
-            entry.identifier,
-            entry.datestamp,
-            entry.deleted,
-            entry.sets,
-            entry.dc,
-            entry.text,
-            self.date,
-            run.number,
-            "; ".join(faults) or None,
-            single,
-        )
+        fault = "; ".join(faults) or None
+        row = HarvestedRow(*entry[:6], self.date, run.number, fault, single)
         sight = self.sink.add(row)
         run.find(entry.identifier)
         counts.add(sight)
@@ -232,17 +222,7 @@ def _elements(path: Path, run: int) -> Iterator[HarvestedRow]:
         for entry in records(data):
             fault = _FAULT.search(data, at, entry.start)
             at = entry.end
-            yield HarvestedRow(
-                entry.identifier,
-                entry.datestamp,
-                entry.deleted,
-                entry.sets,
-                entry.dc,
-                entry.text,
-                "",
-                run,
-                fault[1].decode() if fault else None,
-            )
+            yield HarvestedRow(*entry[:6], "", run, fault[1].decode() if fault else None)
 
 
 def _row(document: dict[str, Any]) -> HarvestedRow:

@@ -23,6 +23,7 @@ from builder.http.responses import FollowedRedirect, Response
 from builder.http.secrets import strip_secrets
 from builder.http.settings import Proxies
 from builder.http.url import Redirects
+from builder.http.url import origin_of as origin_of
 from functions import distribution
 from functions.config.configuration import Configuration, default
 from functions.snapshot.errors import ConfigurationError
@@ -229,9 +230,3 @@ class HttpClient:
                 raise
             detail = f"robots.txt: {failure}".removesuffix(": ")
             raise FetchError("robots-unreachable", detail, failure.status) from failure
-
-
-def origin_of(url: str) -> str:
-    """Return scheme, host and port of a URL."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}"

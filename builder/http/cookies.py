@@ -8,10 +8,10 @@ from email.message import Message
 from http.cookiejar import CookieJar
 from types import SimpleNamespace
 from typing import Any
-from urllib.parse import urlsplit
 from urllib.request import Request
 
 from builder.http.responses import Fields
+from builder.http.url import origin_of
 
 _LONGEST = 4096
 """Characters of a Set-Cookie; the limits are those that browsers have (RFC 6265, section 6.1)."""
@@ -26,7 +26,7 @@ class Cookies:
 
     def header(self, url: str) -> dict[str, str]:
         """Return the header field for a request of `url`, or nothing."""
-        jar = self._jars.get(_origin(url))
+        jar = self._jars.get(origin_of(url))
         request = Request(url)
         if jar is not None:
             jar.add_cookie_header(request)
@@ -41,14 +41,9 @@ class Cookies:
         if not message:
             return False
         before = self.header(url)
-        jar = self._jars.setdefault(_origin(url), CookieJar())
+        jar = self._jars.setdefault(origin_of(url), CookieJar())
         response: Any = SimpleNamespace(info=lambda: message)
         jar.extract_cookies(response, Request(url))
         if len(jar) > _MOST:  # of a server that names each page, not the session
             jar.clear()
         return self.header(url) != before
-
-
-def _origin(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}"

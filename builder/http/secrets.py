@@ -19,74 +19,20 @@ PREFIXES = ("x-amz-", "x-goog-", "x-oss-", "x-cos-", "q-sign-", "temp_url_")
 """Prefixes of signing parameters of Amazon, Google, Alibaba, Tencent and OpenStack."""
 
 SECRETS = frozenset(
-    (
-        "access_key",
-        "access_token",
-        "accesskeyid",
-        "api_key",
-        "api_token",
-        "apikey",
-        "auth",
-        "auth_token",
-        "authorization",
-        "awsaccesskeyid",
-        "client_secret",
-        "credential",
-        "delegation",
-        "googleaccessid",
-        "hmac",
-        "id_token",
-        "jsessionid",
-        "jwt",
-        "key-pair-id",
-        "ossaccesskeyid",
-        "otp",
-        "pass",
-        "passcode",
-        "passwd",
-        "password",
-        "phpsessid",
-        "pin",
-        "pwd",
-        "q-ak",
-        "q-header-list",
-        "q-key-time",
-        "q-signature",
-        "q-url-param-list",
-        "refresh_token",
-        "secret",
-        "security-token",
-        "session_token",
-        "sig",
-        "signature",
-        "token",
-    )
+    """
+    access_key access_token accesskeyid api_key api_token apikey auth auth_token
+    authorization awsaccesskeyid client_secret credential delegation googleaccessid hmac
+    id_token jsessionid jwt key-pair-id ossaccesskeyid otp pass passcode passwd password
+    phpsessid pin pwd q-ak q-header-list q-key-time q-signature q-url-param-list
+    refresh_token secret security-token session_token sig signature token
+    """.split()  # noqa: SIM905
 )
 """Names of secrets, and of parameters that are useless without a secret."""
 
 _AZURE = frozenset(
-    (
-        "se",
-        "si",
-        "sip",
-        "ske",
-        "skoid",
-        "sks",
-        "skt",
-        "sktid",
-        "skv",
-        "sp",
-        "spr",
-        "sr",
-        "srt",
-        "ss",
-        "st",
-        "sv",
-        "saoid",
-        "scid",
-        "sdd",
-        "suoid",
-    )
+    """
+    se si sip ske skoid sks skt sktid skv sp spr sr srt ss st sv saoid scid sdd suoid
+    """.split()  # noqa: SIM905
 )
 COMPANIONS: Mapping[str, frozenset[str]] = {
     "sig": _AZURE,

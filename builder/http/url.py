@@ -158,3 +158,9 @@ def check_scheme(url: str) -> None:
     """Raise FetchError for a URL that is neither http nor https."""
     if not url.startswith(("http://", "https://")):
         raise FetchError(SCHEME, url)
+
+
+def origin_of(url: str) -> str:
+    """Return scheme, host and port of a URL."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"

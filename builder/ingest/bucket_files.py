@@ -74,28 +74,26 @@ def find_object(
     return tuple(_find_ranged(client, [file]))
 
 
-def open_object(
-    file: ArchiveFile, connection: BucketConnection, environment: Mapping[str, str]
-) -> io.BufferedReader:
-    """Open a whole object as a seekable stream (see `open_range`), and read its first bytes."""
-    bucket, key = _parse(file)
-    client = _client(bucket, connection, tuple(sorted(environment.items())))
-    stream = _open_ranges(client, key, file, None, connection.part)
-    stream.peek(1)
-    return stream
-
-
 def open_range(
-    file: ArchiveFile, end: int | None, connection: BucketConnection, environment: Mapping[str, str]
+    file: ArchiveFile,
+    end: int | None,
+    connection: BucketConnection,
+    environment: Mapping[str, str],
+    *,
+    whole: bool = False,
 ) -> io.BufferedReader:
     """Open an object as a seekable stream that fetches ranges up to `end` (None: its end).
 
-    It reads behind `end` when asked to, in small ranges. The stream raises OSError if the object is
-    missing, replaced or unavailable, and StoreError if the bucket is unavailable.
+    It reads behind `end` when asked to, in small ranges. With `whole`, ranges are never small, and
+    the first bytes are read at once. The stream raises OSError if the object is missing, replaced
+    or unavailable, and StoreError if the bucket is unavailable.
     """
     bucket, key = _parse(file)
     client = _client(bucket, connection, tuple(sorted(environment.items())))
-    return _open_ranges(client, key, file, end)
+    stream = _open_ranges(client, key, file, end, connection.part if whole else None)
+    if whole:
+        stream.peek(1)
+    return stream
 
 
 def _open_ranges(

@@ -16,6 +16,7 @@ from builder.obi.history import (
     DATED,
     DOCUMENTS,
     FORMAT,
+    LOG,
     OPEN,
     Committed,
     OpenedRun,
@@ -23,7 +24,6 @@ from builder.obi.history import (
     find_ended,
     history,
     is_open,
-    log_format,
     standing,
 )
 from builder.obi.log_table import WrittenLog
@@ -156,7 +156,7 @@ def claim_run(store: Writer, purpose: Purpose, runtime: ObiRuntime, tist: int | 
     for _ in range(_TRIES):
         runs = standing(store)
         run = _cut_off(store, runs, purpose, tist)
-        if run is not None and log_format(runs[run.tist]) is not None:
+        if run is not None and LOG in runs[run.tist]:
             complete_run(store, run.tist, runtime.clock())
             continue
         if run is not None and run.content != purpose.content:

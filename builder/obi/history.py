@@ -169,11 +169,6 @@ def group_by_run(keys: Iterable[str]) -> dict[int, frozenset[str]]:
     return {tist: names for tist, names in begun.items() if names & {OPEN, COMMIT}}
 
 
-def log_format(members: frozenset[str]) -> int | None:
-    """Return the format of the log among the members of a run; None without a log."""
-    return FORMAT if LOG in members else None
-
-
 def is_open(members: frozenset[str]) -> bool:
     """Return whether a run with these members is neither committed nor abandoned."""
     return COMMIT not in members

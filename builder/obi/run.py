@@ -32,7 +32,6 @@ from builder.obi.history import (
     OpenedRun,
     history,
     is_open,
-    log_format,
     standing,
 )
 from builder.store import durable
@@ -201,7 +200,7 @@ class ObiRun:
         """Yield the open runs before this one, and complete those that lack only their commit."""
         for tist, members in standing(self._store).items():
             if tist < self.tist and is_open(members):
-                if log_format(members) is not None:
+                if LOG in members:
                     complete_run(self._store, tist, self._runtime.clock())
                 else:
                     yield tist

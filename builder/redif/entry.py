@@ -14,7 +14,6 @@ from builder.obi.content import APPEARANCE, CHANGE, DELETION, SOURCE, TEMPLATE, 
 from builder.obi.log_table import WrittenLog
 from builder.parquet.writer import RowWriter
 from builder.redif.packing import STORED_STEPS, list_rows
-from builder.redif.parse import columns
 from builder.redif.spool import KEPT, LEFT_OUT
 from builder.redif.staging import BACK, BACK_CHANGED, CHANGED, SAME
 from builder.redif.stretches import Stretches
@@ -31,6 +30,7 @@ from builder.sources.redif.document import (
 )
 from builder.sources.redif.template import Template, read_templates
 from functions.database import engine
+from functions.snapshot.schema import Column
 from functions.snapshot.store import Reader
 
 _READ_PARENTS = (
@@ -125,7 +125,7 @@ _CODES = f"SELECT code, count(*) FROM {engine.table('$files')} WHERE row = 'faul
 _DOCUMENTS = f"""
 SELECT handle, type, rel, segment, head, size, sets FROM step WHERE {STORED_STEPS} ORDER BY handle
 """
-_COLUMNS = columns(**log_table.DOCUMENT)
+_COLUMNS = tuple(Column(name, kind, "", "") for name, kind in log_table.DOCUMENT.items())
 _LONG = ("document",)
 
 

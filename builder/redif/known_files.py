@@ -36,7 +36,7 @@ _FIELDS = {
     "kind": engine.quote(SOURCE),
     "prefix": engine.quote(PREFIX),
 }
-_GONE_COLUMNS = columns(source="INTEGER", path="VARCHAR")
+_GONE_COLUMNS = columns("source INTEGER, path VARCHAR")
 
 
 @dataclass(frozen=True, slots=True)

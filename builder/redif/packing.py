@@ -22,7 +22,7 @@ from functions.database import engine
 Advance = Callable[[int], None]
 STORED_STEPS = "became IN ({})".format(", ".join(f"'{became}'" for became in STORED))
 """The condition on `step` of templates that get a new version."""
-_PLACES = columns(ordinal="BIGINT", place="BIGINT", pack="VARCHAR", start="BIGINT")
+_PLACES = columns("ordinal BIGINT, place BIGINT, pack VARCHAR, start BIGINT")
 _WHOLE = "SELECT segment, sum(bytes)::BIGINT FROM fresh GROUP BY segment ORDER BY segment"
 _PARTS = """
 SELECT ordinal, segment, start, bytes FROM fresh

@@ -29,8 +29,9 @@ from builder.sources.redif.document import (
     ARCHIVE,
     NOTHING,
     SERIES,
-    DocumentReport,
     Inheritable,
+    document_head,
+    document_sets,
 )
 from builder.sources.redif.specification import Diagnostic, guess_type
 from builder.sources.redif.template import Template, file_blocks
@@ -107,82 +108,32 @@ _STATES = {code: code for code in ("html", "empty-file", "no-template")} | {
 }
 
 
-def columns(**types: str) -> tuple[Column, ...]:
-    """Return columns of these names and types, for files that only Sheaf reads."""
-    return tuple(Column(name, kind, "", "") for name, kind in types.items())
+def columns(types: str) -> tuple[Column, ...]:
+    """Return the columns of `name TYPE, name TYPE`, for files that only Sheaf reads."""
+    pairs = (pair.split() for pair in types.split(", "))
+    return tuple(Column(name, kind, "", "") for name, kind in pairs)
 
 
 TABLES = {
     "file": columns(
-        ordinal="BIGINT",
-        source="INTEGER",
-        path="VARCHAR",
-        modified="BIGINT",
-        segment="INTEGER",
-        start="BIGINT",
-        bytes="BIGINT",
-        md5="VARCHAR",
-        sha256="VARCHAR",
-        templates="BIGINT",
-        nameless="BIGINT",
-        invalid="BIGINT",
-        archives="BIGINT",
-        state="VARCHAR",
+        "ordinal BIGINT, source INTEGER, path VARCHAR, modified BIGINT, segment INTEGER, "
+        "start BIGINT, bytes BIGINT, md5 VARCHAR, sha256 VARCHAR, templates BIGINT, "
+        "nameless BIGINT, invalid BIGINT, archives BIGINT, state VARCHAR"
     ),
     "template": columns(
-        ordinal="BIGINT",
-        place="BIGINT",
-        line="BIGINT",
-        length="BIGINT",
-        encoding="VARCHAR",
-        type="VARCHAR",
-        type_written="VARCHAR",
-        valid="BOOLEAN",
-        handle="VARCHAR",
-        handle_written="VARCHAR",
-        text_md5="VARCHAR",
-        text_sha256="VARCHAR",
-        md5="VARCHAR",
-        sha256="VARCHAR",
-        segment="INTEGER",
-        bytes="BIGINT",
-        head="BIGINT",
-        size="BIGINT",
-        own="BOOLEAN",
-        sets="VARCHAR[]",
-        name="VARCHAR",
-        restriction="VARCHAR[]",
-        provider="VARCHAR[]",
-        content="VARCHAR",
-        mark="BIGINT",
-        second_mark="BIGINT",
+        "ordinal BIGINT, place BIGINT, line BIGINT, length BIGINT, encoding VARCHAR, "
+        "type VARCHAR, type_written VARCHAR, valid BOOLEAN, handle VARCHAR, "
+        "handle_written VARCHAR, text_md5 VARCHAR, text_sha256 VARCHAR, md5 VARCHAR, "
+        "sha256 VARCHAR, segment INTEGER, bytes BIGINT, head BIGINT, size BIGINT, own BOOLEAN, "
+        "sets VARCHAR[], name VARCHAR, restriction VARCHAR[], provider VARCHAR[], "
+        "content VARCHAR, mark BIGINT, second_mark BIGINT"
     ),
-    "reuse": columns(
-        ordinal="BIGINT",
-        place="BIGINT",
-        line="BIGINT",
-        mark="BIGINT",
-        second_mark="BIGINT",
-    ),
+    "reuse": columns("ordinal BIGINT, place BIGINT, line BIGINT, mark BIGINT, second_mark BIGINT"),
     "refipo": columns(
-        ordinal="BIGINT",
-        place="BIGINT",
-        position="BIGINT",
-        url="VARCHAR",
-        id="VARCHAR",
-        format="VARCHAR",
-        function="VARCHAR",
-        size="VARCHAR",
-        restriction="VARCHAR",
-        fault="VARCHAR",
+        "ordinal BIGINT, place BIGINT, position BIGINT, url VARCHAR, id VARCHAR, format VARCHAR, "
+        "function VARCHAR, size VARCHAR, restriction VARCHAR, fault VARCHAR"
     ),
-    "fault": columns(
-        ordinal="BIGINT",
-        place="BIGINT",
-        code="VARCHAR",
-        detail="VARCHAR",
-        done="VARCHAR",
-    ),
+    "fault": columns("ordinal BIGINT, place BIGINT, code VARCHAR, detail VARCHAR, done VARCHAR"),
 }
 """Tables of a segment.
 
@@ -286,9 +237,8 @@ class _Parsing:
         own = make_text(raw, template.encoding) != text
         at, head = self._at, b""
         sets: tuple[str, ...] = ()
-        report = DocumentReport.from_template(template)
-        if report is not None:
-            head, sets = report.head(), report.sets()
+        if template.handle is not None:
+            head, sets = document_head(template), document_sets(template)
             self._texts.write(head)
             self._texts.write(text if own else b"")
             self._at += len(head) + own * len(text)

@@ -198,12 +198,7 @@ class Crawl:
 
     def fill_from(self, more: "Crawl") -> "Crawl":
         """Fill missing fields from another: the first record of a file has priority."""
-        return Crawl(
-            self.software or more.software,
-            self.operator or more.operator,
-            self.part_of or more.part_of,
-            self.description or more.description,
-        )
+        return Crawl(*(getattr(self, name) or getattr(more, name) for name in CRAWL_FIELDS))
 
 
 def read_crawl_start(block: RecordBlock) -> bytes:

@@ -75,9 +75,8 @@ def open_file(
         return web_files.open_file(file, access, environment, split.end, spool)
     from builder.ingest import bucket_files
 
-    if split.kind == "range":
-        return bucket_files.open_range(file, split.end, access.bucket, environment)
-    return bucket_files.open_object(file, access.bucket, environment)
+    whole = split.kind != "range"
+    return bucket_files.open_range(file, split.end, access.bucket, environment, whole=whole)
 
 
 def _scheme(address: str) -> str:

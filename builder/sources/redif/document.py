@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from builder.sources.redif.cluster import Structure
 from builder.sources.redif.template import Template
 from functions.snapshot import oai_name
 from functions.snapshot.documents import write_compact
@@ -44,58 +43,31 @@ NOTHING = Inheritable()
 """The inheritance of an unknown series or archive."""
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentReport:
-    """The parts of a template with a handle that its document has."""
+def document_head(template: Template) -> bytes:
+    """Return the head of the document of a template: JSON that is open for the members of `tail`.
 
-    handle: str
-    """In canonical form."""
-    handle_written: str
-    type: str | None
-    type_written: str
-    valid: bool
-    text: str
-    fields: Structure
+    It has no character that XML 1.0 forbids.
+    """
+    members = {
+        "handle": template.handle,
+        "handle_written": template.handle_written,
+        "type": template.type,
+        "type_written": template.type_written,
+        "valid": template.valid,
+        "text": template.text,
+        "fields": template.structure,
+    }
+    # All its texts come from `text`.
+    if not template.text.replace("\n", " ").isprintable():
+        members = remove_illegal(members)
+    return write_compact(members)[:-1]
 
-    @staticmethod
-    def from_template(template: Template) -> "DocumentReport | None":
-        """Return the parts of a template for its document; None without a handle."""
-        if template.handle is None or template.handle_written is None:
-            return None
-        return DocumentReport(
-            template.handle,
-            template.handle_written,
-            template.type,
-            template.type_written,
-            template.valid,
-            template.text,
-            template.structure,
-        )
 
-    def head(self) -> bytes:
-        """Return the head of its document: JSON that is open for the members of `tail`.
-
-        It has no character that XML 1.0 forbids.
-        """
-        members = {
-            "handle": self.handle,
-            "handle_written": self.handle_written,
-            "type": self.type,
-            "type_written": self.type_written,
-            "valid": self.valid,
-            "text": self.text,
-            "fields": self.fields,
-        }
-        # All its texts come from `text`.
-        if not self.text.replace("\n", " ").isprintable():
-            members = remove_illegal(members)
-        return write_compact(members)[:-1]
-
-    def sets(self) -> tuple[str, ...]:
-        """Return the template's most specific sets, sorted."""
-        archive, series = archive_and_series(self.handle)
-        place = [oai_name.join_set(*(series or archive or "").split(":"))] if archive else []
-        return tuple(sorted([*place, oai_name.join_set("type", type_word(self.type))]))
+def document_sets(template: Template) -> tuple[str, ...]:
+    """Return the most specific sets of a template with a handle, sorted."""
+    archive, series = archive_and_series(template.handle or "")
+    place = [oai_name.join_set(*(series or archive or "").split(":"))] if archive else []
+    return tuple(sorted([*place, oai_name.join_set("type", type_word(template.type))]))
 
 
 def tail(tist: int, source: str, handle: str, inherited: bytes) -> bytes:

@@ -7,7 +7,13 @@ from typing import Any
 import pytest
 from lxml import etree
 
-from builder.sources.redif.document import DocumentReport, Inheritable, inherit, tail
+from builder.sources.redif.document import (
+    Inheritable,
+    document_head,
+    document_sets,
+    inherit,
+    tail,
+)
 from functions.oai.answer import REPEC
 from functions.oai.format import load
 from functions.oai.render import check, redif_fields
@@ -57,16 +63,18 @@ Handle: RePEc:aaa:journl:v:16:y:2011:i:02:p:239-242_00
 
 
 def item(data: bytes, **inherited: Any) -> tuple[str, Item]:
-    account = DocumentReport.from_template(samples.one(data))
-    assert account is not None
+    template = samples.one(data)
+    assert template.handle is not None
     of = Inheritable(**inherited) if inherited else Inheritable()
-    inherited = inherit(of, Inheritable(), is_article=account.type == "ReDIF-Article 1.0")
-    end = tail(1_352_481_230, "aaa/x.rdf", account.handle, inherited)
-    fields = json.loads(account.head() + end)
+    inherited = inherit(of, Inheritable(), is_article=template.type == "ReDIF-Article 1.0")
+    end = tail(1_352_481_230, "aaa/x.rdf", template.handle, inherited)
+    fields = json.loads(document_head(template) + end)
     fields[obi.GATHERED] = None  # a publish sets it
     assert [*fields] == [column.name for column in obi.TEMPLATE]
-    name = oai_name.template_identifier("oai:example.org:", account.handle)
-    return name, Item(account.sets(), "template", documents.read("template", json.dumps(fields)))
+    name = oai_name.template_identifier("oai:example.org:", template.handle)
+    return name, Item(
+        document_sets(template), "template", documents.read("template", json.dumps(fields))
+    )
 
 
 def made(prefix: str, data: bytes, **inherited: Any) -> etree._Element:
