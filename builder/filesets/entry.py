@@ -16,7 +16,6 @@ from builder.filesets.item import (
     PACKED,
     RAW,
     WITHIN,
-    ArchiveStrategyResult,
     FilesetManifestFile,
     FilesetPlatformItem,
     IngestOutcome,
@@ -99,6 +98,11 @@ def _document(
     strategy = archived.ingest_strategy if archived else None
     manifest = outcome.archived.manifest if outcome.archived else ()
     left_out = (*item.withheld, *(file for file in manifest if file.status in FAIL_ALONE))
+    bundle = None
+    if archived and (meta := archived.bundle_file_meta):
+        cdx = archived.bundle_cdx
+        key = cdx.warc_path if cdx else next((file.key for file in files if file.key), None)
+        bundle = {"key": key, "bytes": meta.size_bytes, "sha256": meta.sha256hex}
     name = outcome.status
     if outcome.archived and status.of(name).hit:  # that of the run that archived the dataset
         states = [file.status for file in (*manifest, *left_out)]
@@ -130,7 +134,7 @@ def _document(
         "url": _line(about.url) or _line(item.web_base_url),
         "related": [asdict(related) for related in about.related],
         "archiveorg_item": _archiveorg(item, strategy),
-        "bundle": _bundle(archived, files),
+        "bundle": bundle,
         "bytes": sum(file.size or 0 for file in files),
         "files": [_file(file, file.path in verified) for file in files],
         "withheld": [
@@ -144,16 +148,6 @@ def _document(
 
 def _archiveorg(item: FilesetPlatformItem, strategy: str | None) -> str | None:
     return item.archiveorg_item_name if strategy and strategy.startswith("archiveorg-") else None
-
-
-def _bundle(
-    archived: ArchiveStrategyResult | None, files: Sequence[FilesetManifestFile]
-) -> dict[str, Any] | None:
-    if archived is None or archived.bundle_file_meta is None:
-        return None
-    meta, cdx = archived.bundle_file_meta, archived.bundle_cdx
-    key = cdx.warc_path if cdx else next((file.key for file in files if file.key), None)
-    return {"key": key, "bytes": meta.size_bytes, "sha256": meta.sha256hex}
 
 
 def _file(file: FilesetManifestFile, verified: bool) -> dict[str, Any]:

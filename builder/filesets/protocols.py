@@ -45,6 +45,13 @@ class FilesetError(SheafError):
         """Refines the status, such as work-level for platform-scope."""
 
 
+class ScopeError(FilesetError):
+    """A URL is not that of one version of one dataset (platform-scope); `code` says of what."""
+
+    def __init__(self, detail: str, code: str) -> None:
+        super().__init__("platform-scope", detail, code=code)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiAnswer:
     """A platform's response: the final URL, and the content.
@@ -198,11 +205,6 @@ class Downloader(Protocol):
 
 class FilesetIngestStrategy(Protocol):
     """A way to archive the files of an item."""
-
-    @property
-    def name(self) -> str:
-        """Its ingest_strategy."""
-        ...
 
     def check_existing(self, item: FilesetPlatformItem) -> ArchiveStrategyResult | None:
         """Return what is archived of exactly this item; None if it is missing or incomplete.

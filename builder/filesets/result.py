@@ -205,7 +205,12 @@ def describe(outcome: IngestOutcome, whole: bool = False) -> str:
             lines.append(f"  {visible(item.description.title)}")
         if outcome.reason:
             lines.append(f"  {visible(f'{outcome.strategy}: {outcome.reason}')}")
-        lines += [_show_file(file) for file in (item.manifest if item else None) or ()]
+        for file in (item.manifest if item else None) or ():
+            size = "size unknown" if file.size is None else show_size(file.size)
+            best = next((n for n in ("sha512", "sha256", "sha1", "md5") if getattr(file, n)), None)
+            proof = f"to be verified with {best}" if best else "no digest to verify it"
+            proof = str(file.status) if file.status in LEFT_OUT else proof
+            lines.append(visible(f"  {file.path}: {size}, {proof}"))
     return "\n".join(lines)
 
 
@@ -215,15 +220,6 @@ def show_size(many: int) -> str:
     while value >= 1000 and unit < len(_UNITS) - 1:
         value, unit = value / 1000, unit + 1
     return tally(many, "byte") if unit == 0 else f"{value:,.1f} {_UNITS[unit]}"
-
-
-def _show_file(file: FilesetManifestFile) -> str:
-    many = "size unknown" if file.size is None else show_size(file.size)
-    best = next((n for n in ("sha512", "sha256", "sha1", "md5") if getattr(file, n)), None)
-    proof = f"to be verified with {best}" if best else "no digest to verify it"
-    if file.status in LEFT_OUT:
-        proof = str(file.status)
-    return visible(f"  {file.path}: {many}, {proof}")
 
 
 def to_json(value: Any) -> Any:

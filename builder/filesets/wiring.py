@@ -20,10 +20,10 @@ from builder.filesets.download.api import PlatformApi
 from builder.filesets.download.download import FileDownloader
 from builder.filesets.download.parts import PartialFolder
 from builder.filesets.ingest import Ingest
-from builder.filesets.item import ArchiveStrategyResult, FilesetPlatformItem, IngestRequest
+from builder.filesets.item import ArchiveStrategyResult, FilesetPlatformItem
 from builder.filesets.manifest_file import wrap_store_errors
-from builder.filesets.platforms.detect import Detected, detect
-from builder.filesets.protocols import Api, Downloader, FilesetError, FilesetIngestStrategy
+from builder.filesets.platforms.detect import detect
+from builder.filesets.protocols import Downloader, FilesetError, FilesetIngestStrategy
 from builder.filesets.strategies import record
 from builder.filesets.strategies.archiveorg import Items
 from builder.filesets.strategies.archiveorg_client import ArchiveClient
@@ -231,12 +231,8 @@ def ingest(
     No request continues after `until`, on time.monotonic, whenever it began.
     """
     settings = materials.settings
-
-    def detect_platform(request: IngestRequest, api: Api) -> Detected:
-        return detect(request, api, materials.clock, settings["fileset.block"])
-
     return Ingest(
-        detect=detect_platform,
+        detect=partial(detect, clock=materials.clock, block=settings["fileset.block"]),
         api=materials.ways.api,
         strategy=partial(make_strategy, materials),
         settings=settings,

@@ -19,7 +19,7 @@ from builder.filesets.item import (
 from builder.filesets.platforms import json_document
 from builder.filesets.platforms.json_document import first_at, values_at
 from builder.filesets.platforms.metadata import licences, people_from_texts, plain_text
-from builder.filesets.protocols import Api, FilesetError, PlatformFacts
+from builder.filesets.protocols import Api, FilesetError, PlatformFacts, ScopeError
 
 NAME = "archiveorg"
 DOMAIN = "archive.org"
@@ -28,7 +28,7 @@ _ITEM = re.compile(r"/(?P<view>details|download|embed|stream|metadata)/(?P<id>[^
 _NAMED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,100}")
 _SHOWN = re.compile(r"(?:page|mode)/.*")
 """Suffix of URLs that show a book of an item at a page; the item is meant."""
-_MADE = (
+_GENERATED = (
     "_archive.torrent",
     "_files.xml",
     "_itemimage.jpg",
@@ -100,7 +100,7 @@ class ArchiveOrg:
         kind = json_document.text(metadata.get("mediatype"))
         if kind in _NOT_ONE:
             code = "collection" if kind == "collection" else "no-dataset"
-            raise FilesetError("platform-scope", f"it is {_NOT_ONE[kind]}", code=code)
+            raise ScopeError(f"it is {_NOT_ONE[kind]}", code)
         return _item(name, item, metadata)
 
 
@@ -109,11 +109,11 @@ def _item_name(resource: DatasetResource) -> str:
     match = _ITEM.fullmatch(json_document.path(resource.url))
     name = unquote(match["id"]) if match else ""
     if match is None or name.startswith("@"):
-        raise FilesetError("platform-scope", f"{resource.url} is not an item", code="no-dataset")
+        raise ScopeError(f"{resource.url} is not an item", "no-dataset")
     if not _NAMED.fullmatch(name):
         raise FilesetError("bad-identifier", f"{name!r} does not name an item of archive.org")
     if match["rest"] and not _SHOWN.fullmatch(match["rest"]):
-        raise FilesetError("platform-scope", "it is one file of an item", code="file-level")
+        raise ScopeError("it is one file of an item", "file-level")
     return name
 
 
@@ -146,7 +146,7 @@ def is_uploaded(item: str, file: Mapping[str, Any]) -> bool:
     name = json_document.name(file.get("name"), "a file of the item")
     if file.get("source") != "original" or _true(file.get("old_version")):
         return False
-    if name.startswith("__ia_") or name in {item + end for end in _MADE}:
+    if name.startswith("__ia_") or name in {item + end for end in _GENERATED}:
         return False
     start, ends = _TORRENTS
     return not (item.startswith(start) and name in {item + end for end in ends})
@@ -174,15 +174,13 @@ def _true(value: object) -> bool:
 
 
 def _describe(metadata: Mapping[str, Any], page: str) -> Description:
-    def plain(paths: str) -> str | None:
-        return first_at(metadata, paths, plain_text)
 
     helpers = people_from_texts(values_at(metadata, "contributor"))
     return Description(
-        title=plain("title"),
+        title=first_at(metadata, "title", plain_text),
         creators=people_from_texts(values_at(metadata, "creator")),
         contributors=tuple(replace(person, role="Other") for person in helpers),
-        publisher=plain("publisher") or "Internet Archive",
+        publisher=first_at(metadata, "publisher", plain_text) or "Internet Archive",
         published=first_at(metadata, "date publicdate", json_document.day),
         type=_TYPES.get(json_document.text(metadata.get("mediatype")) or "", "Other"),
         abstract=plain_text("\n".join(json_document.texts(metadata.get("description")))),

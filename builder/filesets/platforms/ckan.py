@@ -25,7 +25,7 @@ from builder.filesets.platforms.metadata import (
     plain_text,
     relate_all,
 )
-from builder.filesets.protocols import Api, FilesetError, PlatformFacts
+from builder.filesets.protocols import Api, FilesetError, PlatformFacts, ScopeError
 
 NAME = "ckan"
 _HOSTS = frozenset(
@@ -100,10 +100,9 @@ class Ckan:
         """Return the dataset as CKAN describes it. Raises FilesetError."""
         match = _DATASET.fullmatch(json_document.path(resource.url))
         if match is None:
-            detail = f"{resource.url} is not a dataset"
-            raise FilesetError("platform-scope", detail, code="no-dataset")
+            raise ScopeError(f"{resource.url} is not a dataset", "no-dataset")
         if _RESOURCE.fullmatch(match["rest"] or ""):
-            raise FilesetError("platform-scope", "it is one file of a dataset", code="file-level")
+            raise ScopeError("it is one file of a dataset", "file-level")
         parts = urlsplit(resource.url)
         root = f"{parts.scheme}://{parts.netloc}{match['root']}"
         url = f"{root}/api/3/action/package_show?id={quote(match['id'], safe='')}"
@@ -149,9 +148,9 @@ def _access_status(dataset: Mapping[str, Any]) -> tuple[str, str]:
     """Return the status of access and a detail; success if it is open. Raises FilesetError."""
     state, kind = json_document.text(dataset.get("state")), json_document.text(dataset.get("type"))
     if kind in _NO_DATASET:
-        raise FilesetError("platform-scope", f"it is a {kind}", code="no-dataset")
+        raise ScopeError(f"it is a {kind}", "no-dataset")
     if state == "draft":
-        raise FilesetError("platform-scope", "it is a draft", code="draft")
+        raise ScopeError("it is a draft", "draft")
     if state == "deleted":
         return "platform-gone", "it was deleted"
     if dataset.get("private") is True:

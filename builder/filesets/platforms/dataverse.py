@@ -49,7 +49,7 @@ from builder.filesets.platforms.metadata import (
     relate_by_scheme,
     spdx,
 )
-from builder.filesets.protocols import Api, FilesetError, PlatformFacts
+from builder.filesets.protocols import Api, FilesetError, PlatformFacts, ScopeError
 from builder.runtime import Clock
 
 _SETS = (
@@ -161,10 +161,10 @@ class Dataverse:
         target = persistent(resource)
         if target is None:
             if "/dataverse/" in urlsplit(resource.url).path:
-                raise FilesetError("platform-scope", "it is a collection", code="collection")
+                raise ScopeError("it is a collection", "collection")
             raise FilesetError("platform-404", f"{resource.url} does not name a dataset")
         if (target.version or "").lower() in _DRAFTS:
-            raise FilesetError("platform-scope", f"{resource.url} is a draft", code="draft")
+            raise ScopeError(f"{resource.url} is a draft", "draft")
         if target.file:
             raise _file(target, api)
         dataset = _dataset(target, api)
@@ -211,17 +211,17 @@ def _version(target: Persistent, dataset: Mapping[str, Any], api: Api) -> Mappin
         return newest
     detail = f"it has no version {wanted}"
     if not _VERSION.fullmatch(wanted):
-        raise FilesetError("platform-scope", detail, code="wrong-version")
+        raise ScopeError(detail, "wrong-version")
     try:
         answer = mapping(api.document(target.url("datasets", f"versions/{wanted}")), "the version")
     except FilesetError as error:
         if error.status != "platform-404":
             raise
-        raise FilesetError("platform-scope", detail, code="wrong-version") from error
+        raise ScopeError(detail, "wrong-version") from error
     version = mapping(answer.get("data"), "the version")
     if not _is(version, wanted):
         detail = f"requested version {wanted}, received {_number(version)}"
-        raise FilesetError("platform-scope", detail, code="wrong-version")
+        raise ScopeError(detail, "wrong-version")
     return version
 
 
@@ -271,7 +271,7 @@ def _status(
     """Return an item's status and a detail. Raises FilesetError for a draft."""
     state = (text(version.get("versionState")) or "").upper()
     if state == "DRAFT":
-        raise FilesetError("platform-scope", "it is a draft", code="draft")
+        raise ScopeError("it is a draft", "draft")
     if not version or state == "DEACCESSIONED":
         return "platform-gone", text(version.get("versionNote")) or "it was deaccessioned"
     if not files:
@@ -309,10 +309,8 @@ def _describe(
         published=first_at(version, _DATES, day) or first_at(dataset, _DATES, day),
         type=general_type(dataset.get("datasetType"), _TYPES),
         abstract="\n\n".join(_parts(fields.get("dsDescription"), "dsDescriptionValue")) or None,
-        subjects=tuple(
-            dict.fromkeys(
-                [*texts(fields.get("subject")), *_parts(fields.get("keyword"), "keywordValue")]
-            )
+        subjects=texts(
+            [*texts(fields.get("subject")), *_parts(fields.get("keyword"), "keywordValue")]
         ),
         licences=_licences(version),
         doi=doi(persistent),

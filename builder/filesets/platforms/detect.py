@@ -123,10 +123,8 @@ class _Detection:
         return DatasetResource(url=target, hops=(name.url,), doi=name.doi), None
 
     def _match_url(self, resource: DatasetResource) -> Detected | None:
-        for platform in self._platforms:
-            if platform.match_request(resource):
-                return resource, platform
-        return None
+        matching = (row for row in self._platforms if row.match_request(resource))
+        return next(((resource, platform) for platform in matching), None)
 
     def _probe(self, resource: DatasetResource) -> Detected | None:
         name = probe(resource, self._api, failed=self._unsure.append)

@@ -23,7 +23,7 @@ from builder.filesets.platforms import json_document
 from builder.filesets.platforms.hosted import HostedPlatform
 from builder.filesets.platforms.json_document import first_at, read_pages, values_at
 from builder.filesets.platforms.metadata import licences, people_of, plain_text, relate_all
-from builder.filesets.protocols import Api, FilesetError, PlatformFacts
+from builder.filesets.protocols import Api, FilesetError, PlatformFacts, ScopeError
 
 NAME = "dryad"
 DOMAIN = "datadryad.org"
@@ -136,8 +136,8 @@ def _dataset_doi(resource: DatasetResource) -> str:
     if doi:
         return doi
     if _FILE.fullmatch(path):
-        raise FilesetError("platform-scope", "it is one file of a dataset", code="file-level")
-    raise FilesetError("platform-scope", f"{resource.url} is not a dataset", code="no-dataset")
+        raise ScopeError("it is one file of a dataset", "file-level")
+    raise ScopeError(f"{resource.url} is not a dataset", "no-dataset")
 
 
 def _link(holder: Mapping[str, Any], name: str) -> str | None:

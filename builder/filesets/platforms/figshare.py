@@ -31,7 +31,7 @@ from builder.filesets.platforms.metadata import (
     relate_all,
     texts_at,
 )
-from builder.filesets.protocols import Api, FilesetError, PlatformFacts
+from builder.filesets.protocols import Api, FilesetError, PlatformFacts, ScopeError
 
 NAME = "figshare"
 _API = "https://api.figshare.com/v2"
@@ -99,7 +99,7 @@ _ARTICLE = re.compile(
 )
 _TYPED = re.compile(rf"/articles/(?:{_KINDS})/[^/]+{_TAIL}")
 _OWN = "|".join(kind for kind in _KINDS.split("|") if "_" in kind)
-_TOLD = re.compile(rf"/articles/(?:dataset|fileset|{_OWN})/[^/]+{_TAIL}")
+_CERTAIN = re.compile(rf"/articles/(?:dataset|fileset|{_OWN})/[^/]+{_TAIL}")
 _GROUP = re.compile(r"/(?:collections|projects)/")
 _FILE = re.compile(r"(?:/ndownloader)?/files/\d+")
 _DOI = re.compile(rf"10\.\d{{4,9}}/(?:.*[./:])?(?P<id>\d{{1,12}}|{_UUID})(?:\.v(?P<version>\d+))?")
@@ -123,7 +123,7 @@ class Figshare:
         if _is_listed(resource):
             return True
         if resource.body is None:
-            return _TOLD.fullmatch(path) is not None
+            return _CERTAIN.fullmatch(path) is not None
         return _TYPED.fullmatch(path) is not None and b"figshare" in resource.body.lower()
 
     def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
@@ -179,13 +179,13 @@ def _parse_resource(resource: DatasetResource) -> VersionRequest:
     """Return the requested article. Raises FilesetError (platform-scope) for other pages."""
     path = json_document.path(resource.url)
     if _GROUP.match(path) or _GROUP_DOI.fullmatch(resource.doi or ""):
-        raise FilesetError("platform-scope", "it is a collection of articles", code="collection")
+        raise ScopeError("it is a collection of articles", "collection")
     if _FILE.match(path):
-        raise FilesetError("platform-scope", "it is one file of an article", code="file-level")
+        raise ScopeError("it is one file of an article", "file-level")
     by_url, by_doi = _ARTICLE.fullmatch(path), _DOI.fullmatch(resource.doi or "")
     match = by_url or by_doi
     if match is None:
-        raise FilesetError("platform-scope", f"{resource.url} is not an article", code="no-dataset")
+        raise ScopeError(f"{resource.url} is not an article", "no-dataset")
     version = match["version"]
     if by_doi and version is None and by_doi["id"] == match["id"].lower():
         version = by_doi["version"]
@@ -201,7 +201,7 @@ def _check(article: Mapping[str, Any], request: VersionRequest) -> None:
         raise FilesetError("platform-error", f"requested article {request.id}, received {ids}")
     request.check(json_document.text(article.get("version")))
     if article.get("status") == "draft":
-        raise FilesetError("platform-scope", "it is a draft", code="draft")
+        raise ScopeError("it is a draft", "draft")
 
 
 def _access_status(article: Mapping[str, Any]) -> tuple[str, str | None, str]:
@@ -211,13 +211,9 @@ def _access_status(article: Mapping[str, Any]) -> tuple[str, str | None, str]:
     if article.get("is_confidential") is True:
         return "platform-restricted", None, plain_text(article.get("confidential_reason")) or ""
     if article.get("is_embargoed") is True:
-        reason = (
-            plain_text(article.get("embargo_reason"))
-            or plain_text(article.get("embargo_title"))
-            or ""
-        )
         until = json_document.day(article.get("embargo_date"))
-        return "platform-embargoed", until, reason
+        reason = first_at(article, "embargo_reason embargo_title", plain_text)
+        return "platform-embargoed", until, reason or ""
     if article.get("is_public") is False:
         return "platform-restricted", None, "it is not public"
     if article.get("download_disabled") is True:
@@ -230,9 +226,7 @@ def _item(
 ) -> FilesetPlatformItem:
     status, until, detail = _access_status(article)
     version = json_document.text(article.get("version"))
-    page = json_document.web(article.get("url_public_html")) or json_document.web(
-        article.get("figshare_url")
-    )
+    page = first_at(article, "url_public_html figshare_url", json_document.web)
     bundle = f"https://ndownloader.figshare.com/articles/{request.id}/versions/{version}"
     return FilesetPlatformItem(
         platform_name=NAME,

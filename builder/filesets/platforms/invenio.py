@@ -3,13 +3,14 @@
 Zenodo's records have had four JSON forms. All are requested here and described as datasets.
 """
 
-import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from builder.filesets.download.api import parse_document
 from builder.filesets.item import (
     DatasetResource,
     FilesetManifestFile,
@@ -19,7 +20,7 @@ from builder.filesets.platforms import invenio_record, json_document
 from builder.filesets.platforms.hosted import HostedPlatform
 from builder.filesets.platforms.invenio_record import Deposit
 from builder.filesets.platforms.json_document import host, inner, mapping, text
-from builder.filesets.protocols import Api, FilesetError, PlatformFacts
+from builder.filesets.protocols import Api, FilesetError, PlatformFacts, ScopeError
 
 _CLOSED = {
     invenio_record.EMBARGOED: "platform-embargoed",
@@ -82,9 +83,7 @@ def read_item(request: InvenioRequest, api: Api) -> FilesetPlatformItem:
         return _read_tombstone(request, api)
     if "metadata" not in document:
         raise FilesetError("platform-bad-response", f"{request.record} has no record")
-    is_native = invenio_record.is_native(document)
-    read = invenio_record.read_native if is_native else invenio_record.read_legacy
-    deposit = read(document, request.record)
+    deposit = invenio_record.read(document, request.record)
     _check(request, deposit)
     is_ours = api.shows_token(urlsplit(request.base).netloc)
     if is_ours and deposit.files and deposit.access == invenio_record.RESTRICTED:
@@ -95,7 +94,7 @@ def read_item(request: InvenioRequest, api: Api) -> FilesetPlatformItem:
 def _check(request: InvenioRequest, deposit: Deposit) -> None:
     """Raise FilesetError (platform-scope) unless it is the requested record, and published."""
     if deposit.draft:
-        raise FilesetError("platform-scope", f"{request.id} is a draft", code="draft")
+        raise ScopeError(f"{request.id} is a draft", "draft")
     if deposit.id == request.id:
         return
     if request.id == deposit.parent:
@@ -103,9 +102,8 @@ def _check(request: InvenioRequest, deposit: Deposit) -> None:
             f"{request.id} stands for all versions of a dataset, of which the newest is "
             f"{deposit.id}; request {request.base}/records/{request.id}/latest to follow the newest"
         )
-        raise FilesetError("platform-scope", detail, code="work-level")
-    detail = f"requested {request.id}, received {deposit.id}"
-    raise FilesetError("platform-scope", detail, code="wrong-version")
+        raise ScopeError(detail, "work-level")
+    raise ScopeError(f"requested {request.id}, received {deposit.id}", "wrong-version")
 
 
 def _files(request: InvenioRequest, deposit: Deposit, api: Api) -> tuple[FilesetManifestFile, ...]:
@@ -167,11 +165,9 @@ def _item(
 
 def _read_tombstone(request: InvenioRequest, api: Api) -> FilesetPlatformItem:
     """Return a deleted record by its tombstone, which lacks the id that all versions share."""
-    answer = api.answer(request.record, statuses=_GONE)
-    try:
-        document = json.loads(answer.body)
-    except (ValueError, RecursionError):
-        document = None
+    answer, document = api.answer(request.record, statuses=_GONE), None
+    with suppress(FilesetError):
+        document = parse_document(answer)
     tombstone = inner(document, "tombstone")
     reason = text(tombstone.get("note")) or text(inner(tombstone, "removal_reason").get("id"))
     return FilesetPlatformItem(
@@ -199,12 +195,12 @@ class InvenioRDM(HostedPlatform):
         """Return the record, which is one version; `/latest` behind it requests the newest."""
         path = urlsplit(resource.url).path
         if _INVENIO_DRAFT.fullmatch(path):
-            raise FilesetError("platform-scope", f"{resource.url} is a draft", code="draft")
+            raise ScopeError(f"{resource.url} is a draft", "draft")
         record = _INVENIO_RECORD.fullmatch(path)
         if record is None:
             raise FilesetError("platform-404", f"{resource.url} does not name a record")
         if record["file"]:
-            raise FilesetError("platform-scope", f"{path} is one file", code="file-level")
+            raise ScopeError(f"{path} is one file", "file-level")
         base, latest = json_document.base_url(resource.url), bool(record["latest"])
         return read_item(InvenioRequest(self.facts.name, base, record["id"], latest=latest), api)
 
@@ -225,11 +221,11 @@ class Zenodo(HostedPlatform):
         path = urlsplit(resource.url).path if host(resource.url) in json_document.ZENODO else ""
         record = _ZENODO_RECORD.fullmatch(path) or _IN_URL.fullmatch(path)
         if _ZENODO_DRAFT.fullmatch(path):
-            raise FilesetError("platform-scope", f"{resource.url} is a draft", code="draft")
+            raise ScopeError(f"{resource.url} is a draft", "draft")
         if _COLLECTION.fullmatch(path):
-            raise FilesetError("platform-scope", "it is a community", code="collection")
+            raise ScopeError("it is a community", "collection")
         if record is not None and record.groupdict().get("file"):
-            raise FilesetError("platform-scope", f"{path} is one file", code="file-level")
+            raise ScopeError(f"{path} is one file", "file-level")
         named = record or _ZENODO_DOI.fullmatch(resource.doi or "")
         if named is None:
             raise FilesetError("platform-404", f"{resource.url} does not name a record")

@@ -113,13 +113,13 @@ def parse_file(file: Mapping[str, Any], record: str) -> FilesetManifestFile:
     )
 
 
-def is_native(document: Mapping[str, Any]) -> bool:
-    """Return whether a record has this form."""
-    return isinstance(document.get("files"), Mapping) or "parent" in document
+def read(document: Mapping[str, Any], record: str) -> Deposit:
+    """Parse a record, of either form, which is at the URL `record` of its API."""
+    is_native = isinstance(document.get("files"), Mapping) or "parent" in document
+    return _read_native(document, record) if is_native else _read_legacy(document, record)
 
 
-def read_native(document: Mapping[str, Any], record: str) -> Deposit:
-    """Parse a record, which is at the URL `record` of its API."""
+def _read_native(document: Mapping[str, Any], record: str) -> Deposit:
     files = inner(document, "files")
     links = inner(document, "links")
     access, until = _access(document)
@@ -220,8 +220,7 @@ def _licences(rights: object) -> Iterator[Licence]:
             yield Licence(title or id, spdx(url) or spdx(id), url)
 
 
-def read_legacy(document: Mapping[str, Any], record: str) -> Deposit:
-    """Parse a record, which is at the URL `record` of its API."""
+def _read_legacy(document: Mapping[str, Any], record: str) -> Deposit:
     metadata = inner(document, "metadata")
     links = inner(document, "links")
     versions = entries(inner(metadata, "relations").get("version"))

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 from builder.filesets.item import FilesetManifestFile
-from builder.filesets.protocols import Api, FilesetError
+from builder.filesets.protocols import Api, FilesetError, ScopeError
 
 _DAY = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?(?![\d-])")
 _DOI = re.compile(r"\s*(?:(?:https?://)?(?:dx\.)?doi\.org/|doi:)?(10\.\d{4,9}/\S+?)\s*", re.I)
@@ -259,7 +259,7 @@ class VersionRequest:
         """Raise FilesetError (platform-scope) if another version was received."""
         if self.version and received and received != self.version:
             detail = f"requested version {self.version}, received version {received}"
-            raise FilesetError("platform-scope", detail, code="wrong-version")
+            raise ScopeError(detail, "wrong-version")
 
 
 def edition(api: Api, whole: str, url: str, version: str | None) -> Any:
@@ -276,8 +276,7 @@ def edition(api: Api, whole: str, url: str, version: str | None) -> Any:
         if error.status != "platform-404":
             raise
         api.document(whole)
-        detail = f"it has no version {version}"
-        raise FilesetError("platform-scope", detail, code="wrong-version") from error
+        raise ScopeError(f"it has no version {version}", "wrong-version") from error
 
 
 def read_pages(

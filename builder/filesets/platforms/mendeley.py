@@ -27,7 +27,7 @@ from builder.filesets.platforms.metadata import (
     relate_all,
     texts_at,
 )
-from builder.filesets.protocols import Api, FilesetError, PlatformFacts
+from builder.filesets.protocols import Api, FilesetError, PlatformFacts, ScopeError
 
 NAME = "mendeley"
 DOMAIN = "data.mendeley.com"
@@ -75,7 +75,7 @@ def _parse_resource(resource: DatasetResource) -> VersionRequest:
     is_here = json_document.host(resource.url) == DOMAIN
     match = (_DATASET.fullmatch(json_document.path(resource.url)) if is_here else None) or by_doi
     if match is None:
-        raise FilesetError("platform-scope", f"{resource.url} is not a dataset", code="no-dataset")
+        raise ScopeError(f"{resource.url} is not a dataset", "no-dataset")
     version = match["version"]
     if version is None and by_doi and by_doi["id"] == match["id"]:
         version = by_doi["version"]

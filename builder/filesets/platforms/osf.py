@@ -20,7 +20,7 @@ from builder.filesets.platforms import json_document
 from builder.filesets.platforms.hosted import HostedPlatform
 from builder.filesets.platforms.json_document import first_at, part_document, read_pages, values_at
 from builder.filesets.platforms.metadata import licences, people_of, plain_text
-from builder.filesets.protocols import Api, FilesetError, PlatformFacts
+from builder.filesets.protocols import Api, FilesetError, PlatformFacts, ScopeError
 
 NAME = "osf"
 DOMAIN = "osf.io"
@@ -75,15 +75,15 @@ def _project_id(resource: DatasetResource) -> str:
     path = json_document.path(resource.url)
     if json_document.host(resource.url) in _HOSTS:
         if _PREPRINT.fullmatch(path):
-            raise FilesetError("platform-scope", "it is a preprint", code="no-dataset")
+            raise ScopeError("it is a preprint", "no-dataset")
         match = _REGISTRY.fullmatch(path) or _GUID.fullmatch(path)
         if match and _FILE.fullmatch(match.groupdict().get("rest") or ""):
-            raise FilesetError("platform-scope", "it is one file of a project", code="file-level")
+            raise ScopeError("it is one file of a project", "file-level")
         if match:
             return match["id"].lower()
     by_doi = _DOI.fullmatch(resource.doi or "")
     if by_doi is None:
-        raise FilesetError("platform-scope", f"{resource.url} is not a project", code="no-dataset")
+        raise ScopeError(f"{resource.url} is not a project", "no-dataset")
     return by_doi["id"]
 
 
@@ -94,7 +94,7 @@ def _node(api: Api, guid: str) -> tuple[str, Mapping[str, Any]]:
     kind = json_document.text(data.get("type")) or ""
     if kind not in _KINDS:
         code = _OTHERS.get(kind, "no-dataset")
-        raise FilesetError("platform-scope", f"{guid} is of {kind or 'no kind'}", code=code)
+        raise ScopeError(f"{guid} is of {kind or 'no kind'}", code)
     full = part_document(api, f"https://{_API}/v2/{kind}/{quote(guid)}/?{_EMBEDS}")
     node = json_document.mapping(json_document.inner(full, "data"), "the project")
     if json_document.text(node.get("id")) != guid:

@@ -20,7 +20,7 @@ from builder.filesets.platforms.hosted import HostedPlatform
 from builder.filesets.platforms.json_document import first_at, wrap_part_errors
 from builder.filesets.platforms.metadata import licences, plain_text
 from builder.filesets.platforms.pages import schema_org
-from builder.filesets.protocols import Api, FilesetError, PlatformFacts
+from builder.filesets.protocols import Api, FilesetError, PlatformFacts, ScopeError
 
 NAME = "pangaea"
 DOMAIN = "doi.pangaea.de"
@@ -52,8 +52,7 @@ class Pangaea(HostedPlatform):
         by_url = _ID.fullmatch(path) if json_document.host(resource.url) in _HOSTS else None
         match = by_url or _ID.fullmatch(resource.doi or "")
         if match is None:
-            detail = f"{resource.url} is not a dataset"
-            raise FilesetError("platform-scope", detail, code="no-dataset")
+            raise ScopeError(f"{resource.url} is not a dataset", "no-dataset")
         id_ = match["id"]
         page = f"https://{DOMAIN}/10.1594/PANGAEA.{id_}"
         about = json_document.mapping(
@@ -63,7 +62,7 @@ class Pangaea(HostedPlatform):
         if doi != f"{_PREFIX}{id_}":
             raise FilesetError("platform-error", f"requested {_PREFIX}{id_}, received {doi}")
         if json_document.text(json_document.inner(about, "size").get("unitText")) == _SERIES:
-            raise FilesetError("platform-scope", "it is a series of datasets", code="collection")
+            raise ScopeError("it is a series of datasets", "collection")
         access = json_document.text(about.get("conditionsOfAccess")) or ""
         is_open = about.get("isAccessibleForFree") is not False
         is_open = is_open and access.lower() in ("", "unrestricted")

@@ -1,12 +1,12 @@
 """Probes: requests that recognise a platform by the API of a host that no list names."""
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from builder.filesets.download.api import parse_document
 from builder.filesets.item import DatasetResource
 from builder.filesets.platforms.json_document import inner
 from builder.filesets.platforms.landing import ENDS
@@ -102,9 +102,7 @@ def _is_buried(probe: Probe, url: str, api: Api) -> bool:
     if probe.buried is None:
         return False
     try:
-        document = json.loads(api.answer(url, statuses=frozenset({_GONE})).body)
-    except (ValueError, RecursionError):
-        return False
+        document = parse_document(api.answer(url, statuses=frozenset({_GONE})))
     except FilesetError as error:
         if error.status in ENDS:
             raise

@@ -86,8 +86,7 @@ class _BundleRun:
 
         A bundle that differs and was never recorded is removed, because no result mentions it.
         """
-        there = [e.key for e in self.strategy.store.entries(self.key)]
-        if self.key not in there:
+        if self.key not in (entry.key for entry in self.strategy.store.entries(self.key)):
             return None
         if self.earlier is not None:
             return self.earlier

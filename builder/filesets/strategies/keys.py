@@ -29,7 +29,6 @@ _NOT_EMPTY = {"": "%00", ".": "%2E", "..": "%2E%2E"}
 _NUMBER = re.compile(rf"[0-9a-f]{{{_DIGITS}}}")
 _OTHER = re.compile(r"[^A-Za-z0-9.-]+")
 _LONGEST = 80
-_ITEM_DIGITS = 12
 _NAMING = {"item_prefix": "", "item_names": "digest"}
 _RECORDS = frozenset({"zenodo"})
 """Platforms whose versions sandcrawler names by the record alone."""
@@ -140,7 +139,7 @@ def item_name(item: FilesetPlatformItem, naming: Mapping[str, Any] = _NAMING) ->
         words, tail = [w for w in (host, leaf, f"v{version}" if version else "") if w], ""
     else:
         words = [host, item.platform_id or "", item.version or ""]
-        tail = f"-{hashlib.sha256(place(item).encode()).hexdigest()[:_ITEM_DIGITS]}"
+        tail = f"-{hashlib.sha256(place(item).encode()).hexdigest()[:_DIGITS]}"
     head = "-".join(_OTHER.sub("-", word).strip("-.") for word in words)
     start = f"{naming['item_prefix']}{head}"
     return start[: _LONGEST - len(tail)].strip("-.") + tail

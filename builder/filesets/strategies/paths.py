@@ -26,7 +26,7 @@ UNSAFE = "unsafe-path"
 
 _WHOLE, _DEPTH = 4096, 100
 """Bytes and parts of a path: more than any system accepts, few enough to check each folder."""
-_TOLD = 10
+_MOST_TWINS = 10
 """Number of twins listed, because some names have very many variants."""
 _DRIVE = re.compile(r"[A-Za-z]:")
 _FORBIDDEN = frozenset('<>:"|?*\\')
@@ -187,7 +187,7 @@ def _twins(paths: Sequence[str]) -> dict[str, list[str]]:
         folded = unicodedata.normalize("NFKC", path).casefold()
         alike[unicodedata.normalize("NFKC", folded)].append(path)
     return {
-        path: list(islice((other for other in group if other != path), _TOLD))
+        path: list(islice((other for other in group if other != path), _MOST_TWINS))
         for group in alike.values()
         if len(group) > 1
         for path in group

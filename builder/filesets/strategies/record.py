@@ -255,17 +255,17 @@ def extend(
     manifest = tuple(file for file in files.values() if file.status not in NOT_TRIED)
     by_key = {stored.key: stored for stored in (*objects, *first.objects)}
     strategy = first.archived.ingest_strategy
-    archived = replace(first.archived, manifest=manifest, status=_status(item, strategy, manifest))
+    archived = replace(first.archived, manifest=manifest)
     if len(manifest) > 1 and strategy.endswith("-file"):
         archived = replace(
             archived,
             ingest_strategy=several(strategy),
-            status=_status(item, several(strategy), manifest),
             file_file_meta=None,
             file_terminal=None,
             file_cdx=None,
             location=base if strategy == "s3-file" else archived.location,
         )
+    archived = replace(archived, status=_status(item, archived.ingest_strategy, manifest))
     record = replace(first, archived=archived, objects=tuple(sorted(by_key.values(), key=_KEY)))
     if archived_files(record).keys() == had.keys():
         # Whose object is gone is not archived now; but what it was stays in the record.

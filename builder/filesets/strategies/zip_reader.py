@@ -113,12 +113,16 @@ def read(
     """
     at = 0
     for entry in entries:
-        for skipped in _take_chunks(stream, entry.header - at):
-            at += len(skipped)
-        offset = at + _header(entry, b"".join(_take_chunks(stream, _LOCAL.size + len(entry.raw))))
-        at += _LOCAL.size + len(entry.raw)
-        for skipped in _take_chunks(stream, offset - at):
-            at += len(skipped)
+        at += sum(map(len, _take_chunks(stream, entry.header - at)))
+        header = b"".join(_take_chunks(stream, _LOCAL.size + len(entry.raw)))
+        mark, *_, length, extra = _LOCAL.unpack_from(header)
+        name = header[_LOCAL.size :]
+        if (mark, length, name) != (b"PK\3\4", len(entry.raw), entry.raw):
+            detail = f"the header of {entry.path} differs from the directory"
+            raise FilesetError("bundle-unreadable", detail)
+        offset = at + len(header) + extra
+        at += len(header)
+        at += sum(map(len, _take_chunks(stream, offset - at)))
         digests = compute_digests(inflate(entry, stream, go_on))
         at = offset + entry.packed
         if digests.size != entry.size:
@@ -226,17 +230,6 @@ def _check_bounds(entries: Sequence[ArchivedEntry], end: int, most: int) -> None
         raise FilesetError(
             "bundle-bomb", f"it inflates to {total:,} bytes, but {most:,} are allowed"
         )
-
-
-def _header(entry: ArchivedEntry, data: bytes) -> int:
-    """Read a member's header and return how many bytes precede its data."""
-    if len(data) == _LOCAL.size + len(entry.raw):
-        mark, *_, name, extra = _LOCAL.unpack_from(data)
-        if mark == b"PK\3\4" and name == len(entry.raw) and data[_LOCAL.size :] == entry.raw:
-            return _LOCAL.size + int(name) + int(extra)
-    raise FilesetError(
-        "bundle-unreadable", f"the header of {entry.path} differs from the directory"
-    )
 
 
 def _take_chunks(stream: BinaryIO, many: int) -> Iterator[bytes]:

@@ -21,7 +21,7 @@ from builder.filesets.platforms import json_document
 from builder.filesets.platforms.hosted import HostedPlatform
 from builder.filesets.platforms.json_document import edition, first_at, part_document
 from builder.filesets.platforms.metadata import licences, plain_text
-from builder.filesets.protocols import Api, FilesetError, PlatformFacts
+from builder.filesets.protocols import Api, FilesetError, PlatformFacts, ScopeError
 
 NAME = "github"
 DOMAIN = "github.com"
@@ -65,7 +65,7 @@ class GitHub(HostedPlatform):
         release = _release(request, api)
         tag = request.check(release)
         if release.get("draft") is True:
-            raise FilesetError("platform-scope", "it is a draft", code="draft")
+            raise ScopeError("it is a draft", "draft")
         about = json_document.mapping(part_document(api, request.api), "the repository")
         full = json_document.text(about.get("full_name")) or request.path
         page = f"https://{DOMAIN}/{full}/releases/tag/{quote(tag)}"
@@ -85,11 +85,10 @@ def _parse_resource(resource: DatasetResource) -> ReleaseRequest:
     match = _REPOSITORY.fullmatch(json_document.path(resource.url))
     rest = (match["rest"] or "") if match else ""
     if match and _FILE.fullmatch(rest):
-        raise FilesetError("platform-scope", "it is one file of a repository", code="file-level")
+        raise ScopeError("it is one file of a repository", "file-level")
     release = _RELEASE.fullmatch(rest)
     if match is None or not (release or _NEWEST.fullmatch(rest)):
-        detail = f"{resource.url} is not a release"
-        raise FilesetError("platform-scope", detail, code="no-dataset")
+        raise ScopeError(f"{resource.url} is not a release", "no-dataset")
     tag = unquote(release["tag"]) if release else None
     path = f"{unquote(match['owner'])}/{unquote(match['name'])}"
     return ReleaseRequest(path, f"https://{_API}/repos/{quote(path)}", tag)
@@ -109,14 +108,12 @@ def _release(request: ReleaseRequest, api: Api) -> Mapping[str, Any]:
             edition(api, request.api, f"{request.api}/git/ref/tags/{tag}", request.tag)
             return {"tag_name": request.tag, "assets": []}
         api.document(request.api)
-        detail = "the repository has no release"
-        raise FilesetError("platform-scope", detail, code="no-dataset") from error
+        raise ScopeError("the repository has no release", "no-dataset") from error
 
 
 def _files(release: Mapping[str, Any], full: str, tag: str) -> Iterator[FilesetManifestFile]:
     assets = json_document.objects_of(release.get("assets"), "the list of files")
-    for asset in assets:
-        yield _asset(asset)
+    yield from map(_asset, assets)
     taken = {asset.get("name") for asset in assets}
     for form in ARCHIVES:
         name = f"{full.rpartition('/')[2]}-{tag.replace('/', '-')}.{form}"

@@ -21,7 +21,7 @@ from builder.filesets.platforms.hubs.github import ARCHIVES, ReleaseRequest
 from builder.filesets.platforms.json_document import first_at, part_document
 from builder.filesets.platforms.metadata import licences, plain_text, relate_all
 from builder.filesets.platforms.pages.schema_org import file_path
-from builder.filesets.protocols import Api, FilesetError, PlatformFacts
+from builder.filesets.protocols import Api, FilesetError, PlatformFacts, ScopeError
 
 NAME = "gitlab"
 _API = "/api/v4/projects/"
@@ -45,7 +45,7 @@ _NEWEST = re.compile(r"(?:releases(?:/permalink/latest)?)?/?")
 _FILE = re.compile(r"(?:archive|blob|raw|package_files|jobs)/.+")
 _LINKED = frozenset((None, "other", "package"))
 """Types of links that may lead to files; `image` and `runbook` do not."""
-_KEPT = re.compile(r"/(?:uploads|package_files|packages|releases/[^/]+/downloads)/")
+_UPLOADED = re.compile(r"/(?:uploads|package_files|packages|releases/[^/]+/downloads)/")
 """Part of the path of a file that GitLab keeps, whatever its name."""
 _NAMED = re.compile(r".*[^/.]\.(?!html?$)[A-Za-z0-9]{1,8}", re.IGNORECASE)
 
@@ -93,10 +93,9 @@ def _parse_resource(resource: DatasetResource) -> ReleaseRequest:
     rest = (match["rest"] or "") if match else ""
     release = _RELEASE.fullmatch(rest)
     if _FILE.fullmatch(rest) or (release and release["file"]):
-        raise FilesetError("platform-scope", "it is one file of a project", code="file-level")
+        raise ScopeError("it is one file of a project", "file-level")
     if match is None or not (release or _NEWEST.fullmatch(rest)):
-        detail = f"{resource.url} is not a release"
-        raise FilesetError("platform-scope", detail, code="no-dataset")
+        raise ScopeError(f"{resource.url} is not a release", "no-dataset")
     parts, path = urlsplit(resource.url), unquote(match["path"])
     tag = unquote(release["tag"]) if release else None
     api = f"{parts.scheme}://{parts.netloc}{_API}{quote(path, safe='')}"
@@ -116,8 +115,7 @@ def _release(request: ReleaseRequest, api: Api) -> Mapping[str, Any]:
         if error.status != "platform-404":
             raise
         api.document(request.api)
-        detail = "the project has no release"
-        raise FilesetError("platform-scope", detail, code="no-dataset") from error
+        raise ScopeError("the project has no release", "no-dataset") from error
     return json_document.mapping(newest, "the release")
 
 
@@ -147,7 +145,7 @@ def _files(
 def _is_file(link: Mapping[str, Any]) -> bool:
     kind = json_document.text(link.get("link_type"))
     names = (json_document.text(link.get("name")), _url(link))
-    if kind == "package" or _KEPT.search(json_document.path(_url(link) or "")):
+    if kind == "package" or _UPLOADED.search(json_document.path(_url(link) or "")):
         return True
     return kind in _LINKED and any(
         _NAMED.fullmatch(json_document.path(name)) for name in names if name

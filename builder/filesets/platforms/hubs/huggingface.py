@@ -23,7 +23,7 @@ from builder.filesets.platforms.hosted import HostedPlatform
 from builder.filesets.platforms.json_document import first_at, walk_pages, wrap_part_errors
 from builder.filesets.platforms.metadata import licences, plain_text, relate_all
 from builder.filesets.platforms.pages.links import parse_header
-from builder.filesets.protocols import Api, FilesetError, PlatformFacts
+from builder.filesets.protocols import Api, FilesetError, PlatformFacts, ScopeError
 
 NAME = "huggingface"
 DOMAIN = "huggingface.co"
@@ -81,10 +81,9 @@ def _parse_resource(resource: DatasetResource) -> tuple[str, str | None]:
     """
     match = _DATASET.fullmatch(json_document.path(resource.url))
     if match is None:
-        detail = f"{resource.url} is not a dataset"
-        raise FilesetError("platform-scope", detail, code="no-dataset")
+        raise ScopeError(f"{resource.url} is not a dataset", "no-dataset")
     if match["view"] in _FILES:
-        raise FilesetError("platform-scope", "it is one file of a dataset", code="file-level")
+        raise ScopeError("it is one file of a dataset", "file-level")
     # A name of a branch has its slashes escaped, so the rest is a folder.
     revision = (match["rest"] or "").partition("/")[0] if match["view"] in _REVISIONS else ""
     return unquote(match["id"]).rstrip("/"), unquote(revision) or None
@@ -100,8 +99,7 @@ def _about(api: Api, id_: str, revision: str | None) -> Mapping[str, Any]:
         raise FilesetError("platform-bad-response", "the dataset has no id")
     commit = json_document.text(about.get("sha")) or ""
     if revision and _COMMIT.fullmatch(revision) and commit != revision:
-        detail = f"requested revision {revision}, received {commit}"
-        raise FilesetError("platform-scope", detail, code="wrong-version")
+        raise ScopeError(f"requested revision {revision}, received {commit}", "wrong-version")
     return about
 
 

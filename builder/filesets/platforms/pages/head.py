@@ -17,6 +17,8 @@ from builder.filesets.platforms.pages.links import WebLink, is_same, media_type,
 
 _READ = 4 << 20
 """Bytes of a page that are searched."""
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+"""A comment; an unclosed one hides the rest, as in browsers."""
 _TAG = re.compile(
     r"<(meta|link)\b((?:[^<>\"']|\"[^\"]{0,65536}\"|'[^']{0,65536}'){0,4096})>", re.IGNORECASE
 )
@@ -61,7 +63,7 @@ def read_biblio(body: bytes, url: str, kind: str = "", link: str = "") -> dict[s
     descriptions. Missing values are left out. `kind` is the header `Content-Type`, used for its
     charset.
     """
-    page = _strip_comments(_text(body[:_READ], kind))
+    page = _COMMENT.sub("", _text(body[:_READ], kind))
     metas: dict[str, list[str]] = {}
     links: list[WebLink] = []
     for element in _TAG.finditer(page):
@@ -120,19 +122,6 @@ def _text(body: bytes, kind: str) -> str:
                 if _CODECS.fullmatch(codec):
                     return body.decode(codec, "replace")
     return body.decode("utf-8", "replace")
-
-
-def _strip_comments(page: str) -> str:
-    """Return a page without comments; an unclosed comment hides the rest, as in browsers."""
-    shown = []
-    at = 0
-    while (start := page.find("<!--", at)) >= 0:
-        shown.append(page[at:start])
-        end = page.find("-->", start + 4)
-        if end < 0:
-            return "".join(shown)
-        at = end + 3
-    return "".join([*shown, page[at:]])
 
 
 def _links(links: list[WebLink]) -> dict[str, Any]:

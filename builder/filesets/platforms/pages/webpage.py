@@ -30,7 +30,7 @@ from builder.filesets.platforms.pages.links import (
     parse_header,
     parse_linkset,
 )
-from builder.filesets.protocols import Api, FilesetError, PlatformFacts
+from builder.filesets.protocols import Api, FilesetError, PlatformFacts, ScopeError
 from builder.http.secrets import strip_secrets
 
 NAME = "webpage"
@@ -177,7 +177,7 @@ def _items(
     by_url = {file.platform_url: file for file in described}
     targets = [url for url in posts.targets("item") if not is_same(url, page)]
     if targets and all(kinds.get(url) in _PAGES for url in targets):
-        raise FilesetError("platform-scope", "its items are pages", code="collection")
+        raise ScopeError("its items are pages", "collection")
     for url in targets:
         file = by_url.get(url) or FilesetManifestFile(
             path=schema_org.file_path(url), platform_url=url
@@ -205,8 +205,7 @@ def _choose(resource: DatasetResource, posts: _Signposts) -> Mapping[str, Any]:
         return max(named, key=lambda node: len(schema_org.list_files(node, resource.url)))
     if posts.targets("item"):
         return {}
-    detail = f"the page describes {len(datasets)} datasets"
-    raise FilesetError("platform-scope", detail, code="collection")
+    raise ScopeError(f"the page describes {len(datasets)} datasets", "collection")
 
 
 def _doi(url: str) -> str | None:

@@ -32,7 +32,7 @@ from builder.filesets.platforms.json_document import (
 )
 from builder.filesets.platforms.metadata import people_from_texts, plain_text, relate
 from builder.filesets.platforms.pages.links import media_type
-from builder.filesets.protocols import Api, FilesetError, PlatformFacts
+from builder.filesets.protocols import Api, FilesetError, PlatformFacts, ScopeError
 
 NAME = "dataone"
 DOMAIN = "search.dataone.org"
@@ -64,8 +64,8 @@ _OBJECT = re.compile(r"/(?:.+/)?(?:cn|mn)/v[12]/(?:resolve|object|meta|packages/
 _ROWS = 1_000
 _METADATA, _DATA, _MAP = "METADATA", "DATA", "RESOURCE"
 """Types of objects."""
-_FOUND = "identifier,formatType,resourceMap,seriesId,dateUploaded,obsoletedBy"
-_LISTED = (
+_ID_FIELDS = "identifier,formatType,resourceMap,seriesId,dateUploaded,obsoletedBy"
+_FILE_FIELDS = (
     "identifier,formatType,formatId,fileName,size,checksum,checksumAlgorithm,dataUrl,title,"
     "abstract,origin,keywords,pubDate,dateUploaded,seriesId,datasource,replicaMN,obsoletes,"
     "obsoletedBy"
@@ -91,14 +91,13 @@ class DataOne(HostedPlatform):
         names = _object_ids(resource)
         target = _find(api, names)
         package = _package(api, target)
-        objects = tuple(_query(api, f"resourceMap:{_quote(package)}", _LISTED))
+        objects = tuple(_query(api, f"resourceMap:{_quote(package)}", _FILE_FIELDS))
         listed = [doc for doc in objects if text(doc.get("formatType")) == _METADATA]
         own = [doc for doc in listed if doc.get("identifier") == target.get("identifier")]
         files = [doc for doc in objects if text(doc.get("formatType")) != _MAP]
         parts = [doc for doc in objects if text(doc.get("formatType")) == _MAP]
         if parts and not any(text(doc.get("formatType")) == _DATA for doc in files):
-            detail = f"it has {len(parts)} packages and no files"
-            raise FilesetError("platform-scope", detail, code="collection")
+            raise ScopeError(f"it has {len(parts)} packages and no files", "collection")
         return _item((own or listed or [target])[0], files, parts, _members(api, files))
 
 
@@ -113,8 +112,7 @@ def _object_ids(resource: DatasetResource) -> tuple[str, ...]:
         if match := _VIEW.fullmatch(place) or _OBJECT.fullmatch(place):
             return (unquote(match["id"]),)
     if resource.doi is None:
-        detail = f"{resource.url} is not a dataset"
-        raise FilesetError("platform-scope", detail, code="no-dataset")
+        raise ScopeError(f"{resource.url} is not a dataset", "no-dataset")
     prefix, _, rest = resource.doi.partition("/")
     return tuple(dict.fromkeys(f"doi:{prefix}/{suffix}" for suffix in (rest.upper(), rest)))
 
@@ -155,7 +153,7 @@ def _query(api: Api, query: str, fields: str) -> Iterator[Mapping[str, Any]]:
 def _find(api: Api, names: Sequence[str]) -> Mapping[str, Any]:
     """Return the object with one of the ids, or the newest of a series. Raises FilesetError."""
     query = " OR ".join(f"{field}:{_quote(n)}" for n in names for field in ("id", "seriesId"))
-    docs = tuple(_query(api, query, _FOUND))
+    docs = tuple(_query(api, query, _ID_FIELDS))
     if not docs:
         # An object that was archived is hidden from the index.
         url = f"https://{_NODE}/cn/v2/meta/{quote(names[0], safe='')}"
@@ -177,11 +175,11 @@ def _package(api: Api, target: Mapping[str, Any]) -> str:
     """Return the id of the package of an object. Raises FilesetError."""
     kind, name = text(target.get("formatType")), text(target.get("identifier"))
     if kind == _DATA:
-        raise FilesetError("platform-scope", f"{name} is one file of a dataset", code="file-level")
+        raise ScopeError(f"{name} is one file of a dataset", "file-level")
     maps = (name,) if kind == _MAP and name else texts(target.get("resourceMap"))
     if len(maps) > 1:
         query = " OR ".join(f"id:{_quote(map_id)}" for map_id in maps)
-        newest = text(_newest(tuple(_query(api, query, _FOUND)) or ({},)).get("identifier"))
+        newest = text(_newest(tuple(_query(api, query, _ID_FIELDS)) or ({},)).get("identifier"))
         maps = (newest or maps[0],)
     if not maps:
         raise FilesetError("empty-manifest", f"{name} is in no package")
@@ -195,12 +193,8 @@ def _members(api: Api, files: Sequence[Mapping[str, Any]]) -> Mapping[str, str]:
     with suppress(FilesetError, ElementTree.ParseError):  # the files are where the index says
         answer = api.answer(f"https://{_NODE}/cn/v2/node", accept="text/xml")
         nodes = ElementTree.fromstring(answer.body).iterfind(".//{*}node")
-        return {
-            node.findtext("{*}identifier", "").strip(): node.findtext("{*}baseURL", "")
-            .strip()
-            .rstrip("/")
-            for node in nodes
-        }
+        rows = ((n.findtext("{*}identifier", ""), n.findtext("{*}baseURL", "")) for n in nodes)
+        return {name.strip(): url.strip().rstrip("/") for name, url in rows}
     return {}
 
 

@@ -19,7 +19,7 @@ from builder.filesets.platforms.json_document import VersionRequest
 from builder.filesets.platforms.metadata import people_from_texts
 from builder.filesets.platforms.pages import schema_org
 from builder.filesets.platforms.pages.head import read_biblio
-from builder.filesets.protocols import Api, ApiAnswer, FilesetError, PlatformFacts
+from builder.filesets.protocols import Api, ApiAnswer, FilesetError, PlatformFacts, ScopeError
 
 NAME = "openicpsr"
 _ARCHIVES = {
@@ -95,10 +95,10 @@ def _parse_resource(resource: DatasetResource) -> _Project:
     by_url = _PROJECT.fullmatch(path) if is_here else None
     by_doi = _DOI.fullmatch(resource.doi or "")
     if (is_here and _FILE.fullmatch(path)) or (by_doi and by_doi["file"]):
-        raise FilesetError("platform-scope", "it is one file of a project", code="file-level")
+        raise ScopeError("it is one file of a project", "file-level")
     match = by_url or by_doi
     if match is None:
-        raise FilesetError("platform-scope", f"{resource.url} is not a project", code="no-dataset")
+        raise ScopeError(f"{resource.url} is not a project", "no-dataset")
     return _Project(host if by_url else _OWN, match["id"], match["version"])
 
 

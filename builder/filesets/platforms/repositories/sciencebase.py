@@ -27,7 +27,7 @@ from builder.filesets.platforms.metadata import (
     relate_all,
     texts_at,
 )
-from builder.filesets.protocols import Api, FilesetError, PlatformFacts
+from builder.filesets.protocols import Api, FilesetError, PlatformFacts, ScopeError
 
 NAME = "sciencebase"
 DOMAIN = "www.sciencebase.gov"
@@ -53,10 +53,9 @@ class ScienceBase(HostedPlatform):
         """Return the item with its files. Raises FilesetError."""
         path = json_document.path(resource.url)
         if _FILE.fullmatch(path):
-            raise FilesetError("platform-scope", "it is one file of an item", code="file-level")
+            raise ScopeError("it is one file of an item", "file-level")
         if (match := _ITEM.fullmatch(path)) is None:
-            detail = f"{resource.url} is not an item"
-            raise FilesetError("platform-scope", detail, code="no-dataset")
+            raise ScopeError(f"{resource.url} is not an item", "no-dataset")
         id_ = match["id"]
         page = f"https://{DOMAIN}/catalog/item/{id_}"
         item = json_document.mapping(api.document(f"{page}?format=json"), "the item")
@@ -64,7 +63,7 @@ class ScienceBase(HostedPlatform):
             raise FilesetError("platform-error", f"requested {id_}, received {item.get('id')}")
         files = _files(id_, item)
         if not files and item.get("hasChildren") is True:
-            raise FilesetError("platform-scope", "its items have the files", code="collection")
+            raise ScopeError("its items have the files", "collection")
         return FilesetPlatformItem(
             platform_name=NAME,
             platform_domain=DOMAIN,
