@@ -21,31 +21,13 @@ from functions.database import engine
 from functions.snapshot.errors import Conflict, MissingObject
 from functions.snapshot.store import Reader, Writer
 
-COLUMNS = {
-    "id": "VARCHAR",
-    "host": "VARCHAR",
-    "handles": "VARCHAR[]",
-    "pdf": "BOOLEAN",
-    "restricted": "BOOLEAN",
-    "tried": "BIGINT",
-    "had": "BIGINT",
-    "answered": "BIGINT",
-    "times": "BIGINT",
-    "code": "VARCHAR",
-    "detail": "VARCHAR",
-    "noted": "BIGINT",
-    "digest": "BLOB",
-    "text_sha256": "VARCHAR",
-    "text_method": "VARCHAR",
-    "lost": "BOOLEAN",
-    "etag": "VARCHAR",
-    "last_modified": "VARCHAR",
-    "unreached": "BIGINT",
-    "since": "BIGINT",
-    "target": "VARCHAR",
-    "status": "BIGINT",
-    "redirect": "VARCHAR",
-}
+COLUMNS = (
+    "id VARCHAR, host VARCHAR, handles VARCHAR[], pdf BOOLEAN, restricted BOOLEAN, tried BIGINT, "
+    "had BIGINT, answered BIGINT, times BIGINT, code VARCHAR, detail VARCHAR, noted BIGINT, "
+    "digest BLOB, text_sha256 VARCHAR, text_method VARCHAR, lost BOOLEAN, etag VARCHAR, "
+    "last_modified VARCHAR, unreached BIGINT, since BIGINT, target VARCHAR, status BIGINT, "
+    "redirect VARCHAR"
+)
 """Columns and types.
 
 `handles` are the templates that ever named the file; `pdf` and `restricted` are NULL if there are
@@ -56,7 +38,7 @@ that found it by a response of its own server then. It failed `times` in a row s
 """
 
 STATEMENTS = Statements(__file__)
-NAMES = ", ".join(COLUMNS)
+NAMES = ", ".join(column.split()[0] for column in COLUMNS.split(", "))
 _UNREACHABLE = sorted(code for code, outcome in OUTCOMES.items() if outcome.unreachable)
 
 _VERSION = "2"
@@ -85,8 +67,7 @@ class StoredTable:
 
 def create(connection: engine.Connection) -> None:
     """Create an empty table `file`."""
-    typed = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
-    connection.execute(STATEMENTS.get("empty", typed=typed))
+    connection.execute(STATEMENTS.get("empty", typed=COLUMNS))
     connection.execute(STATEMENTS.get("listed"))
 
 

@@ -113,7 +113,11 @@ class IncidenceRules:
                 if hops.get(hop.origin, (hop, None))[1] is None:
                     hops[hop.origin] = hop, target_key
         for hop, target_key in hops.values():
-            where = self._write_hop(hop, target_key)
+            before = self.before(hop.origin)
+            where: str | None = None
+            if hop.origin + "/" != hop.target and hop.target + "/" != hop.origin:
+                is_same = (before.target, before.status) == (hop.target, hop.status)
+                where = (is_same and before.redirect) or self.redirect(hop, target_key)
             yield Redirect(
                 origin=hop.origin,
                 target=hop.target,
@@ -123,14 +127,6 @@ class IncidenceRules:
             )
             if hop.exchange and where == key.redirect(self.tist, hop.origin):
                 yield hop.exchange
-
-    def _write_hop(self, hop: Hop, target_key: str | None) -> str | None:
-        if hop.origin + "/" == hop.target or hop.target + "/" == hop.origin:
-            return None
-        before = self.before(hop.origin)
-        if before.redirect and (before.target, before.status) == (hop.target, hop.status):
-            return before.redirect
-        return self.redirect(hop, target_key)
 
     def _final(self, url: str, final: Final, as_pdf: bool) -> Iterator[Row]:
         if isinstance(final, FetchError):

@@ -133,7 +133,9 @@ class FileStates:
         hosts = [host for host in due if host not in rests][:most]
         if not hosts or most < 1:
             return []
-        depth = _find_depth([due[host] for host in hosts], most)
+        # How many files of each host make up `most` files, taken in turns.
+        counts = [due[host] for host in hosts]
+        depth = 1 + bisect_left(range(1, most), most, key=lambda n: sum(min(n, c) for c in counts))
         values = {"hosts": hosts, "depth": depth, "most": most}
         rows = self._ask("next", choice, now, begun, values)
         return [DueFile(*row) for row in rows]
@@ -229,9 +231,3 @@ class FileStates:
             sql = STATEMENTS.get(name, chosen=chosen)
             rows: list[Any] = self._connection.execute(sql, values).fetchall()
             return rows
-
-
-def _find_depth(due: Sequence[int], most: int) -> int:
-    """Return how many files of each host make up `most` files, taken in turns."""
-    depths = range(1, most)
-    return 1 + bisect_left(depths, most, key=lambda depth: sum(min(many, depth) for many in due))

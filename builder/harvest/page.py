@@ -92,11 +92,14 @@ def read(data: bytes) -> ListPage:
     if listed is None:
         return ListPage(date, tuple(errors))
     token = next((element for element in listed if _local(element.tag) == "resumptionToken"), None)
+    rows = [listed] if verb == "Identify" else []
+    if verb in ("ListSets", "ListMetadataFormats"):
+        rows = [element for element in listed if _local(element.tag) != "resumptionToken"]
     return ListPage(
         date=date,
         errors=tuple(errors),
         entries=_entries(verb, listed, data),
-        rows=_rows(verb, listed),
+        rows=tuple(map(_fields, rows)),
         token=None if token is None else _text(token),
         size=None if token is None else size(token.get("completeListSize", "").strip()),
     )
@@ -189,14 +192,6 @@ def _entry(record: Element | list[Element], text: str, start: int, end: int) -> 
         end,
         bare=bare and not deleted,
     )
-
-
-def _rows(verb: str, listed: Element) -> tuple[Mapping[str, str], ...]:
-    if verb == "Identify":
-        return (_fields(listed),)
-    if verb in ("ListSets", "ListMetadataFormats"):
-        return tuple(_fields(row) for row in listed if _local(row.tag) != "resumptionToken")
-    return ()
 
 
 def _fields(row: Element) -> dict[str, str]:

@@ -77,17 +77,8 @@ def _make_deletion(
 ) -> HarvestedRow:
     stamp = to_granularity(run.began, granularity) or ""
     specs = "".join(f"<setSpec>{escape(spec)}</setSpec>" for spec in sets)
-    return HarvestedRow(
-        identifier,
-        stamp,
-        True,
-        sets,
-        {},
-        _RECORD.format(escape(identifier), stamp, specs),
-        run.dated,
-        run.number,
-        VANISHED,
-    )
+    record = _RECORD.format(escape(identifier), stamp, specs)
+    return HarvestedRow(identifier, stamp, True, sets, {}, record, run.dated, run.number, VANISHED)
 
 
 _SHARE = 0.05
@@ -205,15 +196,8 @@ class HarvestSession:
         reach = window.reach(self.overlap, state, self._now())
         since, until = window.plan(state, dates, reach)
         number = max((run.number for run in state.runs), default=0) + 1
-        state.going = RunState(
-            number,
-            self._now(),
-            since,
-            until,
-            (dates.since, dates.until),
-            dates.full,
-            begin=since,
-        )
+        wished, now = (dates.since, dates.until), self._now()
+        state.going = RunState(number, now, since, until, wished, dates.full, begin=since)
         if state.short is not None and tuple(state.short.asked) == state.going.asked:
             state.going.former = state.short.began
         elif dates.nothing and state.covered is not None:

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 
 from protego import Protego
 
@@ -81,7 +80,15 @@ class HostQueue:
         longer, or if `stop` is set. Raises FetchError for a host that was given up.
         """
         rested = until if rested is None else rested
-        wait = partial(self._wait_for, host, until, rested, stop or self.stop)
+
+        def wait() -> None:
+            now, state = self.clock(), self._host(host)
+            if self.stop.is_set() or (stop is not None and stop.is_set()):
+                raise Deferred("ended")
+            if now >= until or (state.ready >= rested and not state.active):
+                raise Deferred(f"{host} must not be asked again")
+            self._changed.wait(min(max(state.ready - now, 0.01), _TICK))
+
         with self._changed:
             while not self._is_free(host):
                 wait()
@@ -190,15 +197,6 @@ class HostQueue:
             )
             raise FetchError(state.given_up.code, detail)
         return state.active < self.policy.concurrent and state.ready <= self.clock()
-
-    def _wait_for(self, host: str, until: float, rested: float, stop: limits.Stop) -> None:
-        now = self.clock()
-        state = self._host(host)
-        if self.stop.is_set() or stop.is_set():
-            raise Deferred("ended")
-        if now >= until or (state.ready >= rested and not state.active):
-            raise Deferred(f"{host} must not be asked again")
-        self._changed.wait(min(max(state.ready - now, 0.01), _TICK))
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,11 +66,16 @@ class RangeClient:
     def read(self, url: str, start: int, length: int, expected: WebFile) -> bytes:
         """Return `length` bytes from `start`. Raises ReplacedError if it is another file."""
         received = bytearray()
+        condition: dict[str, str] = {}
+        if (validator := expected.validator) and validator.isascii():
+            # The field makes the server refuse another version (412).
+            is_tag = validator.startswith('"')
+            condition = {"If-Match" if is_tag else "If-Unmodified-Since": validator}
 
         def attempt() -> bytes:
             at = start + len(received)
             span = {"Range": f"bytes={at}-{start + length - 1}"}
-            with self._get(url, {**span, **_condition(expected.validator)}) as response:
+            with self._get(url, {**span, **condition}) as response:
                 self._check(response, at, expected)
                 for piece in response.body:
                     received.extend(piece)
@@ -126,17 +131,13 @@ class RangeClient:
                 if count() >= before + _PROGRESS:
                     tried, before = 0, count()
                 lost = hasty and self.client.hosts.has_given_up(urlsplit(url).hostname or "")
-                if lost or tried == self.retry.retries or not self._may_pass(failure):
+                lasting = failure.code == "tls" or self.retry.is_too_long(failure.retry_after)
+                may_pass = OUTCOMES[failure.code].soon or failure.status in PASSING_STATUSES
+                if lost or lasting or not may_pass or tried == self.retry.retries:
                     raise
                 tried += 1
                 wait = self.retry.wait(tried, failure.retry_after)
             self.client.stop.wait(wait)  # if it is set, the next attempt raises Deferred
-
-    def _may_pass(self, failure: FetchError) -> bool:
-        """Return whether a failure deserves a retry."""
-        if failure.code == "tls" or self.retry.is_too_long(failure.retry_after):
-            return False
-        return OUTCOMES[failure.code].soon or failure.status in PASSING_STATUSES
 
     def _describe(self, response: Response) -> WebFile:
         """Return the facts in the response to a whole file, or to its first byte."""
@@ -195,10 +196,3 @@ def _find_validator(headers: Mapping[str, str]) -> str:
     """Return the strong ETag, else Last-Modified, else an empty text."""
     tag = headers.get("etag", "")
     return tag if tag.startswith('"') else headers.get("last-modified", "")
-
-
-def _condition(validator: str) -> dict[str, str]:
-    """Return the field that makes the server refuse another version (412)."""
-    if not validator or not validator.isascii():
-        return {}
-    return {"If-Match" if validator.startswith('"') else "If-Unmodified-Since": validator}

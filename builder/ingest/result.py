@@ -40,7 +40,12 @@ class IngestResult:
             for source in sources
             if source.path == "-" and source.captures
         ]
-        lines += _failures([source for source in sources if source.failed])
+        if failed := [source for source in sources if source.failed]:
+            files = tally(len(failed), "file")
+            lines.append(f"{files} failed: unreadable, or no captures where some were expected")
+            lines += [f"  {source.path}: {', '.join(source.codes)}" for source in failed[:_LISTED]]
+            if len(failed) > _LISTED:
+                lines.append(f"  and {len(failed) - _LISTED:,} more, which --json lists")
         lines += _faults(sources)
         return "\n".join(lines)
 
@@ -79,17 +84,6 @@ def _name_twins(sources: Sequence[IntakeSource]) -> list[str]:
     shown = ", ".join(names[:_LISTED]) + (", ..." if len(names) > _LISTED else "")
     many = tally(len(names), "file name belongs", "file names belong")
     return [f"{many} to different files, of which indexes cannot tell: {shown}; rename them"]
-
-
-def _failures(failed: Sequence[IntakeSource]) -> list[str]:
-    if not failed:
-        return []
-    files = tally(len(failed), "file")
-    lines = [f"{files} failed: unreadable, or no captures where some were expected"]
-    lines += [f"  {source.path}: {', '.join(source.codes)}" for source in failed[:_LISTED]]
-    if len(failed) > _LISTED:
-        lines.append(f"  and {len(failed) - _LISTED:,} more, which --json lists")
-    return lines
 
 
 def _faults(sources: Sequence[IntakeSource]) -> list[str]:

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import get_type_hints
 
 from builder.obi.content import ROWS, Row, row_line
 from builder.obi.history import LOG, Committed
@@ -35,18 +34,12 @@ _TYPES = {
 }
 
 
-def _members() -> dict[str, str]:
-    members = {"row": "VARCHAR", "own_tist": "BIGINT"}
-    for kind in ROWS.values():
-        hints = get_type_hints(kind)
-        for name in (field.name for field in fields(kind)):
-            hint = hints[name]
-            text = hint.__name__ if isinstance(hint, type) else str(hint)
-            members[name] = _TYPES[text.removesuffix(" | None")]
-    return members
-
-
-MEMBERS: Mapping[str, str] = _members()
+MEMBERS: Mapping[str, str] = {"row": "VARCHAR", "own_tist": "BIGINT"} | {
+    field.name: _TYPES[name.removesuffix(" | None")]
+    for kind in ROWS.values()
+    for field in fields(kind)
+    for name in [field.type.__name__ if isinstance(field.type, type) else str(field.type)]
+}
 """The members of all kinds of log rows, with DuckDB's types.
 
 `own_tist` is the time of a row that does not have that of its run, else NULL.

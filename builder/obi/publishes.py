@@ -11,6 +11,7 @@ Records of Sheaf 0.2 name none; the chain begins behind them.
 import hashlib
 import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -99,7 +100,5 @@ def read_records(store: Writer, after: datetime | None = None) -> list[PublishRe
 
 def write_record(store: Writer, record: PublishRecord) -> None:
     """Store a record; one that is there stays."""
-    try:
+    with suppress(Conflict):
         store.create(record.key, record.document())
-    except Conflict:
-        return

@@ -226,7 +226,13 @@ def _write_file(path: Path, groups: Sequence[pa.Table], table: str, target: pa.S
                 footers.append(_write_part(file, target, group, settings))
                 ends.append(file.tell())
             if len(groups) > 1:
-                file.write(_join_footers(footers))
+                # One footer for all parts ends the file.
+                for other in footers[1:]:
+                    footers[0].append_row_groups(other)
+                sink = pa.BufferOutputStream()
+                footers[0].write_metadata_file(sink)
+                # It begins with the magic, which the file has already.
+                file.write(sink.getvalue().to_pybytes()[4:])
         return describe_file(path, pq.read_metadata(path), bounds, ends)
 
 
@@ -245,16 +251,6 @@ def _write_part(
         finally:
             writer.close()
     return collected[0]
-
-
-def _join_footers(footers: Sequence[pq.FileMetaData]) -> bytes:
-    """Return one footer for all parts, which ends the file."""
-    for other in footers[1:]:
-        footers[0].append_row_groups(other)
-    sink = pa.BufferOutputStream()
-    footers[0].write_metadata_file(sink)
-    footer: bytes = sink.getvalue().to_pybytes()
-    return footer[4:]  # it begins with the magic, which the file has already
 
 
 def _conform(

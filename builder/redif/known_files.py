@@ -176,7 +176,10 @@ class KnownFiles:
             for name, sql in tables.items():
                 path = self._draft / f"{name}.parquet"
                 if same and name != "restless":
-                    _link(self._table(name), path)
+                    try:
+                        os.link(self._table(name), path)
+                    except OSError:  # a disk without hard links
+                        shutil.copyfile(self._table(name), path)
                 else:
                     target = engine.quote(str(path))
                     connection.execute(f"COPY ({sql}) TO {target} (FORMAT parquet)")
@@ -211,13 +214,6 @@ def open_known(home: Path | None, request: str, *, trust: bool) -> Iterator[Know
         yield known_files
     finally:
         known_files.close()
-
-
-def _link(path: Path, target: Path) -> None:
-    try:
-        os.link(path, target)
-    except OSError:  # a disk without hard links
-        shutil.copyfile(path, target)
 
 
 def _digest(path: Path) -> str:

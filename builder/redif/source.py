@@ -190,7 +190,10 @@ def sort_sources(
             source_files = looked_up[source]
         elif origin := _origin(source):
             origins.append(origin)
-            source_files = _beside(origin)
+            # A file counts by its name alone too: its first bytes may be damaged.
+            others = sorted(other_files(origin.path)) if origin.is_tree else []
+            has_archive = any(map(_is_archive, others))
+            source_files = [ArchiveFile.of(path) for path in others] if has_archive else []
         else:
             is_named = not splits.is_folder(source)
             paths = splits.find([source])
@@ -203,7 +206,14 @@ def sort_sources(
         if source_files:
             archives.append(remote_files.name_source(source))
             files += source_files
-    return Sources(tuple(origins), _distinct(files), tuple(archives), tuple(dated))
+    named_files = {file for file in files if file.named}
+    folders = {_folder(file) for file in files if search.names_archive(file.path.name)}
+    # Each file once, with the facts that all sources and its neighbours give about it.
+    distinct = (
+        replace(file, named=file in named_files, among=_folder(file) in folders)
+        for file in dict.fromkeys(files)
+    )
+    return Sources(tuple(origins), tuple(distinct), tuple(archives), tuple(dated))
 
 
 def read_list(name: str, stdin: Iterable[str]) -> list[str]:
@@ -218,16 +228,6 @@ def read_list(name: str, stdin: Iterable[str]) -> list[str]:
         raise UsageError(f"--files-from {name}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"--files-from {name}: expected UTF-8") from error
-
-
-def _distinct(files: Sequence[ArchiveFile]) -> tuple[ArchiveFile, ...]:
-    """Return each file once, with the facts that all sources and its neighbours give about it."""
-    named = {file for file in files if file.named}
-    folders = {_folder(file) for file in files if search.names_archive(file.path.name)}
-    return tuple(
-        replace(file, named=file in named, among=_folder(file) in folders)
-        for file in dict.fromkeys(files)
-    )
 
 
 def _folder(file: ArchiveFile) -> str:
@@ -269,17 +269,6 @@ def _origin(source: str) -> FileOrigin | None:
     if path.is_file() and tarball.holds_redif(path):
         return FileOrigin(path, source, False)
     return None
-
-
-def _beside(origin: FileOrigin) -> list[ArchiveFile]:
-    """Return the other files of a ReDIF folder, if any of them is a web archive or an index.
-
-    A file counts by its name alone too: its first bytes may be damaged.
-    """
-    if not origin.is_tree:
-        return []
-    others = sorted(other_files(origin.path))
-    return [ArchiveFile.of(path) for path in others] if any(map(_is_archive, others)) else []
 
 
 def _is_archive(path: Path) -> bool:

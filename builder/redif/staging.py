@@ -214,9 +214,14 @@ def stage(
     """
     with engine.reading("the read templates"):
         without = f"ordinal NOT IN ({', '.join(map(str, dropped))})" if dropped else "true"
-        for table in TABLES:
-            parsed = f"FROM ({_query_parsed(segments, table)}) WHERE {without}"
-            connection.execute(f"CREATE VIEW parsed_{table} AS {parsed}")
+        for table, columns in TABLES.items():
+            paths = (str(path(segment.folder, table, segment.number)) for segment in segments)
+            listed = ", ".join(map(engine.quote, paths))
+            rows = f"FROM {engine.table(f'[{listed}]')}"
+            if not segments:
+                empty = ", ".join(f"NULL::{column.type} AS {column.name}" for column in columns)
+                rows = f"SELECT {empty} WHERE false"
+            connection.execute(f"CREATE VIEW parsed_{table} AS FROM ({rows}) WHERE {without}")
         _run(connection, statements)
         connection.execute("CREATE TABLE root (source INTEGER, root VARCHAR)")
         roots = [_root(connection, number, origin) for number, origin in enumerate(origins)]
@@ -243,16 +248,6 @@ def stage(
 def _run(connection: engine.Connection, statements: Sequence[str]) -> None:
     for sql in statements:
         connection.execute(sql)
-
-
-def _query_parsed(segments: Sequence[Segment], table: str) -> str:
-    """Return the query of the rows of a table that were parsed."""
-    if not segments:
-        empty = ", ".join(f"NULL::{column.type} AS {column.name}" for column in TABLES[table])
-        return f"SELECT {empty} WHERE false"
-    paths = (str(path(segment.folder, table, segment.number)) for segment in segments)
-    named = ", ".join(map(engine.quote, paths))
-    return f"FROM {engine.table(f'[{named}]')}"
 
 
 def _root(connection: engine.Connection, source: int, origin: FileOrigin) -> str:

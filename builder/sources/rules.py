@@ -55,11 +55,20 @@ class SetRule:
 
         `languages` are comma separated; `collections` are the most specific sets of collections.
         """
+        host, kind = where.host.name if where.host else "", media_type or ""
+        spoken = (languages or "").lower().split(",")
         return (
-            (not self.hosts or self._at_host(where))
+            (not self.hosts or f".{host}".endswith(tuple(f".{own}" for own in self.hosts)))
             and (not self.url_prefixes or _lower_origin(where.url).startswith(self.url_prefixes))
-            and (not self.types or self._has_type(media_type or ""))
-            and (not self.languages or self._in_language((languages or "").lower()))
+            and (not self.types or not {kind, f"{kind.partition('/')[0]}/*"}.isdisjoint(self.types))
+            and (
+                not self.languages
+                or any(
+                    f"{tag.strip()}-".startswith(f"{own}-")
+                    for tag in spoken
+                    for own in self.languages
+                )
+            )
             and (
                 not self.collections
                 or any(
@@ -69,17 +78,6 @@ class SetRule:
                 )
             )
         )
-
-    def _at_host(self, where: identity.CaptureAddress) -> bool:
-        name = where.host.name if where.host else ""
-        return name in self.hosts or name.endswith(tuple(f".{host}" for host in self.hosts))
-
-    def _has_type(self, media_type: str) -> bool:
-        return media_type in self.types or f"{media_type.partition('/')[0]}/*" in self.types
-
-    def _in_language(self, languages: str) -> bool:
-        tags = [f"{language.strip()}-" for language in languages.split(",")]
-        return any(tag.startswith(f"{own}-") for tag in tags for own in self.languages)
 
 
 @dataclass(frozen=True, slots=True)

@@ -174,14 +174,10 @@ def _values(document: Any, name: str = "") -> Iterator[tuple[str, str]]:
         for value in document:
             yield from _values(value, name)
     elif name:
-        yield name, _write_number(document)
-
-
-def _write_number(value: Any) -> str:
-    """Write a value as JavaScript does: a whole number without a fraction."""
-    if isinstance(value, float) and math.modf(value)[0] == 0:
-        return str(int(value))  # OverflowError for infinity
-    return value if isinstance(value, str) else json.dumps(value)
+        # As JavaScript writes it: a whole number has no fraction.
+        if isinstance(document, float) and math.modf(document)[0] == 0:
+            document = int(document)  # OverflowError for infinity
+        yield name, document if isinstance(document, str) else json.dumps(document)
 
 
 @dataclass(frozen=True, slots=True)

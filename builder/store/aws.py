@@ -29,6 +29,7 @@ _POOL = 32  # connections to one server
 _CONNECT = 5.0  # seconds
 _KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 _REGION = "AWS_DEFAULT_REGION"
+_UNUSABLE = "AWS cannot be used"
 _EXPIRED = "Credentials were refreshed"
 _OF_KEYS = ("AssumeRole", "GetRoleCredentials", "CreateToken", "CreateOAuth2Token")
 
@@ -81,7 +82,7 @@ def s3(
     )
     session = _session(environment)
     clients = []
-    with _store_errors():
+    with calling(_UNUSABLE):
         for seconds in timeouts:
             limits = Config(connect_timeout=min(_CONNECT, seconds), read_timeout=seconds)
             client = session.client(
@@ -102,7 +103,7 @@ def connect(service: str, region: str | None) -> Any:
     Raises StoreError.
     """
     session = _session({})
-    with _store_errors():
+    with calling(_UNUSABLE):
         return session.client(service, region_name=region)
 
 
@@ -209,21 +210,13 @@ class SessionEnvironment(Mapping[str, str]):
         return {name: value for name, value in zip(_KEYS, values, strict=True) if value}
 
 
-@contextmanager
-def _store_errors() -> Iterator[None]:
-    try:
-        yield
-    except errors() as error:
-        raise StoreError(f"AWS cannot be used: {error}") from error
-
-
 def _session(environment: Mapping[str, str]) -> Any:
     """Return a session with the environment's keys, else with those that boto3 finds."""
     import boto3
 
     forget_empty()
     keys = s3_request.environment_keys(environment)
-    with _store_errors():
+    with calling(_UNUSABLE):
         return boto3.Session(
             aws_access_key_id=keys.access_key or None,
             aws_secret_access_key=keys.secret_key or None,

@@ -34,7 +34,14 @@ def temporary(folder: Path) -> Iterator[tuple[BinaryIO, Path]]:
 
     The file is removed at the end if it still exists. Raises OSError.
     """
-    out, path = _lock(folder)
+    while True:
+        handle, name = tempfile.mkstemp(dir=folder)
+        os.fchmod(handle, 0o644)
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        out, path = os.fdopen(handle, "wb"), Path(name)
+        if os.fstat(handle).st_nlink:
+            break
+        out.close()  # removed by another writer's sweep before it was locked
     with out:
         try:
             yield out, path
@@ -139,17 +146,6 @@ def sync_system(folder: Path) -> None:
 
 def _is_beside(path: Path) -> bool:
     return path.name.endswith(_BESIDE)
-
-
-def _lock(folder: Path) -> tuple[BinaryIO, Path]:
-    while True:
-        handle, name = tempfile.mkstemp(dir=folder)
-        os.fchmod(handle, 0o644)
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        out = os.fdopen(handle, "wb")
-        if os.fstat(handle).st_nlink:
-            return out, Path(name)
-        out.close()  # removed by another writer's sweep before it was locked
 
 
 def read_chunks(source: BinaryIO, key: str) -> Iterator[bytes]:
