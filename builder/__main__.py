@@ -19,7 +19,8 @@ def main() -> int:
     from builder import cli
 
     cli.load(sys.argv[1:])
-    _raise_interrupts()
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # else the caller ignores interrupts
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         codes.append(cli.main())
     finally:
@@ -54,11 +55,6 @@ def _open_standard_streams() -> None:
 def _end_by_interrupts() -> None:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-def _raise_interrupts() -> None:
-    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 if __name__ == "__main__":

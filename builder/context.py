@@ -33,10 +33,6 @@ from functions.snapshot.seal import to_values
 from functions.store.catalog import Catalogue
 
 
-def _utc() -> datetime:
-    return datetime.now(UTC)
-
-
 @dataclass(frozen=True)
 class Context:
     """A command's arguments and dependencies; `now` returns UTC, `sleep` takes seconds.
@@ -46,7 +42,7 @@ class Context:
 
     arguments: argparse.Namespace
     environment: Mapping[str, str]
-    now: Clock = _utc
+    now: Clock = lambda: datetime.now(UTC)
     sleep: Callable[[float], None] = time.sleep
     identity: Callable[[], str] = draw_id
 

@@ -13,10 +13,6 @@ Progress = Callable[[int], AbstractContextManager[Advance]]
 """Opens a progress bar for a total number of rows."""
 
 
-def _unseen(total: int) -> AbstractContextManager[Advance]:
-    return nullcontext(lambda rows: None)
-
-
 def draw_id() -> str:
     """Return a new id for a store: 32 random hexadecimal digits."""
     return secrets.token_hex(16)
@@ -36,6 +32,6 @@ class Runtime:
     say: Callable[[str], None]
     libraries: Mapping[str, str]
     threads: int = 2
-    progress: Progress = _unseen
+    progress: Progress = lambda total: nullcontext(lambda rows: None)
     publisher: str = ""
     identity: Callable[[], str] = draw_id

@@ -86,9 +86,12 @@ class Bundle:
         for entry in self._entries:
             self.put(_central(entry))
         self.put(_ending(len(self._entries), start, self._at))
-        return tuple(
-            ZipMember(e.name.decode(), _data(e), e.size, f"{e.crc:08x}") for e in self._entries
-        )
+        members = []
+        for entry in self._entries:
+            extra = _LARGE.size if entry.flags & _DESCRIBED else 0
+            offset = entry.header + _LOCAL.size + len(entry.name) + extra
+            members.append(ZipMember(entry.name.decode(), offset, entry.size, f"{entry.crc:08x}"))
+        return tuple(members)
 
     @property
     def size(self) -> int:
@@ -163,12 +166,6 @@ def _local(entry: _ZipEntry) -> bytes:
         len(extra),
     )
     return head + entry.name + extra
-
-
-def _data(entry: _ZipEntry) -> int:
-    """Return the offset of a member's data."""
-    extra = _LARGE.size if entry.flags & _DESCRIBED else 0
-    return entry.header + _LOCAL.size + len(entry.name) + extra
 
 
 def _central(entry: _ZipEntry) -> bytes:

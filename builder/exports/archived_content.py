@@ -4,11 +4,9 @@ Without a choice, bags and OCFL have both, as far as the store has them.
 """
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from builder.arguments import declare
 from builder.context import Context
@@ -19,9 +17,6 @@ from builder.obi.run import history
 from builder.text import tally
 from functions.snapshot.errors import NothingPublished
 from functions.store.catalog import Catalogue
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
 
 def add_datasets(parser: argparse.ArgumentParser) -> None:
@@ -63,14 +58,13 @@ def report_folders(
     name: str,
     target: Path,
     text: str,
-    done: "DataclassInstance",
+    counts: Mapping[str, int],
     datasets: DatasetSource | None,
 ) -> int:
     """Report an export to a folder; return its exit status, 1 if files are at archive.org.
 
-    `done` has at least the numbers `bytes` and `there`.
+    `counts` has at least the numbers `bytes` and `there`.
     """
-    counts = asdict(done)
     document = {"store": context.store.address, name: str(target), **counts}
     there = tally(counts["there"], "was there", "were there")
     text += f" ({tally(counts['bytes'], 'byte')}); {there}"

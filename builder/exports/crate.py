@@ -83,12 +83,15 @@ def _describe_root(
     doi = datacite.doi_url(fields.get("doi"))
     name = fields.get("title") or fields.get("doi") or identifier
     publisher = fields.get("publisher")
+    identifiers = [{"@id": "#identifier", "name": "OAI identifier", "value": identifier}]
+    if doi:
+        identifiers.insert(0, {"@id": doi, "name": "DOI", "value": fields["doi"], "url": doi})
     return {
         "name": name,
         "description": fields.get("abstract") or f"The files of the dataset {name}.",
         "datePublished": datacite.issue_date(fields.get("published")) or archived,
         "license": _list_licences(graph, fields.get("licences")),
-        "identifier": _list_identifiers(graph, fields.get("doi"), identifier),
+        "identifier": [_refer(graph, {"@type": "PropertyValue", **i}) for i in identifiers],
         "cite-as": doi,
         "url": _web_address(fields.get("url")),
         "version": fields.get("edition") or fields.get("version"),
@@ -99,17 +102,6 @@ def _describe_root(
         "keywords": list(fields.get("subjects") or ()),
         "inLanguage": datacite.language_tag(fields.get("language")),
     }
-
-
-def _list_identifiers(
-    graph: dict[str, Entity], doi: str | None, identifier: str
-) -> list[Mapping[str, str]]:
-    """Return references to the DOI and to the identifier of the record."""
-    entities = [{"@id": "#identifier", "name": "OAI identifier", "value": identifier}]
-    if doi:
-        url = datacite.doi_url(doi)
-        entities.insert(0, {"@id": url, "name": "DOI", "value": doi, "url": url})
-    return [_refer(graph, {"@type": "PropertyValue", **entity}) for entity in entities]
 
 
 def _list_licences(graph: dict[str, Entity], licences: datacite.Values) -> Any:

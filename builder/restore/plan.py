@@ -176,13 +176,10 @@ class Plan:
         """Yield marked paths of files whose path is a folder's or an earlier file's."""
         before = ""
         for key, url, path, fold, why in self._database.execute(_TWINS):
-            if fold == before or self._is_folder(fold):
+            folders = self._database.execute("SELECT 1 FROM folder WHERE fold = ?", (fold,))
+            if fold == before or folders.fetchone():
                 yield key, names.mark(path, url), why if why == "folder" else "twin"
             before = fold
-
-    def _is_folder(self, fold: str) -> bool:
-        row = self._database.execute("SELECT 1 FROM folder WHERE fold = ?", (fold,))
-        return row.fetchone() is not None
 
     def _move(self, rows: Iterable[tuple[str, str, str]]) -> None:
         """Give files other paths, after all of the rows were read."""

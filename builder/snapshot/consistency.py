@@ -125,7 +125,9 @@ def _tables(manifest: Manifest) -> Iterator[str]:
                 yield f"{table} has a leaf at {reference.key!r}"
         spans = [r.span for r in references if r.span is not None]
         lacking = table in _BY_RUN and len(spans) < len(references)
-        if lacking or not all(map(_is_span, spans)):
+        if lacking or not all(
+            isinstance(span, tuple) and [*map(type, span)] == [int, int] for span in spans
+        ):
             yield f"a run of {table} has no first and last position"
         elif not all(a in starts and b in ends and a <= b for a, b in spans):
             yield f"a run of {table} does not consist of complete publishes"
@@ -140,10 +142,6 @@ def _leaves(manifest: Manifest) -> Iterator[str]:
             yield f"it describes {key}, which none of its tables names"
         elif not is_named_by(leaf.to_json(), key):
             yield f"its entry for the leaf {key} does not match the leaf's name"
-
-
-def _is_span(span: object) -> bool:
-    return isinstance(span, tuple) and len(span) == 2 and all(isinstance(n, int) for n in span)
 
 
 def succession(older: Manifest, newer: Manifest) -> Iterator[Finding]:

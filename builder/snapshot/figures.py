@@ -58,7 +58,10 @@ def update(
     `before` has no figures of its own, all its records are read.
     """
     with engine.reading("the figures"):
-        figures = _read(connection, draft)
+        figures = FigureRows()
+        if files := draft.paths(draft.files(draft.tables.get(TABLE, ()))):
+            sql = f"SELECT {', '.join(schema.names(TABLE))} FROM {_FILES}"
+            figures = FigureRows.of(connection.execute(sql, {"files": files}).fetchall())
         if figures.publishes and figures.publishes[-1][0] != len(before.sequences):
             figures = FigureRows()  # an earlier version of Sheaf has published since
             draft.tables.update(dict.fromkeys(figure_tables.TABLES, ()))
@@ -76,17 +79,8 @@ def update(
             rows = _count_items(connection, figures, sequence)
             _append(draft, rows)
             figures.publishes = thin(figures.publishes + rows, sequence)
-        files = draft.write(TABLE, [_query_of(TABLE, figures.rows())])
-    draft.tables[TABLE] = draft.leaves(files)
-
-
-def _read(connection: engine.Connection, draft: Draft) -> FigureRows:
-    """Return the figures of the last snapshot, empty if it has none."""
-    files = draft.paths(draft.files(draft.tables.get(TABLE, ())))
-    if not files:
-        return FigureRows()
-    sql = f"SELECT {', '.join(schema.names(TABLE))} FROM {_FILES}"
-    return FigureRows.of(connection.execute(sql, {"files": files}).fetchall())
+        written = draft.write(TABLE, [_query_of(TABLE, figures.rows())])
+    draft.tables[TABLE] = draft.leaves(written)
 
 
 def _listed_records(draft: Draft, before: Manifest) -> tuple[str, dict[str, Any]]:

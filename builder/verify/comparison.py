@@ -86,7 +86,12 @@ def compare(
     both = tuple(number for number in ours.numbers if number in theirs.numbers)
     late = max(ours.numbers, default=0) > max(theirs.numbers, default=0)
     log = _compare_logs(store, copy, keys, late=late)
-    named = ours.names(both) | theirs.names(both) | _list_log(log)
+    named = ours.names(both) | theirs.names(both)
+    is_same = log.entries == log.copied
+    tiles = list_tiles(min(log.entries, log.copied))
+    # A tile that a longer log completed is not listed.
+    named |= {tile_key(*tile) for tile in tiles if is_same or tile[2] == WIDTH}
+    named |= {CHECKPOINT, NEWEST} if is_same else set()
     for number in both:
         named.add(index_key(number))
         for each in (store, copy):
@@ -195,11 +200,3 @@ def _find_split(copy: Reader, ours: SignedLog, theirs: SignedLog) -> str:
                 first, second = (LogEntry.parse(entry).snapshot for entry in pair)
                 return f"{text} from entry {number} on, for snapshot {first} and {second}"
     return text
-
-
-def _list_log(log: LogComparison) -> set[str]:
-    """Return the objects that both logs have: a tile that a longer log completed is not listed."""
-    same = log.entries == log.copied
-    tiles = list_tiles(min(log.entries, log.copied))
-    named = {tile_key(*tile) for tile in tiles if same or tile[2] == WIDTH}
-    return named | {CHECKPOINT, NEWEST} if same else named

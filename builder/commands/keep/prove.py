@@ -2,7 +2,7 @@
 
 import argparse
 import re
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 from builder.arguments import declare
@@ -44,9 +44,19 @@ def run(context: Context) -> int:
         return _create_key(context, Path(arguments.new_key))
     if arguments.identifier.encode(errors="replace").decode() != arguments.identifier:
         raise UsageError(f"{arguments.identifier!a} is not an identifier: it is not UTF-8")
+    as_of = None
+    if arguments.as_of is not None:
+        as_of = instant.from_datestamp(arguments.as_of)
+        if as_of is None:
+            raise UsageError(
+                f"--as-of {arguments.as_of}: expected a day or an instant such as "
+                "2026-11-26T12:00:00Z"
+            )
+        if "T" not in arguments.as_of:
+            as_of += timedelta(days=1, seconds=-1)
     prover = Prover(context.store)
     try:
-        bundle = prover.prove(arguments.identifier, _parse_date(arguments.as_of))
+        bundle = prover.prove(arguments.identifier, as_of)
     finally:
         prover.close()
     data, verdict = bundle.to_json(), verify_bundle(bundle, None)
@@ -89,14 +99,3 @@ def _create_key(context: Context, path: Path) -> int:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from error
     context.result(key.to_text(), {"key_file": str(path), "verifier_key": key.to_text()})
     return 0
-
-
-def _parse_date(text: str | None) -> datetime | None:
-    if text is None:
-        return None
-    date = instant.from_datestamp(text)
-    if date is None:
-        raise UsageError(
-            f"--as-of {text}: expected a day or an instant such as 2026-11-26T12:00:00Z"
-        )
-    return date if "T" in text else date + timedelta(days=1, seconds=-1)

@@ -118,7 +118,10 @@ def _site(context: Context) -> ServedStore:
     log = (settings["serve.access_log"], folder)
     if arguments.access_log is not None:
         log = (arguments.access_log, Path.cwd())
-    workers = settings["serve.workers"] or _cores()
+    cores = os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):  # not on macOS; the process may use fewer
+        cores = len(os.sched_getaffinity(0))
+    workers = settings["serve.workers"] or cores
     return ServedStore(
         uri=context.store_uri()[0],
         base=context.store_uri()[1],
@@ -130,13 +133,6 @@ def _site(context: Context) -> ServedStore:
         # A worker without a share of the concurrent requests would be of no use.
         workers=min(workers, settings["serve.concurrent"]),
     )
-
-
-def _cores() -> int:
-    """Return the number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):  # not on macOS
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _open_worker(site: ServedStore, number: int) -> tuple[WsgiApplication, Callable[[], object]]:

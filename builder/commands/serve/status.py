@@ -1,6 +1,7 @@
 """`sheaf status`."""
 
 import argparse
+from contextlib import suppress
 
 from builder.context import Context
 from builder.intake import intake
@@ -28,10 +29,17 @@ def run(context: Context) -> int:
     pointer, _ = recovery.current(context.store)
     newest = pointer.newest()
     manifest = catalogue.manifest(newest.snapshot) if newest else None
-    manifests = _read_manifests(catalogue, pointer, manifest) if manifest else []
+    manifests = []
+    for number in consistency.kept_snapshots(pointer, manifest.skipped if manifest else ()):
+        with suppress(MissingObject):  # retired meanwhile
+            manifests.append(catalogue.manifest(number))
     is_web = isinstance(context.store, WebStore)
     runs = None if is_web else [r for r in intake.runs(context.store) if not r.published]
-    waiting = [] if runs is None else _waiting(context, manifest)
+    waiting = []
+    if runs is not None:
+        shown = manifest.run if manifest else 0
+        behind = (t for t, m in standing(context.store).items() if t > shown and not is_open(m))
+        waiting = [r for tist in behind if (r := find_ended(context.store, tist)) is not None]
     obi = {
         "run": manifest.run if manifest else 0,
         "waiting": [{"run": run_.tist, "source": run_.source} for run_ in waiting],
@@ -40,13 +48,6 @@ def run(context: Context) -> int:
     document = _document(context, pointer, manifests, runs)
     context.result("\n".join(lines), {**document, "obi": obi})
     return 0
-
-
-def _waiting(context: Context, newest: Manifest | None) -> list[Committed]:
-    """Return the runs of the obi store that no snapshot includes yet."""
-    shown = newest.run if newest else 0
-    behind = (t for t, m in standing(context.store).items() if t > shown and not is_open(m))
-    return [run_ for tist in behind if (run_ := find_ended(context.store, tist)) is not None]
 
 
 def _obi_lines(newest: Manifest | None, waiting: list[Committed]) -> list[str]:
@@ -59,17 +60,6 @@ def _obi_lines(newest: Manifest | None, waiting: list[Committed]) -> list[str]:
         shown = f"{templates}, deleted ones included, shown up to the run {newest.run}"
     more = f"; {tally(len(waiting), 'run')} not published yet" if waiting else ""
     return [f"obi store  {shown}{more}"]
-
-
-def _read_manifests(catalogue: Catalogue, pointer: Pointer, newest: Manifest) -> list[Manifest]:
-    """Return the manifests of the kept snapshots, the newest last."""
-    manifests = []
-    for number in consistency.kept_snapshots(pointer, newest.skipped):
-        try:
-            manifests.append(catalogue.manifest(number))
-        except MissingObject:
-            continue  # retired meanwhile
-    return manifests
 
 
 def _describe(

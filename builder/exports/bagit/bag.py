@@ -8,31 +8,15 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 
 from builder.errors import UsageError
-from builder.exports import staging
-from builder.runtime import Advance
 from functions import distribution
 
 PAYLOAD = "data/"
 """Folder of the payload in a bag."""
 _ALGORITHMS = ("sha256", "sha512")
 _DECLARATION = b"BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"
-
-
-@dataclass(frozen=True, slots=True)
-class Bagged:
-    """Result of an export: number of bags and payload files, and their bytes.
-
-    `there` counts the bags of an earlier export.
-    """
-
-    bags: int
-    files: int
-    bytes: int
-    there: int
 
 
 Payload = Iterable[tuple[str, Iterable[bytes]]]
@@ -42,10 +26,11 @@ Payload = Iterable[tuple[str, Iterable[bytes]]]
 
 @dataclass(frozen=True, slots=True)
 class Bag:
-    """A bag to create: its name, the content of its `bag-info.txt`, and a function for its payload.
+    """A bag to create; implements builder.exports.staging.NewFolder.
 
-    Paths of the payload are below PAYLOAD, and those of further tag files (`tags`) are not. `mark`
-    is a path with its SHA-256, which identifies an existing bag.
+    `info` is for its `bag-info.txt`, with the `Bagging-Date`. Paths of the payload are below
+    PAYLOAD, and those of further tag files (`tags`) are not. `mark` is a path with its SHA-256,
+    which identifies an existing bag.
     """
 
     name: str
@@ -54,31 +39,9 @@ class Bag:
     mark: tuple[str, str]
     tags: Callable[[], Payload] = tuple
 
-
-def export(bags: Iterable[Bag], target: Path, today: date, advance: Advance) -> Bagged:
-    """Create those of `bags` that the folder `target` does not have yet.
-
-    A bag has another name until it is complete and synced. `advance` is called with the number of
-    bags. Raises what opening and reading the payload raises, UsageError and StoreError.
-    """
-    done = staging.add_folders((_BagFolder(bag, today) for bag in bags), target, advance)
-    return Bagged(done.folders, done.files, done.bytes, done.there)
-
-
-@dataclass(frozen=True, slots=True)
-class _BagFolder:
-    """A bag of a day; implements builder.exports.staging.NewFolder."""
-
-    bag: Bag
-    today: date
-
-    @property
-    def name(self) -> str:
-        return self.bag.name
-
     def check(self, folder: Path) -> None:
         """Raise UsageError if the existing bag is a different one."""
-        path, digest = self.bag.mark
+        path, digest = self.mark
         try:
             with (folder / path).open("rb") as file:
                 actual = hashlib.file_digest(file, "sha256").hexdigest()
@@ -98,18 +61,18 @@ class _BagFolder:
                 )
                 for name in _ALGORITHMS
             }
-            for path, parts in self.bag.payload():
+            for path, parts in self.payload():
                 digests, length = _write(parts, folder / path)
                 for name, digest in digests.items():
                     manifests[name].write(f"{digest}  {path}\n")
                 files, size = files + 1, size + length
-        for path, parts in self.bag.tags():
+        for path, parts in self.tags():
             _write(parts, folder / path)
         info = {
             "Bag-Software-Agent": f"Sheaf {distribution.version()}",
-            "Bagging-Date": self.today.isoformat(),
+            "Bagging-Date": self.info["Bagging-Date"],
             "Payload-Oxum": f"{size}.{files}",
-            **self.bag.info,
+            **self.info,
         }
         (folder / "bagit.txt").write_bytes(_DECLARATION)
         lines = (f"{name}: {' '.join(text.split())}\n" for name, text in info.items())

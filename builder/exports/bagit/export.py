@@ -2,17 +2,17 @@
 
 import argparse
 from collections.abc import Iterator
+from dataclasses import asdict
 from itertools import chain
 
 from builder.arguments import declare
 from builder.context import Context
 from builder.exports.archived_content import add_datasets, open_content, report_folders
-from builder.exports.bagit import bag
 from builder.exports.bagit.bag import Bag
 from builder.exports.bagit.dataset_bag import bag_of_dataset
 from builder.exports.bagit.run_bag import bag_of_run
 from builder.exports.obi_source import RUNS, choose_runs
-from builder.exports.staging import target_path
+from builder.exports.staging import add_folders, target_path
 from builder.progress import ProgressBar
 from builder.text import tally
 
@@ -31,6 +31,7 @@ def run(context: Context) -> int:
     settings, wanted = context.configuration, context.arguments.runs
     target = target_path(context.store, context.arguments.dir)
     sender = {
+        "Bagging-Date": context.now().date().isoformat(),
         "Source-Organization": settings["repository.name"],
         "Contact-Email": str(settings["repository.admin_emails"][0]),
     }
@@ -44,6 +45,7 @@ def run(context: Context) -> int:
             bags = chain(bags, (bag_of_dataset(package, sender) for package in packages))
         count = len(runs) + (datasets.count if datasets else 0)
         with ProgressBar("exporting", count, " bags") as advance:
-            done = bag.export(bags, target, context.now().date(), advance)
-    text = f"{tally(done.bags, 'bag')} added with {tally(done.files, 'file')}"
-    return report_folders(context, "bagit", target, text, done, datasets)
+            done = add_folders(bags, target, advance)
+    text = f"{tally(done.folders, 'bag')} added with {tally(done.files, 'file')}"
+    counts = {"bags" if name == "folders" else name: n for name, n in asdict(done).items()}
+    return report_folders(context, "bagit", target, text, counts, datasets)

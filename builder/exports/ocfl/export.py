@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Iterator
+from dataclasses import asdict
 from itertools import chain
 
 from builder.arguments import declare
@@ -55,4 +56,4 @@ def run(context: Context) -> int:
         with ProgressBar("exporting", count, " objects") as advance:
             done = root.export(sources, target, user, advance)
     text = f"{tally(done.objects, 'object')} and {tally(done.versions, 'version')} added"
-    return report_folders(context, "ocfl", target, text, done, datasets)
+    return report_folders(context, "ocfl", target, text, asdict(done), datasets)

@@ -1,7 +1,7 @@
 """`sheaf export rocrate`: packages of datasets as folders."""
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from builder.arguments import declare
@@ -32,7 +32,7 @@ def run(context: Context) -> int:
         with ProgressBar("exporting", datasets.count, " datasets") as advance:
             done = add_folders(folders, target, advance)
     text = f"{tally(done.folders, 'crate')} added with {tally(done.files, 'file')}"
-    return report_folders(context, "rocrate", target, text, done, datasets)
+    return report_folders(context, "rocrate", target, text, asdict(done), datasets)
 
 
 @dataclass(frozen=True, slots=True)

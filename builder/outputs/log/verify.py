@@ -1,6 +1,7 @@
 """Checks of the signed log: its signatures and tiles, and the snapshots that it names."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 
 from builder.outputs.log.checkpoint import Checkpoint, open_checkpoint
@@ -50,8 +51,12 @@ def log_findings(
         yield Finding("log-forged", CHECKPOINT, str(error))
         return
     if keys is None:
+        signers: tuple[str, ...] = ()
+        with suppress(DamagedStore):  # reported with the identity
+            identity = read_identity(store)
+            signers = tuple(identity.signers) if identity else ()
         try:
-            open_checkpoint(text, _read_signers(store))
+            open_checkpoint(text, [*map(VerifierKey.parse, signers)] or None)
         except ProofError as error:
             yield Finding("log-forged", CHECKPOINT, str(error))
     tree = TileTree(store.read, checkpoint.size)
@@ -99,16 +104,6 @@ def _check_tiles(
         except (ProofError, MissingObject, DamagedStore) as error:
             problem = str(error)
         yield Finding("log-altered", tile_key(level, number, width), problem)
-
-
-def _read_signers(store: Reader) -> Sequence[VerifierKey] | None:
-    """Return the keys that signed the log by the store's identity; None if it names none."""
-    try:
-        identity = read_identity(store)
-    except DamagedStore:
-        return None  # reported with the identity
-    signers = identity.signers if identity else ()
-    return [VerifierKey.parse(text) for text in signers] or None
 
 
 def _check_chain(

@@ -77,7 +77,11 @@ def _check_metadata(store: Writer, index: TablesIndex) -> Iterator[Finding]:
                 content = store.read(named)
                 if content == data:
                     continue
-                if _is_newer(store, name, index, content):
+                if (
+                    content.isdigit()
+                    and int(content) > index.version
+                    and store.tag(keys.metadata_key(name, int(content))) is not None
+                ):
                     yield Finding("tables-behind", named, f"it is ahead of {INDEX}")
                 else:
                     yield Finding("table-altered", named, "its content differs from the index")
@@ -95,13 +99,6 @@ def _check_earlier(store: Writer, index: TablesIndex) -> Iterator[Finding]:
             yield Finding("table-missing", key, f"{INDEX} names it, but it does not exist")
         except DamagedStore as error:
             yield Finding("table-altered", key, str(error))
-
-
-def _is_newer(store: Writer, name: str, index: TablesIndex, hint: bytes) -> bool:
-    """Return whether a hint names later metadata that exists."""
-    if not hint.isdigit() or int(hint) <= index.version:
-        return False
-    return store.tag(keys.metadata_key(name, int(hint))) is not None
 
 
 def _check_objects(store: Writer, index: TablesIndex) -> Iterator[Finding]:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,9 @@ import pytest
 
 from builder.cli import main
 from builder.errors import UsageError
-from builder.exports.bagit import bag
-from builder.exports.bagit.bag import Bagged
 from builder.exports.bagit.run_bag import bag_of_run
 from builder.exports.obi_source import open_obi
+from builder.exports.staging import AddedFolders, add_folders
 from builder.obi import key
 from builder.obi.run import history
 from builder.store.folder import FolderStore
@@ -24,15 +22,18 @@ from tests.builder.obi.kept import FIRST, Kept, fourth
 from tests.builder.obi.test_ocfl import exported as to_ocfl
 from tests.builder.obi.test_warc import exported as to_warc
 
-SENDER = {"Source-Organization": "Archive of\nÚstí", "Contact-Email": "a@example.org"}
-TODAY = date(2026, 11, 21)
+SENDER = {
+    "Bagging-Date": "2026-11-21",
+    "Source-Organization": "Archive of\nÚstí",
+    "Contact-Email": "a@example.org",
+}
 
 
-def exported(store: Writer, target: Path, *only: int) -> Bagged:
+def exported(store: Writer, target: Path, *only: int) -> AddedFolders:
     with open_obi(store, 1024, 2) as (runs, connection):
         some = [run for run in runs if not only or run.tist in only]
         bags = [bag_of_run(store, connection, run, SENDER) for run in some]
-        return bag.export(bags, target, TODAY, lambda n: None)
+        return add_folders(bags, target, lambda n: None)
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -62,7 +63,7 @@ def test_from_a_bucket_comes_the_same(
 def test_each_run_is_a_valid_bag_and_all_bags_are_the_obi_store(kept: Kept, tmp_path: Path) -> None:
     """Scenario 20: what lies in the bags is what lies in the store, key by key."""
     target = tmp_path / "bags"
-    assert exported(kept.store, target).bags == len(kept.tists)
+    assert exported(kept.store, target).folders == len(kept.tists)
     found: dict[str, bytes] = {}
     for tist in kept.tists:
         made = bagit.Bag(str(target / f"run-{tist}"))
@@ -92,10 +93,10 @@ def test_again_it_makes_the_bags_that_came(kept: Kept, tmp_path: Path) -> None:
     exported(kept.store, target)
     before = content(target)
     fourth(kept)
-    assert exported(kept.store, target).bags == 1
+    assert exported(kept.store, target).folders == 1
     after = content(target)
     assert {name: after[name] for name in before} == before
-    assert exported(kept.store, target) == Bagged(0, 0, 0, 6)
+    assert exported(kept.store, target) == AddedFolders(0, 0, 0, 6)
 
 
 def test_a_bag_of_another_store_is_not_taken_for_ours(tmp_path: Path) -> None:
