@@ -19,7 +19,13 @@ from builder.progress import ProgressBar
 from builder.snapshot import query
 from builder.store.durable import sync_file
 from builder.text import tally
-from builder.withdraw.selection import Selection, explain_set, parse_date, parse_url_prefix
+from builder.withdraw.selection import (
+    Selection,
+    explain_set,
+    parse_date,
+    parse_option,
+    parse_url_prefix,
+)
 from functions.content import assembly
 from functions.content.protocols import Archives
 from functions.database import engine
@@ -137,17 +143,8 @@ def write_file(
 def _choice(arguments: argparse.Namespace) -> CaptureChoice:
     if arguments.set is not None and not oai_name.is_set(arguments.set):
         raise UsageError(f"--set {arguments.set} is not a set specification")
-    end = prefix = None
-    try:
-        if arguments.url is not None:
-            prefix = parse_url_prefix(arguments.url)
-    except ValueError as error:
-        raise UsageError(f"--url {arguments.url}: {error}") from None
-    try:
-        if arguments.as_of is not None:
-            end = parse_date(arguments.as_of)
-    except ValueError as error:
-        raise UsageError(f"--as-of {arguments.as_of}: {error}") from None
+    prefix = parse_option("--url", arguments.url, parse_url_prefix)
+    end = parse_option("--as-of", arguments.as_of, parse_date)
     selection = Selection(set=arguments.set, url_prefix=prefix, end=end)
     return CaptureChoice(selection, arguments.where, latest=end is not None)
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Protocol
 
 from builder.runtime import Runtime
@@ -36,8 +37,8 @@ class OutputAudit:
 
     `is_read` tells by key whether an object's bytes are read. Without `listed`, the store cannot be
     listed, or only the newest snapshot is checked. Rows are compared with `rows`, in a database
-    that `open_database` opens. `keys` and `checkpoint` are what a person trusts: verifier keys, and
-    an earlier log; None if nothing is named.
+    that `open_database` opens with a folder. `keys` and `checkpoint` are what a person trusts:
+    verifier keys, and an earlier log; None if nothing is named.
     """
 
     store: Writer
@@ -46,7 +47,7 @@ class OutputAudit:
     is_read: Callable[[str], bool]
     listed: bool
     rows: bool
-    open_database: Callable[[], AbstractContextManager[engine.Connection]]
+    open_database: Callable[[], AbstractContextManager[tuple[engine.Connection, Path]]]
     keys: Sequence[str] | None = None
     checkpoint: str | None = None
 

@@ -38,7 +38,6 @@ from functions.archive.coding import ContentCodingError
 from functions.content import archived_payload
 from functions.content.protocols import STATUSES, ContentError
 from functions.content.terms import Scope
-from functions.snapshot.errors import SheafError
 from functions.url import surt
 
 LARGEST = 64 << 20
@@ -260,7 +259,11 @@ class EndpointSource:
                 stack.close()
                 answer = stack.enter_context(self._client.ask(url, {"Range": "bytes=0-"}))
             if answer.status not in (200, _PARTIAL):
-                raise _refusal(answer, identifier)
+                code, reason = answer.headers.get(TOLD, ""), _line(answer)
+                if code == "disabled":
+                    raise RebuildError(f"this endpoint serves no content: {reason}")
+                detail = reason or f"{identifier}: HTTP status {answer.status}"
+                raise MissingError(code if code in STATUSES else "refused", detail)
             try:
                 yield self._bytes(url, answer, identifier, digest)
             except ContentError as error:
@@ -381,15 +384,6 @@ def _size(answer: Response) -> int | None:
     if answer.status == _PARTIAL:
         text = answer.headers.get("content-range", "").rpartition("/")[2]
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
-
-
-def _refusal(answer: Response, identifier: str) -> SheafError:
-    code = answer.headers.get(TOLD, "")
-    reason = _line(answer)
-    if code == "disabled":
-        return RebuildError(f"this endpoint serves no content: {reason}")
-    status = code if code in STATUSES else "refused"
-    return MissingError(status, reason or f"{identifier}: HTTP status {answer.status}")
 
 
 def _line(answer: Response) -> str:

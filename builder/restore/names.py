@@ -90,7 +90,10 @@ def natural(url: str, media_type: str = "") -> FileName:
     *folders, last = map(_unescape, parts)
     file = last.replace("@", "%40") or INDEX
     plain = unquote(parts[-1]) == last and _make_portable(file) == (last or INDEX)
-    file += f"@{_query(query)}" if question else ""
+    if question:  # a query is unchanged, except for characters that no name can hold
+        text = _PERCENT.sub("%25", query)
+        seen = (c if c == "%" or _is_seen(c, keep=False) else _hexadecimal(c) for c in text)
+        file += f"@{''.join(seen)}"
     extensions = EXTENSIONS.get(media_type)
     file = _make_portable(
         file if extensions is None or file.lower().endswith(extensions) else file + extensions[0]
@@ -180,12 +183,6 @@ def _is_seen(character: str, *, keep: bool) -> bool:
 
 def _hexadecimal(text: str) -> str:
     return "".join(f"%{byte:02X}" for byte in text.encode("utf-8", "surrogateescape"))
-
-
-def _query(query: str) -> str:
-    """Return a query as a name: unchanged, except for characters that no name can hold."""
-    text = _PERCENT.sub("%25", query)
-    return "".join(c if c == "%" or _is_seen(c, keep=False) else _hexadecimal(c) for c in text)
 
 
 def _make_portable(name: str) -> str:

@@ -209,16 +209,13 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
                 self._release(conn)
                 self.enqueue_req(conn)
             elif len(conn.read) > _LONGEST_HEAD and b"\r\n\r\n" not in conn.read:
-                self._refuse(conn)
-
-    def _refuse(self, conn: HeldConnection) -> None:
-        """Answer a head that is too long, and read on for a while."""
-        conn.is_ending = True
-        conn.until = time.monotonic() + self.LINGER
-        conn.read.clear()
-        with suppress(OSError):
-            util.write_error(conn.sock, 431, "Request Header Fields Too Large", "")
-            conn.sock.shutdown(socket.SHUT_WR)
+                # The head is too long: it is answered, and read on for a while.
+                conn.is_ending = True
+                conn.until = time.monotonic() + self.LINGER
+                conn.read.clear()
+                with suppress(OSError):
+                    util.write_error(conn.sock, 431, "Request Header Fields Too Large", "")
+                    conn.sock.shutdown(socket.SHUT_WR)
 
     def _drop_silent(self) -> bool:
         """End the connection that is silent for longest, of the address that has most of these."""

@@ -234,7 +234,7 @@ def _add_outputs(
         make_rule(choice),
         listed=listed,
         rows=choice is None and not any(finding.kind == DAMAGE for finding in findings),
-        open_database=partial(_open_database, runtime),
+        open_database=partial(_database, runtime),
         keys=trusted.keys,
         checkpoint=trusted.checkpoint,
     )
@@ -252,12 +252,6 @@ def _list_rest(
         return [Finding("unlisted", store.address, "a web address has no listing")]
     whole = inventory.complete and not newest_only
     return leftovers(store, inventory.names() if whole else None, runtime.clock())
-
-
-@contextmanager
-def _open_database(runtime: VerifyRuntime) -> Iterator[engine.Connection]:
-    with _database(runtime) as (connection, _):
-        yield connection
 
 
 @contextmanager

@@ -5,10 +5,12 @@ no column can have the value; the error says what is wrong or what was expected.
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from builder.errors import UsageError
 from builder.snapshot.draft import Draft
 from builder.snapshot.lookup import NATURAL_ORDER, find, rows_of
 from builder.snapshot.transaction import NothingSelectedError
@@ -54,6 +56,14 @@ def parse_date(text: str) -> str:
     except ValueError:
         raise ValueError("this date or time does not exist") from None
     return text
+
+
+def parse_option(option: str, value: str | None, parse: Callable[[str], str]) -> str | None:
+    """Return the parsed value of an option, None without one. Raises UsageError."""
+    try:
+        return None if value is None else parse(value)
+    except ValueError as error:
+        raise UsageError(f"{option} {value}: {error}") from None
 
 
 def is_reversed(start: str, end: str) -> bool:

@@ -41,7 +41,14 @@ def run(context: Context) -> int:
     if (arguments.identifier is None) == (arguments.new_key is None):
         raise UsageError("give an ID, or --new-key FILE")
     if arguments.new_key is not None:
-        return _create_key(context, Path(arguments.new_key))
+        path = Path(arguments.new_key)
+        with explaining(path, "written"):
+            try:
+                key = signer.create_key(path, signer.name_log(context.defaults)).to_text()
+            except FileExistsError as error:
+                raise UsageError(f"{path} exists: keys are never overwritten") from error
+        context.result(key, {"key_file": str(path), "verifier_key": key})
+        return 0
     if arguments.identifier.encode(errors="replace").decode() != arguments.identifier:
         raise UsageError(f"{arguments.identifier!a} is not an identifier: it is not UTF-8")
     as_of = None
@@ -88,14 +95,3 @@ def _check_form(context: Context, identifier: str) -> None:
             f"give an OAI identifier, such as {oai_name.to_oai(namespace, 'dataset,...')} "
             "(`sheaf query` lists them)"
         )
-
-
-def _create_key(context: Context, path: Path) -> int:
-    try:
-        key = signer.create_key(path, signer.name_log(context.defaults))
-    except FileExistsError as error:
-        raise UsageError(f"{path} exists: keys are never overwritten") from error
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}") from error
-    context.result(key.to_text(), {"key_file": str(path), "verifier_key": key.to_text()})
-    return 0

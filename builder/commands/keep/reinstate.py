@@ -1,9 +1,8 @@
 """`sheaf reinstate`."""
 
 import argparse
-from functools import partial
 
-from builder.commands.keep.withdraw import add_selection, print_preview, selection
+from builder.commands.keep.withdraw import add_selection, selection
 from builder.context import Context
 from builder.withdraw import reinstate, report
 
@@ -23,8 +22,10 @@ def run(context: Context) -> int:
     chosen = selection(arguments, context.configuration)
     store, settings, runtime = context.store, context.configuration, context.runtime()
     if arguments.dry_run:
-        find = partial(reinstate.preview_selection, store, settings, runtime, chosen)
-        return print_preview(context, find)
+        most = None if arguments.json else report.SHOWN
+        preview = reinstate.preview_selection(store, settings, runtime, chosen, most)
+        context.result(report.preview_text(preview), report.preview_document(preview))
+        return 0
     done = reinstate.reinstate(store, settings, runtime, chosen)
     context.result(report.text(done), report.document(done))
     return 0

@@ -1,19 +1,17 @@
 """`sheaf withdraw`."""
 
 import argparse
-from collections.abc import Callable
-from functools import partial
 
 from builder.arguments import declare
 from builder.context import Context
 from builder.errors import UsageError
 from builder.withdraw import report, withdraw
 from builder.withdraw.selection import (
-    Preview,
     Selection,
     is_reversed,
     parse_date,
     parse_digest,
+    parse_option,
     parse_url_prefix,
 )
 from functions.config.configuration import Configuration
@@ -58,8 +56,10 @@ def run(context: Context) -> int:
     chosen = selection(arguments, context.configuration)
     store, settings, runtime = context.store, context.configuration, context.runtime()
     if arguments.dry_run:
-        find = partial(withdraw.preview_selection, store, settings, runtime, chosen)
-        return print_preview(context, find)
+        most = None if arguments.json else report.SHOWN
+        preview = withdraw.preview_selection(store, settings, runtime, chosen, most)
+        context.result(report.preview_text(preview), report.preview_document(preview))
+        return 0
     reason = (arguments.reason or "").strip()
     if not reason or not arguments.reason.isprintable():
         raise UsageError(
@@ -70,17 +70,10 @@ def run(context: Context) -> int:
     return 0
 
 
-def print_preview(context: Context, find: Callable[[int | None], Preview]) -> int:
-    """Print the items that `find` returns: at most SHOWN for people, all with --json."""
-    preview = find(None if context.arguments.json else report.SHOWN)
-    context.result(report.preview_text(preview), report.preview_document(preview))
-    return 0
-
-
 def selection(arguments: argparse.Namespace, settings: Configuration) -> Selection:
     """Return the items that the options select. Raises UsageError."""
-    start = _read("--from", arguments.start, parse_date)
-    end = _read("--until", arguments.end, parse_date)
+    start = parse_option("--from", arguments.start, parse_date)
+    end = parse_option("--until", arguments.end, parse_date)
     if start and end and is_reversed(start, end):
         raise UsageError(f"--from {start} is later than --until {end}")
     if arguments.set is not None and not oai_name.is_set(arguments.set):
@@ -91,8 +84,8 @@ def selection(arguments: argparse.Namespace, settings: Configuration) -> Selecti
     return Selection(
         tuple(_identifier(name, settings) for name in arguments.identifier),
         arguments.set,
-        _read("--url-prefix", arguments.url_prefix, parse_url_prefix),
-        _read("--digest", arguments.digest, parse_digest),
+        parse_option("--url-prefix", arguments.url_prefix, parse_url_prefix),
+        parse_option("--digest", arguments.digest, parse_digest),
         start,
         end,
     )
@@ -106,13 +99,3 @@ def _identifier(name: str, settings: Configuration) -> str:
     namespace = str(settings["repository.namespace"])
     begin = str(settings["redif.identifier_prefix"]) or oai_name.to_oai(namespace, "")
     return oai_name.template_identifier(begin, handle)
-
-
-def _read(option: str, value: str | None, read: Callable[[str], str]) -> str | None:
-    """Return the parsed value of an option, or None if it is not given."""
-    if value is None:
-        return None
-    try:
-        return read(value)
-    except ValueError as error:
-        raise UsageError(f"{option} {value}: {error}") from None

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from builder.arguments import declare
 from builder.context import Context
-from builder.errors import UsageError
+from builder.errors import UsageError, explaining
 from builder.harvest import batch, window
 from builder.harvest.batch import HarvestThreads
 from builder.harvest.client import OaiClient, OaiSettings
@@ -88,7 +88,12 @@ def run(context: Context) -> int:
     for job in jobs:
         behind.of_url(job.base_url)
     headers = _bind_headers(arguments.header, {origin_of(job.base_url) for job in jobs})
-    home = _home(arguments.dir)
+    home = Path(arguments.dir)
+    with explaining(home, "created"):
+        try:
+            home.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError) as error:
+            raise UsageError(f"{home} is not a folder") from error
     stop = threading.Event()
     outcomes: list[HarvestResult] = []
     errors: list[SheafError] = []
@@ -190,18 +195,6 @@ def _bind_headers(
             raise UsageError(f"--header {name}: no URL has the origin {mine}")
         bound[mine][name] = value
     return bound
-
-
-def _home(text: str) -> Path:
-    """Create the folder of harvests and return it. Raises UsageError."""
-    home = Path(text)
-    try:
-        home.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError) as error:
-        raise UsageError(f"{home} is not a folder") from error
-    except OSError as error:
-        raise UsageError(f"{home} cannot be created: {error.strerror}") from error
-    return home
 
 
 def _list_jobs(

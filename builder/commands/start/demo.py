@@ -56,18 +56,13 @@ def run(context: Context) -> int:
             _print(context, scenario.report, _hints(context, scenario.report.document, folder))
             if arguments.once:
                 return 0
-            return 1 if _wait(server) else 0
+            while True:
+                # An interrupt just before a wait without a time limit would be noticed after it.
+                with suppress(subprocess.TimeoutExpired):
+                    return 1 if server.wait(1.0) else 0
         except KeyboardInterrupt:
             context.say("stopped")
     return 0
-
-
-def _wait(server: subprocess.Popen[str]) -> int:
-    """Return the exit status of the server when it ends."""
-    while True:
-        # An interrupt just before a wait without a time limit would be noticed after it.
-        with suppress(subprocess.TimeoutExpired):
-            return server.wait(1.0)
 
 
 def _clear(folder: Path) -> Path:

@@ -43,18 +43,20 @@ def run(context: Context) -> int:
     if "repository.admin_emails" in settings:
         settings["repository.admin_emails"] = [settings["repository.admin_emails"]]
     if arguments["store"]:
-        settings["store.uri"] = _relate(arguments["store"], path.parent)
+        uri, here, folder = arguments["store"], Path.cwd(), path.parent.resolve()
+        if remote_of(uri) is None and not Path(uri).is_absolute() and folder != here:
+            uri = os.path.relpath(here / uri, folder)  # in the file, it is relative to that
+        settings["store.uri"] = uri
     text = configuration.template(settings)
     configuration.parse(text, {}, "sheaf init")  # rejects invalid values of the options
     with explaining(path.parent, "created"):
         path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        raise UsageError(f"{path} already exists: edit it, or remove it first") from None
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}") from error
+    with explaining(path, "written"):
+        try:
+            with path.open("x", encoding="utf-8") as file:
+                file.write(text)
+        except FileExistsError:
+            raise UsageError(f"{path} already exists: edit it, or remove it first") from None
     _identify(context, path)
     context.result(
         f"wrote {path}\n"
@@ -63,14 +65,6 @@ def run(context: Context) -> int:
         {"configuration": str(path)},
     )
     return 0
-
-
-def _relate(uri: str, folder: Path) -> str:
-    """Return a store's address, which is relative to here, relative to `folder`."""
-    here = Path.cwd()
-    if remote_of(uri) is not None or Path(uri).is_absolute() or folder.resolve() == here:
-        return uri
-    return os.path.relpath(here / uri, folder.resolve())
 
 
 def _place(path: Path) -> str:

@@ -9,6 +9,7 @@ to the record with its bytes. The date of each record is that of the run, or of 
 import hashlib
 import io
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -81,7 +82,7 @@ def export(store: Reader, runs: Sequence[FetchedFile], target: Path, advance: Ad
     whole = is_file(target)
     if whole and target.exists():
         raise UsageError(f"{target} already exists: choose another file, or a folder to add to")
-    files = resources = revisits = responses = 0
+    files, counts = 0, Counter[str]()
     with staging.beside(target) as scratch:
         if not whole:
             target.mkdir(exist_ok=True)
@@ -97,11 +98,11 @@ def export(store: Reader, runs: Sequence[FetchedFile], target: Path, advance: Ad
                     advance(1)
                 sync_file(out)
             (scratch / path.name).rename(path)
-            files, resources = files + 1, resources + records.resources
-            revisits += records.revisits
-            responses += records.responses
+            files += 1
+            counts += records.counts
         staging.sync()
-    return Recorded(files, resources, revisits, len(groups) - files, responses)
+    there = len(groups) - files
+    return Recorded(files, counts["resource"], counts["revisit"], there, counts["response"])
 
 
 class _Records:
@@ -110,7 +111,7 @@ class _Records:
     def __init__(self, store: Reader, out: BinaryIO, name: str, last: int) -> None:
         self._store = store
         self._writer = WARCWriter(out, gzip=name.endswith(".gz"), warc_version="1.1")
-        self.resources = self.revisits = self.responses = 0
+        self.counts: Counter[str] = Counter()
         about = {
             "software": f"Sheaf {distribution.version()}",
             "format": "WARC File Format 1.1",
@@ -128,19 +129,19 @@ class _Records:
         for row in exchanges.values():
             if row.status in REDIRECTS:
                 self._redirect(run.tist, row, row.at if run.imported else run.tist)
-                self.responses += 1
+                self.counts["response"] += 1
         for noted in run.files():
             exchange = exchanges.get(noted.version.id)
             when = exchange.at if exchange is not None and run.imported else run.tist
             if noted.tist == run.tist and exchange is not None and exchange.headers:
                 self._response(noted, exchange, when)
-                self.responses += 1
+                self.counts["response"] += 1
             elif noted.tist == run.tist:
                 self._resource(noted, when)
-                self.resources += 1
+                self.counts["resource"] += 1
             else:
                 self._revisit(run.tist, noted, when)
-                self.revisits += 1
+                self.counts["revisit"] += 1
 
     def _response(self, noted: LoggedObject, row: ExchangeRow, when: int) -> None:
         version, exchange = noted.version, _exchange(row)
@@ -168,13 +169,7 @@ class _Records:
     def _redirect(self, tist: int, row: ExchangeRow, when: int) -> None:
         exchange = _exchange(row)
         head = http_head(exchange, 0, unpacked=False)
-        digests = {
-            "WARC-Block-Digest": f"sha256:{hashlib.sha256(head).hexdigest()}",
-            "WARC-Payload-Digest": f"sha256:{hashlib.sha256().hexdigest()}",
-            "WARC-Date": _date(when),
-            "WARC-Truncated": "unspecified",
-        }
-        self._http("response", tist, exchange, io.BytesIO(head), len(head), digests)
+        self._head("response", tist, exchange, head, when, {"WARC-Truncated": "unspecified"})
         self._request(tist, row, when)
 
     def _request(self, tist: int, row: ExchangeRow, when: int) -> None:
@@ -182,14 +177,25 @@ class _Records:
         if not row.sent:
             return
         exchange = _exchange(row)
-        head = request_head(exchange)
+        answer = {"WARC-Concurrent-To": _name(tist, exchange.url)}
+        self._head("request", tist, exchange, request_head(exchange), when, answer)
+
+    def _head(
+        self,
+        kind: str,
+        tist: int,
+        exchange: HttpExchange,
+        head: bytes,
+        when: int,
+        more: Mapping[str, str],
+    ) -> None:
+        """Write a record that has a header alone."""
         digests = {
             "WARC-Block-Digest": f"sha256:{hashlib.sha256(head).hexdigest()}",
             "WARC-Payload-Digest": f"sha256:{hashlib.sha256().hexdigest()}",
             "WARC-Date": _date(when),
-            "WARC-Concurrent-To": _name(tist, exchange.url),
         }
-        self._http("request", tist, exchange, io.BytesIO(head), len(head), digests)
+        self._http(kind, tist, exchange, io.BytesIO(head), len(head), digests | dict(more))
 
     def _http(
         self,

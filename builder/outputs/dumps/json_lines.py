@@ -63,21 +63,19 @@ def _encode_captures(page: Page) -> Iterator[str]:
         (f"[{','.join(map(encode_basestring, sets))}]" for sets in page.column("sets")),
         ("true" if is_deleted else "false" for is_deleted in deleted),
     )
-    columns = [
-        _encode_column(column, page.column(column.name))
-        for column in schema.KINDS["capture"]
-        if any(value is not None for value in page.column(column.name))
-    ]
+    columns = []
+    for column in schema.KINDS["capture"]:
+        values, key = page.column(column.name), f',"{column.name}":'
+        encode = _ENCODERS.get(column.type, _encode_plain)
+        if any(value is not None for value in values):
+            columns.append(["" if value is None else key + encode(value) for value in values])
     rows = zip(*columns, strict=True) if columns else repeat(())
     for head, gone, row in zip(heads, deleted, rows, strict=False):
         yield f"{head}}}\n" if gone else f"{head}{''.join(row)}}}\n"
 
 
-def _encode_column(column: schema.Column, values: Sequence[Any]) -> list[str]:
-    """Return each value with its key, or an empty text for no value."""
-    key = f',"{column.name}":'
-    encode: Callable[[Any], str] = _ENCODERS.get(column.type, lambda value: _dumps(_plain(value)))
-    return ["" if value is None else key + encode(value) for value in values]
+def _encode_plain(value: Any) -> str:
+    return _dumps(_plain(value))
 
 
 _ENCODERS: dict[str, Callable[[Any], str]] = {

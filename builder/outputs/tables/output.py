@@ -35,7 +35,7 @@ def verify(audit: OutputAudit) -> Sequence[Finding]:
         return ()
     if not audit.rows or audit.store.tag(INDEX) is None:
         return list(table_findings(audit.store, audit.pointer, audit.now, None))
-    with audit.open_database() as connection:
+    with audit.open_database() as (connection, _):
         return list(table_findings(audit.store, audit.pointer, audit.now, connection))
 
 

@@ -17,7 +17,6 @@ from builder.outputs.tables import avro
 from builder.outputs.tables.deletes import DeletedRows
 from builder.outputs.tables.index import (
     FOLDER,
-    DeleteFile,
     FileDeletes,
     ManifestFile,
     TablesIndex,
@@ -42,6 +41,7 @@ _SEQUENCES = (
     "unnest($first::BIGINT[]) AS first_position, unnest($last::BIGINT[]) AS last_position, "
     "unnest($records::BIGINT[]) AS records"
 )
+_BOUNDS = ("lower_bounds", "upper_bounds")
 _Statement = tuple[str, Mapping[str, Any]]
 
 
@@ -168,9 +168,16 @@ class SnapshotWriter:
     ) -> tuple[ManifestFile, ...]:
         """Write the manifests of a leaf in a table: of its data files, and of their deletes."""
         shown = [f for f in files if table.name not in _deletes_of(deletes, f).without]
-        data = [self._describe(table, file) for file in shown]
+        data = [
+            self._describe(avro.DATA, file.key, file.rows, file.bytes) | _find_bounds(table, file)
+            for file in shown
+        ]
         hidden = [
-            self._describe_deletes(file, delete)
+            self._describe(avro.DELETES, delete.key, delete.rows, delete.bytes)
+            | {
+                name: [{"key": _PATH_FIELD, "value": self._locate(file.key).encode()}]
+                for name in _BOUNDS
+            }
             for file in shown
             if (delete := _deletes_of(deletes, file).find(table.name)) is not None
         ]
@@ -180,33 +187,16 @@ class SnapshotWriter:
             if entries
         )
 
-    def _describe(self, table: IcebergTable, file: DataFile) -> dict[str, Any]:
-        fields: dict[str, Any] = {
-            "content": avro.DATA,
-            "file_path": f"{self.index.location}/{file.key}",
-            "file_format": "PARQUET",
-            "record_count": file.rows,
-            "file_size_in_bytes": file.bytes,
-        }
-        key = table.key_field()
-        bounds = file.groups[0].first, file.groups[-1].last
-        if key is not None and all(isinstance(bound, int | str) for bound in bounds):
-            width = "<q" if key[1] == "long" else "<i"
-            for name, bound in zip(("lower_bounds", "upper_bounds"), bounds, strict=True):
-                value = struct.pack(width, bound) if isinstance(bound, int) else str(bound).encode()
-                fields[name] = [{"key": key[0], "value": value}]
-        return fields
+    def _locate(self, key: str) -> str:
+        return f"{self.index.location}/{key}"
 
-    def _describe_deletes(self, file: DataFile, delete: DeleteFile) -> dict[str, Any]:
-        named = [{"key": _PATH_FIELD, "value": f"{self.index.location}/{file.key}".encode()}]
+    def _describe(self, content: int, key: str, rows: int, size: int) -> dict[str, Any]:
         return {
-            "content": avro.DELETES,
-            "file_path": f"{self.index.location}/{delete.key}",
+            "content": content,
+            "file_path": self._locate(key),
             "file_format": "PARQUET",
-            "record_count": delete.rows,
-            "file_size_in_bytes": delete.bytes,
-            "lower_bounds": named,
-            "upper_bounds": named,
+            "record_count": rows,
+            "file_size_in_bytes": size,
         }
 
     def _write_manifest(
@@ -241,13 +231,7 @@ class SnapshotWriter:
         path.unlink()
         key = f"{FOLDER}{SNAPSHOTS.name}/data/{hashlib.sha256(data).hexdigest()[:32]}.parquet"
         self.objects[key] = data
-        entry = {
-            "content": avro.DATA,
-            "file_path": f"{self.index.location}/{key}",
-            "file_format": "PARQUET",
-            "record_count": len(sequences),
-            "file_size_in_bytes": len(data),
-        }
+        entry = self._describe(avro.DATA, key, len(sequences), len(data))
         return self._write_manifest(SNAPSHOTS, avro.DATA, [entry])
 
     def _list(
@@ -260,7 +244,7 @@ class SnapshotWriter:
             if manifests or earlier:
                 data = avro.write_list(
                     {
-                        "path": f"{self.index.location}/{file.key}",
+                        "path": self._locate(file.key),
                         "length": file.bytes,
                         "content": file.content,
                         "files": file.files,
@@ -274,6 +258,16 @@ class SnapshotWriter:
                 )
                 snapshots[name] = (*earlier, snapshot)
         return snapshots
+
+
+def _find_bounds(table: IcebergTable, file: DataFile) -> dict[str, Any]:
+    """Return the bounds of the sorted column of a data file, if it is a column of the table."""
+    key, bounds = table.key_field(), (file.groups[0].first, file.groups[-1].last)
+    if key is None or not all(isinstance(bound, int | str) for bound in bounds):
+        return {}
+    width = "<q" if key[1] == "long" else "<i"
+    values = (struct.pack(width, b) if isinstance(b, int) else str(b).encode() for b in bounds)
+    return {n: [{"key": key[0], "value": value}] for n, value in zip(_BOUNDS, values, strict=True)}
 
 
 def _deletes_of(deletes: Mapping[str, FileDeletes], file: DataFile) -> FileDeletes:
