@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 from builder.arguments import declare
 from builder.context import Context
 from builder.errors import UsageError
-from builder.exports.capture_records import ExportResult, ExportRuntime, MissingCapture
+from builder.exports.capture_records import ExportResult, ExportRuntime
 from builder.exports.chosen_captures import CaptureChoice, choose
 from builder.exports.staging import beside, target_path
 from builder.exports.warcinfo import About, software
@@ -35,8 +35,6 @@ from functions.store.slice import open_reader
 
 _PRINTED = 20
 """Maximum number of missing captures that are listed."""
-_LISTED = 1000
-"""The same with --json."""
 _OPTIONS = ("set", "url", "as_of", "where")
 _CODES = {
     "undated": "no date, which an index needs",
@@ -111,12 +109,6 @@ def write_file(
     target = target_path(context.store, excerpt.file)
     if target.exists():
         raise UsageError(f"{target} already exists: choose another file")
-    missing: list[MissingCapture] = []
-
-    def tell(capture: MissingCapture) -> None:
-        if len(missing) < _LISTED:
-            missing.append(capture)
-
     with beside(target) as scratch:
         memory = context.configuration["publish.memory"]
         threads = os.cpu_count() or 1
@@ -134,9 +126,8 @@ def write_file(
                 _replace_file(scratch / "made", target) as out,
                 ProgressBar("exporting", count, " captures") as advance,
             ):
-                runtime = ExportRuntime(archives, scratch, tell, advance)
-                done = write(connection, out, runtime)
-    _report(context, target, done, missing, pages=pages)
+                done = write(connection, out, ExportRuntime(archives, scratch, advance))
+    _report(context, target, done, pages=pages)
     return 1 if done.missing else 0
 
 
@@ -172,14 +163,7 @@ def _replace_file(path: Path, target: Path) -> Iterator[BinaryIO]:
     path.rename(target)
 
 
-def _report(
-    context: Context,
-    target: Path,
-    done: ExportResult,
-    missing: list[MissingCapture],
-    *,
-    pages: bool,
-) -> None:
+def _report(context: Context, target: Path, done: ExportResult, *, pages: bool) -> None:
     what = tally(done.captures, "capture")
     if done.originals:
         what += f" and {tally(done.originals, 'original')} of revisits"
@@ -188,7 +172,7 @@ def _report(
     lines = [f"{target}: {what} ({tally(done.bytes, 'byte')})"]
     for code, count in sorted(done.missing.items()):
         lines.append(f"  {tally(count, 'capture')} left out: {_CODES.get(code, code)}")
-    lines += [f"    {capture.detail}" for capture in missing[:_PRINTED]]
+    lines += [f"    {capture.detail}" for capture in done.examples[:_PRINTED]]
     if (more := done.missing.total() - _PRINTED) > 0:
         lines.append(f"    … and {more:,} more")
     document: dict[str, Any] = {
@@ -199,6 +183,6 @@ def _report(
         "pages": done.pages,
         "bytes": done.bytes,
         "missing": dict(sorted(done.missing.items())),
-        "told": [asdict(capture) for capture in missing],
+        "told": [asdict(capture) for capture in done.examples],
     }
     context.result("\n".join(lines), document)

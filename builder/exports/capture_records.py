@@ -13,6 +13,9 @@ from functions.content.capture_row import CaptureRow
 from functions.content.protocols import Archives, ContentError
 from functions.database import engine
 
+_LISTED = 1000
+"""Maximum number of missing captures that are listed, with --json."""
+
 
 @dataclass(frozen=True, slots=True)
 class MissingCapture:
@@ -27,28 +30,33 @@ class MissingCapture:
     detail: str
 
 
-Tell = Callable[[MissingCapture], None]
-"""Called for each missing capture as it is found."""
-
-
 @dataclass(slots=True)
 class ExportResult:
-    """Result: captures chosen, additional originals, pages, bytes, and missing captures."""
+    """Result: captures chosen, additional originals, pages, bytes, and missing captures.
+
+    `missing` counts all by code, and `examples` has the first of them.
+    """
 
     captures: int = 0
     originals: int = 0
     pages: int = 0
     bytes: int = 0
     missing: Counter[str] = field(default_factory=Counter)
+    examples: list[MissingCapture] = field(default_factory=list)
+
+    def miss(self, capture: CaptureRow, code: str, detail: str) -> None:
+        """Add a capture that could not be exported."""
+        self.missing[code] += 1
+        if len(self.examples) < _LISTED:
+            self.examples.append(MissingCapture(capture.identifier, capture.url, code, detail))
 
 
 @dataclass(frozen=True, slots=True)
 class ExportRuntime:
-    """Dependencies: the archive files, a folder for large data, and callbacks for reports."""
+    """Dependencies: the archive files, a folder for large data, and the progress."""
 
     archives: Archives
     scratch: Path
-    tell: Tell
     advance: Advance
 
 
@@ -61,7 +69,7 @@ def copy_records(
     done = ExportResult()
     for chosen in read_chosen(connection):
         runtime.advance(1)
-        if not is_dated(chosen.capture, done, runtime.tell):
+        if not is_dated(chosen.capture, done):
             continue
         try:
             with (
@@ -70,21 +78,15 @@ def copy_records(
             ):
                 add(chosen, record, request)
         except ContentError as error:
-            _miss(chosen.capture, error.code, str(error), done, runtime.tell)
+            done.miss(chosen.capture, error.code, str(error))
         else:
             done.originals += chosen.besides
             done.captures += not chosen.besides
     return done
 
 
-def is_dated(capture: CaptureRow, done: ExportResult, tell: Tell) -> bool:
+def is_dated(capture: CaptureRow, done: ExportResult) -> bool:
     """Return whether a capture has a date, and report it as missing if not."""
     if not capture.stamp:
-        detail = f"{capture.identifier} ({capture.url}) has no date"
-        _miss(capture, "undated", detail, done, tell)
+        done.miss(capture, "undated", f"{capture.identifier} ({capture.url}) has no date")
     return bool(capture.stamp)
-
-
-def _miss(capture: CaptureRow, code: str, detail: str, done: ExportResult, tell: Tell) -> None:
-    done.missing[code] += 1
-    tell(MissingCapture(capture.identifier, capture.url, code, detail))

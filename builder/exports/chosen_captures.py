@@ -133,23 +133,17 @@ def read_chosen(connection: engine.Connection) -> Iterator[Chosen]:
                 yield Chosen(capture, fields["url_bytes"], fields["title"], fields["besides"])
 
 
-@dataclass(frozen=True, slots=True)
-class RecordPosition:
-    """Position of a record: file name, offset, length, and the digest of these bytes."""
+def index_line(
+    chosen: Chosen,
+    filename: str | None,
+    offset: int | None,
+    length: int | None,
+    digest: str | None = None,
+) -> bytes:
+    """Return the line, with its newline, of a capture that has a date (Capture.stamp).
 
-    filename: str | None
-    offset: int | None
-    length: int | None
-    digest: str | None = None
-
-
-def position_of(capture: CaptureRow) -> RecordPosition:
-    """Return the position of a capture in the archive itself."""
-    return RecordPosition(capture.filename, capture.offset, capture.stored)
-
-
-def index_line(chosen: Chosen, lying: RecordPosition) -> bytes:
-    """Return the line, with its newline, of a capture that has a date (Capture.stamp)."""
+    Its record is in a file at an offset; `digest` is that of its `length` bytes there.
+    """
     capture = chosen.capture
     url = capture.url
     with suppress(UnicodeDecodeError):  # as archived if it is text: an ingest finds the same item
@@ -160,12 +154,12 @@ def index_line(chosen: Chosen, lying: RecordPosition) -> bytes:
         "status": capture.status,
         "digest": label(capture.digest),
         "redirect": capture.redirect,
-        "length": lying.length,
-        "offset": lying.offset,
-        "filename": lying.filename,
+        "length": length,
+        "offset": offset,
+        "filename": filename,
         "method": capture.method,
         "requestBody": capture.body,
-        "recordDigest": lying.digest,
+        "recordDigest": digest,
     }
     texts = {name: str(value) for name, value in fields.items() if value is not None}
     key = capture.surt if capture.method else surt.pywb_key(chosen.raw or capture.url.encode())

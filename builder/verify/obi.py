@@ -212,17 +212,6 @@ class ObiAudit:
         self.findings.append(Finding(code, where, problem))
 
 
-def make_sample(percent: float, seed: int) -> Callable[[str], bool]:
-    """Return a function that returns whether a key is in a sample of `percent` of all keys."""
-    below = int(percent / 100 * (1 << 64))
-
-    def is_chosen(where: str) -> bool:
-        digest = hashlib.blake2b(f"{seed} {where}".encode(), digest_size=8).digest()
-        return int.from_bytes(digest, "big") < below
-
-    return is_chosen
-
-
 def _place(row: Row, tist: int) -> tuple[str | None, str | None]:
     """Return the key that a row gives for its object, and the correct key."""
     if isinstance(row, Version):

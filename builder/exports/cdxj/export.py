@@ -3,14 +3,13 @@
 import argparse
 import gzip
 from contextlib import suppress
-from dataclasses import replace
 from typing import BinaryIO
 
 from builder.arguments import declare
 from builder.context import Context
 from builder.exports.capture_files import Excerpt, add_selection, write_file
 from builder.exports.capture_records import ExportResult, ExportRuntime, is_dated
-from builder.exports.chosen_captures import SortedLines, index_line, position_of, read_chosen
+from builder.exports.chosen_captures import SortedLines, index_line, read_chosen
 from builder.snapshot import query
 from functions.content.archived_payload import open_record
 from functions.content.archives import WITHIN
@@ -47,13 +46,13 @@ def run(context: Context) -> int:
         done, lines = ExportResult(), SortedLines(folder)
         for chosen in read_chosen(connection):
             runtime.advance(1)
-            if is_dated(chosen.capture, done, runtime.tell):
-                place = position_of(chosen.capture)
+            capture = chosen.capture
+            if is_dated(capture, done):
+                name = capture.filename
                 # Archive files are read only where their name alone does not tell them apart.
-                if (chosen.capture.filename or "").partition("/")[0] in twins:
-                    name = _name_apart(runtime.archives, chosen.capture)
-                    place = replace(place, filename=name)
-                lines.add(index_line(chosen, place))
+                if (name or "").partition("/")[0] in twins:
+                    name = _name_apart(runtime.archives, capture)
+                lines.add(index_line(chosen, name, capture.offset, capture.stored))
                 done.captures += 1
         if excerpt.file.endswith(".gz"):
             with gzip.GzipFile("", "wb", _LEVEL, out, 0) as packer:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from builder.exports import chosen_captures
-from builder.exports.chosen_captures import Chosen, RecordPosition, SortedLines, index_line
+from builder.exports.chosen_captures import Chosen, SortedLines, index_line
 from builder.exports.warcinfo import About, warcinfo
 from builder.zip import Bundle, Open, ZipSink
 from functions.snapshot import instant
@@ -156,10 +156,10 @@ class Parcel:
             file.write(piece)
             digest.update(piece)
         label = f"sha256:{digest.hexdigest()}"
-        lying = RecordPosition(_name(self._archives), offset, file.size - offset, label)
+        length = file.size - offset
         if request is not None and not chosen_captures.precedes(chosen):
             _copy(request, file)
-        self._index.add(index_line(chosen, lying))
+        self._index.add(index_line(chosen, _name(self._archives), offset, length, label))
         if chosen_captures.is_page(chosen):
             # Sorted by the key of its index line, which is removed again.
             key = f"{chosen.capture.surt} {chosen.capture.stamp}\t".encode("ascii")

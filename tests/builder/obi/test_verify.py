@@ -17,7 +17,8 @@ from builder.obi.content import SOURCE, Incidence, Row, Version
 from builder.obi.run import claim
 from builder.store.findings import CODES
 from builder.store.folder import FolderStore
-from builder.verify.obi import ObiAudit, make_sample
+from builder.verify.choice import Sample
+from builder.verify.obi import ObiAudit
 from builder.verify.verify import Verified, VerifyRuntime, verify
 from functions.snapshot.errors import DamagedStore
 from tests.builder.obi.conftest import Time
@@ -64,7 +65,7 @@ def test_a_sample_of_the_objects_is_read(tmp_path: Path, time: Time, percent: fl
     store = FolderStore(tmp_path / "store")
     texts = {f"{HANDLE}-{n}": f"Template {n}\n" for n in range(500)}
     ingested(store, time, texts)
-    audit = ObiAudit.begin(store, make_sample(percent, 7))
+    audit = ObiAudit.begin(store, Sample(percent, 7).holds)
     audit.finish(lambda size: None)
     assert audit.findings == []
     assert audit.objects == 501
