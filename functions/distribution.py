@@ -41,13 +41,13 @@ def libraries() -> dict[str, str]:
         wanted = metadata.requires(NAME) or []
     except metadata.PackageNotFoundError:
         return {}
-    found = {}
+    versions = {}
     for requirement in wanted:
         if "extra ==" in requirement:
             continue
         name = _NAME_END.split(requirement, maxsplit=1)[0]
         try:
-            found[name] = metadata.version(name)
+            versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
-            found[name] = ""
-    return dict(sorted(found.items()))
+            versions[name] = ""
+    return dict(sorted(versions.items()))

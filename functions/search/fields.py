@@ -19,19 +19,19 @@ def document_texts(kind: str, identifier: str, document: Mapping[str, Any]) -> l
         case "template":
             fields = document.get("fields")
             names = [n for c in ("author", "editor") for n in redif_fields.texts(fields, c, "name")]
-            found = [*redif_fields.titles(fields), *names, document.get("handle"), identifier]
+            texts = [*redif_fields.titles(fields), *names, document.get("handle"), identifier]
         case "fileset" | "file":
             people = document.get("creators") or ()
-            names = [str(one.get("name")) for one in people if isinstance(one, Mapping)]
+            names = [str(person.get("name")) for person in people if isinstance(person, Mapping)]
             keys = [document.get("doi"), document.get("url"), identifier]
-            found = [document.get("title"), *names, *keys]
+            texts = [document.get("title"), *names, *keys]
         case "harvested":
             parts = _dublin_core(document)
             ordered = sorted(parts, key=lambda part: part[0] != "title")
-            found = [*(text for _, text in ordered), document.get("id"), identifier]
+            texts = [*(text for _, text in ordered), document.get("id"), identifier]
         case _:
-            found = [document.get("name"), document.get("set_spec"), identifier]
-    return list(dict.fromkeys(text for text in found if isinstance(text, str) and text))
+            texts = [document.get("name"), document.get("set_spec"), identifier]
+    return list(dict.fromkeys(text for text in texts if isinstance(text, str) and text))
 
 
 def harvested_title(document: Mapping[str, Any]) -> str | None:
@@ -43,26 +43,26 @@ def document_date(kind: str, document: Mapping[str, Any]) -> str | None:
     """Return the date of publication, or None; it begins with the year."""
     match kind:
         case "template":
-            found: Any = redif_fields.date(document.get("fields"))
+            date: Any = redif_fields.date(document.get("fields"))
         case "fileset" | "file":
-            found = document.get("published")
+            date = document.get("published")
         case "collection":
-            found = document.get("last_date")
+            date = document.get("last_date")
         case _:
-            found = None
-    return found if isinstance(found, str) and _YEAR.match(found) else None
+            date = None
+    return date if isinstance(date, str) and _YEAR.match(date) else None
 
 
 def document_url(kind: str, document: Mapping[str, Any]) -> str | None:
     """Return the address of such an item, if its document has one."""
     match kind:
         case "template":
-            found: Any = next(iter(redif_fields.texts(document.get("fields"), "file", "url")), None)
+            url: Any = next(iter(redif_fields.texts(document.get("fields"), "file", "url")), None)
         case "fileset" | "file":
-            found = document.get("url")
+            url = document.get("url")
         case _:
-            found = None
-    return found if isinstance(found, str) else None
+            url = None
+    return url if isinstance(url, str) else None
 
 
 def capture_pieces(title: str | None, host: str | None, url: str | None) -> list[list[str]]:
@@ -79,9 +79,9 @@ def read_document(kind: str, text: str | None) -> Mapping[str, Any]:
 
 
 def _dublin_core(document: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
+    elements: list[tuple[str, str]] = []
     for record in document.get("records") or ():
         metadata = record.get("metadata") if isinstance(record, Mapping) else None
         if isinstance(metadata, str):
-            found += ((n, html.unescape(t).strip()) for n, t in _DUBLIN_CORE.findall(metadata))
-    return found
+            elements += ((n, html.unescape(t).strip()) for n, t in _DUBLIN_CORE.findall(metadata))
+    return elements

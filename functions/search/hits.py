@@ -1,7 +1,7 @@
 """Hits: which records match a query, and what of them is shown."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from functions.oai.repository_duckdb.record_rows import DOCUMENT
@@ -57,15 +57,15 @@ class HitCollector:
         self._groups: list[list[FoundRecord]] = []
         self.groups_left = groups
 
-    def add(self, found: FoundRecord) -> bool:
+    def add(self, record: FoundRecord) -> bool:
         """Add a matching record; return False, and leave it, if the page is full."""
         last = self._groups[-1][-1] if self._groups else None
-        if last and found.url and last.url == found.url:
-            self._groups[-1].append(found)
+        if last and record.url and last.url == record.url:
+            self._groups[-1].append(record)
         elif self.is_full:
             return False
         else:
-            self._groups.append([found])
+            self._groups.append([record])
         return True
 
     @property
@@ -76,17 +76,9 @@ class HitCollector:
     def hits(self) -> Iterator[SearchHit]:
         """Yield the hits, one for each group."""
         for group in self._groups:
-            newest = max((one.hit for one in group), key=lambda hit: (hit.date or "", hit.position))
-            yield SearchHit(
-                newest.position,
-                newest.identifier,
-                newest.kind,
-                newest.title,
-                newest.url,
-                newest.date,
-                newest.sets,
-                len(group),
-            )
+            hits = (record.hit for record in group)
+            newest = max(hits, key=lambda hit: (hit.date or "", hit.position))
+            yield replace(newest, captures=len(group))
 
 
 def examine(
@@ -96,7 +88,7 @@ def examine(
     kind, sets = record["kind"], tuple(record["sets"] or ())
     if record["deleted"] or query.kind not in (None, kind):
         return None
-    if query.set and not any(oai_name.is_within_set(one, query.set) for one in sets):
+    if query.set and not any(oai_name.is_within_set(spec, query.set) for spec in sets):
         return None
     position, identifier = record["position"], record["identifier"]
     if kind == "capture":
@@ -109,6 +101,6 @@ def examine(
         title, url = texts[0], fields.document_url(kind, document)
         date, key = fields.document_date(kind, document), ""
         pieces = [words.pieces(text) for text in texts]
-    if not query.holds(date) or not query.matches([words.units(one) for one in pieces]):
+    if not query.holds(date) or not query.matches([*map(words.units, pieces)]):
         return None
     return FoundRecord(SearchHit(position, identifier, kind, title, url, date, sets, 1), key)

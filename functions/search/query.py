@@ -57,18 +57,18 @@ class Term:
 
     def find_keys(self) -> list[tuple[str, str]]:
         """Return the first and last word of the table of each range that holds all its items."""
-        found: dict[tuple[str, str], None] = {}
+        ranges: dict[tuple[str, str], None] = {}
         for piece in self.pieces:
             if not words.is_spaceless(piece):
-                found[piece, piece] = None
+                ranges[piece, piece] = None
             elif len(piece) == 1:
-                found[piece, piece + words.BEHIND] = None
+                ranges[piece, piece + words.BEHIND] = None
             else:
-                found |= dict.fromkeys((a + b, a + b) for a, b in pairwise(piece))
+                ranges |= dict.fromkeys((a + b, a + b) for a, b in pairwise(piece))
         if self.prefix and not words.is_spaceless(self.pieces[-1]):
-            del found[self.pieces[-1], self.pieces[-1]]
-            found[self.pieces[-1], self.pieces[-1] + words.BEHIND] = None
-        return [*found]
+            del ranges[self.pieces[-1], self.pieces[-1]]
+            ranges[self.pieces[-1], self.pieces[-1] + words.BEHIND] = None
+        return [*ranges]
 
     def places(self, units: Sequence[str]) -> Iterator[int]:
         """Yield where the term begins among the units of a text."""
@@ -149,10 +149,10 @@ def _terms(text: str) -> Iterator[Term]:
     if text.count('"') % 2:
         raise SearchQueryError("quote")
     for minus, phrase, word in _TERM.findall(text):
-        given = phrase or _SCHEME.sub("", word)
-        prefix = not phrase and given.endswith("*")
-        pieces = tuple(words.pieces(given))
-        if "/" in given:  # a URL, whose keys of sessions are not in the table
+        written = phrase or _SCHEME.sub("", word)
+        prefix = not phrase and written.endswith("*")
+        pieces = tuple(words.pieces(written))
+        if "/" in written:  # a URL, whose keys of sessions are not in the table
             pieces = tuple(words.without_keys(pieces)) or pieces
         if not pieces:
             continue
@@ -164,8 +164,8 @@ def _terms(text: str) -> Iterator[Term]:
         yield Term(pieces, prefix, bool(minus))
 
 
-def _year(given: str | int | None) -> int | None:
-    text = str(given) if given is not None else ""
+def _year(written: str | int | None) -> int | None:
+    text = str(written) if written is not None else ""
     if not text:
         return None
     if not (text.isascii() and text.isdecimal() and len(text) <= 4 and int(text) >= 1):
@@ -184,13 +184,13 @@ def mark(text: str, query: WordQuery) -> list[tuple[str, bool]]:
         for place in term.places(units):
             start, end = spans[place][0], spans[place + len(term.units) - 1][1]
             marked[start:end] = [True] * (end - start)
-    found: list[tuple[str, bool]] = []
+    pieces: list[tuple[str, bool]] = []
     start = 0
     for end in range(1, len(text) + 1):
         if end == len(text) or marked[end] != marked[start]:
-            found.append((text[start:end], marked[start]))
+            pieces.append((text[start:end], marked[start]))
             start = end
-    return found
+    return pieces
 
 
 def _split(text: str) -> tuple[list[str], list[tuple[int, int]]]:

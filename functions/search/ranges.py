@@ -7,10 +7,10 @@ from operator import itemgetter
 Ranges = Sequence[tuple[int, int]]
 
 
-def unite(found: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def unite(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return ranges, in any order, as one list in which none overlap or touch."""
     joined: list[tuple[int, int]] = []
-    for first, last in sorted(found):
+    for first, last in sorted(ranges):
         if joined and first <= joined[-1][1] + 1:
             joined[-1] = joined[-1][0], max(last, joined[-1][1])
         else:
@@ -18,40 +18,40 @@ def unite(found: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return joined
 
 
-def intersect(some: Ranges, others: Ranges) -> list[tuple[int, int]]:
+def intersect(ranges: Ranges, others: Ranges) -> list[tuple[int, int]]:
     """Return the positions in both."""
-    if len(some) > len(others):
-        some, others = others, some
-    found = []
-    for first, last in some:
+    if len(ranges) > len(others):
+        ranges, others = others, ranges
+    common = []
+    for first, last in ranges:
         place = bisect_left(others, first, key=itemgetter(1))
         while place < len(others) and others[place][0] <= last:
-            found.append((max(first, others[place][0]), min(last, others[place][1])))
+            common.append((max(first, others[place][0]), min(last, others[place][1])))
             place += 1
-    return found
+    return common
 
 
-def clip(some: Ranges, first: int, last: int) -> list[tuple[int, int]]:
+def clip(ranges: Ranges, first: int, last: int) -> list[tuple[int, int]]:
     """Return the positions from `first` to `last`."""
-    return intersect(some, [(first, last)]) if first <= last else []
+    return intersect(ranges, [(first, last)]) if first <= last else []
 
 
-def measure(some: Ranges) -> int:
+def measure(ranges: Ranges) -> int:
     """Return the number of positions in ranges."""
-    return sum(last - first + 1 for first, last in some)
+    return sum(last - first + 1 for first, last in ranges)
 
 
-def meet(some: Ranges, first: int, last: int) -> bool:
+def meet(ranges: Ranges, first: int, last: int) -> bool:
     """Return whether a position from `first` to `last` is in the ranges."""
-    place = bisect_left(some, first, key=itemgetter(1))
-    return place < len(some) and some[place][0] <= last
+    place = bisect_left(ranges, first, key=itemgetter(1))
+    return place < len(ranges) and ranges[place][0] <= last
 
 
-def highest(some: Ranges, most: int) -> list[int]:
+def highest(ranges: Ranges, most: int) -> list[int]:
     """Return up to `most` of the highest positions, descending."""
-    found: list[int] = []
-    for first, last in reversed(some):
-        found += range(last, max(first, last - (most - len(found)) + 1) - 1, -1)
-        if len(found) >= most:
+    positions: list[int] = []
+    for first, last in reversed(ranges):
+        positions += range(last, max(first, last - (most - len(positions)) + 1) - 1, -1)
+        if len(positions) >= most:
             break
-    return found
+    return positions

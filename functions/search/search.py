@@ -53,15 +53,11 @@ _PROBE_RANGE = (
 )
 
 
+@dataclass(slots=True)
 class ReadAllowance:
     """The requests that one search may still make."""
 
-    def __init__(self, left: int) -> None:
-        self.left = left
-
-    def spend(self, count: int = 1) -> None:
-        """Count requests."""
-        self.left -= count
+    left: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +84,7 @@ class Postings:
     ) -> None:
         self._files = files
         self._first, self._last, self._span = first, last, span
-        self._known: tuple[int, int, Ranges] | None = None
+        self._cached: tuple[int, int, Ranges] | None = None
         groups = [
             (file, group)
             for leaf in leaves
@@ -110,11 +106,10 @@ class Postings:
     @property
     def rows(self) -> int:
         """About how many rows the word has, as the manifest knows it."""
-        bounds = [(p.group.first, p.group.last, p.group.rows) for p in self.parts]
         whole = 0
-        for first, last, rows in bounds:
-            is_alone = first[0] == last[0] == self._first  # type: ignore[index]
-            whole += rows if is_alone else rows // 100
+        for group in (part.group for part in self.parts):
+            is_alone = group.first[0] == group.last[0] == self._first  # type: ignore[index]
+            whole += group.rows if is_alone else group.rows // 100
         return whole * (2 if self.is_range else 1)
 
     def _part(self, file: DataFile, group: RowGroup, following: RowGroup | None) -> _Part:
@@ -135,44 +130,37 @@ class Postings:
         groups. If the window has few positions, more row groups are read.
         """
         low, until = window[0][0], window[-1][1]
-        if self._known is not None and self._known[0] <= low and until <= self._known[1]:
-            return clip(self._known[2], low, until), low
+        if self._cached is not None and self._cached[0] <= low and until <= self._cached[1]:
+            return clip(self._cached[2], low, until), low
         wanted = [part for part in self.parts if meet(window, part.low, part.high)]
         few = measure(window) <= _FEW
         most = PROBE_GROUPS if few or self.is_range else 1
-        found: list[tuple[int, int]] = []
+        ranges: list[tuple[int, int]] = []
         while wanted:
             batch = [wanted.pop()]
             while wanted and len(batch) < most and _is_near(wanted[-1], batch[0]):
                 batch.insert(0, wanted.pop())
-            budget.spend()
+            budget.left -= 1
             if few:
-                found += self._probe(batch, window)
+                ranges += self._probe(batch, window)
             else:
                 rows = self._rows(batch, low, until)
-                found += rows
+                ranges += rows
                 if len(rows) == _MOST_ROWS:
                     low = rows[-1][1] + 1
             if wanted and not self.is_range:
                 low = max(low, batch[0].low)
                 break
-        positions = clip(unite(found), low, until)
+        positions = clip(unite(ranges), low, until)
         if not few:
-            self._known = low, until, positions
+            self._cached = low, until, positions
         return positions, low
 
     def _rows(self, parts: Sequence[_Part], since: int, until: int) -> list[tuple[int, int]]:
         """Return the highest rows of row groups of one file, descending by their ends."""
         groups = [part.group for part in parts]
-        rows = self._files.rows(
-            _ROWS,
-            parts[0].file,
-            groups,
-            first=self._first,
-            last=self._last,
-            since=since,
-            until=until,
-        )
+        word = {"first": self._first, "last": self._last}
+        rows = self._files.rows(_ROWS, parts[0].file, groups, **word, since=since, until=until)
         return [(first, last) for first, last in rows]
 
     def _probe(self, parts: Sequence[_Part], window: Ranges) -> list[tuple[int, int]]:
@@ -235,16 +223,14 @@ class WordSearch:
         """
         if TABLE not in manifest.tables:
             raise NoWordsError("this store has no words yet: set search.words and publish")
-        found: dict[tuple[int, int], list[LeafReference]] = {}
+        spans: dict[tuple[int, int], list[LeafReference]] = {}
         for leaf in manifest.tables[TABLE]:
             assert leaf.span is not None
-            found.setdefault(leaf.span, []).append(leaf)
-        runs = [(Span(*span), leaves) for span, leaves in sorted(found.items())]
+            spans.setdefault(leaf.span, []).append(leaf)
+        runs = [(Span(*span), leaves) for span, leaves in sorted(spans.items())]
         budget = ReadAllowance(READS + RUN_READS * min(len(runs) - 1, MOST_RUNS))
-        page, until = (
-            HitCollector(limit, GROUPS),
-            manifest.last_position if after is None else after - 1,
-        )
+        page = HitCollector(limit, GROUPS)
+        until = manifest.last_position if after is None else after - 1
         allowed = self._filter_positions(manifest, query, budget)
         place = None
         for span, leaves in reversed(runs):
@@ -266,7 +252,7 @@ class WordSearch:
         if query.set and allowed:
             listing = self._sets.listing(manifest, query.set)
             allowed = intersect(allowed, unite((r.first, r.last) for r in listing.ranges))
-            budget.spend()
+            budget.left -= 1
         return allowed
 
     def _search_run(
@@ -287,10 +273,10 @@ class WordSearch:
             return None
         keys = dict.fromkeys(key for term in query.wanted for key in term.find_keys())
         postings = [Postings(self._catalogue, self._files, leaves, span, *key) for key in keys]
-        if not all(one.parts for one in postings):
+        if not all(word.parts for word in postings):
             return None
         postings = [p for p in postings if not p.is_range or len(p.parts) <= PREFIX_GROUPS]
-        postings.sort(key=lambda one: one.rows)
+        postings.sort(key=lambda word: word.rows)
         while window:
             if budget.left <= 0 or page.groups_left <= 0:
                 return window[-1][1] + 1
@@ -310,23 +296,23 @@ class WordSearch:
         page: HitCollector,
     ) -> tuple[Ranges, int]:
         """Return positions that may match, and from where on these are all."""
-        found, low = window, window[0][0]
-        for number, one in enumerate(postings):
-            if number and (budget.left <= 1 or self._is_enough(manifest, found, page.groups_left)):
+        left, low = window, window[0][0]
+        for number, word in enumerate(postings):
+            if number and (budget.left <= 1 or self._is_enough(manifest, left, page.groups_left)):
                 break
-            read, start = one.read(found, budget)
+            read, start = word.read(left, budget)
             low = max(low, start)
-            found = clip(intersect(found, read), low, window[-1][1])
-            if not found:
+            left = clip(intersect(left, read), low, window[-1][1])
+            if not left:
                 break
-        return found, low
+        return left, low
 
-    def _is_enough(self, manifest: Manifest, found: Ranges, groups: int) -> bool:
+    def _is_enough(self, manifest: Manifest, left: Ranges, groups: int) -> bool:
         """Return whether so many row groups of records have all positions, or very many of them."""
-        homes = [g for _, g in islice(self._homes(manifest, "records", found), groups + 1)]
+        homes = [g for _, g in islice(self._homes(manifest, "records", left), groups + 1)]
         if len(homes) <= groups:
             return True
-        within = clip(found, homes[groups - 1].first, found[-1][1])  # type: ignore[arg-type]
+        within = clip(left, homes[groups - 1].first, left[-1][1])  # type: ignore[arg-type]
         return measure(within) >= _DENSE
 
     def _read_records(
@@ -347,14 +333,14 @@ class WordSearch:
             if is_over and not is_first:
                 return left[-1][1] + 1
             page.groups_left -= 1
-            budget.spend()
-            some = _FIRST
+            budget.left -= 1
+            count = _FIRST
             while left:
-                places = highest(left, some)
-                some = min(some * _GROWTH, _MOST)
-                for found in self._matching(manifest, query, file, group, places, budget):
-                    if not page.add(found):
-                        return found.hit.position + 1
+                places = highest(left, count)
+                count = min(count * _GROWTH, _MOST)
+                for record in self._matching(manifest, query, file, group, places, budget):
+                    if not page.add(record):
+                        return record.hit.position + 1
                 left = clip(left, left[0][0], places[-1] - 1)
         return None
 
@@ -373,11 +359,9 @@ class WordSearch:
         names = Narrowed(manifest, _NAMES).of((group,))
         read = self._files.columns(names, file, (group,), _THERE, len(living) or 1, places=living)
         documents = self._documents(manifest, read)
-        for row in range(len(read["position"]) - 1, -1, -1):
-            record = {name: column[row] for name, column in read.items()}
-            found = examine(query, record, documents)
-            if found is not None:
-                yield found
+        rows = [dict(zip(read, row, strict=True)) for row in zip(*read.values(), strict=True)]
+        matches = (examine(query, row, documents) for row in reversed(rows))
+        yield from filter(None, matches)
 
     def _dead(self, manifest: Manifest, places: Sequence[int], budget: ReadAllowance) -> set[int]:
         """Return which of the places a later version superseded."""
@@ -386,7 +370,7 @@ class WordSearch:
         for file, group in self._homes(manifest, "dead", spans):
             sql = f"SELECT position FROM {FILE} WHERE {_THERE}"
             dead.update(p for (p,) in self._files.rows(sql, file, (group,), places=places))
-            budget.spend()
+            budget.left -= 1
         return dead
 
     def _documents(self, manifest: Manifest, read: Columns) -> Mapping[str, str]:
@@ -394,7 +378,7 @@ class WordSearch:
         elsewhere = schema.DOCUMENTED | {"capture"}
         rows = zip(read["identifier"], read["kind"], read["deleted"], strict=True)
         wanted = sorted({name for name, kind, gone in rows if kind not in elsewhere and not gone})
-        found: dict[str, str] = {}
+        documents: dict[str, str] = {}
         sql = f"SELECT identifier, document FROM {FILE} WHERE list_contains($wanted, identifier)"
         groups = {
             file.key: file
@@ -402,16 +386,16 @@ class WordSearch:
             for file, _ in self._catalogue.groups(manifest, "documents", name, name)
         }
         for file in groups.values():
-            found |= self._files.rows(sql, file, wanted=wanted)
-        return found
+            documents |= self._files.rows(sql, file, wanted=wanted)
+        return documents
 
     def _homes(
-        self, manifest: Manifest, table: str, found: Ranges
+        self, manifest: Manifest, table: str, ranges: Ranges
     ) -> Iterator[tuple[DataFile, RowGroup]]:
         """Yield the row groups that can hold the positions, the highest first."""
         for leaf in reversed(manifest.tables.get(table, ())):
-            if meet(found, leaf.first, leaf.last):  # type: ignore[arg-type]
+            if meet(ranges, leaf.first, leaf.last):  # type: ignore[arg-type]
                 for file in reversed(self._catalogue.leaf(leaf).files):
                     for group in reversed(file.groups):
-                        if meet(found, group.first, group.last):  # type: ignore[arg-type]
+                        if meet(ranges, group.first, group.last):  # type: ignore[arg-type]
                             yield file, group

@@ -59,11 +59,11 @@ class _Letters(dict[int, str | None]):
 
     def __missing__(self, code: int) -> str | None:
         letter = chr(code)
-        found: str | None = _PLAIN.get(letter)
-        if found is None and not any(first <= code <= last for first, last in _REMOVED):
-            found = letter if unicodedata.category(letter)[0] in "LNM" else " "
-        self[code] = found
-        return found
+        folded: str | None = _PLAIN.get(letter)
+        if folded is None and not any(first <= code <= last for first, last in _REMOVED):
+            folded = letter if unicodedata.category(letter)[0] in "LNM" else " "
+        self[code] = folded
+        return folded
 
 
 _LETTERS = _Letters()
@@ -78,8 +78,8 @@ def fold(text: str) -> str:
 
 def pieces(text: str) -> list[str]:
     """Return the words of a text, and its series of letters of scripts without spaces."""
-    found: list[str] = _PIECES.findall(fold(text))[:MOST]
-    return [piece if is_spaceless(piece) else piece[:LONGEST] for piece in found]
+    parts: list[str] = _PIECES.findall(fold(text))[:MOST]
+    return [part if is_spaceless(part) else part[:LONGEST] for part in parts]
 
 
 def is_spaceless(piece: str) -> bool:
@@ -87,11 +87,11 @@ def is_spaceless(piece: str) -> bool:
     return _SPACELESS_RUN.match(piece) is not None
 
 
-def units(found: Sequence[str]) -> list[str]:
+def units(parts: Sequence[str]) -> list[str]:
     """Return the units of pieces, in order, with an empty one between two series of letters."""
     units: list[str] = []
     is_behind = False
-    for piece in found:
+    for piece in parts:
         is_series = is_spaceless(piece)
         if is_series and is_behind:
             units.append("")
@@ -117,9 +117,9 @@ def path_pieces(url: str) -> list[str]:
     return without_keys(pieces(unquote(path)))
 
 
-def without_keys(found: Sequence[str]) -> list[str]:
+def without_keys(parts: Sequence[str]) -> list[str]:
     """Return pieces without those that have digits and are longer than LONGEST_NUMBER."""
-    return [one for one in found if len(one) <= LONGEST_NUMBER or not _DIGIT.search(one)]
+    return [text for text in parts if len(text) <= LONGEST_NUMBER or not _DIGIT.search(text)]
 
 
 def _decode_label(label: str) -> str:
@@ -131,10 +131,10 @@ def _decode_label(label: str) -> str:
     return label
 
 
-def table_words(found: Sequence[str]) -> Iterator[str]:
+def table_words(parts: Sequence[str]) -> Iterator[str]:
     """Yield the words of the table for pieces; some may come twice."""
     left = MOST
-    for piece in found:
+    for piece in parts:
         if is_spaceless(piece):
             series = piece[:left]
             yield from (series[n : n + 2] for n in range(len(series)))

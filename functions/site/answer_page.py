@@ -1,11 +1,11 @@
 """The page of an OAI-PMH answer: the request, its meaning, the next step, and the XML."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from functions.http.http_message import FormError
-from functions.oai.answer import Answer, ErrorList, OneRecord, RecordList, SetList
+from functions.oai.answer import ErrorList, OneRecord, RecordList, SetList
 from functions.oai.repository import PublishedRecord
 from functions.oai.request import VERBS
 from functions.site.fields import read_title, shorten
@@ -37,56 +37,37 @@ def show(request: PageRequest) -> SitePage:
     address = request.address
     answer, body = request.parts.answer(pairs, address.oai)
     text, content = body.decode(), answer.content
-    given = dict(pairs)
-    verb = given.pop("verb", "")
+    arguments = dict(pairs)
+    verb = arguments.pop("verb", "")
+    records: Sequence[PublishedRecord] = ()
+    if isinstance(content, RecordList):
+        records = content.records
+    elif isinstance(content, OneRecord):
+        records = (content.record,)
+    resumption = content.resumption if isinstance(content, RecordList | SetList) else None
+    token = resumption.text if resumption else ""
+    links = {
+        "view": address.answer(verb, resumptionToken=token),
+        "raw": address.request(verb, resumptionToken=token),
+        "token": token,
+    }
     values: dict[str, Any] = {
         "verb": verb if verb in VERBS else "",
-        "arguments": list(given.items()),
-        "raw": address.request(verb, **given),
+        "arguments": list(arguments.items()),
+        "raw": address.request(verb, **arguments),
         "response_date": answer.response_date,
         "xml": text[:_LONGEST],
         "is_cut": len(text) > _LONGEST,
         "faults": content.faults if isinstance(content, ErrorList) else (),
-        "headers": [_header(record) for record in _records(answer)[:_RECORDS]],
+        "headers": [_header(record) for record in records[:_RECORDS]],
         "sets": content.sets if isinstance(content, SetList) else (),
-        "next": _next(request, verb, answer),
-        "size": _size(answer),
+        "next": links if token else None,
+        "size": (resumption.cursor, resumption.size) if resumption else None,
     }
     return SitePage("answer.html", values["verb"] or request.text("answer.title"), values)
-
-
-def _records(answer: Answer) -> tuple[PublishedRecord, ...]:
-    content = answer.content
-    if isinstance(content, RecordList):
-        return tuple(content.records)
-    return (content.record,) if isinstance(content, OneRecord) else ()
 
 
 def _header(record: PublishedRecord) -> HeaderLine:
     stamp = record.datestamp.strftime("%Y-%m-%dT%H:%M:%SZ")
     title = shorten(read_title(record)) if record.fields and not record.deleted else ""
     return HeaderLine(record.identifier, title, stamp, record.deleted)
-
-
-def _next(request: PageRequest, verb: str, answer: Answer) -> Mapping[str, str] | None:
-    """Return the links of the next page of a list."""
-    content = answer.content
-    if not isinstance(content, RecordList | SetList) or content.resumption is None:
-        return None
-    token = content.resumption.text
-    if not token:
-        return None
-    address = request.address
-    return {
-        "view": address.answer(verb, resumptionToken=token),
-        "raw": address.request(verb, resumptionToken=token),
-        "token": token,
-    }
-
-
-def _size(answer: Answer) -> tuple[int, int] | None:
-    """Return the place of the page in its list, and the list's size."""
-    content = answer.content
-    if isinstance(content, RecordList | SetList) and content.resumption is not None:
-        return content.resumption.cursor, content.resumption.size
-    return None

@@ -102,7 +102,5 @@ def _read(
 ) -> tuple[PublishedRecord, ...]:
     if selection.is_empty:
         return ()
-    found = request.parts.repository.page(
-        request.manifest, selection, limit, headers=False, fields=_FIELDS
-    )
-    return tuple(found)
+    repository, manifest = request.parts.repository, request.manifest
+    return tuple(repository.page(manifest, selection, limit, headers=False, fields=_FIELDS))

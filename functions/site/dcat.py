@@ -41,12 +41,12 @@ class _DataForm:
 def write_catalog(request: PageRequest) -> Reply:
     """Return the archive as a dcat:Catalog with one dcat:Dataset and its OAI-PMH service."""
     configuration, address = request.parts.configuration, request.address
-    root, found = f"{address.root}/{PATH}", _describe(request)
+    root, facts = f"{address.root}/{PATH}", _describe(request)
     service = f"{root}#oai-pmh"
     dataset = {
         "@id": f"{root}#dataset",
         "@type": "dcat:Dataset",
-        **found,
+        **facts,
         "dcat:version": str(request.manifest.snapshot),
         "dcat:landingPage": {"@id": f"{address.root}/"},
         "dcat:contactPoint": [
@@ -68,7 +68,7 @@ def write_catalog(request: PageRequest) -> Reply:
         "@context": _CONTEXT,
         "@id": root,
         "@type": "dcat:Catalog",
-        **found,
+        **facts,
         "dcat:dataset": [dataset],
         "dcat:service": [
             {
@@ -88,15 +88,12 @@ def write_catalog(request: PageRequest) -> Reply:
 
 def describe_dataset(request: PageRequest) -> dict[str, Any]:
     """Return the archive as schema.org's Dataset, for its first page."""
-    configuration, address, manifest = (
-        request.parts.configuration,
-        request.address,
-        request.manifest,
-    )
+    configuration, manifest = request.parts.configuration, request.manifest
+    address = request.address
     rights, publisher = configuration["rights.statement"], configuration["repository.publisher"]
     places = [("application/xml", address.oai)]
     places += [(form.format, form.url) for form in _list_forms(request)]
-    found: dict[str, Any] = {
+    dataset: dict[str, Any] = {
         "@context": "https://schema.org",
         "@type": "Dataset",
         "@id": f"{address.root}/",
@@ -114,28 +111,28 @@ def describe_dataset(request: PageRequest) -> dict[str, Any]:
             for type_, url in places
         ],
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in dataset.items() if value is not None}
 
 
 def _describe(request: PageRequest) -> dict[str, Any]:
     """Return what is true of the catalogue and of its dataset: title, rights, publisher, dates."""
     configuration, manifest = request.parts.configuration, request.manifest
     rights, publisher = configuration["rights.statement"], configuration["repository.publisher"]
-    found: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "dct:title": configuration["repository.name"],
         "dct:description": _summarise(request),
         "dct:identifier": manifest.namespace,
         "dct:modified": _stamp(instant.to_text(manifest.effective)),
     }
     if manifest.earliest is not None:
-        found["dct:issued"] = _stamp(instant.to_text(manifest.earliest))
+        facts["dct:issued"] = _stamp(instant.to_text(manifest.earliest))
     if publisher:
-        found["dct:publisher"] = {"@type": "foaf:Agent", "foaf:name": publisher}
+        facts["dct:publisher"] = {"@type": "foaf:Agent", "foaf:name": publisher}
     if rights:
-        found["dct:license" if is_web(rights) else "dct:rights"] = (
+        facts["dct:license" if is_web(rights) else "dct:rights"] = (
             {"@id": rights} if is_web(rights) else rights
         )
-    return found
+    return facts
 
 
 def _summarise(request: PageRequest) -> str:
@@ -150,15 +147,15 @@ def _summarise(request: PageRequest) -> str:
 
 
 def _describe_form(form: _DataForm) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    distribution: dict[str, Any] = {
         "@type": "dcat:Distribution",
         "dct:title": form.title,
         "dcat:accessURL": {"@id": form.url},
         "dct:conformsTo": {"@id": form.standard},
     }
     if form.format == _PARQUET:
-        found["dcat:mediaType"] = {"@id": f"{_MEDIA}{form.format}"}
-    return found
+        distribution["dcat:mediaType"] = {"@id": f"{_MEDIA}{form.format}"}
+    return distribution
 
 
 def _list_forms(request: PageRequest) -> Iterator[_DataForm]:

@@ -62,7 +62,7 @@ def list_fields(
         *_list_columns(record, text),
     ):
         values = tuple(_take(_values(value), room))
-        room -= sum(weigh(one.text) for one in values)
+        room -= sum(weigh(field_value.text) for field_value in values)
         if values:
             if name in links and len(values) == 1:
                 values = (FieldValue(values[0].text, links[name]),)
@@ -104,12 +104,12 @@ def _list_columns(record: PublishedRecord, text: Language) -> Iterator[tuple[str
 
 def _take(values: Iterator[FieldValue], room: int) -> Iterator[FieldValue]:
     """Yield values as long as their characters have room."""
-    for one in values:
-        room -= weigh(one.text)
+    for field_value in values:
+        room -= weigh(field_value.text)
         if room < 0:
             yield FieldValue("…")
             return
-        yield one
+        yield field_value
 
 
 def weigh(text: str) -> int:
@@ -130,8 +130,8 @@ def read_title(record: PublishedRecord) -> str:
         return _cut(titles[0] if titles else fields.get("handle") or record.identifier)
     if record.kind == "harvested":
         return _cut(harvested_title(fields) or fields.get("id") or record.identifier)
-    found = next((fields[name] for name in _TITLES if fields.get(name)), None)
-    return _cut(found or fields.get("url") or record.identifier)
+    title = next((fields[name] for name in _TITLES if fields.get(name)), None)
+    return _cut(title or fields.get("url") or record.identifier)
 
 
 def read_authors(record: PublishedRecord) -> list[str]:
@@ -139,7 +139,7 @@ def read_authors(record: PublishedRecord) -> list[str]:
     if record.kind == "template":
         return redif_fields.texts(record.fields.get("fields"), "author", "name")
     creators = record.fields.get("creators") or ()
-    return [one["name"] for one in creators if isinstance(one, dict) and one.get("name")]
+    return [c["name"] for c in creators if isinstance(c, dict) and c.get("name")]
 
 
 def read_date(record: PublishedRecord) -> str:
@@ -161,12 +161,12 @@ def _values(value: Any) -> Iterator[FieldValue]:
         return
     if isinstance(value, Mapping):
         if value.keys() == _COUNTED:
-            for one in value["most"][:_MANY]:
-                yield FieldValue(_cut(f"{one.get('value')} ({one.get('captures')})"))
+            for count in value["most"][:_MANY]:
+                yield FieldValue(_cut(f"{count.get('value')} ({count.get('captures')})"))
             return
         for name, inner in list(value.items())[:_MANY]:
-            for one in _values(inner):
-                yield FieldValue(_cut(f"{name}: {one.text}"), one.link)
+            for line in _values(inner):
+                yield FieldValue(_cut(f"{name}: {line.text}"), line.link)
     elif isinstance(value, list | tuple):
         for inner in value[:_MANY]:
             if isinstance(inner, Mapping):
@@ -184,7 +184,7 @@ def _values(value: Any) -> Iterator[FieldValue]:
 
 def _describe_part(part: Mapping[str, Any]) -> str:
     """Return a part of a field, such as an author, in a line: its name, then the rest."""
-    texts = {name: ", ".join(one.text for one in _values(inner)) for name, inner in part.items()}
+    texts = {name: ", ".join(v.text for v in _values(inner)) for name, inner in part.items()}
     first = texts.pop("name", "") or texts.pop("value", "")
     rest = "; ".join(f"{name}: {text}" for name, text in texts.items() if text)
     return f"{first} ({rest})" if first and rest else first or rest

@@ -5,7 +5,7 @@ taken from English. An operator's own folder may replace files and add languages
 """
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -47,24 +47,20 @@ class Language:
         return f"{text.replace('.', self.texts['format.point'])} {unit}"
 
 
-def read_languages(places: Sequence[Path]) -> Mapping[str, Language]:
+@cache
+def read_languages(places: tuple[Path, ...]) -> Mapping[str, Language]:
     """Return the languages of template folders by code; earlier folders take precedence.
 
     Raises ConfigurationError.
     """
-    return _read(tuple(places))
-
-
-@cache
-def _read(places: tuple[Path, ...]) -> Mapping[str, Language]:
-    found: dict[str, dict[str, str]] = {}
+    languages: dict[str, dict[str, str]] = {}
     for place in reversed(places):
         for path in sorted((place / FOLDER).glob("*.toml")):
-            found.setdefault(path.stem, {}).update(_flatten(path))
-    english = found[FALLBACK]
+            languages.setdefault(path.stem, {}).update(_flatten(path))
+    english = languages[FALLBACK]
     return {
         code: Language(code, texts.get("language.name", code), {**english, **texts})
-        for code, texts in found.items()
+        for code, texts in languages.items()
     }
 
 

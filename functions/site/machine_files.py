@@ -30,7 +30,7 @@ _FIXED: Mapping[str, str] = {
 
 def read_files(places: tuple[Path, ...], colours: Mapping[str, str]) -> Mapping[str, Reply]:
     """Return the replies by path of files that do not change. Raises ConfigurationError."""
-    found = {}
+    replies = {}
     for name, type_ in _FIXED.items():
         paths = (place / "site" / name for place in places)
         path = next((path for path in paths if path.is_file()), None)
@@ -50,8 +50,8 @@ def read_files(places: tuple[Path, ...], colours: Mapping[str, str]) -> Mapping[
             data += rules.encode()
         headers = {"Cache-Control": http_message.withdrawable_control(_DAY)}
         digest = http_message.document_digest(data)
-        found[f"/{name}"] = Reply(200, type_, data, headers, digest)
-    return found
+        replies[f"/{name}"] = Reply(200, type_, data, headers, digest)
+    return replies
 
 
 def write_robots(request: PageRequest) -> Reply:
@@ -121,14 +121,9 @@ def _urls(request: PageRequest) -> list[tuple[str, datetime]]:
         raise PageError(request.text("error.missing"), 404)
     selection = RecordSelection(kinds, Span(first, last))
     records = request.parts.repository.page(request.manifest, selection, _PART, headers=True)
-    root = request.address.root
+    address = request.address
     return [
-        (f"{root}{_path(request, record.identifier)}", record.datestamp)
-        for record in records
-        if not record.deleted
+        (address.root + address.record(r.identifier).removeprefix(address.page("")), r.datestamp)
+        for r in records
+        if not r.deleted
     ]
-
-
-def _path(request: PageRequest, identifier: str) -> str:
-    """Return the path of a record's page below the root."""
-    return request.address.record(identifier).removeprefix(request.address.page(""))

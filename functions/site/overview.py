@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from functions.oai.figures import Figures, MediaTypeFigures
+from functions.oai.figures import Figures, MediaTypeFigures, ValueFigures
 from functions.oai.request import (
     GET_RECORD,
     IDENTIFY,
@@ -14,7 +14,7 @@ from functions.oai.request import (
     LIST_SETS,
 )
 from functions.site import dcat
-from functions.site.chart import draw_bars, draw_line, draw_months
+from functions.site.chart import Bar, draw_bars, draw_line, draw_months
 from functions.site.page import PageRequest, SitePage
 from functions.snapshot import instant
 
@@ -104,31 +104,25 @@ def show(request: PageRequest) -> SitePage:
 
 def _draw(request: PageRequest, figures: Figures) -> Mapping[str, Any]:
     """Return the charts of the page."""
-    hosts = [(one.value, one.captures) for one in figures.hosts[:_HOSTS]]
     growth = list_growth(figures)
 
-    def find(name: str, match: str) -> str | None:
-        found = request.address.page("/captures", url=name, match=match)
-        return found if request.parts.calendar else None
+    def draw(values: Sequence[ValueFigures], match: str) -> tuple[Bar, ...]:
+        def link(name: str) -> str | None:
+            page = request.address.page("/captures", url=name, match=match)
+            return page if request.parts.calendar else None
 
-    def find_host(host: str) -> str | None:
-        return find(host, "host")
-
-    def find_domain(domain: str) -> str | None:
-        return find(domain, "domain")
+        return draw_bars([(value.value, value.captures) for value in values[:_HOSTS]], link)
 
     dated = [month.value for month in figures.months if month.value]
     return {
         "first_month": dated[0] if dated else "",
         "last_month": dated[-1] if dated else "",
         "kinds_of": sorted(figures.kinds.items()),
-        "months": [(one.value, one.captures, one.bytes) for one in figures.months],
+        "months": [(month.value, month.captures, month.bytes) for month in figures.months],
         "map": draw_months({m.value: m.captures for m in figures.months if "-" in m.value}),
         "types": list_types(figures.media_types),
-        "domains": draw_bars(
-            [(one.value, one.captures) for one in figures.domains[:_HOSTS]], find_domain
-        ),
-        "hosts": draw_bars(hosts, find_host),
+        "domains": draw(figures.domains, "domain"),
+        "hosts": draw(figures.hosts, "host"),
         "growth": growth,
         "plot": draw_line([(day, live) for _, day, live in growth]),
     }
@@ -137,21 +131,21 @@ def _draw(request: PageRequest, figures: Figures) -> Mapping[str, Any]:
 def list_growth(figures: Figures) -> list[tuple[int, str, int]]:
     """Return number, day and live records of the publishes that the figures have."""
     return [
-        (one.sequence, instant.to_text(one.effective)[:10], sum(k.live or 0 for k in one.kinds))
-        for one in figures.publishes
-        if all(kind.live is not None for kind in one.kinds)
+        (p.sequence, instant.to_text(p.effective)[:10], sum(kind.live or 0 for kind in p.kinds))
+        for p in figures.publishes
+        if all(kind.live is not None for kind in p.kinds)
     ]
 
 
 def list_types(media_types: Sequence[MediaTypeFigures]) -> list[TypeLine]:
     """Return the most frequent media types, each with its captures by class of HTTP status."""
     lines = []
-    for one in [one for one in media_types if one.media_type is not None][:_TYPES]:
+    for row in [row for row in media_types if row.media_type is not None][:_TYPES]:
         classes = dict.fromkeys((digit for digit, _ in CLASSES), 0)
-        for status, (count, _) in one.statuses.items():
+        for status, (count, _) in row.statuses.items():
             digit = str((status or 0) // 100)
             classes[digit if digit in classes else ""] += count
-        lines.append(TypeLine(one.media_type or "", one.captures, one.bytes, (*classes.values(),)))
+        lines.append(TypeLine(row.media_type or "", row.captures, row.bytes, (*classes.values(),)))
     return lines
 
 
@@ -167,8 +161,8 @@ def show_harvesting(request: PageRequest) -> SitePage:
         (LIST_RECORDS, dc),
     ]
     requests = [
-        (verb, address.answer(verb, **given), address.request(verb, **given))
-        for verb, given in verbs
+        (verb, address.answer(verb, **arguments), address.request(verb, **arguments))
+        for verb, arguments in verbs
     ]
     values = {
         "requests": requests,

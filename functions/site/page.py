@@ -45,10 +45,10 @@ class SiteAddress:
 
     def page(self, path: str, /, **arguments: object) -> str:
         """Return a link to a page, from the host's root. Arguments that are None are left out."""
-        given = {name: str(value) for name, value in arguments.items() if value is not None}
+        values = {name: str(value) for name, value in arguments.items() if value is not None}
         if self.language:
-            given["lang"] = self.language
-        query = urlencode(given, quote_via=quote, safe=":/")
+            values["lang"] = self.language
+        query = urlencode(values, quote_via=quote, safe=":/")
         return f"{urlsplit(self.root).path}{path}" + (f"?{query}" if query else "")
 
     def record(self, identifier: str) -> str:
@@ -132,20 +132,20 @@ class PageRequest:
 
     def find_copy(self, record: PublishedRecord) -> str | None:
         """Return the address of a record's archived copy, if it has one."""
-        found, fields = None, record.fields
+        address, fields = None, record.fields
         if record.deleted:
             return None
         copies = self.parts.copies
         if record.kind == "capture":
-            found = copies.find(record.identifier, fields.get("url"), fields.get("fetch_date"))
+            address = copies.find(record.identifier, fields.get("url"), fields.get("fetch_date"))
         elif record.kind in ("fileset", "file"):
             files = copies.find_files(record.identifier, fields["files"], fields["bundle"])
-            found = files[0] if len(files) == 1 else None
+            address = files[0] if len(files) == 1 else None
         own = record.kind == "capture" or (record.kind == "file" and fields.get("files"))
         own = own or (fields.get("bundle") or {}).get("key")
-        if found is None and own and self.serves_content:
-            found = self.address.content(record.identifier)
-        return found
+        if address is None and own and self.serves_content:
+            address = self.address.content(record.identifier)
+        return address
 
 
 @dataclass(frozen=True, slots=True)

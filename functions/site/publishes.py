@@ -86,11 +86,11 @@ def _read_dumps(request: PageRequest, root: str) -> DumpTable | None:
     base = f"{root}/{FOLDER}" if root.startswith(("http://", "https://")) else ""
     rows = [
         DumpLine(name, dump, base and dump.name and base + quote(dump.name))
-        for name, one in index.formats.items()
-        for dump in (one.complete, one.newest)
+        for name, entry in index.formats.items()
+        for dump in (entry.complete, entry.newest)
         if dump is not None
     ]
-    lists = {name: base + quote(one.list) for name, one in index.formats.items() if base}
+    lists = {name: base + quote(entry.list) for name, entry in index.formats.items() if base}
     return DumpTable(rows, base and f"{base}index.json", lists)
 
 
@@ -112,19 +112,18 @@ def feed(request: PageRequest) -> Reply:
 def _list(request: PageRequest) -> Iterator[PublishLine]:
     """Yield publishes before the one in the argument `before`, newest first. Raises PageError."""
     before = request.number("before") or None
-    found = request.parts.repository.publishes(request.manifest, before, _MANY + 1)
-    for one in found:
-        stamp = instant.to_text(one.effective)
-        given = {"metadataPrefix": "oai_dc", "from": stamp, "until": stamp}
-        yield PublishLine(
-            one.sequence,
-            one.effective,
-            tuple(kind for kind in one.kinds if _is_changed(kind)),
-            request.address.answer(LIST_IDENTIFIERS, **given),
-            request.address.request(LIST_IDENTIFIERS, **given),
+    for row in request.parts.repository.publishes(request.manifest, before, _MANY + 1):
+        stamp = instant.to_text(row.effective)
+        arguments = {"metadataPrefix": "oai_dc", "from": stamp, "until": stamp}
+        changes = tuple(
+            kind
+            for kind in row.kinds
+            if kind.added is None or any((kind.added, kind.changed, kind.deleted, kind.restored))
         )
-
-
-def _is_changed(kind: KindFigures) -> bool:
-    """Return whether a publish changed items of a kind, as far as known."""
-    return kind.added is None or any((kind.added, kind.changed, kind.deleted, kind.restored))
+        yield PublishLine(
+            row.sequence,
+            row.effective,
+            changes,
+            request.address.answer(LIST_IDENTIFIERS, **arguments),
+            request.address.request(LIST_IDENTIFIERS, **arguments),
+        )

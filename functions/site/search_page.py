@@ -33,11 +33,11 @@ class HitLine:
 def show(request: PageRequest) -> SitePage:
     """Return the page for the arguments q, set, kind, since, until and after. Raises PageError."""
     arguments = request.arguments
-    given = {name: arguments.get(name, "").strip() for name in ("set", "kind", "since", "until")}
+    typed = {name: arguments.get(name, "").strip() for name in ("set", "kind", "since", "until")}
     text = arguments.get("q", "").strip()
     values: dict[str, Any] = {
         "q": text,
-        "given": given,
+        "given": typed,
         "options": [kind for kind, n in sorted(request.manifest.kinds().items()) if n],
         "problem": "",
         "rows": None,
@@ -48,23 +48,23 @@ def show(request: PageRequest) -> SitePage:
     if not text:
         return SitePage("search.html", title, values)
     try:
-        query = parse(text, given["set"], given["kind"], given["since"], given["until"])
+        query = parse(text, typed["set"], typed["kind"], typed["since"], typed["until"])
         words = request.parts.words
         if words is None:
             raise PageError(request.text("search.none"), 404)
         after = request.number("after") if request.arguments.get("after") else None
-        found = words(request.manifest, query, after, _MANY)
+        page = words(request.manifest, query, after, _MANY)
     except SearchQueryError as error:
         problem = request.text(f"query.{error.code}", **error.values)
         return SitePage("search.html", title, {**values, "problem": problem})
     except NoWordsError as error:
         raise PageError(request.text("search.none"), 404) from error
-    filters = {name: value or None for name, value in given.items()}
-    more = request.address.page("/search", q=text, **filters, after=found.after)
+    filters = {name: value or None for name, value in typed.items()}
+    more = request.address.page("/search", q=text, **filters, after=page.after)
     values |= {
-        "rows": [_describe(request, hit, query) for hit in found.hits],
-        "more": more if found.after is not None else None,
-        "total": found.total,
+        "rows": [_describe(request, hit, query) for hit in page.hits],
+        "more": more if page.after is not None else None,
+        "total": page.total,
     }
     return SitePage("search.html", f"{text[:80]} – {title}", values)
 

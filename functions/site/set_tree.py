@@ -71,14 +71,14 @@ def _link_record(request: PageRequest, spec: str) -> str | None:
     """Return the page of the record that describes a set: of a collection, series or archive."""
     manifest, kinds = request.manifest, request.manifest.kinds()
     if spec.startswith("collection:") and kinds.get("collection"):
-        found = oai_name.collection_identifier(manifest.namespace, spec)
+        identifier = oai_name.collection_identifier(manifest.namespace, spec)
     elif spec.startswith("RePEc:") and kinds.get("template"):
         prefix = manifest.prefix or oai_name.to_oai(manifest.namespace, "")
-        found = oai_name.template_identifier(prefix, spec)
+        identifier = oai_name.template_identifier(prefix, spec)
     else:
         return None
-    record = request.parts.repository.record(manifest, found)
-    return request.address.record(found) if record and not record.deleted else None
+    record = request.parts.repository.record(manifest, identifier)
+    return request.address.record(identifier) if record and not record.deleted else None
 
 
 def _query(spec: str) -> str:

@@ -135,14 +135,14 @@ class WebSite:
         body = self._parts.write(page.template, {**self._frame(request, page), **page.values})
         headers = {**HEADERS, **page.headers}
         if page.links:
-            found = page.links[0]
+            header = page.links[0]
             for link in page.links[1:]:
-                if len(found) + len(link) <= _HEADER:
-                    found += f", {link}"
-            headers["Link"] = found
-        told = {"snapshot": request.manifest.snapshot, "page": page.template}
+                if len(header) + len(link) <= _HEADER:
+                    header += f", {link}"
+            headers["Link"] = header
+        log_fields = {"snapshot": request.manifest.snapshot, "page": page.template}
         tag = http_message.document_digest(body) if page.status == 200 else ""
-        return Reply(page.status, _HTML, body, headers, tag, told)
+        return Reply(page.status, _HTML, body, headers, tag, log_fields)
 
     def _frame(self, request: PageRequest, page: SitePage) -> dict[str, Any]:
         """Return the variables that every template has."""

@@ -46,8 +46,8 @@ class FacetCounts:
 
     def details(self, sign: int, counts: dict[str | None, Counts]) -> dict[str | None, Counts]:
         """Return `counts`, with those of the values added or (-1) subtracted, by detail."""
-        for some in self.values.values():
-            for detail, (captures, size) in some.items():
+        for own in self.values.values():
+            for detail, (captures, size) in own.items():
                 add(counts, detail, sign * captures, sign * size)
         return counts
 
@@ -66,22 +66,22 @@ class FigureRows:
     @staticmethod
     def of(rows: Iterable[Sequence[Any]]) -> "FigureRows":
         """Return the figures of the table's rows, each with the values of COLUMNS."""
-        found = FigureRows()
+        figures = FigureRows()
         for facet, sequence, value, detail, captures, size, different, *changes in rows:
             if facet == "month":
-                found.months[value] = captures, size
+                figures.months[value] = captures, size
             elif facet == "kind":
-                found.kinds[value] = changes[-2], changes[-1]
+                figures.kinds[value] = changes[-2], changes[-1]
             elif facet == "publish":
-                found.publishes.append((sequence, value, *changes))
+                figures.publishes.append((sequence, value, *changes))
             elif different is not None:
-                one = found.facets[facet]
-                one.captures, one.bytes, one.different = captures, size, different
+                sums = figures.facets[facet]
+                sums.captures, sums.bytes, sums.different = captures, size, different
             elif value is None:
-                found.facets[facet].others[detail] = captures, size
+                figures.facets[facet].others[detail] = captures, size
             else:
-                found.facets[facet].values.setdefault(value, {})[detail] = captures, size
-        return found
+                figures.facets[facet].values.setdefault(value, {})[detail] = captures, size
+        return figures
 
     def rows(self) -> list[tuple[Any, ...]]:
         """Return the rows of the table, sorted."""
@@ -95,12 +95,10 @@ class FigureRows:
                 rows += [(name, None, value, d, *c, None, *_EMPTY) for d, c in details.items()]
         rows += [("kind", None, kind, *(None,) * 8, *counts) for kind, counts in self.kinds.items()]
         rows += [("publish", n, kind, *_EMPTY[:4], *more) for n, kind, *more in self.publishes]
-        return sorted(rows, key=_order)
-
-
-def _order(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    facet, sequence, value, detail = row[:4]
-    return facet, sequence or 0, value is None, value or "", detail is None, detail or ""
+        return sorted(
+            rows,
+            key=lambda r: (r[0], r[1] or 0, r[2] is None, r[2] or "", r[3] is None, r[3] or ""),
+        )
 
 
 def thin(publishes: Iterable[tuple[Any, ...]], newest: int) -> list[tuple[Any, ...]]:

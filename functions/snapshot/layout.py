@@ -186,8 +186,8 @@ def parse_address(text: str) -> StoreAddress:
     Text that may contain a secret is also refused, and the error does not repeat it.
     """
     if not text.startswith(S3_SCHEME):
-        scheme, found, _ = text.partition("://")
-        other = f", not {scheme}://" if found and scheme.isalnum() else ""
+        scheme, separator, _ = text.partition("://")
+        other = f", not {scheme}://" if separator and scheme.isalnum() else ""
         raise ValueError(f"expected s3://bucket/prefix{other}")
     bucket, _, prefix = text.removeprefix(S3_SCHEME).partition("/")
     if "@" in bucket:

@@ -53,20 +53,13 @@ def plain_text(value: str) -> str:
     for _ in range(_ROUNDS):
         before = value
         if "<" in value:
-            value = _TAG.sub(_replace_tag, value)
+            value = _TAG.sub(lambda match: " " if _BREAK.match(match[0]) else "", value)
         if "&" in value:
-            value = _ENTITY.sub(_resolve, _AMPERSANDS.sub("&", value))
+            text = _AMPERSANDS.sub("&", value)
+            value = _ENTITY.sub(lambda match: html.unescape(match[0]), text)
         if value == before:
             break
     return " ".join(value.split())
-
-
-def _replace_tag(match: re.Match[str]) -> str:
-    return " " if _BREAK.match(match[0]) else ""
-
-
-def _resolve(match: re.Match[str]) -> str:
-    return html.unescape(match[0])
 
 
 def has_markup(text: str) -> bool:
@@ -100,5 +93,5 @@ def _clean(value: Any) -> Any:
     if isinstance(value, str):
         return plain_text(value) if has_markup(value) else value
     if isinstance(value, list):
-        return [found for one in value if (found := _clean(one))]
+        return [*filter(None, map(_clean, value))]
     return clean_fields(value) if isinstance(value, Mapping) else value

@@ -152,8 +152,8 @@ def template_identifier(prefix: str, handle: str) -> str:
     or a collection; those contain no %.
     """
     text = quote(handle, safe=_PLAIN)
-    known = text.startswith(("%", *_AUTHORITIES)) or re.fullmatch(_PERSON, text)
-    if text and not known:
+    is_handle = text.startswith(("%", *_AUTHORITIES)) or re.fullmatch(_PERSON, text)
+    if text and not is_handle:
         text = f"%{ord(text[0]):02X}{text[1:]}"
     return prefix + text
 
@@ -164,10 +164,10 @@ def template_identifier_sql(prefix: str, handle: str) -> str:
     for character in sorted({*_PLAIN} - {*"-_.~"}):
         plain = character.replace("'", "''")
         text = f"replace({text}, '%{ord(character):02X}', '{plain}')"
-    known = " OR ".join(f"starts_with({text}, '{head}')" for head in ("%", *_AUTHORITIES))
-    known += f" OR regexp_full_match({text}, '{_PERSON}')"
+    is_handle = " OR ".join(f"starts_with({text}, '{head}')" for head in ("%", *_AUTHORITIES))
+    is_handle += f" OR regexp_full_match({text}, '{_PERSON}')"
     marked = f"'%' || hex(left({text}, 1)) || substr({text}, 2)"
-    return f"({prefix} || if({known}, {text}, {marked}))"
+    return f"({prefix} || if({is_handle}, {text}, {marked}))"
 
 
 def is_own(identifier: str, namespace: str, prefix: str) -> bool:
@@ -235,9 +235,9 @@ def set_lineage(spec: str) -> tuple[str, ...]:
 
 def most_specific_sets(specs: Iterable[str]) -> tuple[str, ...]:
     """Return `specs` sorted, without duplicates and without ancestors of other members."""
-    given = sorted(set(specs))
-    above = {a for spec in given for a in set_lineage(spec)[:-1]}
-    return tuple(spec for spec in given if spec not in above)
+    members = {*specs}
+    above = {a for spec in members for a in set_lineage(spec)[:-1]}
+    return tuple(sorted(members - above))
 
 
 def is_within_set(spec: str, above: str) -> bool:
@@ -245,12 +245,12 @@ def is_within_set(spec: str, above: str) -> bool:
     return spec == above or spec.startswith(f"{above}:")
 
 
-def set_name(spec: str, names: dict[str, str], told: str | None = None) -> str:
-    """Return the set's name for people: the configured one, else `told`.
+def set_name(spec: str, names: dict[str, str], name: str | None = None) -> str:
+    """Return the set's name for people: the configured one, else `name`.
 
     If both are missing, the name is composed of the levels.
     """
-    return names.get(spec) or told or _make_set_name(split_set(spec))
+    return names.get(spec) or name or _make_set_name(split_set(spec))
 
 
 def _make_set_name(levels: Sequence[str]) -> str:

@@ -91,8 +91,8 @@ class Pointer:
 
     def is_retired(self, snapshot: int) -> bool:
         """Return whether the snapshot was removed or is being removed."""
-        going = self.expiry is not None and snapshot in self.expiry.snapshots
-        return going or any(first <= snapshot <= last for first, last in self.retired)
+        is_expiring = self.expiry is not None and snapshot in self.expiry.snapshots
+        return is_expiring or any(first <= snapshot <= last for first, last in self.retired)
 
     def complete_expiry(self) -> "Pointer":
         """Return this pointer with its expiry completed."""
@@ -106,14 +106,8 @@ class Pointer:
 
         `store` is the store's new id; if it is empty, the id stays.
         """
-        kept = self.trim(now)
-        return replace(
-            kept,
-            entries=(*kept.entries, entry),
-            settled=False,
-            copied=None,
-            store=store or self.store,
-        )
+        entries = (*self.trim(now).entries, entry)
+        return replace(self, entries=entries, settled=False, copied=None, store=store or self.store)
 
     def trim(self, now: datetime) -> "Pointer":
         """Drop the entries superseded more than REMEMBERED ago.
@@ -154,13 +148,13 @@ class Pointer:
 
 def spans(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
     """Return the first and last number of each run of consecutive numbers, ascending."""
-    found: list[tuple[int, int]] = []
+    runs: list[tuple[int, int]] = []
     for number in sorted(numbers):
-        if found and found[-1][1] == number - 1:
-            found[-1] = (found[-1][0], number)
+        if runs and runs[-1][1] == number - 1:
+            runs[-1] = (runs[-1][0], number)
         else:
-            found.append((number, number))
-    return tuple(found)
+            runs.append((number, number))
+    return tuple(runs)
 
 
 def digest(document: dict[str, Any]) -> str:

@@ -61,32 +61,27 @@ class CaptureCalendar:
 
         The table cuts SURTs, so URLs that begin with the same long text count together.
         """
-        found: Counter[int] = Counter()
+        counts: Counter[int] = Counter()
         left = GROUPS
         for first, last in ranges:
             entire = len(last) > schema.SURT_LONGEST
             low, high = (cut_surt(first), 0), (cut_surt(last), _LAST if entire else 0)
             bounds = {"first": low[0], "last": high[0], "entire": entire}
             for file, groups in self._catalogue.groups(manifest, TABLE, low, high):
-                some = tuple(islice(groups, left))
-                left -= len(some)
-                if not some:
-                    return MonthCounts(found, False)
-                rows = self._files.rows(_COUNTS, file, some, **bounds)
+                taken = tuple(islice(groups, left))
+                left -= len(taken)
+                if not taken:
+                    return MonthCounts(counts, False)
+                rows = self._files.rows(_COUNTS, file, taken, **bounds)
                 for month, count, _, _ in rows:
-                    found[month] += count
+                    counts[month] += count
                 if not rows:
                     continue
                 least, most = min(row[2] for row in rows), max(row[3] for row in rows)
-                for dead in self._find_dead(manifest, least, most):
-                    for month, count in self._files.rows(_DEAD, file, some, dead=dead, **bounds):
-                        found[month] -= count
-                if len(some) < len(groups):
-                    return MonthCounts(+found, False)
-        return MonthCounts(+found, True)
-
-    def _find_dead(self, manifest: Manifest, first: int, last: int) -> list[list[str]]:
-        """Return the paths of the superseded positions between two, if there are any."""
-        files = self._catalogue.groups(manifest, "dead", first, last)
-        paths = [self._files.path(file) for file, _ in files]
-        return [paths] if paths else []
+                superseded = self._catalogue.groups(manifest, "dead", least, most)
+                if dead := [self._files.path(other) for other, _ in superseded]:
+                    for month, count in self._files.rows(_DEAD, file, taken, dead=dead, **bounds):
+                        counts[month] -= count
+                if len(taken) < len(groups):
+                    return MonthCounts(+counts, False)
+        return MonthCounts(+counts, True)

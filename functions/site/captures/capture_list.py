@@ -65,8 +65,9 @@ def show(request: PageRequest) -> SitePage:
     since = _read_date(request, "from", "0")
     until = _read_date(request, "to", "9")
     counts = request.parts.calendar.count(request.manifest, scope.ranges)
-    found = _find(request, scope, since, until)
-    given = {"url": url, "match": scope.match}
+    captures = _find(request, scope, since, until)
+    filters = {"url": url, "match": scope.match}
+    marked = {change for changes in captures.marks.values() for change in changes}
     dates = {name: arguments.get(name) or None for name in ("from", "to")}
     page = request.address.page
     return SitePage(
@@ -77,14 +78,20 @@ def show(request: PageRequest) -> SitePage:
             "scope": scope,
             "match": scope.match,
             "counts": counts,
-            "map": _draw(request, counts, given, found.marks),
-            "legend": [one for one in MARKED if any(one in some for some in found.marks.values())],
+            "map": _draw(request, counts, filters, captures.marks),
+            "legend": [change for change in MARKED if change in marked],
             "query": _query(scope),
-            "rows": found.lines,
-            "more": page("/captures", **given, **dates, after=found.more) if found.more else None,
+            "rows": captures.lines,
+            "more": page("/captures", **filters, **dates, after=captures.more)
+            if captures.more
+            else None,
             "span": _write_span(arguments.get("from", ""), arguments.get("to", "")),
-            "whole": page("/captures", **given),
-            "wider": _list_wider(request, scope),
+            "whole": page("/captures", **filters),
+            "wider": [
+                (match, page("/captures", url=scope.url, match=match))
+                for match in ("exact", "host", "domain")
+                if match != scope.match
+            ],
             "indexes": _list_indexes(request, scope),
         },
     )
@@ -105,12 +112,12 @@ def _query(scope: Scope) -> str:
 def _draw(
     request: PageRequest,
     counts: MonthCounts,
-    given: dict[str, str],
+    filters: dict[str, str],
     marks: Mapping[str, Sequence[str]],
 ) -> HeatMap:
     def link(month: str) -> str:
         digits = month.replace("-", "")
-        return request.address.page("/captures", **given, **{"from": digits, "to": digits})
+        return request.address.page("/captures", **filters, **{"from": digits, "to": digits})
 
     months = {f"{m // 100:04}-{m % 100:02}": n for m, n in counts.months.items() if m}
     return draw_months(months, link, marks)
@@ -142,32 +149,32 @@ def _read(
     assert request.parts.search is not None
     manifest = request.manifest
     after: BytePlace | None = key.place if key else None
-    found: list[CaptureRow] = []
+    captures: list[CaptureRow] = []
     for first, last in scope.ranges:
         if after is not None and after.surt >= terms.cut_surt(last):
             continue
         page = request.parts.search.page(
-            manifest, first, last, after, _MANY + 1 - len(found), since, until
+            manifest, first, last, after, _MANY + 1 - len(captures), since, until
         )
-        found += page.captures
+        captures += page.captures
         after = page.after
-        if after is not None or len(found) > _MANY:
+        if after is not None or len(captures) > _MANY:
             break
-    if after is None and len(found) <= _MANY:
-        return found, None
+    if after is None and len(captures) <= _MANY:
+        return captures, None
     place = after
-    if place is None or len(found) > _MANY:  # one more shows that more follow
-        found = found[:_MANY]
-        last_one = found[-1]
+    if place is None or len(captures) > _MANY:  # one more shows that more follow
+        captures = captures[:_MANY]
+        last_one = captures[-1]
         surt = terms.cut_surt(last_one.surt)
         place = BytePlace(surt, int(last_one.stamp or 0), last_one.position)
-    return found, ResumeKey(place).to_text(manifest.namespace, manifest.store)
+    return captures, ResumeKey(place).to_text(manifest.namespace, manifest.store)
 
 
 def _find(request: PageRequest, scope: Scope, since: int, until: int) -> FoundCaptures:
     """Return the captures of a page, with what became of their content."""
-    manifest, given = request.manifest, request.arguments.get("after", "")
-    key = ResumeKey.from_text(given, manifest.namespace, manifest.store)
+    manifest, written = request.manifest, request.arguments.get("after", "")
+    key = ResumeKey.from_text(written, manifest.namespace, manifest.store)
     is_limited = since > 0 or until < NEWEST
     if scope.match == "exact" and key is None:
         # Those before and behind the dates tell what became of the content.
@@ -176,7 +183,7 @@ def _find(request: PageRequest, scope: Scope, since: int, until: int) -> FoundCa
             changes = find_changes(rows)
             marks = mark_months(rows, changes) if more is None else {}
             pairs = zip(rows, changes, strict=True)
-            chosen = [one for one in pairs if since <= int(one[0].stamp or 0) <= until]
+            chosen = [pair for pair in pairs if since <= int(pair[0].stamp or 0) <= until]
             return FoundCaptures(_describe(request, chosen), more, marks)
     rows, more = _read(request, scope, key, since, until)
     begun = key.place.surt if key else None
@@ -193,31 +200,24 @@ def _describe(
 ) -> Sequence[CaptureLine]:
     """Return the captures and their changes as lines."""
     lines = []
-    for one, change in captures:
-        copy = request.parts.copies.find(one.identifier, one.url, one.date)
+    for row, change in captures:
+        copy = request.parts.copies.find(row.identifier, row.url, row.date)
         if copy is None and request.serves_content:
-            copy = request.address.content(one.identifier)
+            copy = request.address.content(row.identifier)
         lines.append(
             CaptureLine(
-                one.identifier,
-                shorten(one.url, _LONGEST),
-                (one.date or "").replace("T", " ").removesuffix("Z"),
-                one.status,
-                one.mime or one.detected or "",
-                one.length,
+                row.identifier,
+                shorten(row.url, _LONGEST),
+                (row.date or "").replace("T", " ").removesuffix("Z"),
+                row.status,
+                row.mime or row.detected or "",
+                row.length,
                 change,
-                shorten(one.redirect, _LONGEST) if one.redirect else None,
+                shorten(row.redirect, _LONGEST) if row.redirect else None,
                 copy,
             )
         )
     return lines
-
-
-def _list_wider(request: PageRequest, scope: Scope) -> list[tuple[str, str]]:
-    """Return the wider kinds of match, each with its link."""
-    wider = [kind for kind in ("exact", "host", "domain") if kind != scope.match]
-    page = request.address.page
-    return [(kind, page("/captures", url=scope.url, match=kind)) for kind in wider]
 
 
 def _list_indexes(request: PageRequest, scope: Scope) -> list[tuple[str, str]]:
@@ -226,7 +226,7 @@ def _list_indexes(request: PageRequest, scope: Scope) -> list[tuple[str, str]]:
         return []
     root = request.address.root
     url = quote(scope.url, safe=":/")
-    found = [("CDX", f"{root}/cdx?url={url}&matchType={scope.match}")]
+    indexes = [("CDX", f"{root}/cdx?url={url}&matchType={scope.match}")]
     if scope.match == "exact":
-        found.append(("TimeMap", f"{root}/timemap/link/{scope.url}"))
-    return found
+        indexes.append(("TimeMap", f"{root}/timemap/link/{scope.url}"))
+    return indexes

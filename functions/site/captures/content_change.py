@@ -20,33 +20,32 @@ def find_changes(
     """
     digests: dict[str, str | None] = {}
     seen: set[str] = set()
-    found = []
-    for one in captures:
-        change = _classify(one)
+    changes = []
+    for capture in captures:
+        change, surt = _classify(capture), capture.surt
         if change not in ("redirect", "error"):
-            if one.surt in digests:
-                is_same = one.digest is not None and one.digest == digests[one.surt]
+            if surt in digests:
+                is_same = capture.digest is not None and capture.digest == digests[surt]
                 change = change or ("same" if is_same else "changed")
-            elif is_complete(one.surt):
-                change = change or ("changed" if one.surt in seen else "first")
-            digests[one.surt] = one.digest
-        seen.add(one.surt)
-        found.append(change)
-    return found
+            elif is_complete(surt):
+                change = change or ("changed" if surt in seen else "first")
+            digests[surt] = capture.digest
+        seen.add(surt)
+        changes.append(change)
+    return changes
 
 
 def mark_months(captures: Sequence[CaptureRow], changes: Sequence[str]) -> Mapping[str, list[str]]:
     """Return the changes of each month (`2007-11`) that a calendar marks, in their order."""
-    found: dict[str, set[str]] = defaultdict(set)
-    for one, change in zip(captures, changes, strict=True):
-        found[f"{one.stamp[:4]}-{one.stamp[4:6]}"].add(change)
-    return {month: [one for one in MARKED if one in some] for month, some in found.items()}
+    months: dict[str, set[str]] = defaultdict(set)
+    for capture, change in zip(captures, changes, strict=True):
+        months[f"{capture.stamp[:4]}-{capture.stamp[4:6]}"].add(change)
+    return {month: [mark for mark in MARKED if mark in seen] for month, seen in months.items()}
 
 
-def _classify(one: CaptureRow) -> str:
+def _classify(capture: CaptureRow) -> str:
     """Return what a capture alone tells, or ""."""
-    if one.is_revisit:
+    status = capture.status or 0
+    if capture.is_revisit:
         return "revisit"
-    if one.status is not None and 300 <= one.status < 400:
-        return "redirect"
-    return "error" if one.status is not None and one.status >= 400 else ""
+    return "redirect" if 300 <= status < 400 else "error" if status >= 400 else ""

@@ -57,9 +57,9 @@ class TypedLink:
 
     def to_json(self) -> dict[str, Any]:
         """Return the link as a target object; other attributes are lists (RFC 9264, 4.2.4.3)."""
-        found: dict[str, Any] = {"href": self.target}
-        found |= {"type": self.type} if self.type else {}
-        return found | ({"profile": [self.profile]} if self.profile else {})
+        target: dict[str, Any] = {"href": self.target}
+        target |= {"type": self.type} if self.type else {}
+        return target | ({"profile": [self.profile]} if self.profile else {})
 
 
 def describe(
@@ -78,8 +78,8 @@ def describe(
     plain = replace(request.address, language="").page("/linkset", id=record.identifier)
     whole = TypedLink(_escape(_absolute(request, plain)), "linkset", LINKSET_TYPE)
     links = (whole, *list_links(request, record, items[:_LINKED]))
-    found = tuple(link.to_header() for link in links)
-    return replace(page, links=found, data=_data(request, record, page.title, copy, files))
+    headers = tuple(link.to_header() for link in links)
+    return replace(page, links=headers, data=_data(request, record, page.title, copy, files))
 
 
 def write_linkset(
@@ -90,13 +90,13 @@ def write_linkset(
     That is FAIR Signposting, Level 2.
     """
     page, contexts = find_page(request, record), []
-    found: dict[str, Any] = {"anchor": page}
+    links: dict[str, Any] = {"anchor": page}
     for link in list_links(request, record, items[:_ITEMS]):
-        found.setdefault(link.relation, []).append(link.to_json())
+        links.setdefault(link.relation, []).append(link.to_json())
         back = {"item": "collection", "describedby": "describes"}.get(link.relation)
         if back:
             contexts.append({"anchor": link.target, back: [{"href": page, "type": "text/html"}]})
-    return {"linkset": [found, *contexts]}
+    return {"linkset": [links, *contexts]}
 
 
 def find_type(record: PublishedRecord) -> str:
@@ -114,25 +114,25 @@ def list_links(
     address, fields = request.address, record.fields
     doi = fields.get("doi")
     cited = f"https://doi.org/{quote(doi, safe='/()')}" if doi else find_page(request, record)
-    found = [
+    links = [
         TypedLink(_escape(cited), "cite-as"),
         TypedLink(f"https://schema.org/{find_type(record)}", "type"),
         TypedLink("https://schema.org/AboutPage", "type"),
     ]
     for row in request.parts.formats.of_kind(record.kind)[:_LINKED]:
-        given = {"metadataPrefix": row.prefix, "identifier": record.identifier}
-        raw = _escape(address.request(GET_RECORD, **given))
+        arguments = {"metadataPrefix": row.prefix, "identifier": record.identifier}
+        raw = _escape(address.request(GET_RECORD, **arguments))
         profile = quote(row.namespace, safe=f":/?#&%{IN_PATH}")
-        found.append(TypedLink(raw, "describedby", "application/xml", profile))
+        links.append(TypedLink(raw, "describedby", "application/xml", profile))
     for target, type_ in items:
-        known = type_ if _MEDIA_TYPE.fullmatch(type_) else ""
-        found.append(TypedLink(_escape(target), "item", known))
+        media_type = type_ if _MEDIA_TYPE.fullmatch(type_) else ""
+        links.append(TypedLink(_escape(target), "item", media_type))
     for spec in record.sets[:_LINKED]:
         if spec.startswith("collection:"):
             target = _absolute(request, address.page("/sets", under=spec))
-            found.append(TypedLink(_escape(target), "collection", "text/html"))
-    licences = [one.get("url") or "" for one in fields.get("licences") or ()][:_LINKED]
-    return found + [TypedLink(_escape(url), "license") for url in licences if is_web(url)]
+            links.append(TypedLink(_escape(target), "collection", "text/html"))
+    licences = [licence.get("url") or "" for licence in fields.get("licences") or ()][:_LINKED]
+    return links + [TypedLink(_escape(url), "license") for url in licences if is_web(url)]
 
 
 def _escape(target: str) -> str:
@@ -159,7 +159,7 @@ def _data(
 ) -> dict[str, Any]:
     """Return the JSON-LD of a record."""
     fields, configuration = record.fields, request.parts.configuration
-    found: dict[str, Any] = {
+    data: dict[str, Any] = {
         "@context": "https://schema.org",
         "@type": find_type(record),
         "@id": find_page(request, record),
@@ -173,40 +173,40 @@ def _data(
         },
     }
     if record.kind == "capture":
-        found["url"] = fields.get("url")
-        found["inLanguage"] = (fields.get("content_languages") or "").split(",")[0] or None
-        found["encodingFormat"] = fields.get("content_mime_type")
-        found["archivedAt"] = copy
+        data["url"] = fields.get("url")
+        data["inLanguage"] = (fields.get("content_languages") or "").split(",")[0] or None
+        data["encodingFormat"] = fields.get("content_mime_type")
+        data["archivedAt"] = copy
     elif copy is not None:
-        found["distribution"] = {"@type": "DataDownload", "contentUrl": copy}
+        data["distribution"] = {"@type": "DataDownload", "contentUrl": copy}
     if record.kind in ("fileset", "file"):
         stored = [file for file in files if file["copy"] and len(file["copy"]) <= _ADDRESS]
-        found["distribution"] = [_describe_file(file) for file in stored[:_LINKED]] or found.get(
+        data["distribution"] = [_describe_file(file) for file in stored[:_LINKED]] or data.get(
             "distribution"
         )
-        found["url"] = fields.get("url")
-        found["description"] = shorten(fields.get("abstract") or "", _LONGEST)
+        data["url"] = fields.get("url")
+        data["description"] = shorten(fields.get("abstract") or "", _LONGEST)
         licences = (fields.get("licences") or ())[:_LINKED]
-        found["license"] = [shorten(x.get("url") or x.get("name") or "") for x in licences]
-        found["keywords"] = [
+        data["license"] = [shorten(x.get("url") or x.get("name") or "") for x in licences]
+        data["keywords"] = [
             shorten(word, _SHORT) for word in (fields.get("subjects") or ())[:_LINKED]
         ]
-        found["publisher"] = fields.get("publisher")
+        data["publisher"] = fields.get("publisher")
         if fields.get("doi"):
-            found["sameAs"] = f"https://doi.org/{fields['doi']}"
+            data["sameAs"] = f"https://doi.org/{fields['doi']}"
     authors = read_authors(record)
     if authors:
         names = (shorten(name, _SHORT) for name in authors[:_LINKED])
-        found["author"] = [{"@type": "Person", "name": name} for name in names]
+        data["author"] = [{"@type": "Person", "name": name} for name in names]
     if read_date(record):
-        found["datePublished" if record.kind != "capture" else "dateCreated"] = read_date(record)
-    return {name: value for name, value in found.items() if value not in (None, "", [])}
+        data["datePublished" if record.kind != "capture" else "dateCreated"] = read_date(record)
+    return {name: value for name, value in data.items() if value not in (None, "", [])}
 
 
 def _describe_file(file: Mapping[str, Any]) -> dict[str, Any]:
     """Return a stored file as a download."""
     size = file.get("bytes")
-    found = {
+    download = {
         "@type": "DataDownload",
         "name": shorten(file.get("original") or file["path"], _SHORT),
         "contentUrl": file["copy"],
@@ -214,4 +214,4 @@ def _describe_file(file: Mapping[str, Any]) -> dict[str, Any]:
         "contentSize": None if size is None else f"{size} B",
         "sha256": file.get("sha256"),
     }
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in download.items() if value}

@@ -29,19 +29,18 @@ def list_files(
     if record.kind in ("fileset", "file"):
         return [_link_file(request, record, file) for file in record.fields.get("files") or ()]
     if record.kind == "template":
-        by_url = {one.url: one for one in lives if one.url}
+        by_url = {life.url: life for life in lives if life.url}
         return [
             {
                 "path": url,
                 "mimetype": redif_fields.first(file, "format"),
                 "url": url if is_web(url) else None,
-                "life": by_url.get(url),
-                "copy": _find_address(request, record, url)
-                if _is_stored(by_url.get(url))
-                else None,
+                "life": life,
+                "copy": _find_address(request, record, url) if life and life.versions else None,
             }
             for file in redif_fields.nodes_of(record.fields.get("fields"), "file")
             for url in redif_fields.texts(file, "url")
+            for life in (by_url.get(url),)
         ]
     return []
 
@@ -59,10 +58,10 @@ def list_items(
     record: PublishedRecord, copy: str | None, files: Sequence[Mapping[str, Any]]
 ) -> list[tuple[str, str]]:
     """Return the addresses of a record's stored bytes, with media types or ""."""
-    found = [(file["copy"], file.get("mimetype") or "") for file in files if file["copy"]]
-    if not found and copy is not None:
-        found = [(copy, record.fields.get("content_mime_type") or "")]
-    return found
+    items = [(file["copy"], file.get("mimetype") or "") for file in files if file["copy"]]
+    if not items and copy is not None:
+        items = [(copy, record.fields.get("content_mime_type") or "")]
+    return items
 
 
 def take_files(files: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -87,11 +86,7 @@ def _link_file(
 
 def _find_address(request: PageRequest, record: PublishedRecord, file: str) -> str | None:
     """Return the address of a stored file of a record: the configured one, else our own."""
-    found = request.parts.copies.find_file(record.identifier, file)
-    if found is None and request.serves_content:
-        found = request.address.content(record.identifier, file)
-    return found
-
-
-def _is_stored(life: ObjectLife | None) -> bool:
-    return life is not None and life.versions > 0
+    address = request.parts.copies.find_file(record.identifier, file)
+    if address is None and request.serves_content:
+        address = request.address.content(record.identifier, file)
+    return address

@@ -50,19 +50,22 @@ def show(request: PageRequest) -> SitePage:
     page_url = linked_data.find_page(request, record)
     raw = address.request(GET_RECORD, metadataPrefix="oai_dc", identifier=record.identifier)
     column = {"capture": "warc_filename", "template": "source"}.get(record.kind, "")
-    name = record.fields.get(column)
+    name, series = record.fields.get(column), record.fields.get("series")
+    names = {series: record.fields.get("series_name")} if series else {}
+    url = record.fields.get("url")
+    is_listed = record.kind == "capture" and url and request.parts.search is not None
     values = {
         "record": record,
         "rows": []
         if record.deleted
         else list_fields(record, request.text, _link_fields(request, record)),
-        "sets": [(spec, _name(request, record, spec)) for spec in record.sets],
+        "sets": [(spec, name_set(request, spec, names.get(spec))) for spec in record.sets],
         "copy": copy,
-        "captures": _captures_link(request, record),
+        "captures": address.page("/captures", url=url, match="exact") if is_listed else None,
         "sources": [(name, request.address.page("/source", name=name))] if name else [],
         "files": shown,
         "more_files": len(files) - len(shown),
-        "lives": [one for one in lives if not one.url],
+        "lives": [life for life in lives if not life.url],
         "formats": formats,
         "history": _list_history(request, record),
         "raw": raw,
@@ -104,35 +107,30 @@ def _list_history(request: PageRequest, record: PublishedRecord) -> list[tuple[i
     manifest = request.manifest
     versions = request.parts.repository.versions(manifest, record.identifier)[-_VERSIONS:]
     return [
-        (one.number, one.effective)
+        (sequence.number, sequence.effective)
         for place in reversed(versions)
-        for one in manifest.sequences
-        if one.first <= place <= one.last
+        for sequence in manifest.sequences
+        if sequence.first <= place <= sequence.last
     ]
 
 
 def _link_fields(request: PageRequest, record: PublishedRecord) -> Mapping[str, str]:
     """Return links of a record's columns: to its DOI, its hosts, its sets and its original."""
-    fields, page, found = record.fields, request.address.page, {}
+    fields, page, links = record.fields, request.address.page, {}
     if fields.get("doi"):
-        found["doi"] = f"https://doi.org/{quote(fields['doi'], safe='/()')}"
+        links["doi"] = f"https://doi.org/{quote(fields['doi'], safe='/()')}"
     if record.kind == "capture" and request.parts.calendar is not None:
         for name, match in (("url_host_name", "host"), ("url_host_registered_domain", "domain")):
             if fields.get(name):
-                found[name] = page("/captures", url=fields[name], match=match)
+                links[name] = page("/captures", url=fields[name], match=match)
     if fields.get("refers_to"):
-        found["refers_to"] = request.address.record(fields["refers_to"])
+        links["refers_to"] = request.address.record(fields["refers_to"])
     sets = {above for spec in record.sets for above in oai_name.set_lineage(spec)}
     for name in ("archive", "series", "set_spec"):
         spec = str(fields.get(name) or "")
         if spec in sets:
-            found[name] = page("/sets", under=spec)
-    return found
-
-
-def _name(request: PageRequest, record: PublishedRecord, spec: str) -> str:
-    told = record.fields.get("series_name") if spec == record.fields.get("series") else None
-    return name_set(request, spec, told)
+            links[name] = page("/sets", under=spec)
+    return links
 
 
 def _render_formats(request: PageRequest, record: PublishedRecord) -> Iterator[FormatText]:
@@ -143,13 +141,13 @@ def _render_formats(request: PageRequest, record: PublishedRecord) -> Iterator[F
     for row in parts.formats.of_kind(record.kind):
         xml = _render(request, record, row)
         if xml is not None:
-            given = {"metadataPrefix": row.prefix, "identifier": record.identifier}
+            arguments = {"metadataPrefix": row.prefix, "identifier": record.identifier}
             yield FormatText(
                 row.prefix,
                 xml if weigh(xml) <= room else xml[: room // 6],
                 weigh(xml) > room,
-                address.answer(GET_RECORD, **given),
-                address.request(GET_RECORD, **given),
+                address.answer(GET_RECORD, **arguments),
+                address.request(GET_RECORD, **arguments),
             )
             room = max(0, room - weigh(xml))
 
@@ -157,7 +155,7 @@ def _render_formats(request: PageRequest, record: PublishedRecord) -> Iterator[F
 def _render(request: PageRequest, record: PublishedRecord, row: Format) -> str | None:
     parts = request.parts
     if record.kind == "harvested" and row.prefix not in {
-        one["prefix"] for one in record.fields.get("records") or ()
+        entry["prefix"] for entry in record.fields.get("records") or ()
     }:
         return None
     try:
@@ -165,10 +163,3 @@ def _render(request: PageRequest, record: PublishedRecord, row: Format) -> str |
         return parts.render(record, row, request.address.oai, name).strip()
     except ConfigurationError:
         return None
-
-
-def _captures_link(request: PageRequest, record: PublishedRecord) -> str | None:
-    url = record.fields.get("url")
-    if record.kind != "capture" or not url or request.parts.search is None:
-        return None
-    return request.address.page("/captures", url=url, match="exact")
