@@ -20,8 +20,9 @@ from functions.content.stored import ObjectReader
 from functions.database.files import FILE
 from functions.http import aws, http_message
 from functions.http.http_message import Call, HttpResponse
-from functions.oai.lambda_instance import Answering, InstanceParts, now
+from functions.oai.lambda_instance import InstanceParts, now
 from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.oai.service import Service
 from functions.snapshot.layout import S3_SCHEME, StoreAddress
 from functions.store import slice
 from functions.store.catalog import Cache
@@ -209,7 +210,7 @@ def beside(content: ContentApplication, metadata: Answer) -> Answer:
     return lambda call: (content.answer if content.takes(call.path) else metadata)(call)
 
 
-def of_lambda(opened: InstanceParts) -> Answering:
+def of_lambda(opened: InstanceParts) -> Service:
     """Return the content application over the store that a Lambda instance has opened."""
     return application(
         opened.repository,

@@ -11,7 +11,6 @@ from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, BinaryIO
-from urllib.parse import urlsplit
 
 from functions.config.configuration import Configuration
 from functions.content import cdx, header_fields, memento, neighbours, representation
@@ -21,15 +20,14 @@ from functions.content.header_fields import RangePart, Unsatisfiable
 from functions.content.protocols import DIALECTS, Content, ContentError
 from functions.content.representation import ArgumentError, Body, ContentRequest, Representation
 from functions.content.search import CaptureSearch
-from functions.http import access_log, aws, deadline, http_message
+from functions.http import access_log, http_message
 from functions.http import http_message as http
 from functions.http.access_log import AccessLog
-from functions.http.http_message import OAI_PATH, Call, HttpResponse, Reply, unavailable
-from functions.oai.as_of import AsOf
+from functions.http.http_message import Call, HttpResponse, Reply
 from functions.oai.named_item import find_record
 from functions.oai.repository import Repository
+from functions.oai.service import Service
 from functions.snapshot import obi
-from functions.snapshot.errors import NothingPublished, StoreError
 from functions.snapshot.manifest import Manifest
 from functions.store import s3_request
 from functions.store.catalog import Cache
@@ -267,16 +265,15 @@ _PLAIN = "text/plain"
 _LONGEST = 300
 
 
-class ContentApplication:
+class ContentApplication(Service):
     """Answers requests with the content of one repository. Thread-safe.
 
-    `log`, `timer` and `compress` are as in functions.oai.application, `guarded` as in AsOf.
-    If `largest` is given, it limits the size of an answer (aws.weigh), and PART limits its
-    content. Otherwise bodies may be of type Body, which the caller closes. If `spent` is true,
-    replace the application together with its repository.
+    If `largest` is given, PART limits the content of an answer. Otherwise bodies may be of type
+    Body, which the caller closes.
     """
 
-    spent = False
+    unreachable = "The archive cannot be reached at the moment; try again later."
+    too_large = "The response is too large; request less."
 
     def __init__(
         self,
@@ -294,45 +291,20 @@ class ContentApplication:
         *,
         guarded: bool = False,
     ) -> None:
-        self._repository = repository
+        super().__init__(
+            repository, settings, clock, log, timer, compress, largest, guarded=guarded
+        )
         self._contents = contents
         self._search = search
-        self._settings = settings
-        self._clock = clock
-        self._timer = timer
-        self._compress = compress
-        self._largest = largest
         part = None if largest is None else PART
         self._delivery = Delivery(contents, settings, lying, sign, part)
-        self._present = AsOf(
-            repository,
-            clock,
-            settings["serve.pointer_seconds"],
-            settings["serve.clock_allowance"],
-            guarded=guarded,
-        )
-        self._places = threading.BoundedSemaphore(settings["serve.concurrent"])
         self._streams = threading.BoundedSemaphore(_STREAMS)
-        self._log = None if log is None else AccessLog(log)
-        configured = settings["repository.base_url"].rstrip("/")
-        self._base = configured.removesuffix(OAI_PATH) if configured.endswith(OAI_PATH) else ""
-        self.mount = urlsplit(self._base).path
 
     def answer(self, call: Call, seconds: float | None = None, request: str = "") -> HttpResponse:
-        """Answer a request, with 503 if the answer is not ready within `seconds`.
-
-        The body is bytes or a Body.
-        """
+        """Answer a request (see Service.answer). The body is bytes or a Body."""
         with s3_request.count_requests() as cost:
             entry = _LogEntry(self._clock(), call, self._timer, self._log, cost, request)
-            try:
-                response = deadline.answer_within(seconds, lambda: self._answer_call(call, entry))
-            except deadline.DeadlineError:
-                self.spent = True
-                _LOG.error("no answer within %.1f s: %a %a", seconds, call.method, call.path)
-                response = self._write(
-                    self._unavailable("This takes too long at the moment; try again later."), call
-                )
+            response = self._attempt(call, seconds, lambda: self._answer(call, entry))
         exposed = {"Access-Control-Expose-Headers": "*"}
         headers = {**http_message.CORS, **response.headers, **header_fields.SANDBOX, **exposed}
         entry.response = replace(response, headers=headers)
@@ -340,64 +312,32 @@ class ContentApplication:
             entry.add(response.size)
         return entry.response
 
-    def prepare(self) -> None:
-        """Read what every answer needs, before the first request. Raises StoreError."""
-        self._manifest()
-
     def takes(self, path: str) -> bool:
         """Return whether the path is answered here."""
         return any(path == ours or path.startswith(f"{ours}/") for ours in PATHS)
 
-    def _answer_call(self, call: Call, entry: "_LogEntry") -> HttpResponse:
-        """Answer a call, or refuse it if too many are running: waiting could take forever."""
-        if not self._places.acquire(blocking=False):
-            refusal = self._unavailable("Too many requests at the moment; try again later.")
-            return self._write(refusal, call)
-        try:
-            response = self._answer(call, entry)
-            if self._largest is None or aws.weigh(response) <= self._largest:
-                return response
-            _LOG.error("an answer of %d bytes is too large: %a", response.size, call.path)
-            reply = self._unavailable("The response is too large; request less.")
-        except NothingPublished as error:
-            _LOG.error("%s", error)
-            reply = self._unavailable("Nothing is published here yet; try again later.")
-        except StoreError as error:
-            # The reason is for the operator's log, not for clients.
-            _LOG.error("%s: %s", type(error).__name__, error)
-            reply = self._unavailable(
-                "The archive cannot be reached at the moment; try again later."
-            )
-        except Exception:  # noqa: BLE001 - told in the error log, as by functions.oai.application
-            _LOG.exception("a request was not answered: %a %a", call.method, call.path)
-            reply = self._unavailable("Something went wrong here; try again later.")
-        finally:
-            self._places.release()
-        return self._write(reply, call)
-
-    def _answer(self, call: Call, entry: "_LogEntry") -> HttpResponse:
+    def _answer(self, call: Call, entry: "_LogEntry") -> Reply | HttpResponse:
         if call.method == "OPTIONS":
-            return self._write(Reply(204, _PLAIN, b"", http_message.preflight(_ALLOWED)), call)
+            return Reply(204, _PLAIN, b"", http_message.preflight(_ALLOWED))
         if call.method not in _ALLOWED:
             allow = ", ".join(_ALLOWED)
-            refusal = Reply(405, _PLAIN, f"Use one of: {allow}.\n".encode(), {"Allow": allow})
-            return self._write(refusal, call)
+            return Reply(405, _PLAIN, f"Use one of: {allow}.\n".encode(), {"Allow": allow})
         if not self._settings["content.serve"]:
-            return self._write(_fault(404, "disabled", "Only metadata is served here."), call)
+            return _fault(404, "disabled", "Only metadata is served here.")
         call = replace(call, base=self._base or call.base)
         manifest = self._manifest()
         entry.fields["snapshot"] = manifest.snapshot
         listed = _LISTS.get(f"/{call.path[1:].partition('/')[0]}")
         if listed is not None:
             entry.fields["query"] = call.query[:_LONGEST]
-            return self._write(listed(call, self._search, manifest, self._settings), call)
+            return listed(call, self._search, manifest, self._settings)
         try:
             request = representation.read_request(call)
             content = self._find(manifest, request)
             entry.fields["identifier"] = content.identifier[:_LONGEST]
             return self._deliver(call, request, content, entry, manifest)
         except ArgumentError as error:
-            return self._write(_fault(400, "argument", str(error)), call)
+            return _fault(400, "argument", str(error))
         except ContentError as error:
             entry.fields["errors"] = [error.code]
             if error.status >= 500:
@@ -406,7 +346,7 @@ class ContentApplication:
             if error.status == 503:
                 later = self._unavailable(f"{error}.")
                 reply = replace(later, headers={**reply.headers, **later.headers})
-            return self._write(reply, call)
+            return reply
 
     def _find(self, manifest: Manifest, request: ContentRequest) -> Content:
         """Return the content of an item, or of a file by its own URL or handle."""
@@ -434,12 +374,11 @@ class ContentApplication:
         content: Content,
         entry: "_LogEntry",
         manifest: Manifest,
-    ) -> HttpResponse:
+    ) -> Reply | HttpResponse:
         """Return the answer with the content and its links, unless too many streams are open."""
         shown = Representation(content, request.coded, fixed=content.capture is not None)
         if not self._streams.acquire(blocking=False):
-            refusal = self._unavailable("Too many responses are in progress; try again later.")
-            return self._write(refusal, call)
+            return self._unavailable("Too many responses are in progress; try again later.")
         with ExitStack() as stack:
             stack.callback(self._streams.release)
 
@@ -458,15 +397,6 @@ class ContentApplication:
             if isinstance(body, Body):
                 stack.pop_all()
         return response
-
-    def _manifest(self) -> Manifest:
-        return self._repository.manifest(self._present.reading().entry.snapshot)
-
-    def _write(self, reply: Reply, call: Call) -> HttpResponse:
-        return http.write(reply, call, self._compress)
-
-    def _unavailable(self, message: str) -> Reply:
-        return unavailable(message, self._settings["serve.retry_seconds"])
 
 
 def _fault(status: int, code: str, message: str) -> Reply:

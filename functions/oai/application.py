@@ -1,22 +1,19 @@
 """The application: answers HTTP requests, without globals; Lambda and servers create it.
 
-OAI-PMH 2.0, sections 3.1 (HTTP) and 3.1.2.2 (503 with Retry-After).
+OAI-PMH 2.0, section 3.1 (HTTP).
 """
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Protocol
-from urllib.parse import urlsplit
 
 from functions.config.configuration import Configuration
-from functions.http import access_log, aws, deadline, http_message
+from functions.http import access_log, http_message
 from functions.http import http_message as http
-from functions.http.access_log import AccessLog
-from functions.http.http_message import OAI_PATH, Call, FormError, HttpResponse, Reply, unavailable
+from functions.http.http_message import OAI_PATH, Call, FormError, HttpResponse, Reply
 from functions.oai.answer import Answer, SetList
 from functions.oai.as_of import AsOf, PointerReading
 from functions.oai.format import Formats
@@ -25,7 +22,8 @@ from functions.oai.render import check, schemas
 from functions.oai.render.render import Renderer, render_document
 from functions.oai.repository import Repository
 from functions.oai.request import BAD_ARGUMENT, error
-from functions.snapshot.errors import NothingPublished, SheafError, StoreError
+from functions.oai.service import Service
+from functions.snapshot.errors import SheafError
 from functions.store import s3_request
 
 _LOG = logging.getLogger("sheaf")
@@ -61,19 +59,8 @@ class PageService(Protocol):
         ...
 
 
-class Application:
-    """Answers requests from one repository. Thread-safe.
-
-    `pages` makes the pages beside the protocol.
-
-    `log` takes each line of the access log. `timer` returns seconds from an arbitrary start.
-    `compress` compresses a body with gzip. An answer weighs at most `largest` bytes
-    (aws.weigh). With `guarded`, the first pointer is compared with the witness (AsOf). `spent`
-    is True after an answer missed its deadline: then the application and its repository must be
-    replaced.
-    """
-
-    spent = False
+class Application(Service):
+    """Answers requests of the protocol; `pages` makes the pages beside it. Thread-safe."""
 
     def __init__(
         self,
@@ -88,19 +75,10 @@ class Application:
         guarded: bool = False,
         pages: Callable[[OaiParts], PageService] | None = None,
     ):
-        present = AsOf(
-            repository,
-            clock,
-            configuration["serve.pointer_seconds"],
-            configuration["serve.clock_allowance"],
-            guarded=guarded,
+        super().__init__(
+            repository, configuration, clock, log, timer, compress, largest, guarded=guarded
         )
-        self._repository = repository
-        self._configuration = configuration
-        self._clock = clock
-        self._timer = timer
-        self._compress = compress
-        self._present = present
+        present = self._present
         formats, self._renderer = check.open_formats(configuration)
         digest, fields = check.lookups(configuration, formats, self._renderer)
         self._provider = Provider(repository, configuration, formats, present, digest, fields)
@@ -109,27 +87,12 @@ class Application:
         )
         self._pages = None if pages is None else pages(parts)
         self._schemas = schemas.schema_replies(self._renderer.places)
-        self._places = threading.BoundedSemaphore(configuration["serve.concurrent"])
-        self._log = None if log is None else AccessLog(log)
-        self._largest = largest
-        base_url = configuration["repository.base_url"].rstrip("/")
-        ours = base_url.endswith(OAI_PATH)
-        self.mount = urlsplit(base_url).path.removesuffix(OAI_PATH) if ours else ""
 
     def answer(self, call: Call, seconds: float | None = None, request: str = "") -> HttpResponse:
-        """Answer a request, with 503 if the answer is not ready within `seconds`.
-
-        `request` is Lambda's identifier of the request, for the log.
-        """
+        """Answer a request (see Service.answer)."""
         begun = self._timer()
         with s3_request.count_requests() as cost:
-            try:
-                response = deadline.answer_within(seconds, lambda: self._answer_call(call))
-            except deadline.DeadlineError:
-                self.spent = True
-                _LOG.error("no answer within %.1f s: %a %a", seconds, call.method, call.path)
-                reply = self._unavailable("This takes too long at the moment; try again later.")
-                response = http.write(reply, call, self._compress)
+            response = self._attempt(call, seconds, lambda: self._reply(call))
         if request:
             response = replace(response, log_fields={"request": request, **response.log_fields})
         if self._log is not None:
@@ -151,30 +114,6 @@ class Application:
         """Return the cached reading of the pointer, if it still serves; this never waits."""
         return self._present.find_reading()
 
-    def prepare(self) -> None:
-        """Read ahead what every answer needs. Raises StoreError."""
-        self._repository.manifest(self._present.reading().entry.snapshot)
-
-    def _answer_call(self, call: Call) -> HttpResponse:
-        """Answer a call if fewer than `serve.concurrent` are running: a wait could be endless."""
-        if not self._places.acquire(blocking=False):
-            reply = self._unavailable("Too many requests at the moment; try again later.")
-            return http.write(reply, call, self._compress)
-        try:
-            response = http.write(self._reply(call), call, self._compress)
-            if self._fits(response):
-                return response
-            _LOG.error("an answer of %d bytes is too large: %a", response.size, call.path)
-            reply = self._unavailable("The response is too large.")
-        except Exception:  # noqa: BLE001 - told in the error log
-            # 503 and not 500: harvesters retry after 503 and give up after 500. Unforeseen causes
-            # (memory, a file that just vanished) often pass by then.
-            _LOG.exception("a request was not answered: %a %a", call.method, call.path)
-            reply = self._unavailable("Something went wrong here; try again later.")
-        finally:
-            self._places.release()
-        return http.write(reply, call, self._compress)
-
     def _reply(self, call: Call) -> Reply:
         # The asterisk asks for the server's own options (RFC 9110, section 9.3.7).
         is_server = call.method == "OPTIONS" and call.path == "*"
@@ -191,19 +130,9 @@ class Application:
             return Reply(405, _PLAIN, f"Use one of: {allow}.\n".encode(), {"Allow": allow})
         if schema is not None:
             return schema
-        try:
-            if is_oai or self._pages is None:
-                return self._document(call)
-            return self._pages.reply(call)
-        except NothingPublished as error:
-            _LOG.error("%s", error)
-            return self._unavailable("Nothing is published here yet; try again later.")
-        except StoreError as error:
-            # The cause is for the operator, not for clients.
-            _LOG.error("%s: %s", type(error).__name__, error)
-            return self._unavailable(
-                "The repository cannot be reached at the moment; try again later."
-            )
+        if is_oai or self._pages is None:
+            return self._document(call)
+        return self._pages.reply(call)
 
     def _document(self, call: Call) -> Reply:
         try:
@@ -234,17 +163,10 @@ class Application:
             self._provider, self._renderer, pairs, call.url, limit, fits, largest=_LARGEST - _FRAME
         )
 
-    def _fits(self, response: HttpResponse) -> bool:
-        """Return whether a response is small enough for Lambda."""
-        return self._largest is None or aws.weigh(response) <= self._largest
-
     def _reply_with(self, call: Call, answer: Answer, body: bytes) -> Reply:
         pinned = answer.pinned and call.method != "POST"
-        seconds = self._configuration["serve.cache_seconds"]
+        seconds = self._settings["serve.cache_seconds"]
         headers = {"Cache-Control": http_message.cache_control(seconds, pinned=pinned)}
         return Reply(
             200, _XML, body, headers, http_message.document_digest(body), answer.log_fields()
         )
-
-    def _unavailable(self, message: str) -> Reply:
-        return unavailable(message, self._configuration["serve.retry_seconds"])

@@ -19,7 +19,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from apig_wsgi import make_lambda_handler
 
@@ -29,6 +29,7 @@ from functions.http import access_log, aws, deadline, http_message, origin, wsgi
 from functions.http.access_log import AccessLog
 from functions.http.http_message import Call, HttpResponse, Reply
 from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.oai.service import Service
 from functions.snapshot.errors import SheafError
 from functions.snapshot.store import Reader
 from functions.store import catalog
@@ -75,21 +76,6 @@ class Shares:
         )
 
 
-class Answering(Protocol):
-    """Answers requests from one repository, like functions.oai.application.Application."""
-
-    spent: bool
-    mount: str
-
-    def answer(self, call: Call, seconds: float | None, request: str) -> HttpResponse:
-        """Answer one request within `seconds`."""
-        ...
-
-    def prepare(self) -> None:
-        """Read what every answer needs. Raises StoreError."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class InstanceParts:
     """Parts of an application: a repository, its configuration and their origins.
@@ -108,7 +94,7 @@ class InstanceParts:
 class Serving:
     """An open store and the application that answers from it."""
 
-    application: Answering
+    application: Service
     repository: DuckRepository
     reader: Reader
 
@@ -130,7 +116,7 @@ class Instance:
         environment: Mapping[str, str],
         root: Path,
         write: Callable[[str], None],
-        make: Callable[[InstanceParts], Answering],
+        make: Callable[[InstanceParts], Service],
     ) -> None:
         self._make = make
         self._environment = environment

@@ -7,9 +7,10 @@ from functions.content.search import CaptureSearch
 from functions.http import aws
 from functions.oai.answer import Answer
 from functions.oai.application import Application, OaiParts, PageService
-from functions.oai.lambda_instance import Answering, InstanceParts, now
+from functions.oai.lambda_instance import InstanceParts, now
 from functions.oai.render.render import render_document
 from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.oai.service import Service
 from functions.search.search import WordSearch
 from functions.site.captures.calendar import Calendar, CaptureCalendar
 from functions.site.page import PageParts
@@ -65,7 +66,7 @@ def make_site(
     return WebSite(parts)
 
 
-def of_lambda(opened: InstanceParts) -> Answering:
+def of_lambda(opened: InstanceParts) -> Service:
     """Return the application as Lambda calls it."""
     return Application(
         opened.repository,
