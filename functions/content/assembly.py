@@ -6,6 +6,7 @@ Slices of a bucket are cached, because a described record is usually read next.
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -101,8 +102,8 @@ def open_archives(
         return reached.get((place,), lambda: _recorded_slices(place, base, settings, environment))
 
     places = [reads(place) for place in settings["content.archives"]]
-    paths = _Paths(repository, [] if remote_of(uri) else [(base / uri).resolve().parent])
-    return PlacedArchives(places, reads(uri), paths.of, reads_recorded)
+    beside = None if remote_of(uri) else (base / uri).resolve().parent
+    return PlacedArchives(places, reads(uri), _path_finder(repository, beside), reads_recorded)
 
 
 def open_contents(
@@ -119,32 +120,29 @@ def open_contents(
     return ArchivedContents(repository, objects, placed, placed.own, prefix)
 
 
-class _Paths:
-    """The places where archive files were ingested, by the newest snapshot."""
+def _path_finder(repository: DuckRepository, beside: Path | None) -> Callable[[str], Sequence[str]]:
+    """Return a function of a name: the paths at which files of that name were ingested.
 
-    def __init__(self, repository: DuckRepository, beside: Sequence[Path]) -> None:
-        self._repository = repository
-        self._beside = beside
-        self._newest = 0
+    Relative paths are relative to the configuration's folder. If only the store's address is known,
+    they are also tried in the folder `beside` the store.
+    """
+    latest = 0
 
-    def of(self, name: str) -> Sequence[str]:
-        """Return the paths at which files of that name were read.
-
-        Relative paths are relative to the configuration's folder. If only the store's address is
-        known, they are also tried in the folders `beside` the store.
-        """
-        newest = self._repository.pointer().newest()
+    def find(name: str) -> Sequence[str]:
+        nonlocal latest
+        newest = repository.pointer().newest()
         if newest is None:
             return ()
         # An old pointer that was restored must not lead to an older snapshot.
-        self._newest = max(self._newest, newest.snapshot)
-        manifest = self._repository.manifest(self._newest)
-        paths: list[str] = []
-        groups = self._repository.catalogue.groups(manifest, "sources", name, name)
-        for file, _ in groups:
-            paths += [path for (path,) in self._repository.files.rows(_PATHS, file, name=name)]
-        seen = [path for path in paths if not Path(path).is_absolute() and "://" not in path]
-        return [*paths, *(str(folder / path) for folder in self._beside for path in seen)]
+        latest = max(latest, newest.snapshot)
+        manifest = repository.manifest(latest)
+        files = repository.catalogue.groups(manifest, "sources", name, name)
+        rows = (repository.files.rows(_PATHS, file, name=name) for file, _ in files)
+        paths = [path for (path,) in chain.from_iterable(rows)]
+        relative = [path for path in paths if not Path(path).is_absolute() and "://" not in path]
+        return [*paths, *(str(beside / path) for path in relative if beside)]
+
+    return find
 
 
 def _slices(

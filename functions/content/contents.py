@@ -194,12 +194,14 @@ class ArchivedContents:
                 stretch = ByteRange(record.address, place, payload.length, bucket, key)
             # A revisit without a status, or with 304, has that of its original.
             has_own = original is None or capture.status not in (None, _NOT_MODIFIED)
+            fields = (*answer.fields, *record.document.fields)
+            types = (text for name, text in fields if name.lower() == "content-type" and text)
             return Content(
                 identifier=capture.identifier,
                 url=capture.url,
                 date=capture.time and capture.time.replace(tzinfo=UTC),
                 status=capture.status if has_own else payload.status,
-                media_type=_media_type(payload, answer, record.document),
+                media_type=next(types, payload.mime or ""),
                 headers=answer.fields,
                 digest=_label(_declared_digest(payload)),
                 size=None if undone else payload.length,
@@ -246,13 +248,6 @@ def _label(declared: DeclaredDigest | None) -> str:
         return ""
     text = declared.text()
     return text if ":" in text else f"{declared.algorithm}:{text}"
-
-
-def _media_type(capture: CaptureRow, *answers: Document) -> str:
-    """Return the media type from the first answer that has one."""
-    fields = (field for answer in answers for field in answer.fields)
-    types = (value for name, value in fields if name.lower() == "content-type" and value)
-    return next(types, capture.mime or "")
 
 
 def _borne(document: Document) -> tuple[list[str], bool]:

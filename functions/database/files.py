@@ -2,7 +2,7 @@
 
 import threading
 from bisect import bisect_right
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -78,6 +78,12 @@ class Files:
             with self._cursor() as cursor, engine.reading(file.key):
                 rows: list[tuple[Any, ...]] = cursor.execute(sql, values).fetchall()
                 return rows
+
+    def look_up(
+        self, sql: str, homes: Iterable[tuple[DataFile, Sequence[RowGroup]]], **values: Any
+    ) -> list[tuple[Any, ...]]:
+        """Return the rows of a statement over FILE from row groups of several files, in order."""
+        return [row for file, groups in homes for row in self.rows(sql, file, groups, **values)]
 
     def path(self, file: DataFile) -> str:
         """Return the local path of a whole data file, to be named in a statement."""

@@ -116,7 +116,7 @@ class Provider:
         self._fields = fields
         self._lister = ListService(repository, formats, self._drift, fields, named_sets=named_sets)
         self._verbs: dict[str, Callable[[OaiRequest, PointerReading, int], Content]] = {
-            IDENTIFY: self._identify,
+            IDENTIFY: lambda _, reading, limit: identify(configuration, self._manifest(reading)),
             LIST_FORMATS: self._list_formats,
             LIST_SETS: SetListService(repository, configuration).page,
             GET_RECORD: self._get_record,
@@ -218,10 +218,6 @@ class Provider:
 
     def _manifest(self, reading: PointerReading) -> Manifest:
         return self._repository.manifest(reading.entry.snapshot)
-
-    def _identify(self, request: OaiRequest, reading: PointerReading, limit: int) -> Identify:
-        """Section 4.2."""
-        return identify(self._configuration, self._manifest(reading))
 
     def _list_formats(self, request: OaiRequest, reading: PointerReading, limit: int) -> FormatList:
         """Section 4.4; a deleted item keeps the formats of its kind."""

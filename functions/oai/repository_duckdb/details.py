@@ -33,12 +33,8 @@ class DetailTables:
         Compaction removes superseded versions.
         """
         key = oai_name.lookup_key(identifier)
-        positions: set[int] = set()
-        for file, groups in self._catalogue.groups(manifest, "lookup", key, key):
-            positions.update(
-                place for (place,) in self._files.rows(_POSITIONS, file, groups, key=key)
-            )
-        return tuple(sorted(positions))
+        homes = self._catalogue.groups(manifest, "lookup", key, key)
+        return tuple(sorted({p for (p,) in self._files.look_up(_POSITIONS, homes, key=key)}))
 
     def template_files(
         self, manifest: Manifest, handle: str, gathered: Mapping[str, str]
@@ -47,10 +43,9 @@ class DetailTables:
 
         `gathered` has the ids of stored files by URL.
         """
-        named: list[tuple[str, str | None]] = []
-        for file, groups in self._catalogue.groups(manifest, "refipo", handle, handle):
-            for url, id_ in self._files.rows(_FILES_OF, file, groups, handle=handle):
-                named.append((url, gathered.get(url, id_)))
+        blocks = self._catalogue.groups(manifest, "refipo", handle, handle)
+        rows = self._files.look_up(_FILES_OF, blocks, handle=handle)
+        named = [(url, gathered.get(url, id_)) for url, id_ in rows]
         ids = sorted({handle, *(id_ for _, id_ in named if id_)})
         spans: dict[tuple[str, str], tuple[Any, ...]] = {}
         homes = {

@@ -1,7 +1,5 @@
 """The tables of figures of a snapshot: of the whole archive, and of its publishes."""
 
-from typing import Any
-
 from functions.database.files import FILE, Files
 from functions.oai.figures import Figures, PublishFigures, compose, group_publishes
 from functions.snapshot import schema
@@ -44,9 +42,8 @@ class FigureTable:
         first = max(1, last - limit + 1)
 
         def read() -> tuple[PublishFigures, ...]:
-            rows: list[tuple[Any, ...]] = []
-            for file, groups in self._catalogue.groups(manifest, "publishes", first, last):
-                rows += self._files.rows(_PUBLISHES, file, groups, first=first, last=last)
+            homes = self._catalogue.groups(manifest, "publishes", first, last)
+            rows = self._files.look_up(_PUBLISHES, homes, first=first, last=last)
             if not rows:  # an earlier version of Sheaf published the snapshot
                 rows = [
                     (s.number, kind, *(None,) * len(CHANGES))

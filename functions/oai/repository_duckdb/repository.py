@@ -15,7 +15,7 @@ from functions.oai.repository_duckdb.figures import FigureTable
 from functions.oai.repository_duckdb.record_rows import Page, Range
 from functions.oai.repository_duckdb.sets import SetTable
 from functions.oai.repository_duckdb.template_page import TemplatePage
-from functions.snapshot import documents, oai_name
+from functions.snapshot import documents
 from functions.snapshot.manifest import DataFile, Manifest, RowGroup, Span, overlapping
 from functions.snapshot.pointer import Pointer
 from functions.snapshot.store import Reader
@@ -120,14 +120,8 @@ class DuckRepository:
 
         It is the one with the highest position, because only a later version supersedes one.
         """
-        key = oai_name.lookup_key(identifier_)
-        positions: list[int] = []
-        for file, groups in self._catalogue.groups(manifest, "lookup", key, key):
-            sql = f"SELECT position FROM {FILE} WHERE key = $key"
-            rows = self._files.rows(sql, file, groups, key=key)
-            positions += [place for (place,) in rows]
         names = record_rows.columns(headers=False, of_set=False, fields=fields)
-        for place in sorted(positions, reverse=True):
+        for place in reversed(self.versions(manifest, identifier_)):
             selection = RecordSelection(tuple(manifest.kinds()), Span(place, place))
             for _ in self._ranges(manifest, selection):
                 for record in self._at(manifest, place, names):
@@ -167,8 +161,8 @@ class DuckRepository:
         texts: dict[str, str] = {}
         sql = f"SELECT * FROM {FILE} WHERE list_contains($names, identifier)"
         if names:
-            for file, groups in self._catalogue.groups(manifest, "documents", names[0], names[-1]):
-                texts.update(self._files.rows(sql, file, groups, names=names))
+            homes = self._catalogue.groups(manifest, "documents", names[0], names[-1])
+            texts = dict(self._files.look_up(sql, homes, names=names))
         return tuple(record_rows.fill_documents(page, texts))
 
     def _ranges(self, manifest: Manifest, selection: RecordSelection) -> Iterator[Range]:

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Protocol
 
 from functions.content.search import GROUPS, TABLE
 from functions.content.terms import Range, cut_surt
@@ -41,23 +40,15 @@ class MonthCounts:
         return sum(self.months.values())
 
 
-class Calendar(Protocol):
-    """Counts the live captures of a snapshot by month. Thread-safe."""
-
-    def count(self, manifest: Manifest, ranges: Sequence[Range]) -> MonthCounts:
-        """Return the counts of captures in ranges of SURTs. Raises StoreError."""
-        ...
-
-
 class CaptureCalendar:
-    """Implements Calendar over a store; one count reads up to GROUPS row groups."""
+    """Counts live captures by month; one count reads up to GROUPS row groups. Thread-safe."""
 
     def __init__(self, catalogue: Catalogue, files: Files) -> None:
         self._catalogue = catalogue
         self._files = files
 
     def count(self, manifest: Manifest, ranges: Sequence[Range]) -> MonthCounts:
-        """Return the counts of captures in ranges of SURTs.
+        """Return the counts of captures in ranges of SURTs. Raises StoreError.
 
         The table cuts SURTs, so URLs that begin with the same long text count together.
         """
