@@ -6,7 +6,6 @@ from typing import Any
 
 from functions.http.http_message import FormError
 from functions.oai.answer import ErrorList, OneRecord, RecordList, SetList
-from functions.oai.render.render import render_document
 from functions.oai.repository import PublishedRecord
 from functions.oai.request import VERBS
 from functions.site.fields import read_title, shorten
@@ -14,8 +13,8 @@ from functions.site.page import PageError, PageRequest, SitePage
 
 _LONGEST = 24_000
 """Characters of XML that the page shows."""
-_RECORDS, _BYTES = 50, 160_000
-"""Records and sets of a list, and bytes of records, that the page shows; its links go on there."""
+_RECORDS = 50
+"""Records and sets of a list that the page shows: its own links go on from there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +35,7 @@ def show(request: PageRequest) -> SitePage:
     except FormError as error:
         raise PageError(request.text("error.form")) from error
     address = request.address
-    answer, body = render_document(
-        request.parts.provider,
-        request.parts.renderer,
-        pairs,
-        address.oai,
-        _RECORDS,
-        largest=_BYTES,
-    )
+    answer, body = request.parts.answer(pairs, address.oai)
     text, content = body.decode(), answer.content
     arguments = dict(pairs)
     verb = arguments.pop("verb", "")

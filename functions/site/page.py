@@ -2,15 +2,18 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
+from functions.config.configuration import Configuration
 from functions.content.search import CaptureSearch
 from functions.http.http_message import IN_PATH, OAI_PATH, Call
-from functions.oai.application import OaiParts
-from functions.oai.as_of import PointerReading
+from functions.oai.answer import Answer
+from functions.oai.as_of import AsOf, PointerReading
+from functions.oai.format import Format, Formats
 from functions.oai.render.copy_address import CopyAddresses
-from functions.oai.repository import PublishedRecord
+from functions.oai.repository import PublishedRecord, Repository
 from functions.search.hits import SearchPage
 from functions.search.query import WordQuery
 from functions.site.captures.calendar import CaptureCalendar
@@ -71,14 +74,27 @@ class SiteAddress:
 
 
 @dataclass(frozen=True, slots=True)
-class PageParts(OaiParts):
+class PageParts:
     """What pages are made of.
 
-    `search` finds captures, `calendar` counts them, and `words` finds items; without them there are
-    no such pages. `dumps` reads the index of dumps, and `checks` the reports of checks, the oldest
-    first.
+    `base_url` returns the base URL of a request to a URL. `places` are the folders of templates.
+    `write` returns a template with these variables, in UTF-8. `render` returns a record's XML in a
+    format; it takes the base URL and the repository's name and raises ConfigurationError. `answer`
+    returns the answer to the pairs of an OAI-PMH request, with its XML. `search` finds captures,
+    `calendar` counts them, and `words` finds items; without them there are no such pages. `dumps`
+    reads the index of dumps, and `checks` the reports of checks, the oldest first.
     """
 
+    repository: Repository
+    configuration: Configuration
+    present: AsOf
+    base_url: Callable[[str], str]
+    places: tuple[Path, ...]
+    formats: Formats
+    copies: CopyAddresses
+    write: Callable[[str, Mapping[str, Any]], bytes]
+    render: Callable[[PublishedRecord, Format, str, str], str]
+    answer: Callable[[Sequence[tuple[str, str]], str], tuple[Answer, bytes]]
     search: CaptureSearch | None = None
     calendar: CaptureCalendar | None = None
     words: Callable[[Manifest, WordQuery, int | None, int], SearchPage] | None = None
@@ -119,7 +135,7 @@ class PageRequest:
         address, fields = None, record.fields
         if record.deleted:
             return None
-        copies = self.parts.renderer.copies
+        copies = self.parts.copies
         if record.kind == "capture":
             address = copies.find(record.identifier, fields.get("url"), fields.get("fetch_date"))
         elif record.kind in ("fileset", "file"):

@@ -73,9 +73,8 @@ class WebSite:
 
     def __init__(self, parts: PageParts) -> None:
         self._parts = parts
-        places = parts.renderer.places
-        self._languages = read_languages(places)
-        self._fixed = machine_files.read_files(places, parts.configuration["site.colours"])
+        self._languages = read_languages(parts.places)
+        self._fixed = machine_files.read_files(parts.places, parts.configuration["site.colours"])
 
     def takes(self, path: str) -> bool:
         """Return whether there is a page at that path."""
@@ -112,7 +111,7 @@ class WebSite:
     def _request(
         self, call: Call, arguments: Mapping[str, str], names: tuple[str, ...]
     ) -> PageRequest:
-        base = self._parts.provider.base_url(call.base + OAI_PATH).rstrip("/")
+        base = self._parts.base_url(call.base + OAI_PATH).rstrip("/")
         root = base.removesuffix(OAI_PATH) if base.endswith(OAI_PATH) else call.base
         default = self._parts.configuration["site.language"]
         wanted = arguments.get("lang", default)
@@ -133,9 +132,7 @@ class WebSite:
 
     def _write(self, request: PageRequest, page: SitePage) -> Reply:
         """Return the page as HTML, in the frame that all pages share."""
-        body = self._parts.renderer.page(
-            page.template, {**self._frame(request, page), **page.values}
-        )
+        body = self._parts.write(page.template, {**self._frame(request, page), **page.values})
         headers = {**HEADERS, **page.headers}
         if page.links:
             header = page.links[0]

@@ -160,6 +160,6 @@ def _render(request: PageRequest, record: PublishedRecord, row: Format) -> str |
         return None
     try:
         name = parts.configuration["repository.name"]
-        return parts.renderer.record(record, row, request.address.oai, name).strip()
+        return parts.render(record, row, request.address.oai, name).strip()
     except ConfigurationError:
         return None
