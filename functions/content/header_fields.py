@@ -125,19 +125,16 @@ def _percent_encode(text: str, safe: str) -> str:
         return quote(text.encode("utf-8", "replace"), safe=safe)
 
 
-def http_date(instant: datetime) -> str:
-    """Return an instant in HTTP's format; one without a zone is UTC."""
-    aware = instant if instant.tzinfo else instant.replace(tzinfo=UTC)
-    return format_datetime(aware.astimezone(UTC), usegmt=True)
-
-
 def memento_headers(base: str, url: str, instant: datetime | None) -> dict[str, str]:
     """Return the Memento headers for a URL; `base` is the base URL of the paths here.
 
     A URL that is too long for a header gets no links.
     """
     original = uri(url)
-    headers = {} if instant is None else {"Memento-Datetime": http_date(instant)}
+    headers = {}
+    if instant is not None:  # one without a zone is UTC
+        aware = instant if instant.tzinfo else instant.replace(tzinfo=UTC)
+        headers["Memento-Datetime"] = format_datetime(aware.astimezone(UTC), usegmt=True)
     if not 0 < len(original) <= LONGEST:
         return headers
     links = [
@@ -178,11 +175,6 @@ def media_type(archived: str) -> str:
     return f"{media_type}; charset={charset[1]}" if charset else media_type
 
 
-def is_inline(content_type: str) -> bool:
-    """Return whether a browser may show this Content-Type, as returned by `media_type`."""
-    return content_type.partition(";")[0] in INLINE
-
-
 def file_name(url: str) -> str:
     """Return a file name for a URL or a path; it is never empty and contains no folder."""
     try:
@@ -204,7 +196,7 @@ def clean_name(name: str) -> str:
 
 def disposition(content_type: str, filename: str) -> str:
     """Return the Content-Disposition (RFC 6266) for a Content-Type and a name from `name`."""
-    kind = "inline" if is_inline(content_type) else "attachment"
+    kind = "inline" if content_type.partition(";")[0] in INLINE else "attachment"
     plain = filename.encode("ascii", "replace").decode("ascii").replace("?", "_").replace("%", "_")
     header = f'{kind}; filename="{plain}"'
     if plain != filename:  # RFC 8187

@@ -71,16 +71,11 @@ class Holding:
     encoding: str = ""
 
     @property
-    def is_plain(self) -> bool:
-        """True if the bytes are not packed."""
-        return not self.packing
-
-    @property
     def length(self) -> int | None:
         """Number of bytes in the object; None for the whole object, or if unknown."""
         if self.place is None or self.packing == WARC:
             return None
-        return self.size if self.is_plain else self.packed
+        return self.packed if self.packing else self.size
 
 
 def find_file(record: PublishedRecord, file: str) -> Holding:
@@ -223,7 +218,7 @@ class ObjectReader:
 
 def stretch(store: Slices, holding: Holding) -> ByteRange | None:
     """Return the location of the bytes, or None if they are packed."""
-    if not holding.is_plain:
+    if holding.packing:
         return None
     bucket, key = store.bucket(holding.key)
     address = f"{store.address}/{holding.key}"

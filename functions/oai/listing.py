@@ -12,7 +12,7 @@ from functions.oai import token as tokens
 from functions.oai.answer import RecordList, Resumption
 from functions.oai.as_of import PointerReading
 from functions.oai.format import Format, FormatDrift, Formats
-from functions.oai.render.sheet import Boundless, Filler, Room
+from functions.oai.render.sheet import Sheet, fill_page
 from functions.oai.render.template_filters import filter_records, sifts
 from functions.oai.repository import RecordSelection, Repository
 from functions.oai.repository_duckdb.record_rows import DOCUMENT
@@ -116,26 +116,26 @@ class ListService:
         request: OaiRequest,
         reading: PointerReading,
         limit: int,
-        room: Callable[[], Room] = Boundless,
+        new_sheet: Callable[[], Sheet | None] = lambda: None,
     ) -> RecordList:
         """Return the requested page as of `reading`, with up to `limit` records.
 
-        It has only as many records as fit into a new `room`.
+        It has only as many records as fit on a new sheet.
         """
         if request.token is None:
-            return self._page(self._begin(request, reading), reading, limit, room)
+            return self._page(self._begin(request, reading), reading, limit, new_sheet)
         # Another reader's clock may be ahead, and the store's id may begin with that snapshot.
         newest = self._repository.manifest(reading.reached)
         token = Token.of_store(request.token, request.verb, newest)
         walk = self._resume(token, reading)
         try:
-            return self._page(walk, reading, limit, room)
+            return self._page(walk, reading, limit, new_sheet)
         except MissingObject:
             # The snapshot was retired after its manifest was read.
             if walk.manifest.snapshot >= reading.entry.snapshot:
                 raise
             moved = self._move(walk, reading, walk.manifest.snapshot)
-            return self._page(moved, reading, limit, room)
+            return self._page(moved, reading, limit, new_sheet)
 
     def _begin(self, request: OaiRequest, reading: PointerReading) -> _Walk:
         manifest = self._repository.manifest(reading.entry.snapshot)
@@ -192,15 +192,19 @@ class ListService:
         return replace(moved, size=walk.cursor + self._size(moved))
 
     def _page(
-        self, walk: _Walk, reading: PointerReading, limit: int, new_room: Callable[[], Room]
+        self,
+        walk: _Walk,
+        reading: PointerReading,
+        limit: int,
+        new_sheet: Callable[[], Sheet | None],
     ) -> RecordList:
-        room = new_room()
-        page, more = self._fill(walk, limit, room)
+        sheet = new_sheet()
+        page, more = self._fill(walk, limit, sheet)
         place = self._find_next(walk, page) if more and walk.sifts else None
         if more and walk.sifts:
             if place is not None and not filter_records(page.records, walk.format):
-                walk, room = replace(walk, position=place), new_room()
-                page, more = self._fill(walk, limit, room)
+                walk, sheet = replace(walk, position=place), new_sheet()
+                page, more = self._fill(walk, limit, sheet)
                 place = self._find_next(walk, page) if more else None
             more = place is not None
         if not page.count:
@@ -225,7 +229,7 @@ class ListService:
             resumption=resumption,
             pinned=walk.pinned and more,
             arguments=walk.arguments() if walk.cursor else (),
-            xml=room.finish(),
+            xml=sheet.finish() if sheet else None,
         )
 
     def _find_next(self, walk: _Walk, page: RecordList) -> int | None:
@@ -245,7 +249,7 @@ class ListService:
             records = read(replace(behind, prefix=prefix), 1, fields=(DOCUMENT,))
         return records[0].position if records else None
 
-    def _fill(self, walk: _Walk, limit: int, room: Room) -> tuple[RecordList, bool]:
+    def _fill(self, walk: _Walk, limit: int, sheet: Sheet | None) -> tuple[RecordList, bool]:
         """Return the next records of a list that fit, and whether more follow."""
         headers = walk.verb == LIST_IDENTIFIERS
         # Only the harvested documents show which records came in a format.
@@ -259,8 +263,16 @@ class ListService:
             within=walk.format if sifts else None,
         )
         fields = (DOCUMENT,) if sifts else self._fields(walk.format.prefix)
-        filler = Filler(self._repository, walk.manifest, fields, headers=headers and not sifts)
-        return filler.fill(empty, walk.selection(), limit, room)
+        return fill_page(
+            self._repository,
+            walk.manifest,
+            empty,
+            walk.selection(),
+            limit,
+            sheet,
+            fields=fields,
+            headers=headers and not sifts,
+        )
 
     def _roll_over(self, walk: _Walk, reading: PointerReading) -> _Walk | None:
         """Return how an ended list continues in snapshots published since, or None."""

@@ -22,7 +22,7 @@ from functions.oai.format import FormatDrift, Formats
 from functions.oai.listing import ListService
 from functions.oai.named_item import find_record
 from functions.oai.render import template_filters
-from functions.oai.render.sheet import Boundless, Room
+from functions.oai.render.sheet import Sheet
 from functions.oai.repository import Repository
 from functions.oai.repository_duckdb.record_rows import DOCUMENT
 from functions.oai.request import (
@@ -132,19 +132,19 @@ class Provider:
         pairs: Sequence[tuple[str, str]],
         url: str,
         limit: int | None = None,
-        room: Callable[[], Room] = Boundless,
+        new_sheet: Callable[[], Sheet | None] = lambda: None,
     ) -> Answer:
         """Answer the decoded key-value pairs of a request to `url`.
 
         `limit` overrides the configured length of a list's page. Each page of records or headers
-        gets its own `room` and ends when that is full. Raises StoreError if the store fails.
+        gets its own sheet and ends when that is full. Raises StoreError if the store fails.
         """
         try:
             request = parse(pairs)
         except OAIError as failure:
             return self.refusal(failure, url)
         most = self._limits.get(request.verb, 1)
-        reading, content = self._answer(request, most if limit is None else limit, room)
+        reading, content = self._answer(request, most if limit is None else limit, new_sheet)
         base, snapshot = self.base_url(url), reading.entry.snapshot
         return Answer(reading.response_date, base, request.arguments, content, snapshot)
 
@@ -183,7 +183,7 @@ class Provider:
         return str(self._configuration["repository.base_url"] or url)
 
     def _answer(
-        self, request: OaiRequest, limit: int, room: Callable[[], Room]
+        self, request: OaiRequest, limit: int, new_sheet: Callable[[], Sheet | None]
     ) -> tuple[PointerReading, Content]:
         """Answer by a cached reading if possible, by a new one for a final answer.
 
@@ -192,26 +192,30 @@ class Provider:
         """
         reading = self._present.reading()
         try:
-            content = self._attempt(request, reading, limit, room)
+            content = self._attempt(request, reading, limit, new_sheet)
             if not (content.final and reading.cached):
                 return reading, content
             fresh = self._present.reading(fresh=True)
             if (fresh.entry, fresh.reached) == (reading.entry, reading.reached):
                 return fresh, content
             reading = fresh
-            return reading, self._attempt(request, reading, limit, room)
+            return reading, self._attempt(request, reading, limit, new_sheet)
         except MissingObject:
             fresh = self._present.reading(fresh=True)
             if fresh.entry == reading.entry and not reading.cached:
                 raise
-            return fresh, self._attempt(request, fresh, limit, room)
+            return fresh, self._attempt(request, fresh, limit, new_sheet)
 
     def _attempt(
-        self, request: OaiRequest, reading: PointerReading, limit: int, room: Callable[[], Room]
+        self,
+        request: OaiRequest,
+        reading: PointerReading,
+        limit: int,
+        new_sheet: Callable[[], Sheet | None],
     ) -> Content:
         try:
             if request.verb in (LIST_IDENTIFIERS, LIST_RECORDS):
-                return self._lister.page(request, reading, limit, room)
+                return self._lister.page(request, reading, limit, new_sheet)
             return self._verbs[request.verb](request, reading, limit)
         except OAIError as failure:
             return ErrorList(failure.faults)

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from functions.oai.render import redif_fields
-from functions.search import words
 from functions.snapshot import documents
 
 _DUBLIN_CORE = re.compile(r"<(?:\w+:)?(title|creator|identifier)(?:\s[^>]*)?>([^<]*)<")
@@ -63,11 +62,6 @@ def document_url(kind: str, document: Mapping[str, Any]) -> str | None:
         case _:
             url = None
     return url if isinstance(url, str) else None
-
-
-def capture_pieces(title: str | None, host: str | None, url: str | None) -> list[list[str]]:
-    """Return the pieces of a capture: of its title and of its URL."""
-    return [words.pieces(title or ""), words.url_pieces(host, url or "")]
 
 
 def read_document(kind: str, text: str | None) -> Mapping[str, Any]:

@@ -93,7 +93,7 @@ def examine(
     position, identifier = record["position"], record["identifier"]
     if kind == "capture":
         title, url, date = record["title"] or "", record["url"], record["fetch_date"]
-        pieces = fields.capture_pieces(title, record["url_host_name"], url)
+        pieces = [words.pieces(title), words.url_pieces(record["url_host_name"], url or "")]
         key = record["url_surtkey"] or url or ""
     else:
         document = fields.read_document(kind, record.get(DOCUMENT) or documents.get(identifier))

@@ -60,19 +60,14 @@ def draw_months(
             count = counts.get(month, 0)
             total += count
             if count:
-                level = find_level(count, most)
+                # The strength of the colour is logarithmic, as counts of months differ widely.
+                share = math.log(count) / math.log(most) if most > 1 else 1
+                level = 1 + min(4, int(4.999 * share))
                 cells.append(HeatCell(x, y, month, count, level, link(month), marks.get(month, ())))
         rows.append((year, y, total))
     right = _DIGIT * (1 + len(f"{max((row[2] for row in rows), default=0):,}"))
     height = _TOP + len(years) * (_HEIGHT + GAP)
     return HeatMap(tuple(cells), tuple(rows), columns, columns[-1] + CELL + right, height)
-
-
-def find_level(count: int, most: int) -> int:
-    """Return the strength of a colour, 1 to 5: logarithmic, as counts of months differ widely."""
-    if most <= 1:
-        return 5
-    return 1 + min(4, int(4.999 * math.log(count) / math.log(most)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -23,7 +23,7 @@ from functions.oai.provider import Provider
 from functions.oai.render import about, template_filters
 from functions.oai.render.copy_address import NO_COPIES, CopyAddresses
 from functions.oai.render.loop import Abouts, RecordLoop
-from functions.oai.render.sheet import Boundless, Room, Sheet, UnrenderedRecords
+from functions.oai.render.sheet import Sheet, UnrenderedRecords
 from functions.oai.render.template import FAULTS, Templates
 from functions.oai.repository import PublishedRecord
 from functions.oai.repository_duckdb.record_rows import DOCUMENT, runs
@@ -111,12 +111,12 @@ class Renderer:
                 f"{self.templates.path(name)}, line {line}: {error}"
             ) from error
 
-    def fields(self, row: Format, kinds: Collection[str] | None = None) -> frozenset[str]:
-        """Return a superset of the columns that a format needs of a record of `kinds` (all)."""
-        own = row.crosswalks.keys() & kinds if kinds is not None else row.crosswalks.keys()
-        loops = [self.templates.loop(template(kind), _crosswalk(row, kind)) for kind in own]
+    def fields(self, row: Format) -> frozenset[str]:
+        """Return a superset of the columns that a format needs of a record."""
+        kinds = row.crosswalks.keys()
+        loops = [self.templates.loop(template(kind), _crosswalk(row, kind)) for kind in kinds]
         needed = frozenset(name for loop in loops for name in loop.names)
-        if schema.DOCUMENTED & own:
+        if schema.DOCUMENTED & kinds:
             needed |= {DOCUMENT}
         return needed | about.COLUMNS if self.templates.abouts else needed
 
@@ -212,10 +212,10 @@ def render_document(
     """
     base_url = provider.base_url(url)
 
-    def room() -> Room:
-        return Boundless() if largest is None else renderer.sheet(base_url, largest)
+    def new_sheet() -> Sheet | None:
+        return None if largest is None else renderer.sheet(base_url, largest)
 
-    original = answer = provider.answer(pairs, url, limit, room)
+    original = answer = provider.answer(pairs, url, limit, new_sheet)
     size, passed, is_page = limit, 0, True
     while passed < most:
         try:
@@ -238,7 +238,7 @@ def render_document(
             if is_page:
                 return answer, body
             size, is_page = limit, True  # some of the batch can be rendered: by pages from here on
-        answer = _in_place(provider.answer(pairs, url, size, room), original)
+        answer = _in_place(provider.answer(pairs, url, size, new_sheet), original)
     raise StoreError(f"{passed} records in a row could not be rendered; the log has the errors")
 
 

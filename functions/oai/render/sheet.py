@@ -10,7 +10,6 @@ import logging
 import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from functions.oai.answer import RecordList
 from functions.oai.repository import PublishedRecord, RecordSelection, Repository
@@ -35,38 +34,6 @@ _GROWTH = 4
 """A batch has at most this many times the records so far: the next ones may be larger."""
 
 
-class Room(Protocol):
-    """Takes the records of a page batch by batch, until it is full."""
-
-    def take(self, part: RecordList) -> int:
-        """Take the next records of the page; return how many fit, on an empty page at least one."""
-        ...
-
-    def likely(self) -> int | None:
-        """Return about how many more records fit; None if that is unlimited or unknown."""
-        ...
-
-    def finish(self) -> tuple[bytes, ...] | None:
-        """Return the XML of the records that fit; None if they are not rendered yet."""
-        ...
-
-
-class Boundless:
-    """Unlimited room that renders nothing. Implements Room."""
-
-    def take(self, part: RecordList) -> int:
-        """Take all records."""
-        return part.count
-
-    def likely(self) -> int | None:
-        """Return None."""
-        return None
-
-    def finish(self) -> tuple[bytes, ...] | None:
-        """Return None."""
-        return None
-
-
 @dataclass(slots=True)
 class UnrenderedRecords:
     """Records that a crosswalk could not render: the first fault, and their number."""
@@ -81,7 +48,7 @@ class UnrenderedRecords:
 
 
 class Sheet:
-    """Writes the records of a page by `write`, up to `largest` bytes. Implements Room.
+    """Writes the records of a page by `write`, up to `largest` bytes.
 
     The first record is taken whatever its size: an empty page would end its list.
     """
@@ -97,7 +64,7 @@ class Sheet:
         self._size = self._count = 0
 
     def take(self, part: RecordList) -> int:
-        """Write the next records; return how many fit."""
+        """Write the next records; return how many fit, on an empty sheet at least one."""
         taken, most = 0, _MOST
         while taken < part.count:
             rest = part.records[taken:]
@@ -118,7 +85,7 @@ class Sheet:
         return taken
 
     def likely(self) -> int | None:
-        """Return how many more records fit if they are as large as those so far."""
+        """Return about how many more records fit; None if that is unlimited or unknown."""
         if not self._size or self._largest == math.inf:
             return None
         return max(0, int((self._largest - self._size) * self._count / self._size))
@@ -147,45 +114,40 @@ class Sheet:
         return max(1, int(likely * _SAFE))
 
 
-@dataclass(frozen=True, slots=True)
-class Filler:
-    """Reads the records of a page from one snapshot.
+def fill_page(
+    repository: Repository,
+    manifest: Manifest,
+    empty: RecordList,
+    selection: RecordSelection,
+    limit: int,
+    sheet: Sheet | None,
+    *,
+    fields: Collection[str] | None,
+    headers: bool,
+) -> tuple[RecordList, bool]:
+    """Return `empty` with the first records of the selection, and whether more follow.
 
-    `fields` are the required columns (None: all); with `headers` no fields are read.
+    Takes up to `limit` records, as far as they fit on the sheet, if there is one. `fields` are the
+    required columns (None: all); with `headers` no fields are read. Raises StoreError.
     """
-
-    repository: Repository
-    manifest: Manifest
-    fields: Collection[str] | None
-    headers: bool
-
-    def fill(
-        self, empty: RecordList, selection: RecordSelection, limit: int, room: Room
-    ) -> tuple[RecordList, bool]:
-        """Return `empty` with the first records of the selection, and whether more follow.
-
-        Takes up to `limit` records, as far as `room` has space. Raises StoreError.
-        """
-        parts: list[Sequence[PublishedRecord]] = []
-        documented = schema.DOCUMENTED & {*selection.kinds} & {*self.manifest.kinds()}
-        wanted = _HEADERS if self.headers else _DOCUMENTS if documented else _READ
-        count, more = 0, not selection.is_empty
-        while more and count < limit:
-            wanted = min(wanted, limit - count)
-            # One extra record shows whether more follow. The size of the list cannot: if the list
-            # outlived its snapshot, the size is an estimate.
-            records = self.repository.page(
-                self.manifest, selection, wanted + 1, headers=self.headers, fields=self.fields
-            )
-            if not records:
-                break
-            batch = records[:wanted]
-            taken = room.take(replace(empty, records=batch))
-            parts.append(batch[:taken])
-            count, more = count + taken, len(records) > taken
-            if taken < len(batch):
-                break
-            selection = selection.behind(batch[-1].position)
-            likely = room.likely()
-            wanted = limit if likely is None else min(_GROWTH * count, likely * 9 // 8 + 1)
-        return replace(empty, records=join_pages(parts) if parts else ()), more
+    parts: list[Sequence[PublishedRecord]] = []
+    documented = schema.DOCUMENTED & {*selection.kinds} & {*manifest.kinds()}
+    wanted = _HEADERS if headers else _DOCUMENTS if documented else _READ
+    count, more = 0, not selection.is_empty
+    while more and count < limit:
+        wanted = min(wanted, limit - count)
+        # One extra record shows whether more follow. The size of the list cannot: if the list
+        # outlived its snapshot, the size is an estimate.
+        records = repository.page(manifest, selection, wanted + 1, headers=headers, fields=fields)
+        if not records:
+            break
+        batch = records[:wanted]
+        taken = sheet.take(replace(empty, records=batch)) if sheet else len(batch)
+        parts.append(batch[:taken])
+        count, more = count + taken, len(records) > taken
+        if taken < len(batch):
+            break
+        selection = selection.behind(batch[-1].position)
+        likely = sheet.likely() if sheet else None
+        wanted = limit if likely is None else min(_GROWTH * count, likely * 9 // 8 + 1)
+    return replace(empty, records=join_pages(parts) if parts else ()), more
