@@ -39,7 +39,7 @@ def fetch(
     materials = Materials(
         store=store,
         settings=settings,
-        ways=make_ways(settings, "Sheaf", guard, stop, folder, lambda: clock().timestamp()),
+        ways=make_ways(settings, "Sheaf", guard, stop, lambda: clock().timestamp()),
         environment={},
         clock=clock,
         scratch=folder,
