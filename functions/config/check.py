@@ -98,7 +98,14 @@ def is_branding(value: Any) -> bool:
         and all(_is_prose(value[name]) for name in _ICON[2:3] if name in value)
         and all(type(value[name]) is int and value[name] > 0 for name in _ICON[3:] if name in value)
         and isinstance(rows, list)
-        and all(_is_rendering(row) for row in rows)
+        and all(
+            isinstance(row, Mapping)
+            and row.keys() == _RENDERING
+            and is_url(row["url"])
+            and _is_uri(row["namespace"])
+            and _is_media_type(row["type"])
+            for row in rows
+        )
     )
 
 
@@ -139,16 +146,6 @@ def _has_schema(text: str) -> bool:
 
 def _is_prose(value: Any) -> bool:
     return isinstance(value, str) and value.strip() != "" and _PROSE.fullmatch(value) is not None
-
-
-def _is_rendering(row: Any) -> bool:
-    return (
-        isinstance(row, Mapping)
-        and row.keys() == _RENDERING
-        and is_url(row["url"])
-        and _is_uri(row["namespace"])
-        and _is_media_type(row["type"])
-    )
 
 
 def _read(text: str) -> tuple[str | None, str]:

@@ -1,8 +1,5 @@
 """The rules of an operator's own sets: `sets.rules`."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from functions.config import check
 from functions.config.key import Field, Fields, list_of
 from functions.snapshot import oai_name
@@ -43,12 +40,6 @@ _SPEC = (
 _ONE_OR_MORE = f"one or more of {', '.join(_CONDITIONS)}"
 
 
-def _find_lack(rule: Mapping[str, Any]) -> str:
-    if "set" not in rule:
-        return f"a set: {_SPEC}"
-    return f"{_ONE_OR_MORE} besides the set" if len(rule) == 1 else ""
-
-
 RULES = Fields(
     {
         "set": Field(
@@ -60,4 +51,13 @@ RULES = Fields(
         ),
         **{name: list_of(*condition, least=1) for name, condition in _CONDITIONS.items()},
     }
-).rules(f"set and {_ONE_OR_MORE}", _find_lack)
+).rules(
+    f"set and {_ONE_OR_MORE}",
+    lambda rule: (
+        f"a set: {_SPEC}"
+        if "set" not in rule
+        else f"{_ONE_OR_MORE} besides the set"
+        if len(rule) == 1
+        else ""
+    ),
+)

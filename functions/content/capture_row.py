@@ -180,13 +180,10 @@ def _table(capture: CaptureRow, names: Sequence[str]) -> str:
     return json.dumps({name: text for name, text in texts if text is not None})
 
 
-def _plain(text: str) -> str:
-    """Return a value without blanks and line ends: all but printable ASCII becomes %XX."""
-    return _UNPLAIN.sub(lambda match: quote(match[0], safe=""), text)
-
-
 def _columns(capture: CaptureRow, names: Sequence[str]) -> str:
-    return " ".join(_plain(field_value(capture, name)) for name in names)
+    """Return values without blanks and line ends: all but printable ASCII becomes %XX."""
+    values = (field_value(capture, name) for name in names)
+    return " ".join(_UNPLAIN.sub(lambda match: quote(match[0], safe=""), text) for text in values)
 
 
 def _array_frame(names: Sequence[str], texts: Sequence[str], key: str | None) -> str:

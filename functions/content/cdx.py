@@ -102,11 +102,16 @@ class CdxLines:
     query: Query
     most: int
     left: int
-    marks: list[str] = field(default_factory=list)
+    marks: list[str] = field(init=False)
     size: int = 0
     captures: list[CaptureRow] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     end: BytePlace | None = None
+
+    def __post_init__(self) -> None:
+        """Begin with the hashes of the line that the query resumes behind."""
+        marks = self.query.resume.mark if self.query.resume else ""
+        self.marks = [marks[_MARK * n :][:_MARK] for n in range(len(self.query.collapses))]
 
     @property
     def is_full(self) -> bool:
@@ -130,7 +135,7 @@ class CdxLines:
 def find(query: Query, search: CaptureSearch, manifest: Manifest, most: int) -> CdxLines:
     """Return at most `most` lines of a query, and the place where they end if more follow."""
     wanted = most if query.limit is None else min(query.limit, most)
-    lines = CdxLines(query, wanted, _SCANNED * most, _marks(query))
+    lines = CdxLines(query, wanted, _SCANNED * most)
     if query.closest is not None:
         for capture in _near(query, query.closest, search, manifest, wanted):
             if not lines.is_full:
@@ -146,14 +151,9 @@ def page(query: Query, search: CaptureSearch, manifest: Manifest, pages: Pages) 
     most = query.limit or sys.maxsize
     if query.closest is not None:
         return find(query, search, manifest, query.limit or _BATCH)
-    lines = CdxLines(query, most, sys.maxsize, _marks(query))
+    lines = CdxLines(query, most, sys.maxsize)
     _walk(lines, search, manifest, [*pages.page(query.page or 0)])
     return lines
-
-
-def _marks(query: Query) -> list[str]:
-    marks = query.resume.mark if query.resume else ""
-    return [marks[_MARK * n :][:_MARK] for n in range(len(query.collapses))]
 
 
 def _ranges(query: Query, after: BytePlace | None) -> Sequence[PageBounds]:

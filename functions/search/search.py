@@ -10,6 +10,7 @@ amount, and returns where to continue.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 from functions.database.columns import Columns
 from functions.database.files import FILE, Files
@@ -136,16 +137,23 @@ class Postings:
         few = measure(window) <= _FEW
         most = PROBE_GROUPS if few or self.is_range else 1
         ranges: list[tuple[int, int]] = []
+        word: dict[str, Any] = {"first": self._first, "last": self._last}
+        places = (
+            [place for first, last in window for place in range(first, last + 1)] if few else ()
+        )
+        probe = _PROBE_RANGE if self.is_range else _PROBE
         while wanted:
             batch = [wanted.pop()]
             while wanted and len(batch) < most and _is_near(wanted[-1], batch[0]):
                 batch.insert(0, wanted.pop())
             budget.left -= 1
+            file, groups = batch[0].file, [part.group for part in batch]
             if few:
-                ranges += self._probe(batch, window)
+                rows = self._files.rows(probe, file, groups, **word, places=places)
+                ranges += [(place, place) for (place,) in rows]
             else:
-                rows = self._rows(batch, low, until)
-                ranges += rows
+                rows = self._files.rows(_ROWS, file, groups, **word, since=low, until=until)
+                ranges += [(first, last) for first, last in rows]
                 if len(rows) == _MOST_ROWS:
                     low = rows[-1][1] + 1
             if wanted and not self.is_range:
@@ -155,23 +163,6 @@ class Postings:
         if not few:
             self._cached = low, until, positions
         return positions, low
-
-    def _rows(self, parts: Sequence[_Part], since: int, until: int) -> list[tuple[int, int]]:
-        """Return the highest rows of row groups of one file, descending by their ends."""
-        groups = [part.group for part in parts]
-        word = {"first": self._first, "last": self._last}
-        rows = self._files.rows(_ROWS, parts[0].file, groups, **word, since=since, until=until)
-        return [(first, last) for first, last in rows]
-
-    def _probe(self, parts: Sequence[_Part], window: Ranges) -> list[tuple[int, int]]:
-        """Return those positions of the window that are in row groups of one file."""
-        groups = [part.group for part in parts]
-        places = [place for first, last in window for place in range(first, last + 1)]
-        sql = _PROBE_RANGE if self.is_range else _PROBE
-        rows = self._files.rows(
-            sql, parts[0].file, groups, first=self._first, last=self._last, places=places
-        )
-        return [(place, place) for (place,) in rows]
 
 
 def _is_near(before: _Part, after: _Part) -> bool:

@@ -227,10 +227,10 @@ class WebAddress:
         return key
 
 
-def parse_web(text: str, *, plain: bool = False) -> WebAddress:
+def parse_web(text: str) -> WebAddress:
     """Parse an http or https URL. Raises ValueError with the reason, which repeats no secret.
 
-    Unless `plain`, http is for this machine only: on the way, anyone could change a snapshot.
+    http is for this machine only: on the way, anyone could change a snapshot.
     """
     try:
         parts = urlsplit(text)
@@ -245,7 +245,7 @@ def parse_web(text: str, *, plain: bool = False) -> WebAddress:
     clean = text.isascii() and text.isprintable() and " " not in text
     if not (host and clean and (not path or is_key(path))):
         raise ValueError("expected https://host/path")
-    if parts.scheme != "https" and not (plain or _is_here(host)):
+    if parts.scheme != "https" and not _is_here(host):
         raise ValueError("expected https://; http:// is for servers on this machine")
     return WebAddress(text.rstrip("/"))
 
