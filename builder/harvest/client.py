@@ -99,25 +99,20 @@ class OaiClient:
         """
         tried = 0
         while True:
-            answer_or_trouble = self._attempt(arguments)
-            if isinstance(answer_or_trouble, ListPage):
-                return answer_or_trouble
+            outcome = self._attempt(arguments)
+            if isinstance(outcome, ListPage):
+                return outcome
             tried += 1
-            if tried > answer_or_trouble.often:
-                if (
-                    answer_or_trouble.salvage is not None
-                    and (page := answer_or_trouble.salvage()) is not None
-                ):
+            if tried > outcome.often:
+                if outcome.salvage is not None and (page := outcome.salvage()) is not None:
                     return page
-                raise Unanswered(
-                    f"{_describe(arguments)}: {answer_or_trouble.text}",
-                    answer_or_trouble.status,
-                    answer_or_trouble.later,
-                )
-            seconds = self._settings.retry.wait(tried, answer_or_trouble.rest)
-            if answer_or_trouble.rest is not None and seconds >= 5:
+                shown = {k: v if len(v) < 60 else f"{v[:57]}..." for k, v in arguments.items()}
+                request = " ".join([shown.pop("verb"), *(f"{k}={v}" for k, v in shown.items())])
+                raise Unanswered(f"{request}: {outcome.text}", outcome.status, outcome.later)
+            seconds = self._settings.retry.wait(tried, outcome.rest)
+            if outcome.rest is not None and seconds >= 5:
                 self._settings.say(
-                    f"{self._base}: asked to wait for {seconds:,.0f} s: {answer_or_trouble.text}"
+                    f"{self._base}: asked to wait for {seconds:,.0f} s: {outcome.text}"
                 )
             if self._client.stop.wait(seconds):
                 raise Deferred("ended")
@@ -235,8 +230,3 @@ def _refusal(status: int, retries: int) -> _Trouble:
     elif status >= 500:
         often = min(retries, _FEW)
     return _Trouble(f"HTTP status {status}", often, status, later=status in (429, 503))
-
-
-def _describe(arguments: Mapping[str, str]) -> str:
-    shown = {k: v if len(v) < 60 else f"{v[:57]}..." for k, v in arguments.items()}
-    return " ".join([shown.pop("verb"), *(f"{name}={value}" for name, value in shown.items())])

@@ -136,7 +136,13 @@ class ListWalk:
     def _page(self) -> bool:
         """Request a page and store its records; return whether the list has ended."""
         run = self.run
-        page = self.ask(self._question())
+        arguments = {"verb": run.verb, "resumptionToken": run.token or ""}
+        if run.token is None:
+            state = self.sink.state
+            dates = {"from": run.begin, "until": run.until, "set": state.set}
+            named = {name: value for name, value in dates.items() if value is not None}
+            arguments = {"verb": run.verb, "metadataPrefix": state.prefix, **named}
+        page = self.ask(arguments)
         run.counts.pages += 1
         run.began = run.began or window.beginning(page.date, self.now)
         run.dated = run.dated or page.date or ""
@@ -177,14 +183,6 @@ class ListWalk:
         run.since, run.size, run.counts.outside = None, None, 0
         self._begin(None)
         return True
-
-    def _question(self) -> dict[str, str]:
-        run, state = self.run, self.sink.state
-        if run.token is not None:
-            return {"verb": run.verb, "resumptionToken": run.token}
-        dates = {"from": run.begin, "until": run.until, "set": state.set}
-        named = {name: value for name, value in dates.items() if value is not None}
-        return {"verb": run.verb, "metadataPrefix": state.prefix, **named}
 
     def _watch(self, page: ListPage, gained: bool) -> None:
         """Raise ListLoopError if the same page comes again, or too many pages bring nothing.

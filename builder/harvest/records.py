@@ -64,16 +64,20 @@ class RecordWriter:
 
     def take(self, entry: PageEntry) -> None:
         """Store a record, or request the record of a header."""
-        run = self.run
-        if from_datestamp(entry.datestamp) is not None:
+        run, is_dated = self.run, from_datestamp(entry.datestamp) is not None
+        if is_dated:
             if run.last and is_before(entry.datestamp, run.last):
                 run.ordered = False
             run.rises += run.last not in ("", entry.datestamp)
             run.last = entry.datestamp
         if run.verb == "ListRecords":
             self._measure_lag(entry)
-            if self._keep(entry):
-                self._place(entry)
+            is_new = self._keep(entry)
+            # Count a record whose datestamp lies outside the request.
+            if is_new and is_dated and is_later(entry.datestamp, run):
+                run.counts.later += 1
+            elif is_new and is_dated and (run.begin or run.until):
+                run.counts.outside += is_outside(entry.datestamp, run)
         elif (sight := self.sink.meet(run.number, entry.identifier, entry.datestamp)) is not None:
             run.counts.add(sight)
         elif not self.fetch(entry.identifier, ""):
@@ -92,16 +96,6 @@ class RecordWriter:
             run.late += 1
             # What appears years later was hidden; no overlap finds it.
             run.lag = max(run.lag, lag if lag <= LONGEST / 2 else 0.0)
-
-    def _place(self, entry: PageEntry) -> None:
-        """Count a listed record whose datestamp lies outside the request."""
-        run = self.run
-        if from_datestamp(entry.datestamp) is None:
-            return
-        if is_later(entry.datestamp, run):
-            run.counts.later += 1
-        elif (run.begin or run.until) and is_outside(entry.datestamp, run):
-            run.counts.outside += 1
 
     def _keep(self, entry: PageEntry, single: bool | None = None) -> bool:
         """Store a record. Return whether this version is new in the run.

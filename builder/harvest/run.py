@@ -65,20 +65,16 @@ def end_unlisted(
     elif not dates.accept_loss and (lost_all or loss.is_held(len(items), folder.seen.count_live())):
         run.note(f"{many} at once, and not deleted: --accept-loss deletes them")
     else:
-        for identifier, sets in items.items():
-            folder.add(_make_deletion(identifier, sets, run, folder.state.granularity))
+        stamp = to_granularity(run.began, folder.state.granularity) or ""
+        for name, sets in items.items():
+            specs = "".join(f"<setSpec>{escape(spec)}</setSpec>" for spec in sets)
+            record = _RECORD.format(escape(name), stamp, specs)
+            folder.add(
+                HarvestedRow(name, stamp, True, sets, {}, record, run.dated, run.number, VANISHED)
+            )
         run.counts.removed = len(items)
         run.note(f"{many}, and deleted")
     return tuple(items)
-
-
-def _make_deletion(
-    identifier: str, sets: tuple[str, ...], run: RunState, granularity: str
-) -> HarvestedRow:
-    stamp = to_granularity(run.began, granularity) or ""
-    specs = "".join(f"<setSpec>{escape(spec)}</setSpec>" for spec in sets)
-    record = _RECORD.format(escape(identifier), stamp, specs)
-    return HarvestedRow(identifier, stamp, True, sets, {}, record, run.dated, run.number, VANISHED)
 
 
 _SHARE = 0.05

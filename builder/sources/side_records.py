@@ -105,7 +105,12 @@ def _build_query(fields: Mapping[bytes, bytes], body: bytes, is_whole: bool) -> 
         return ""
     media_type = fields.get(b"content-type", b"").decode("latin-1")
     if media_type.startswith("application/x-www-form-urlencoded"):
-        return _form_query(body, is_whole)
+        try:
+            return unquote_plus(body.decode("utf-8"))
+        except UnicodeDecodeError as error:
+            if not is_whole and error.end == len(body):  # a truncated character
+                return unquote_plus(body[: error.start].decode("utf-8"))
+            return _binary_query(body)
     if media_type.startswith("multipart/"):
         return _multipart_query(body, media_type) if is_whole else ""
     if media_type.startswith("application/json"):
@@ -118,15 +123,6 @@ def _build_query(fields: Mapping[bytes, bytes], body: bytes, is_whole: bool) -> 
 
 def _binary_query(body: bytes) -> str:
     return "__wb_post_data=" + base64.b64encode(body[:MAX_QUERY]).decode("ascii")
-
-
-def _form_query(body: bytes, is_whole: bool) -> str:
-    try:
-        return unquote_plus(body.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        if not is_whole and error.end == len(body):  # a truncated character
-            return unquote_plus(body[: error.start].decode("utf-8"))
-        return _binary_query(body)
 
 
 def _multipart_query(body: bytes, media_type: str) -> str:
