@@ -55,17 +55,25 @@ def parse_request(text: str) -> IngestRequest:
     """
     if len(text) > LONGEST:
         raise BadLine(f"more than {LONGEST:,} characters")
-    if _NAME.fullmatch(name := text.strip()):
-        return _request({"base_url": name, "ingest_type": DATASET})
-    try:
-        fields = json.loads(text, parse_constant=_refuse_constant)
-    except RecursionError as error:
-        raise BadLine("not JSON: nested too deeply") from error
-    except ValueError as error:
-        raise BadLine(f"not JSON: {error}") from error
+    fields: Any = {"base_url": text.strip(), "ingest_type": DATASET}
+    if not _NAME.fullmatch(text.strip()):
+        try:
+            fields = json.loads(text, parse_constant=_refuse_constant)
+        except RecursionError as error:
+            raise BadLine("not JSON: nested too deeply") from error
+        except ValueError as error:
+            raise BadLine(f"not JSON: {error}") from error
     if not isinstance(fields, Mapping):
         raise BadLine("not a JSON object")
-    return _request(fields)
+    url = fields.get("base_url")
+    if not isinstance(url, str) or not url.strip():
+        raise BadLine("base_url: expected a URL or a DOI")
+    if len(url) > _URL:
+        raise BadLine(f"base_url: more than {_URL:,} characters")
+    kind = fields.get("ingest_type", DATASET)
+    if not isinstance(kind, str):
+        raise BadLine("ingest_type: expected a text")
+    return IngestRequest(url.strip(), kind, fields)
 
 
 def request_or_mark(where: str, text: str) -> IngestRequest:
@@ -84,18 +92,6 @@ def invalid_request(where: str, text: str) -> IngestRequest:
 def is_asked(request: IngestRequest) -> bool:
     """Return whether this is a real request, not the placeholder for an invalid line."""
     return "line" not in request.given or "base_url" in request.given
-
-
-def _request(fields: Mapping[str, Any]) -> IngestRequest:
-    url = fields.get("base_url")
-    if not isinstance(url, str) or not url.strip():
-        raise BadLine("base_url: expected a URL or a DOI")
-    if len(url) > _URL:
-        raise BadLine(f"base_url: more than {_URL:,} characters")
-    kind = fields.get("ingest_type", DATASET)
-    if not isinstance(kind, str):
-        raise BadLine("ingest_type: expected a text")
-    return IngestRequest(url.strip(), kind, fields)
 
 
 def _refuse_constant(constant: str) -> None:

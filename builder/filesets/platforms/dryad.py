@@ -29,7 +29,6 @@ NAME = "dryad"
 DOMAIN = "datadryad.org"
 _HOSTS = frozenset((DOMAIN, "www.datadryad.org"))
 _ROOT = f"https://{DOMAIN}/api/v2/"
-_DOI = re.compile(r"10\.5061/dryad\..+")
 _DATASET = re.compile(r"(?:/stash)?/(?:dataset|downloads/zip_assembly_info)/doi:(?P<doi>10\..+?)/?")
 _FILE = re.compile(r"(?:/stash)?(?:/api/v2)?/(?:downloads/file_stream|files|downloads)/\d+.*")
 _VERSION = re.compile(r"(?:/stash)?/api/v2/versions/(?P<id>\d{1,12})(?:/files)?/?")
@@ -69,7 +68,7 @@ class Dryad(HostedPlatform):
         "other versions by `/api/v2/versions/N`",
     )
     hosts = _HOSTS
-    dois = _DOI
+    dois = re.compile(r"10\.5061/dryad\..+")
 
     def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the requested version, by the URL of its API, else the newest one.

@@ -26,7 +26,6 @@ from builder.filesets.protocols import Api, FilesetError, PlatformFacts, ScopeEr
 NAME = "github"
 DOMAIN = "github.com"
 _API = "api.github.com"
-_HOSTS = frozenset((DOMAIN, "www.github.com"))
 _REPOSITORY = re.compile(r"/(?P<owner>[^/]+)/(?P<name>[^/]+?)(?:\.git)?(?:/(?P<rest>.*))?")
 _RELEASE = re.compile(r"releases/tag/(?P<tag>.+?)/?")
 _NEWEST = re.compile(r"(?:releases(?:/latest)?)?/?")
@@ -57,7 +56,7 @@ class GitHub(HostedPlatform):
     facts = PlatformFacts(
         NAME, "host", "releases by tag; assets with digests, zip and tar.gz of source"
     )
-    hosts = _HOSTS
+    hosts = frozenset((DOMAIN, "www.github.com"))
 
     def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the requested release, else the newest one. Raises FilesetError."""

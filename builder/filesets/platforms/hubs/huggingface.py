@@ -27,7 +27,6 @@ from builder.filesets.protocols import Api, FilesetError, PlatformFacts, ScopeEr
 
 NAME = "huggingface"
 DOMAIN = "huggingface.co"
-_HOSTS = frozenset((DOMAIN, "www.huggingface.co", "hf.co"))
 _DATASET = re.compile(
     r"(?:/api)?/datasets/(?P<id>[^/]+(?:/(?!(?:tree|blob|resolve|raw|viewer|discussions|commit|"
     r"commits|revision)(?:/|$))[^/]+)?)(?:/(?P<view>[a-z]+)(?:/(?P<rest>.*))?)?/?"
@@ -45,7 +44,7 @@ class HuggingFace(HostedPlatform):
         "host",
         "datasets; a version is a commit; SHA-256 of large files (LFS), git's of others",
     )
-    hosts = _HOSTS
+    hosts = frozenset((DOMAIN, "www.huggingface.co", "hf.co"))
 
     def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the dataset at the requested revision, else at the newest. Raises FilesetError."""

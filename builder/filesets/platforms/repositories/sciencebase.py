@@ -31,7 +31,6 @@ from builder.filesets.protocols import Api, FilesetError, PlatformFacts, ScopeEr
 
 NAME = "sciencebase"
 DOMAIN = "www.sciencebase.gov"
-_HOSTS = frozenset((DOMAIN, "sciencebase.gov"))
 _ITEM = re.compile(r"/catalog/(?:item|folder)s?/(?:get/)?(?P<id>[0-9a-f]{24})/?")
 _FILE = re.compile(r"/catalog/file/get/.+")
 _ON_S3 = "__s3__"
@@ -47,7 +46,7 @@ class ScienceBase(HostedPlatform):
     facts = PlatformFacts(
         NAME, "host", "files and facets of an item, with digests; not the items below"
     )
-    hosts = _HOSTS
+    hosts = frozenset((DOMAIN, "sciencebase.gov"))
 
     def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the item with its files. Raises FilesetError."""
