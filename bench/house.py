@@ -1,6 +1,7 @@
 """Figures of the code itself: its rooms, its names and the sizes of its parts. `make house`."""
 
 import ast
+import re
 import sys
 import tokenize
 import tomllib
@@ -68,6 +69,12 @@ _IRREGULAR = frozenset(
 _VERBS = frozenset(
     {"embed", "exceed", "feed", "need", "proceed", "seed", "shed", "speed", "succeed"}
 )
+_PLACEHOLDERS = frozenset(
+    "found one some known told given held said kept asked made going means".split()  # noqa: SIM905
+)
+"""Names of variables that do not say what they hold."""
+SMALL = 10
+"""Lines from which on a private function that is used once need not be read where it is used."""
 FUNCTION = 60
 """The most lines of a function."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -159,6 +166,49 @@ def is_participle(name: str) -> bool:
 def participles() -> list[str]:
     """Return the functions that are named by a bare participle."""
     return sorted(f"{name}.{node.name}" for name, node in functions() if is_participle(node.name))
+
+
+def placeholders() -> list[str]:
+    """Return the variables, parameters, attributes and aliases with names that say nothing."""
+    return [
+        f"{module} {name}"
+        for module, path in modules().items()
+        for node in ast.walk(tree(path))
+        for name in _bound_names(node)
+        if name.strip("_") in _PLACEHOLDERS
+    ]
+
+
+def _bound_names(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()):
+            yield name
+        case ast.Attribute(attr=name, ctx=ast.Store()) | ast.alias(asname=str(name)):
+            yield name
+        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
+            yield name
+
+
+def used_once() -> list[str]:
+    """Return the private functions below SMALL lines that their module refers to once."""
+    names = []
+    for module, path in modules().items():
+        uses: Counter[str] = Counter()
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                uses[node.id] += 1
+            elif isinstance(node, ast.Attribute):
+                uses[node.attr] += 1
+        names += [
+            f"{module}:{node.lineno} {node.name}"
+            for node in ast.walk(tree(path))
+            if isinstance(node, Function)
+            and re.match("_[^_]", node.name)
+            and not node.decorator_list
+            and uses[node.name] == 1
+            and (node.end_lineno or 0) - node.lineno + 1 < SMALL
+        ]
+    return names
 
 
 def duplicate_classes() -> dict[str, list[str]]:
@@ -287,6 +337,8 @@ def figures() -> list[tuple[str, str]]:
             "functions that are bare participles",
             f"{len(bare)} of {len(named)}, {len(bare) * 100 / len(named):.1f} %",
         ),
+        ("placeholder names", str(len(placeholders()))),
+        (f"private functions below {SMALL} lines, used once", str(len(used_once()))),
         ("class names used twice", f"{len(duplicate_classes())} of {class_count()}"),
         ("longest chain of imports", str(len(longest_chain()))),
         ("rooms, arrows between them", f"{len(ROOMS)}, {len(between)}"),
@@ -299,6 +351,8 @@ def main() -> None:
     """Print the figures, and with an argument what lies behind one of them."""
     details = {
         "participles": participles,
+        "placeholders": placeholders,
+        "once": used_once,
         "classes": lambda: [f"{n}: {', '.join(p)}" for n, p in duplicate_classes().items()],
         "chain": longest_chain,
         "folders": lambda: [f"{count:4} {name}" for name, count in sorted(folders().items())],
