@@ -237,11 +237,8 @@ class Ingest:
         if self.stop.is_set():
             raise FilesetError("cancelled", "the run was stopped")
         if self.monotonic() >= until:
-            late = (
-                "the time of the run is over"
-                if until == self.until
-                else f"more than {self.seconds:g} s"
-            )
+            is_run = until == self.until
+            late = "the time of the run is over" if is_run else f"more than {self.seconds:g} s"
             raise FilesetError("deadline-exceeded", late)
 
     def _is_changed(self, course: _Course, helper: FilesetPlatformHelper, api: Api) -> bool:

@@ -133,14 +133,8 @@ class MeasuredSink:
 
     def meta(self) -> FileMeta:
         """Return the size and digests of all bytes so far."""
-        md5, sha1, sha256 = (digest.hexdigest() for digest in self._digests)
-        return FileMeta(
-            size_bytes=self.size,
-            md5hex=md5,
-            sha1hex=sha1,
-            sha256hex=sha256,
-            mimetype=self._media_type,
-        )
+        digests = {f"{digest.name}hex": digest.hexdigest() for digest in self._digests}
+        return FileMeta(size_bytes=self.size, mimetype=self._media_type, **digests)
 
 
 def meta(file: FilesetManifestFile) -> FileMeta:

@@ -11,13 +11,14 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from builder.filesets.download import api
 from builder.filesets.download.exchanges import describe_redirects, mark_exchanges
 from builder.filesets.download.parts import FilePart
 from builder.filesets.item import GIT, FilesetManifestFile
-from builder.filesets.manifest_file import Digests, begin_digests, best_digest
+from builder.filesets.manifest_file import EVERY, Digests, begin_digests, best_digest
 from builder.filesets.protocols import Received, ZipSink
 from builder.filesets.result import to_json
 from builder.http import responses
@@ -141,13 +142,10 @@ class PartialDownload:
         self._refuses = answer.headers.get("accept-ranges", "").strip().lower() == "none"
         length = answer.headers.get("content-length", "").strip()
         self._total = int(length[:18]) if length.isascii() and length.isdigit() else None
+        digests: dict[str, Any] = dict.fromkeys(EVERY, "")
         self.head = Received(
             size=0,
-            md5="",
-            sha1="",
-            sha256="",
-            sha512="",
-            crc32="",
+            **digests,
             verified=None,
             media_type=api.media_type(answer.headers),
             terminal_dt=at,
@@ -260,7 +258,7 @@ class PartialDownload:
         short = self._total is not None and self.size < self._total and not self.coding
         if short and not self.is_whole():
             raise FetchError("cut-short", f"{self.size:,} of {self._total:,} bytes received")
-        every = self._digests.every()
+        every: dict[str, Any] = self._digests.every()
         status = self._digests.mismatch(self.file)
         if status is not None:
             name = status.removeprefix("mismatch-")
@@ -273,11 +271,7 @@ class PartialDownload:
             self.head,
             size=self.size,
             verified=best_digest(self.file),
-            md5=every["md5"],
-            sha1=every["sha1"],
-            sha256=every["sha256"],
-            sha512=every["sha512"],
-            crc32=every["crc32"],
+            **every,
             unpacked=bool(self.coding and self.unpack),
             terminal_url=mark_file(self.head.terminal_url, every["sha256"]),
             redirects=mark_exchanges(self.head.redirects, every["sha256"]),

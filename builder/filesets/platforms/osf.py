@@ -90,13 +90,12 @@ def _project_id(resource: DatasetResource) -> str:
 def _node(api: Api, guid: str) -> tuple[str, Mapping[str, Any]]:
     """Return the type of an id (nodes or registrations) and its document. Raises FilesetError."""
     answer = api.document(f"https://{_API}/v2/guids/{quote(guid)}/")
-    data = json_document.mapping(json_document.inner(answer, "data"), "the answer's data")
-    kind = json_document.text(data.get("type")) or ""
+    kind = json_document.text(json_document.inner(answer, "data").get("type")) or ""
     if kind not in _KINDS:
         code = _OTHERS.get(kind, "no-dataset")
         raise ScopeError(f"{guid} is of {kind or 'no kind'}", code)
     full = part_document(api, f"https://{_API}/v2/{kind}/{quote(guid)}/?{_EMBEDS}")
-    node = json_document.mapping(json_document.inner(full, "data"), "the project")
+    node = json_document.inner(full, "data")
     if json_document.text(node.get("id")) != guid:
         raise FilesetError("platform-error", f"requested {guid}, received {node.get('id')}")
     return kind, node
