@@ -396,7 +396,7 @@ def test_it_takes_its_shares(published: Lambda) -> None:
     connection: engine.Connection = repository._files._connection
     limit = connection.execute("SELECT current_setting('memory_limit')").fetchall()
     assert limit == [("122.0 MiB",)]
-    assert repository._files._kept._limit == 32 << 20
+    assert repository._files._cache._limit == 32 << 20
     mirror = repository._catalogue.reader.cache
     assert (mirror._limit, mirror._kept) == (17 << 20, 5.0)
 
