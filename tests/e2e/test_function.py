@@ -398,7 +398,7 @@ def test_it_takes_its_shares(published: Lambda) -> None:
     assert limit == [("122.0 MiB",)]
     assert repository._files._cache._limit == 32 << 20
     mirror = repository._catalogue.reader.cache
-    assert (mirror._limit, mirror._kept) == (17 << 20, 5.0)
+    assert (mirror._limit, mirror._grace) == (17 << 20, 5.0)
 
 
 def test_a_form_is_read_as_arguments_are(published: Lambda) -> None:
