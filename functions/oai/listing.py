@@ -4,8 +4,8 @@ OAI-PMH 2.0, sections 2.7.1 (selective harvesting) and 3.5 (flow control).
 """
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass, fields, replace
+from datetime import timedelta
 from functools import partial
 
 from functions.oai import token as tokens
@@ -36,19 +36,12 @@ from functions.snapshot.manifest import Manifest, Span
 _NEAR = 32  # records behind a page
 
 
-@dataclass(frozen=True, slots=True)
-class _Walk:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Walk(Token):
     """A list and its progress: the next page begins at `position` of the snapshot."""
 
-    verb: str
     format: Format
-    set: str | None
-    start: datetime | None
-    end: datetime | None
     manifest: Manifest
-    position: int = 1
-    cursor: int = 0
-    size: int = 0
     pinned: bool = False
 
     def selection(self) -> RecordSelection:
@@ -74,19 +67,9 @@ class _Walk:
 
     def token(self) -> str:
         """Return the token that continues the list."""
-        return Token(
-            verb=self.verb,
-            prefix=self.format.prefix,
-            set=self.set,
-            start=self.start,
-            end=self.end,
-            snapshot=self.manifest.snapshot,
-            position=self.position,
-            cursor=self.cursor,
-            size=self.size,
-            namespace=self.manifest.namespace,
-            store=self.manifest.store,
-        ).to_text()
+        now = self.manifest
+        moved = replace(self, snapshot=now.snapshot, namespace=now.namespace, store=now.store)
+        return moved.to_text()
 
 
 class ListService:
@@ -150,7 +133,19 @@ class ListService:
             raise OAIError(*faults)
         if request.set is not None and not self._repository.has_set(manifest, request.set):
             raise error(NO_RECORDS, f"There are no records in a set {show(request.set)}.")
-        walk = _Walk(request.verb, row, request.set, request.start, request.end, manifest)
+        walk = _Walk(
+            verb=request.verb,
+            prefix=prefix,
+            set=request.set,
+            start=request.start,
+            end=request.end,
+            snapshot=manifest.snapshot,
+            position=1,
+            cursor=0,
+            size=0,
+            format=row,
+            manifest=manifest,
+        )
         size = self._size(walk)
         if not size:
             raise _nothing()
@@ -162,18 +157,8 @@ class ListService:
             raise tokens.refusal()
         manifest, retired = find_manifest(self._repository, token.snapshot, reading)
         token = name_set(self._repository, manifest, token)
-        walk = _Walk(
-            token.verb,
-            row,
-            token.set,
-            token.start,
-            token.end,
-            manifest,
-            token.position,
-            token.cursor,
-            token.size,
-            pinned=not retired,
-        )
+        members = {field.name: getattr(token, field.name) for field in fields(Token)}
+        walk = _Walk(**members, format=row, manifest=manifest, pinned=not retired)
         if token.position > manifest.last_position:
             raise tokens.refusal()
         return self._move(walk, reading, token.snapshot) if retired else walk
