@@ -56,8 +56,8 @@ prove-engines: $(TOOLS)
 		default-jre-headless) >/dev/null 2>&1 || echo "no Java: Spark is not proved" >&2
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade \
 		--target .engines -r infra/requirements-engines.txt
-	PYTHONPATH=.engines $(BIN)/python -m pytest tests/builder/ingest/test_engines.py \
-		tests/builder/ingest/test_clusters.py
+	PYTHONPATH=.engines $(BIN)/python -m pytest tests/builder/sources/ingest/test_engines.py \
+		tests/builder/sources/ingest/test_clusters.py
 
 # The pages in Chromium: their HTML, their look, the keyboard, and the way to archived copies. Installs
 # into .pages; SCREENSHOTS=FOLDER takes pictures, PROOF="-k keyboard" proves a part.
@@ -92,7 +92,7 @@ clients: $(TOOLS)
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) tests/e2e/test_clients.py \
 		tests/e2e/test_harvesters.py tests/builder/exports/test_datasets.py \
 		tests/builder/exports/wacz \
-		tests/functions/content/test_pywb.py tests/builder/filesets/test_replay.py
+		tests/functions/content/test_pywb.py tests/builder/sources/datasets/test_replay.py
 
 check: $(COMPILED)
 	$(BIN)/ruff format --check .

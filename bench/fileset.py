@@ -35,12 +35,12 @@ from pathlib import Path
 from typing import Any
 
 from bench.server import nginx
-from builder.filesets.item import FilesetManifestFile, FilesetPlatformItem
-from builder.filesets.strategies.bundled import Bundled
-from builder.filesets.strategies.s3 import ObjectStrategy
-from builder.filesets.strategies.web import Captured
-from builder.filesets.wiring import Ways, make_ways
 from builder.http.addresses import PublicAddresses, networks
+from builder.sources.datasets.item import FilesetManifestFile, FilesetPlatformItem
+from builder.sources.datasets.strategies.bundled import Bundled
+from builder.sources.datasets.strategies.s3 import ObjectStrategy
+from builder.sources.datasets.strategies.web import Captured
+from builder.sources.datasets.wiring import Ways, make_ways
 from builder.store.folder import FolderStore
 from functions.config import configuration
 

@@ -16,13 +16,13 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from builder.ingest.cdx import reader
-from builder.ingest.cdx.block import IndexFile
-from builder.ingest.cdx.text import find_form
-from builder.intake.rows import IntakeWriter
-from builder.sources import cdx, index_entry
-from builder.sources.events import Capture
-from builder.sources.rules import DocumentRules
+from builder.sources.ingest.cdx import reader
+from builder.sources.ingest.cdx.block import IndexFile
+from builder.sources.ingest.cdx.text import find_form
+from builder.sources.intake_rows import IntakeWriter
+from builder.sources.webarchives import cdx, index_entry
+from builder.sources.webarchives.events import Capture
+from builder.sources.webarchives.rules import DocumentRules
 
 LOOP = 20_000  # lines that the plain loop reads
 _TYPES = ["text/html"] * 12 + ["image/jpeg"] * 4 + ["image/png", "text/css", "application/pdf"]

@@ -33,11 +33,11 @@ from isal import isal_zlib
 from lxml import html
 from warcio.archiveiterator import ArchiveIterator
 
-from builder.intake.rows import IntakeWriter
-from builder.sources import identity
-from builder.sources.events import Capture, Fault
-from builder.sources.rules import DocumentRules
-from builder.sources.webarchive import read_archive
+from builder.sources.intake_rows import IntakeWriter
+from builder.sources.webarchives.events import Capture, Fault
+from builder.sources.webarchives.rules import DocumentRules
+from builder.sources.webarchives.webarchive import read_archive
+from builder.suffix_list import split_suffix
 
 _WORDS = [
     f"{a}{b}{c}"
@@ -197,7 +197,7 @@ ROWS: dict[str, Callable[[Path], int]] = {
 
 
 def _measured(row: str, path: Path) -> dict[str, float]:
-    identity.split_suffix("example.org")
+    split_suffix("example.org")
     wall, cpu = time.perf_counter(), time.process_time()
     found = ROWS[row](path)
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

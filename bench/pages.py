@@ -26,7 +26,7 @@ from wsgiref.simple_server import make_server
 from bench.generate import captures, fill
 from builder.publish.publish import publish
 from builder.runtime import Runtime
-from builder.sources.events import Capture
+from builder.sources.webarchives.events import Capture
 from builder.store.folder import FolderStore
 from functions.config import configuration
 from functions.database.files import Files

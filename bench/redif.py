@@ -26,8 +26,8 @@ from pathlib import Path
 from types import ModuleType
 
 from builder.commands.make import redif as command
-from builder.sources.redif.template import Template, read_templates
-from builder.sources.redif.template_text import split_templates
+from builder.sources.redif.form.template import Template, read_templates
+from builder.sources.redif.form.template_text import split_templates
 
 _WORDS = re.findall(
     r"\w+",

@@ -21,7 +21,7 @@ from types import FrameType
 from typing import Any
 
 from bench.house import ROOT, TOPS
-from builder import cli
+from builder.commands import cli
 from builder.store.folder import FolderStore
 from functions.config import configuration
 from functions.http.http_message import Call
@@ -30,11 +30,14 @@ from functions.oai.repository_duckdb.repository import DuckRepository
 
 WALKS = {
     # name: what is followed, and its first function
-    "capture": ("WARC bytes to rows of the intake", "builder/ingest/split_reader.py:carry_out"),
+    "capture": (
+        "WARC bytes to rows of the intake",
+        "builder/sources/ingest/split_reader.py:carry_out",
+    ),
     "request": ("ListRecords to XML", "functions/oai/application.py:answer"),
     "token": ("a resumption token to its place in the list", "functions/oai/token.py:of_store"),
     "publish": ("intake to snapshot", "builder/publish/publish.py:publish"),
-    "dataset": ("a DOI to verified files", "builder/filesets/ingest.py:process"),
+    "dataset": ("a DOI to verified files", "builder/sources/datasets/ingest.py:process"),
 }
 
 

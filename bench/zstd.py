@@ -20,9 +20,9 @@ from pathlib import Path
 import zstandard
 
 from bench.ingest import crawl
-from builder.sources.events import Capture
-from builder.sources.rules import DocumentRules
-from builder.sources.webarchive import read_archive
+from builder.sources.webarchives.events import Capture
+from builder.sources.webarchives.rules import DocumentRules
+from builder.sources.webarchives.webarchive import read_archive
 from functions.archive import zstd
 
 _PIECE = 1 << 16

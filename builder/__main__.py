@@ -16,7 +16,7 @@ def main() -> int:
     _open_standard_streams()
     codes: list[int] = []
     atexit.register(_leave, codes)  # registered first, so it runs last
-    from builder import cli
+    from builder.commands import cli
 
     cli.load(sys.argv[1:])
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # else the caller ignores interrupts

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from builder.context import Context, from_environment
+from builder.store.context import Context, from_environment
 
 
 @dataclass

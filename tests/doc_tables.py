@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from builder.commands.command_table import COMMANDS
-from builder.filesets.status import STATUSES
-from builder.filesets.strategies.choice import STRATEGIES
+from builder.sources.datasets.status import STATUSES
+from builder.sources.datasets.strategies.choice import STRATEGIES
 
 DOCS = Path(__file__).parents[1] / "docs"
 

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from builder import cli
-from builder.commands import command_table
+from builder.commands import cli, command_table
 from builder.commands.command_table import COMMANDS, FAMILIES, GROUPS
-from builder.context import Context
+from builder.store.context import Context
 
 EMPTY = {"": "is empty", " ": "is empty", "\t\r\n ": "is empty", "a\0b": "NUL character"}
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.cli import describe_version
+from builder.commands.cli import describe_version
 from functions import distribution
 
 ROOT = Path(__file__).parents[1]

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from builder.commands.command_table import COMMANDS
-from builder.harvest.version import ROW
 from builder.http.errors import OUTCOMES
-from builder.redif import spool as redif
 from builder.restore import captures as rebuild
 from builder.snapshot import views
-from builder.sources.events import FAULT_CODES
-from builder.sources.redif import specification
+from builder.sources.harvest.version import ROW
+from builder.sources.redif import spool as redif
+from builder.sources.redif.form import specification
+from builder.sources.webarchives.events import FAULT_CODES
 from builder.store import findings as findings
 from functions.config import keys
 from functions.database import engine

@@ -19,9 +19,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.ingest import crawl
-from builder.ingest import parts
-from builder.ingest.commit import commit
-from builder.ingest.plan import (
+from builder.intake import intake
+from builder.sources.ingest import parts
+from builder.sources.ingest.commit import commit
+from builder.sources.ingest.plan import (
     IngestJob,
     IngestPart,
     IngestPlan,
@@ -29,9 +30,8 @@ from builder.ingest.plan import (
     part_name,
     write_plan,
 )
-from builder.ingest.splits import ArchiveFile, Split
-from builder.intake import intake
-from builder.sources.rules import DocumentRules
+from builder.sources.ingest.splits import ArchiveFile, Split
+from builder.sources.webarchives.rules import DocumentRules
 from builder.store.folder import FolderStore
 from functions.config import configuration
 from functions.snapshot.store import Writer

@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from builder.aws.invocation import find_surroundings, open_invocation
-from builder.context import Context
-from builder.filesets import wiring
-from builder.filesets.item import IngestOutcome, IngestRequest
-from builder.filesets.request import is_final, request_or_mark
-from builder.filesets.results import Results, is_kept
-from builder.filesets.session import FilesetSession
-from builder.filesets.wiring import Materials
 from builder.http.secrets import clean_text
 from builder.http.settings import http_settings
+from builder.sources.datasets import wiring
+from builder.sources.datasets.item import IngestOutcome, IngestRequest
+from builder.sources.datasets.request import is_final, request_or_mark
+from builder.sources.datasets.results import Results, is_kept
+from builder.sources.datasets.session import FilesetSession
+from builder.sources.datasets.wiring import Materials
+from builder.store.context import Context
 
 _SCRATCH = "sheaf-filesets"
 _REST = 45.0

@@ -23,17 +23,17 @@ from pathlib import Path
 from typing import Any
 
 from builder.aws.invocation import find_surroundings, open_invocation
-from builder.context import Context
 from builder.errors import UsageError
-from builder.ingest import bucket_files, ingest, parts
-from builder.ingest.commit import check_parts, commit
-from builder.ingest.plan import LARGEST, IngestJob, IngestPlan, read_plan, write_plan
-from builder.ingest.remote.files import SourceAccess
 from builder.intake import intake
-from builder.redif.read_files import NOTHING_NEW, leave_known
-from builder.redif.source import sort_sources
-from builder.sources.rules import DocumentRules
+from builder.sources.ingest import bucket_files, ingest, parts
+from builder.sources.ingest.commit import check_parts, commit
+from builder.sources.ingest.plan import LARGEST, IngestJob, IngestPlan, read_plan, write_plan
+from builder.sources.ingest.remote.files import SourceAccess
+from builder.sources.redif.read_files import NOTHING_NEW, leave_known
+from builder.sources.redif.source import sort_sources
+from builder.sources.webarchives.rules import DocumentRules
 from builder.store import aws
+from builder.store.context import Context
 from functions.snapshot import layout
 from functions.snapshot.errors import StoreError
 from functions.snapshot.layout import S3_SCHEME

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from builder.context import Context
+from builder.store.context import Context
 from builder.store.s3 import S3Store
 from functions.snapshot.errors import SheafError
 

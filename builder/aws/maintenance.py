@@ -15,10 +15,10 @@ from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
 
-from builder.context import Context
 from builder.errors import UsageError
 from builder.outputs.follow import expire
 from builder.progress import show_bytes
+from builder.store.context import Context
 from builder.verify.choice import StorePart, parse_part
 from builder.verify.report import make_report, record, report_document
 from builder.verify.verify import VerifyRuntime, verify

@@ -14,11 +14,11 @@ from typing import Any
 
 from builder.aws import maintenance
 from builder.aws.invocation import find_surroundings, open_invocation
-from builder.context import Context
 from builder.errors import UsageError
 from builder.publish.publish import NothingToPublish, publish
+from builder.publish.rebuild import rebuild
 from builder.publish.report import report_document
-from builder.withdraw.rebuild import rebuild
+from builder.store.context import Context
 from functions.config.configuration import Configuration
 from functions.oai.render import check
 from functions.snapshot.errors import DamagedStore, NothingPublished

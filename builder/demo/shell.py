@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from builder.context import Context
 from builder.errors import UsageError
+from builder.store.context import Context
 from functions.config import configuration
 
 CarryOut = Callable[[Sequence[str], Callable[[Any], Context]], int]

@@ -9,11 +9,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from builder.arguments import declare
-from builder.context import Context
 from builder.errors import UsageError
 from builder.exports.dataset_source import DatasetSource, open_source
 from builder.exports.obi_source import Opened, open_runs
 from builder.obi.run import history
+from builder.store.context import Context
 from builder.text import tally
 from functions.snapshot.errors import NothingPublished
 from functions.store.catalog import Catalogue

@@ -9,23 +9,23 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from builder.arguments import declare
-from builder.context import Context
 from builder.errors import UsageError
 from builder.exports.capture_records import ExportResult, ExportRuntime
 from builder.exports.chosen_captures import CaptureChoice, choose
 from builder.exports.staging import beside, target_path
 from builder.exports.warcinfo import About, software
 from builder.progress import ProgressBar
-from builder.snapshot import query
-from builder.store.durable import sync_file
-from builder.text import tally
-from builder.withdraw.selection import (
+from builder.publish.selection import (
     Selection,
     explain_set,
     parse_date,
     parse_option,
     parse_url_prefix,
 )
+from builder.snapshot import query
+from builder.store.context import Context
+from builder.store.durable import sync_file
+from builder.text import tally
 from functions.content import assembly
 from functions.content.protocols import Archives
 from functions.database import engine

@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from builder.errors import UsageError
+from builder.publish.selection import Selection
 from builder.snapshot import query
 from builder.store.s3 import Store
-from builder.withdraw.selection import Selection
 from functions.content.capture_row import FIELDS, CaptureRow
 from functions.database import engine
 from functions.url import surt

@@ -15,12 +15,12 @@ from urllib.parse import quote
 
 from builder.exports import crate
 from builder.exports.crate import CrateFile
-from builder.filesets.strategies.keys import RECORD
-from builder.filesets.strategies.platform_answers import ANSWERS
-from builder.filesets.strategies.record import KeptRecord
 from builder.obi import content
 from builder.progress import ProgressBar
 from builder.restore.dataset_paths import package_paths
+from builder.sources.datasets.strategies.keys import RECORD
+from builder.sources.datasets.strategies.platform_answers import ANSWERS
+from builder.sources.datasets.strategies.record import KeptRecord
 from builder.text import visible
 from functions.content import stored
 from functions.content.protocols import ContentError

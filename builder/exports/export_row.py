@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Protocol, cast
 
-from builder.context import Context
+from builder.store.context import Context
 
 
 class ExportModule(Protocol):

@@ -13,13 +13,13 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from builder.context import Context
 from builder.errors import UsageError
 from builder.obi.content import FILE, SOURCE, TEMPLATE, ExchangeRow, Redirect, Version
 from builder.obi.history import IMPORT
 from builder.obi.log import read_rows
 from builder.obi.replay import fold
 from builder.obi.run import Committed, history
+from builder.store.context import Context
 from functions.database import engine
 from functions.snapshot.errors import NothingPublished
 from functions.snapshot.store import Reader, Writer

@@ -16,11 +16,11 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from builder.sources import events, side_records
-from builder.sources import identity as instant
-from builder.sources.recognise import read_head, recognise
-from builder.sources.rules import DocumentRules
-from builder.sources.webarchive import read_archive
+from builder.sources.webarchives import events, side_records
+from builder.sources.webarchives import identity as instant
+from builder.sources.webarchives.recognise import read_head, recognise
+from builder.sources.webarchives.rules import DocumentRules
+from builder.sources.webarchives.webarchive import read_archive
 from functions.archive import record_header, record_reader
 from functions.archive.message import read_message
 from functions.archive.record import CUT, BufferedBlock, RecordBlock, RecordHeader

@@ -11,7 +11,6 @@ from datetime import timedelta
 from pathlib import Path
 
 from builder.arguments import declare
-from builder.context import Context
 from builder.errors import UsageError
 from builder.exports import staging
 from builder.outputs.dumps import manifest as manifests
@@ -21,6 +20,7 @@ from builder.outputs.dumps.manifest import DumpManifest
 from builder.outputs.dumps.parts import PartLimits, write_parts
 from builder.outputs.dumps.selection import DumpSelection, Since, read_pages
 from builder.progress import ProgressBar
+from builder.store.context import Context
 from builder.text import tally
 from functions.oai.repository import Repository
 from functions.oai.repository_duckdb.repository import DuckRepository

@@ -3,7 +3,7 @@
 An outcome is an attempt to fetch a file that brought no bytes. A `loss` means that the file is
 gone, which is an incidence for a file that was there. All other outcomes are failures, which say
 nothing about the file. An unreachable server becomes a loss only when it recurs: see
-builder.gather.incidences.
+builder.sources.fulltexts.incidences.
 """
 
 import re

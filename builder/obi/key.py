@@ -22,7 +22,7 @@ RUNS = f"{ROOT};runs/"
 PACKS = obi.PACKS
 
 FILES = f"{ROOT};files/"
-"""Prefix of the derived tables of files, see builder.gather.file_table."""
+"""Prefix of the derived tables of files, see builder.sources.fulltexts.file_table."""
 
 LONGEST = 240
 """Longest escaped id, in characters, that is a name unshortened; file systems allow 255."""

@@ -8,16 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from builder.obi import key, replay
-from builder.obi.content import (
-    DELETION,
-    ROWS,
-    TEMPLATE,
-    Incidence,
-    Refipo,
-    Row,
-    SeenRow,
-    Version,
-)
+from builder.obi.content import DELETION, ROWS, TEMPLATE, Incidence, Refipo, Row, SeenRow, Version
 from builder.obi.history import LOG, Committed
 from builder.obi.log_table import local_file
 from builder.store import documents, durable

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from builder.obi.content import ROWS, Row, row_line
 from builder.obi.history import LOG, Committed
-from builder.parquet.writer import write_rows
 from builder.store import durable
 from builder.store.durable import read_chunks
+from builder.store.parquet.writer import write_rows
 from functions.database import engine
 from functions.snapshot.errors import DamagedStore, StoreError
 from functions.snapshot.schema import Column

@@ -25,15 +25,7 @@ from builder.obi.claim import (
     has_ended,
 )
 from builder.obi.content import Redirect, Row
-from builder.obi.history import (
-    DOCUMENTS,
-    LOG,
-    Committed,
-    OpenedRun,
-    history,
-    is_open,
-    standing,
-)
+from builder.obi.history import DOCUMENTS, LOG, Committed, OpenedRun, history, is_open, standing
 from builder.store import durable
 from functions.snapshot.errors import Conflict, DamagedStore, MissingObject, StoreError
 from functions.snapshot.store import Writer

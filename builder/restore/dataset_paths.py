@@ -1,7 +1,7 @@
 """Paths of a dataset's files outside the store: on disk, and in a package.
 
-Archived files have paths that are valid on every system (builder.filesets.strategies.paths), and
-the record has the platform's own. Pure.
+Archived files have paths that are valid on every system
+(builder.sources.datasets.strategies.paths), and the record has the platform's own. Pure.
 """
 
 import hashlib

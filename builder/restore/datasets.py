@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from builder.context import Context
 from builder.errors import UsageError, explaining
-from builder.filesets.platforms.landing import handle_of
 from builder.restore.captures import MissingError, RebuildError
 from builder.restore.dataset_paths import name_files
 from builder.restore.folder import RestoreFolder
 from builder.snapshot import query, recovery
+from builder.sources.datasets.platforms.landing import handle_of
+from builder.store.context import Context
 from functions.content import stored
 from functions.content.protocols import ContentError
 from functions.content.stored import Holding

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
-from builder.context import Context
 from builder.errors import UsageError
 from builder.http.addresses import AnyAddresses
 from builder.http.client import HttpClient, agent_of
@@ -25,6 +24,7 @@ from builder.restore.captures import (
 )
 from builder.restore.endpoint import EndpointClient, EndpointSource
 from builder.snapshot import recovery
+from builder.store.context import Context
 from builder.store.folder import FolderStore
 from functions.content import assembly, terms
 from functions.content.capture_row import FIELDS, CaptureRow

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from builder.parquet.data_file import Written
-from builder.parquet.ranges import join_ranges
-from builder.parquet.writer import batches, segments, write_table
 from builder.snapshot import sort
+from builder.store.parquet.data_file import Written
+from builder.store.parquet.ranges import join_ranges
+from builder.store.parquet.writer import batches, segments, write_table
 from builder.threads import map_requests
 from functions.database import engine
 from functions.snapshot import layout

@@ -242,7 +242,7 @@ def url_rows(records: str) -> str:
 def scrub_urls(connection: engine.Connection, draft: Draft) -> None:
     """Rewrite the draft's files that hold rows of the items in `item_versions`.
 
-    `item_versions` is made by builder.withdraw.withdraw.
+    `item_versions` is made by builder.publish.withdraw.
     """
     with engine.reading("the last snapshot"):
         files = find_files(connection, draft, URLS, (_URLS_OF_ITEMS, {}))

@@ -1,7 +1,6 @@
-"""Sources: a stream of bytes in, captures and faults out. No paths, no store, no clock.
+"""Sources: what can be ingested, one folder for each.
 
-To add a form of archive file, add its first bytes to `recognise`, and a module here that yields
-the events of `events`. Call it in `webarchive`. builder.ingest.splits must know whether ranges of a
-file can be read. Indexes (CDX) are read in builder.ingest.cdx, and ReDIF in `redif`;
-builder.redif.source.sort_sources and builder.ingest.split_reader distinguish the kinds of input.
+`webarchives` holds web archives and their indexes, `redif` trees and tarballs of RePEc, `harvest`
+other repositories, `datasets` filesets of platforms, `fulltexts` what templates refer to. `ingest`
+divides files among processes and machines, and writes runs of the intake.
 """

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 
-from builder.context import Context
+from builder.store.context import Context
 from builder.store.findings import Finding
 from functions.content.assembly import open_archives
 from functions.content.protocols import Archives, ContentError

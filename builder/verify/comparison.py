@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
-from builder.filesets.strategies.keys import FILESETS, WARCS
 from builder.obi import key as obi
 from builder.outputs.log.entry import LogEntry
 from builder.outputs.log.index import NEWEST, index_key, run_keys
@@ -25,6 +24,7 @@ from builder.outputs.log.tiles import (
     tile_key,
 )
 from builder.runtime import Progress
+from builder.sources.datasets.strategies.keys import FILESETS, WARCS
 from builder.store.durable import digest_object
 from builder.store.findings import Finding
 from builder.verify.choice import Sample, StorePart, choose_keys

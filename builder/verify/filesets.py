@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, groupby
 
-from builder.filesets.protocols import FilesetError
-from builder.filesets.strategies import record as records
-from builder.filesets.strategies.keys import (
+from builder.runtime import Advance
+from builder.sources.datasets.protocols import FilesetError
+from builder.sources.datasets.strategies import record as records
+from builder.sources.datasets.strategies.keys import (
     BUNDLE,
     FILES,
     FILESETS,
@@ -24,9 +25,8 @@ from builder.filesets.strategies.keys import (
     part,
     prefix_of,
 )
-from builder.filesets.strategies.platform_answers import ANSWERS
-from builder.filesets.strategies.record import KeepingRecord, KeptObject
-from builder.runtime import Advance
+from builder.sources.datasets.strategies.platform_answers import ANSWERS
+from builder.sources.datasets.strategies.record import KeepingRecord, KeptObject
 from builder.store.findings import DAMAGE, Finding
 from builder.text import tally
 from functions.database import engine

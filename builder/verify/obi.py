@@ -14,12 +14,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from builder.gather import file_table
 from builder.obi import key, log, replay
 from builder.obi.content import Redirect, Row, Version, restore_packed
 from builder.obi.history import Committed, history
 from builder.obi.publishes import PUBLISHES
 from builder.runtime import Advance
+from builder.sources.fulltexts import file_table
 from builder.store import durable
 from builder.store.findings import Finding
 from builder.store.key_set import KeySet

@@ -20,8 +20,8 @@ from builder.obi.history import (
     group_by_run,
     is_open,
 )
-from builder.parquet.writer import batches, write_table
 from builder.store.findings import Finding
+from builder.store.parquet.writer import batches, write_table
 from functions.database import engine
 from functions.snapshot import layout, obi
 from functions.snapshot.errors import DamagedStore, MissingObject

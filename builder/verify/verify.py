@@ -17,6 +17,7 @@ from pathlib import Path
 from builder.obi.history import history
 from builder.outputs import OUTPUTS
 from builder.outputs.output import OutputAudit
+from builder.publish.purge import purge_findings
 from builder.runtime import Advance
 from builder.snapshot import recovery
 from builder.snapshot.commit import instant_line
@@ -33,7 +34,6 @@ from builder.verify.obi import ObiAudit
 from builder.verify.obi_publishes import publish_findings
 from builder.verify.tables import PROVED, TableChecks
 from builder.verify.words import word_findings
-from builder.withdraw.purge import purge_findings
 from functions.database import engine
 from functions.snapshot import layout
 from functions.snapshot.errors import Conflict, DamagedStore, MissingObject

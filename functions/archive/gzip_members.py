@@ -3,7 +3,7 @@
 A section begins with each member that begins with a record; other members continue the record
 before them. A corrupt member gives the bytes before its error, and reading goes on at the next
 member that inflates to a record's start. The error is added to `faults` as gzip-corrupt, with the
-byte at which reading went on; builder.sources.records makes a row of it.
+byte at which reading went on; builder.sources.webarchives.records makes a row of it.
 
 zlib inflates members that are big or that ISA-L rejects: its state can be copied before each step.
 """

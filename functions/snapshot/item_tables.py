@@ -240,3 +240,6 @@ ORDER: dict[str, tuple[str, ...]] = {
     "sightings": ("id", "place", "prefix", "list", "run"),
 }
 """The columns that each table is sorted by; together they are unique."""
+
+READING = "harvest "
+"""How `reading` of a part of a harvest begins in the table of sources."""

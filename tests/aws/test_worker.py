@@ -4,11 +4,11 @@ import json
 from contextlib import closing
 from pathlib import Path
 
-from builder.filesets.strategies.keys import RECORD
+from builder.sources.datasets.strategies.keys import RECORD
 from tests.aws.runtime import running
 from tests.bucket import fresh
-from tests.builder.filesets.invenio import BODIES, Site
-from tests.builder.filesets.server import serving, status
+from tests.builder.sources.datasets.invenio import BODIES, Site
+from tests.builder.sources.datasets.server import serving, status
 
 HANDLER = "builder.aws.fileset_worker.handler"
 

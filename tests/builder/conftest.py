@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 
 from builder.intake import intake
-from builder.intake.rows import IntakeWriter
 from builder.publish.publish import publish
+from builder.publish.reinstate import reinstate
+from builder.publish.selection import Selection
+from builder.publish.withdraw import Withdrawn, withdraw
 from builder.runtime import Runtime
 from builder.snapshot.expiry import Expired, expire
 from builder.snapshot.transaction import ChangeResult
-from builder.sources.events import Capture, Fault
+from builder.sources.intake_rows import IntakeWriter
+from builder.sources.webarchives.events import Capture, Fault
 from builder.store.folder import FolderStore
 from builder.verify.choice import Sample, StorePart
 from builder.verify.verify import Verified, VerifyRuntime, verify
-from builder.withdraw.reinstate import reinstate
-from builder.withdraw.selection import Selection
-from builder.withdraw.withdraw import Withdrawn, withdraw
 from functions.config import configuration
 from functions.config.configuration import Configuration
 from functions.database import engine

@@ -4,10 +4,10 @@ import functools
 import io
 import json
 
-from builder.ingest.cdx import reader
-from builder.ingest.cdx.reader import IndexFile
-from builder.ingest.cdx.text import find_form
-from builder.sources.rules import DocumentRules
+from builder.sources.ingest.cdx import reader
+from builder.sources.ingest.cdx.reader import IndexFile
+from builder.sources.ingest.cdx.text import find_form
+from builder.sources.webarchives.rules import DocumentRules
 from functions.database import engine
 
 ALL = DocumentRules(redirects=True, errors=True)

@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder import zip
-from builder.filesets.protocols import FilesetError
-from builder.filesets.strategies.paths import safe_path
+from builder.sources.datasets.protocols import FilesetError
+from builder.sources.datasets.strategies.paths import safe_path
 from builder.zip import PART, Bundle, Open, ZipMember
 
 DESCRIBED = 1 << 3

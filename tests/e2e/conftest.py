@@ -13,8 +13,8 @@ import pytest
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from builder.cli import main
-from builder.context import Context
+from builder.commands.cli import main
+from builder.store.context import Context
 from builder.store.folder import FolderStore
 from functions.config import configuration
 from functions.oai.application import Application

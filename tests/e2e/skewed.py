@@ -13,8 +13,8 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from builder.cli import main
-from builder.context import Context, from_environment
+from builder.commands.cli import main
+from builder.store.context import Context, from_environment
 from functions.snapshot import pointer
 
 

@@ -21,8 +21,8 @@ import pytest
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from builder.context import from_environment
 from builder.snapshot import views
+from builder.store.context import from_environment
 from functions.database import engine
 from functions.snapshot.errors import VERSION
 from functions.snapshot.manifest import UNSTAMPED, Manifest
@@ -441,7 +441,7 @@ def test_a_statement_that_takes_long_ends_when_it_is_told_to(
             "SELECT sum(a.range * b.range % 7) FROM range(900000) a, range(900000) b"
         )
         process = subprocess.Popen(
-            [sys.executable, "-m", "builder.cli", "query", "--config", str(published.config), sql],
+            [sys.executable, "-m", "builder", "query", "--config", str(published.config), sql],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

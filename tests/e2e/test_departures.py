@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from builder.publish.reinstate import reinstate
+from builder.publish.selection import Selection as Chosen
+from builder.publish.withdraw import withdraw
 from builder.snapshot import set_listings
 from builder.snapshot.expiry import retire
-from builder.withdraw.reinstate import reinstate
-from builder.withdraw.selection import Selection as Chosen
-from builder.withdraw.withdraw import withdraw
 from functions.oai.repository import RecordSelection, Repository
 from functions.snapshot import layout, oai_name
 from functions.snapshot.manifest import Manifest, Span

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.builder.sources.containers import warc as record
+from tests.builder.sources.webarchives.containers import warc as record
 from tests.e2e.conftest import Home, warc
 from tests.e2e.test_commands import PAGES
 

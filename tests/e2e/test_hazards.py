@@ -407,7 +407,7 @@ def test_a_server_that_runs_goes_on_when_what_was_damaged_is_put_back(published:
 def test_the_command_itself_ends_without_a_traceback(published: Home) -> None:
     """As a process of its own, with the exit status that the shell sees."""
     (published.folder / "store" / layout.POINTER).write_bytes(b"{")
-    command = [sys.executable, "-m", "builder.cli", "publish", "--config", str(published.config)]
+    command = [sys.executable, "-m", "builder", "publish", "--config", str(published.config)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "current.json is damaged" in one_line(done.stderr)

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from builder.ingest import parts, splits
-from builder.ingest.plan import IngestPart
+from builder.sources.ingest import parts, splits
+from builder.sources.ingest.plan import IngestPart
 from tests.bucket import Bucket
 from tests.builder.indexes import line
-from tests.builder.sources.containers import http
-from tests.builder.sources.containers import warc as record
+from tests.builder.sources.webarchives.containers import http
+from tests.builder.sources.webarchives.containers import warc as record
 from tests.e2e.conftest import Home, warc
 from tests.e2e.test_commands import PAGES, one_line
 
@@ -154,7 +154,8 @@ def test_the_same_command_while_it_is_at_work(home: Home, tmp_path: Path) -> Non
     fifo = tmp_path / "go"
     os.mkfifo(fifo)
     program = (
-        "import sys; from builder.ingest import parts; from builder.cli import main\n"
+        "import sys\n"
+        "from builder.sources.ingest import parts; from builder.commands.cli import main\n"
         "real = parts.write_part\n"
         f"parts.write_part = lambda *a, **b: (open({str(fifo)!r}).read(), real(*a, **b))[1]\n"
         "sys.exit(main(sys.argv[1:]))"
@@ -186,7 +187,7 @@ def test_files_that_are_read_in_one_piece_are_named(
 
 def test_what_is_piped_in_cannot_be_gone_on_with(home: Home, tmp_path: Path) -> None:
     data = warc(tmp_path / "one.warc.gz", PAGES).read_bytes()
-    command = [sys.executable, "-m", "builder.cli", "ingest", "-", "--config", str(home.config)]
+    command = [sys.executable, "-m", "builder", "ingest", "-", "--config", str(home.config)]
     done = subprocess.run(command, input=data, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
     assert list((home.folder / "store" / ".tmp").iterdir()) == []

@@ -65,7 +65,7 @@ class Bucketed(Home):
 
     def line(self, command: str, *arguments: object) -> list[str]:
         config = ["--config", str(self.config)]
-        return [sys.executable, "-m", "builder.cli", command, *config, *map(str, arguments)]
+        return [sys.executable, "-m", "builder", command, *config, *map(str, arguments)]
 
     @property
     def environment(self) -> dict[str, str]:

@@ -255,7 +255,7 @@ def running(
 ) -> Iterator[tuple[str, Path, subprocess.Popen[bytes]]]:
     """Run `sheaf serve` as `command` does, with one worker if nothing is said; give its process."""
     errors = home.folder / "errors.txt"
-    line = [sys.executable, "-m", "builder.cli", "serve", "--config", home.config, "--port", "0"]
+    line = [sys.executable, "-m", "builder", "serve", "--config", home.config, "--port", "0"]
     with (
         errors.open("wb") as err,
         subprocess.Popen(

@@ -6,11 +6,11 @@ from datetime import timedelta
 from typing import Any
 
 from builder.publish.publish import publish
+from builder.publish.reinstate import reinstate
+from builder.publish.selection import Selection
+from builder.publish.withdraw import withdraw
 from builder.runtime import Runtime
 from builder.snapshot.expiry import expire
-from builder.withdraw.reinstate import reinstate
-from builder.withdraw.selection import Selection
-from builder.withdraw.withdraw import withdraw
 from functions.config.configuration import Configuration
 from tests.interleaving.item import Given, Item, State, awaited, digest_of, ingested, withdrawn
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from builder.withdraw.withdraw import Withdrawn
+from builder.publish.withdraw import Withdrawn
 from functions.database import engine
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.pointer import Pointer

@@ -20,15 +20,15 @@ import pytest
 from builder.intake import intake
 from builder.outputs.log.signer import create_key
 from builder.publish.publish import publish
+from builder.publish.purge import complete_purges
+from builder.publish.reinstate import reinstate
+from builder.publish.selection import Selection
+from builder.publish.withdraw import withdraw
 from builder.runtime import Runtime
 from builder.snapshot.expiry import expire, snapshots
 from builder.snapshot.transaction import NothingSelectedError
 from builder.store.folder import FolderStore
 from builder.verify.verify import VerifyRuntime, verify
-from builder.withdraw.purge import complete_purges
-from builder.withdraw.reinstate import reinstate
-from builder.withdraw.selection import Selection
-from builder.withdraw.withdraw import withdraw
 from functions.config import configuration
 from functions.oai.application import Application
 from functions.oai.repository_duckdb.repository import DuckRepository
@@ -37,7 +37,7 @@ from functions.store.catalog import Catalogue
 from tests.builder.beginning import begin
 from tests.builder.conftest import NAMESPACE, Clock, World, capture
 from tests.builder.obi.archive import Repec
-from tests.builder.redif.trees import paper
+from tests.builder.sources.redif.trees import paper
 from tests.extent import ALL, EVERY
 from tests.functions.oai.client import content, event, respond
 from tests.interleaving.killer import killing

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from builder.publish.publish import publish
+from builder.publish.reinstate import reinstate
+from builder.publish.selection import Selection
+from builder.publish.withdraw import withdraw
 from builder.snapshot.transaction import NothingSelectedError
 from builder.store.folder import FolderStore
-from builder.withdraw.reinstate import reinstate
-from builder.withdraw.selection import Selection
-from builder.withdraw.withdraw import withdraw
 from functions.snapshot import instant, layout
 from functions.snapshot.pointer import Pointer
 from functions.store.catalog import Catalogue

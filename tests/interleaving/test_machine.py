@@ -21,8 +21,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from builder.publish.selection import Selection
 from builder.snapshot import set_listings
-from builder.withdraw.selection import Selection
 from functions.snapshot import instant, layout
 from functions.snapshot.errors import StoreUnavailable
 from functions.snapshot.store import Writer

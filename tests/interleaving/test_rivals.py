@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from builder.withdraw.selection import Selection
+from builder.publish.selection import Selection
 from tests.interleaving.change import AnyChange, Expiration, Publication, Withdrawal
 from tests.interleaving.item import NAMES, Given
 from tests.interleaving.stores import folder

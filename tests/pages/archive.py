@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from builder.context import Context, from_environment
 from builder.demo import samples
+from builder.store.context import Context, from_environment
 from functions.config import configuration
 from tests.clock import Clock
 from tests.e2e.conftest import Home, Result, sheaf

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
+from builder.publish.selection import Selection
 from builder.store.folder import FolderStore
-from builder.withdraw.selection import Selection
 from functions.snapshot.errors import StoreUnavailable
 from tests.interleaving.change import AnyChange, Expiration, Publication, Restoration, Withdrawal
 from tests.interleaving.harvester import Harvester

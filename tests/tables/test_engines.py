@@ -17,10 +17,10 @@ import pytest
 
 from bench.change import changed
 from bench.generate import captures
+from builder.publish.reinstate import reinstate
+from builder.publish.selection import Selection
+from builder.publish.withdraw import withdraw
 from builder.snapshot.query import _STORED, statements
-from builder.withdraw.reinstate import reinstate
-from builder.withdraw.selection import Selection
-from builder.withdraw.withdraw import withdraw
 from functions.database import engine
 from functions.snapshot import layout
 from functions.store.catalog import Catalogue

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from builder.context import Context, from_environment
 from builder.publish.publish import publish
 from builder.runtime import Runtime
+from builder.store.context import Context, from_environment
 from builder.store.folder import FolderStore
 from functions.config import configuration
 from functions.oai.application import Application

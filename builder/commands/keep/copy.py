@@ -5,10 +5,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 from builder.arguments import declare
-from builder.context import Context
-from builder.copy.store_copy import export
 from builder.errors import UsageError
 from builder.progress import show_bytes
+from builder.publish.store_copy import export
+from builder.store.context import Context
 from builder.store.s3 import open_store
 from builder.store.web_store import WebStore
 from builder.text import tally

@@ -6,12 +6,12 @@ from dataclasses import asdict
 from datetime import timedelta
 
 from builder.arguments import declare
-from builder.context import Context
 from builder.errors import UsageError
 from builder.outputs.follow import expire, open_outputs, update_outputs
+from builder.publish.purge import complete_purges
 from builder.snapshot.template_changes import complete_records
+from builder.store.context import Context
 from builder.text import tally
-from builder.withdraw.purge import complete_purges
 
 _AGE = re.compile(r"([0-9]{1,6})([smhdw])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}

@@ -15,7 +15,6 @@ from typing import Any, BinaryIO
 from urllib.parse import unquote
 
 from builder.arguments import declare
-from builder.context import Context
 from builder.errors import UsageError, explaining
 from builder.http.url import normalise
 from builder.obi import content, log
@@ -33,6 +32,7 @@ from builder.obi.history import Committed, OpenedRun, history, is_open, standing
 from builder.obi.key import DAY_END, parse_tist
 from builder.obi.log import ItemHistory
 from builder.obi.run import abandon
+from builder.store.context import Context
 from builder.text import tally, visible
 from functions.database import engine
 from functions.snapshot import instant

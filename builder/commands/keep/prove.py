@@ -6,11 +6,11 @@ from datetime import timedelta
 from pathlib import Path
 
 from builder.arguments import declare
-from builder.context import Context
 from builder.errors import UsageError, explaining
 from builder.outputs.log import signer
 from builder.outputs.log.bundle import describe_verdict, verdict_document, verify_bundle
 from builder.outputs.log.prove import Prover
+from builder.store.context import Context
 from builder.text import tally
 from functions.snapshot import instant, oai_name
 from functions.store.catalog import Catalogue

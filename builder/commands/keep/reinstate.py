@@ -3,8 +3,9 @@
 import argparse
 
 from builder.commands.keep.withdraw import add_selection, selection
-from builder.context import Context
-from builder.withdraw import reinstate, report
+from builder.publish import reinstate
+from builder.publish import withdrawal_report as report
+from builder.store.context import Context
 
 
 def add(parser: argparse.ArgumentParser) -> None:

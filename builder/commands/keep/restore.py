@@ -9,7 +9,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from builder.arguments import declare
-from builder.context import Context
 from builder.errors import UsageError
 from builder.progress import ProgressBar
 from builder.restore import captures, sources
@@ -20,6 +19,7 @@ from builder.restore.manifest import ManifestEntries, RestoreReport, of_file
 from builder.restore.names import MANIFEST
 from builder.restore.plan import Plan
 from builder.restore.session import RestoreJob, RestoreSession
+from builder.store.context import Context
 from builder.text import tally, visible
 from functions.store.scratch import Scratch
 from functions.url.surt import METHOD

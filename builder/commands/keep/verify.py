@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from builder.arguments import declare
-from builder.context import Context
 from builder.errors import UsageError, explaining
 from builder.outputs.log.bundle import (
     ProofBundle,
@@ -19,6 +18,7 @@ from builder.outputs.log.bundle import (
 from builder.outputs.log.checkpoint import open_checkpoint
 from builder.outputs.log.note import ProofError, VerifierKey
 from builder.progress import show_bytes
+from builder.store.context import Context
 from builder.store.s3 import open_store
 from builder.store.web_store import WebStore
 from builder.verify.archives import archive_findings

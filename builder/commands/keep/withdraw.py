@@ -3,10 +3,10 @@
 import argparse
 
 from builder.arguments import declare
-from builder.context import Context
 from builder.errors import UsageError
-from builder.withdraw import report, withdraw
-from builder.withdraw.selection import (
+from builder.publish import withdraw
+from builder.publish import withdrawal_report as report
+from builder.publish.selection import (
     Selection,
     is_reversed,
     parse_date,
@@ -14,6 +14,7 @@ from builder.withdraw.selection import (
     parse_option,
     parse_url_prefix,
 )
+from builder.store.context import Context
 from functions.config.configuration import Configuration
 from functions.snapshot import oai_name
 

@@ -17,20 +17,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from builder.arguments import declare
-from builder.context import Context
 from builder.errors import UsageError
-from builder.filesets import request, status, wiring
-from builder.filesets.download.parts import PartialFolder
-from builder.filesets.ingest import Ingest
-from builder.filesets.item import IngestOutcome, IngestRequest
-from builder.filesets.request import Queue, connect_queue
-from builder.filesets.result import describe, results
-from builder.filesets.results import Keeping, Results, open_journal
-from builder.filesets.session import FilesetSession
-from builder.filesets.strategies.keys import FILESETS, WARCS
-from builder.filesets.wiring import Materials
 from builder.http.settings import http_settings
 from builder.progress import ProgressBar
+from builder.sources.datasets import request, status, wiring
+from builder.sources.datasets.download.parts import PartialFolder
+from builder.sources.datasets.ingest import Ingest
+from builder.sources.datasets.item import IngestOutcome, IngestRequest
+from builder.sources.datasets.request import Queue, connect_queue
+from builder.sources.datasets.result import describe, results
+from builder.sources.datasets.results import Keeping, Results, open_journal
+from builder.sources.datasets.session import FilesetSession
+from builder.sources.datasets.strategies.keys import FILESETS, WARCS
+from builder.sources.datasets.wiring import Materials
+from builder.store.context import Context
 from builder.store.s3 import S3Store
 from builder.text import tally
 from functions.snapshot.errors import StoreError
@@ -195,7 +195,7 @@ def _requests(
     arguments = context.arguments
     listed: list[IngestRequest] = []
     if arguments.due or arguments.retry:
-        from builder.filesets import due  # this imports DuckDB, which needs much memory
+        from builder.sources.datasets import due  # this imports DuckDB, which needs much memory
 
         listed += due.requests(context.store, context.now(), arguments.due, arguments.retry)
         context.say(f"{tally(len(listed), 'dataset is', 'datasets are')} due for a retry")

@@ -5,15 +5,7 @@ import threading
 from dataclasses import replace
 
 from builder.arguments import declare
-from builder.context import Context
 from builder.errors import UsageError
-from builder.gather import pdf_text
-from builder.gather.choice import DAY, FileChoice, OwnLimits
-from builder.gather.fetch_file import FileFetcher
-from builder.gather.gather_report import GatherReport
-from builder.gather.hold import Hold, hold_store
-from builder.gather.rules import GatherRules
-from builder.gather.session import GatherJob, GatherSession
 from builder.http.addresses import PublicAddresses, networks
 from builder.http.client import HttpClient, check_contact, user_agent
 from builder.http.errors import OUTCOMES
@@ -21,6 +13,14 @@ from builder.http.politeness import HostQueue
 from builder.http.settings import http_settings
 from builder.obi.run import ObiRuntime, history
 from builder.progress import ProgressBar
+from builder.sources.fulltexts import pdf_text
+from builder.sources.fulltexts.choice import DAY, FileChoice, OwnLimits
+from builder.sources.fulltexts.fetch_file import FileFetcher
+from builder.sources.fulltexts.gather_report import GatherReport
+from builder.sources.fulltexts.hold import Hold, hold_store
+from builder.sources.fulltexts.rules import GatherRules
+from builder.sources.fulltexts.session import GatherJob, GatherSession
+from builder.store.context import Context
 from builder.text import tally
 from functions.config.configuration import Configuration
 

@@ -14,21 +14,21 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from builder.arguments import declare
-from builder.context import Context
 from builder.errors import UsageError, explaining
-from builder.harvest import batch, window
-from builder.harvest.batch import HarvestThreads
-from builder.harvest.client import OaiClient, OaiSettings
-from builder.harvest.folder import FORMS
-from builder.harvest.repository import find_repository
-from builder.harvest.run import HarvestJob, HarvestResult, HarvestSession
-from builder.harvest.window import HarvestDates
 from builder.http.addresses import AnyAddresses
 from builder.http.client import HttpClient, agent_of, origin_of
 from builder.http.politeness import HostQueue
 from builder.http.secrets import clean_text
 from builder.http.settings import HttpSettings, Proxies, http_settings, proxies
 from builder.progress import RecordBar
+from builder.sources.harvest import batch, window
+from builder.sources.harvest.batch import HarvestThreads
+from builder.sources.harvest.client import OaiClient, OaiSettings
+from builder.sources.harvest.folder import FORMS
+from builder.sources.harvest.repository import find_repository
+from builder.sources.harvest.run import HarvestJob, HarvestResult, HarvestSession
+from builder.sources.harvest.window import HarvestDates
+from builder.store.context import Context
 from builder.text import visible
 from functions.snapshot.errors import SheafError
 from functions.snapshot.instant import from_datestamp

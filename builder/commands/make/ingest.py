@@ -11,26 +11,26 @@ from pathlib import Path
 from typing import Any
 
 from builder.arguments import declare
-from builder.context import Context
 from builder.errors import UsageError
-from builder.ingest import ingest, splits, workdir
-from builder.ingest.commit import commit
-from builder.ingest.engines import ENGINES, EngineOptions
-from builder.ingest.ingest import IngestOptions
-from builder.ingest.parts import PartTask, carry_out_part, list_missing, read_part
-from builder.ingest.plan import LARGEST, IngestJob, IngestPlan, read_plan, write_plan
-from builder.ingest.remote.files import SourceAccess
-from builder.ingest.result import IngestResult
 from builder.intake import intake
 from builder.obi.run import ObiRuntime
 from builder.progress import IngestProgress, ProgressBar
-from builder.redif import ingest as redif
-from builder.redif.account import RedifReport
-from builder.redif.job import RedifJob, accept_held, is_done, plan_jobs
-from builder.redif.read_files import NOTHING_NEW, leave_known, list_failed
-from builder.redif.source import STDIN, Sources, read_list, sort_sources
-from builder.redif.staging import Acceptance
-from builder.sources.rules import DocumentRules
+from builder.sources.ingest import ingest, splits, workdir
+from builder.sources.ingest.commit import commit
+from builder.sources.ingest.engines import ENGINES, EngineOptions
+from builder.sources.ingest.ingest import IngestOptions
+from builder.sources.ingest.parts import PartTask, carry_out_part, list_missing, read_part
+from builder.sources.ingest.plan import LARGEST, IngestJob, IngestPlan, read_plan, write_plan
+from builder.sources.ingest.remote.files import SourceAccess
+from builder.sources.ingest.result import IngestResult
+from builder.sources.redif import ingest as redif
+from builder.sources.redif.account import RedifReport
+from builder.sources.redif.job import RedifJob, accept_held, is_done, plan_jobs
+from builder.sources.redif.read_files import NOTHING_NEW, leave_known, list_failed
+from builder.sources.redif.source import STDIN, Sources, read_list, sort_sources
+from builder.sources.redif.staging import Acceptance
+from builder.sources.webarchives.rules import DocumentRules
+from builder.store.context import Context
 from builder.text import tally
 from functions.snapshot import layout
 from functions.snapshot.layout import S3_SCHEME
@@ -113,7 +113,7 @@ def run(context: Context) -> int:
     faults = any(report.faults for report in reports)
     failed = False
     if folders := [*dict.fromkeys(folder for inside in harvests.values() for folder in inside)]:
-        from builder.harvest import aggregation
+        from builder.sources.harvest import aggregation
 
         gathered = aggregation.aggregate(context, folders, _home(context), again=arguments.again)
         lines.append(gathered.text(aggregation.list_offered(context)))
@@ -134,7 +134,7 @@ def _find_harvests(source: str) -> tuple[Path, ...]:
     """Return the folders of `sheaf harvest` at a source."""
     if source == STDIN or not splits.is_folder(source):
         return ()
-    from builder.harvest.ingest import find  # loads the renderer
+    from builder.sources.harvest.ingest import find  # loads the renderer
 
     return find(source)
 

@@ -3,11 +3,11 @@
 import argparse
 
 from builder.arguments import declare
-from builder.context import Context
 from builder.publish.publish import publish
+from builder.publish.purge import complete_purges
+from builder.publish.rebuild import rebuild
 from builder.publish.report import report_document, report_text
-from builder.withdraw.purge import complete_purges
-from builder.withdraw.rebuild import rebuild
+from builder.store.context import Context
 from functions.oai.render import check
 
 

@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from builder.arguments import declare
-from builder.context import Context
 from builder.errors import UsageError
-from builder.ingest import splits
 from builder.progress import show_bytes
-from builder.redif.tarball import is_packed, is_tar
-from builder.sources.redif import template
-from builder.sources.redif.notation import to_base64
-from builder.sources.redif.specification import CODES, ERROR, Diagnostic
-from builder.sources.redif.template import Template
-from builder.sources.redif.template_text import LEAST, LIMIT
+from builder.sources.ingest import splits
+from builder.sources.redif.form import template
+from builder.sources.redif.form.notation import to_base64
+from builder.sources.redif.form.specification import CODES, ERROR, Diagnostic
+from builder.sources.redif.form.template import Template
+from builder.sources.redif.form.template_text import LEAST, LIMIT
+from builder.sources.redif.tarball import is_packed, is_tar
+from builder.store.context import Context
 from builder.text import tally
 from functions.config.gathering import contains_ascii
 from functions.snapshot.markup import clean_fields

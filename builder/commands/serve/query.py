@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from typing import Any
 
-from builder.context import Context
 from builder.snapshot import query, views
+from builder.store.context import Context
 from builder.text import tally
 from functions.database import engine
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from builder.arguments import declare
-from builder.context import Context
 from builder.runtime import Clock
 from builder.serve.kept_pages import KeptPages
 from builder.serve.server import Server, compress, open_log
 from builder.snapshot import recovery
+from builder.store.context import Context
 from functions.config.configuration import Configuration
 from functions.content import assembly
 from functions.http import wsgi

@@ -3,11 +3,11 @@
 import argparse
 from contextlib import suppress
 
-from builder.context import Context
 from builder.intake import intake
 from builder.kinds.records.harvested import KIND
 from builder.obi.history import Committed, find_ended, is_open, standing
 from builder.snapshot import consistency, recovery
+from builder.store.context import Context
 from builder.store.web_store import WebStore
 from builder.text import tally
 from functions.snapshot import instant, schema

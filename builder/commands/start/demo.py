@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from builder.arguments import declare
-from builder.context import Context
 from builder.demo import samples
 from builder.demo.scenario import HOST, DemoReport, Scenario, ScenarioError
 from builder.errors import UsageError, explaining
-from builder.ingest import splits
+from builder.sources.ingest import splits
+from builder.store.context import Context
 
 _MARK = ".sheaf-demo"
 

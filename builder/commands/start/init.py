@@ -5,9 +5,9 @@ import os
 from pathlib import Path
 
 from builder.arguments import declare
-from builder.context import Context
 from builder.errors import UsageError, explaining
 from builder.snapshot import recovery
+from builder.store.context import Context
 from builder.store.s3 import open_store
 from functions.config import configuration
 from functions.snapshot.errors import SheafError

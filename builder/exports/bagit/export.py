@@ -6,7 +6,6 @@ from dataclasses import asdict
 from itertools import chain
 
 from builder.arguments import declare
-from builder.context import Context
 from builder.exports.archived_content import add_datasets, open_content, report_folders
 from builder.exports.bagit.bag import Bag
 from builder.exports.bagit.dataset_bag import bag_of_dataset
@@ -14,6 +13,7 @@ from builder.exports.bagit.run_bag import bag_of_run
 from builder.exports.obi_source import RUNS, choose_runs
 from builder.exports.staging import add_folders, target_path
 from builder.progress import ProgressBar
+from builder.store.context import Context
 from builder.text import tally
 
 

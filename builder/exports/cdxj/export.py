@@ -6,11 +6,11 @@ from contextlib import suppress
 from typing import BinaryIO
 
 from builder.arguments import declare
-from builder.context import Context
 from builder.exports.capture_files import Excerpt, add_selection, write_file
 from builder.exports.capture_records import ExportResult, ExportRuntime, is_dated
 from builder.exports.chosen_captures import SortedLines, index_line, read_chosen
 from builder.snapshot import query
+from builder.store.context import Context
 from functions.content.archived_payload import open_record
 from functions.content.archives import WITHIN
 from functions.content.capture_row import CaptureRow

@@ -1,8 +1,8 @@
 """`sheaf export jsonl`."""
 
-from builder.context import Context
 from builder.exports import record_parts
 from builder.outputs.dumps import json_lines
+from builder.store.context import Context
 
 add = record_parts.add_options
 

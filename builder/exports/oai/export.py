@@ -3,10 +3,10 @@
 import argparse
 
 from builder.arguments import declare
-from builder.context import Context
 from builder.errors import UsageError
 from builder.exports import record_parts
 from builder.outputs.dumps import json_lines
+from builder.store.context import Context
 from functions.oai.format import MANDATORY
 
 

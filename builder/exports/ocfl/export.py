@@ -6,7 +6,6 @@ from dataclasses import asdict
 from itertools import chain
 
 from builder.arguments import declare
-from builder.context import Context
 from builder.exports import obi_source
 from builder.exports.archived_content import add_datasets, open_content, report_folders
 from builder.exports.ocfl import obi_objects, root, series_objects
@@ -15,6 +14,7 @@ from builder.exports.ocfl.root import OcflSource
 from builder.exports.staging import target_path
 from builder.obi.content import FILE
 from builder.progress import ProgressBar
+from builder.store.context import Context
 from builder.text import tally
 
 

@@ -18,7 +18,7 @@ from builder.exports.ocfl.inventory import OcflInventory
 from builder.exports.ocfl.root import ForeignRoot, OcflFile, OcflVersion
 from builder.obi import content, key
 from builder.obi.content import DELETION, SOURCE, TEMPLATE, Version
-from builder.redif.staging import PREFIX
+from builder.sources.redif.staging import PREFIX
 from functions.database import engine
 from functions.snapshot import instant
 from functions.snapshot.store import Reader

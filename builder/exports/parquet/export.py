@@ -6,10 +6,10 @@ import os
 from contextlib import closing
 
 from builder.arguments import declare
-from builder.context import Context
 from builder.exports import staging
 from builder.exports.parquet import croissant, parquet_files
 from builder.progress import ProgressBar
+from builder.store.context import Context
 from builder.text import tally
 from functions.database import engine
 

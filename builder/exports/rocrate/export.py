@@ -5,12 +5,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from builder.arguments import declare
-from builder.context import Context
 from builder.errors import UsageError
 from builder.exports.archived_content import add_datasets, open_content, report_folders
 from builder.exports.dataset_package import DatasetPackage
 from builder.exports.staging import add_folders, target_path
 from builder.progress import ProgressBar
+from builder.store.context import Context
 from builder.text import tally
 
 

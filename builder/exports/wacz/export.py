@@ -4,10 +4,10 @@ import argparse
 from typing import BinaryIO
 
 from builder.arguments import declare
-from builder.context import Context
 from builder.exports.capture_files import Excerpt, add_selection, write_file
 from builder.exports.capture_records import ExportResult, ExportRuntime, copy_records
 from builder.exports.wacz.package import Parcel
+from builder.store.context import Context
 from functions.database import engine
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 from builder.arguments import declare
-from builder.context import Context
 from builder.errors import UsageError
 from builder.exports import obi_source
 from builder.exports.capture_files import Excerpt, add_selection, is_selected, write_file
@@ -20,6 +19,7 @@ from builder.exports.warc import gathered_files
 from builder.exports.warcinfo import warcinfo
 from builder.obi.history import history
 from builder.progress import ProgressBar
+from builder.store.context import Context
 from builder.text import tally
 from functions.database import engine
 from functions.snapshot.errors import NothingPublished

@@ -23,12 +23,12 @@ from warcio.warcwriter import WARCWriter
 from builder.errors import UsageError
 from builder.exports import staging
 from builder.exports.obi_source import LoggedObject
-from builder.filesets.item import HttpExchange
-from builder.filesets.strategies.warc import http_head, request_head
 from builder.http.responses import REDIRECTS, content_coding, fields_by_name
 from builder.obi import content
 from builder.obi.content import ExchangeRow, Version
 from builder.runtime import Advance
+from builder.sources.datasets.item import HttpExchange
+from builder.sources.datasets.strategies.warc import http_head, request_head
 from builder.store.durable import sync_file
 from functions import distribution
 from functions.content.archived_payload import read_pieces

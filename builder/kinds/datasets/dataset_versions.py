@@ -8,10 +8,10 @@ versions of a dataset name each other.
 
 from datetime import datetime
 
-from builder.filesets.entry import DELETE, LEAVE, LIST
-from builder.filesets.status import STATUSES
 from builder.kinds.sets import LEFT
 from builder.snapshot.sql import Statements
+from builder.sources.datasets.entry import DELETE, LEAVE, LIST
+from builder.sources.datasets.status import STATUSES
 from functions.database import engine
 
 _SQL = Statements(__file__)

@@ -5,7 +5,6 @@ builder.kinds.datasets.dataset_versions). A result that lists nothing leaves the
 a withdrawn item, the tables record only that the dataset was requested.
 """
 
-from builder.filesets.entry import DELETE, LIST
 from builder.intake.intake import FILESETS
 from builder.intake.lines import line_table
 from builder.kinds.datasets import dataset_versions
@@ -14,6 +13,7 @@ from builder.kinds.kind import KindChange, KindCounts
 from builder.snapshot.draft import Draft
 from builder.snapshot.lookup import fetch_groups, find, put, rows_of
 from builder.snapshot.sql import Statements
+from builder.sources.datasets.entry import DELETE, LIST
 from functions.database import engine
 from functions.snapshot import item_tables, schema
 

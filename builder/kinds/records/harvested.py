@@ -15,13 +15,11 @@ from builder.snapshot import scratch_tables
 from builder.snapshot.lookup import find, put, rows_of
 from builder.snapshot.sql import Statements
 from functions.database import engine
-from functions.snapshot import schema
+from functions.snapshot import item_tables, schema
 
 _SQL = Statements(__file__)
 
 KIND = "harvested"
-READING = "harvest "
-"""How `reading` of a part of a harvest begins in the table of sources."""
 
 _HARVESTED_IDENTIFIERS = _SQL.get("harvested_identifiers")
 # The owner of an identifier: the repository of its listed item, else the first that claims it.
@@ -52,7 +50,7 @@ _CHANGES = (
     _SQL.get("superseded_versions", superseded=schema.SUPERSEDED),
 )
 _SET_NAMES = _SQL.get("set_names")
-_FORGOTTEN = _SQL.get("forgotten_parts", files=engine.table("$files"), reading=READING)
+_FORGOTTEN = _SQL.get("forgotten_parts", files=engine.table("$files"), reading=item_tables.READING)
 
 
 def revise(change: KindChange) -> KindCounts:

@@ -24,14 +24,7 @@ from builder.outputs.log.index import (
 )
 from builder.outputs.log.merkle import root_of
 from builder.outputs.log.note import ProofError
-from builder.outputs.log.rows import (
-    COLUMNS,
-    LOOKUP,
-    RECORDS,
-    WIDTHS,
-    GroupRows,
-    read_groups,
-)
+from builder.outputs.log.rows import COLUMNS, LOOKUP, RECORDS, WIDTHS, GroupRows, read_groups
 from builder.outputs.log.signer import LogSigner
 from builder.outputs.log.tiles import CHECKPOINT, TileTree, list_partials, open_log
 from builder.runtime import Runtime

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from builder.parquet.writer import RowWriter
 from builder.snapshot.draft import Query
 from builder.snapshot.word_rows import templates
+from builder.store.parquet.writer import RowWriter
 from functions.database import engine
 from functions.search import fields, words
 from functions.snapshot import layout, schema

@@ -10,7 +10,7 @@ import pypdfium2
 import pytest
 
 from builder.demo import samples
-from builder.sources.redif.template import read_templates
+from builder.sources.redif.form.template import read_templates
 
 
 def templates(folder: Path) -> dict[str, str]:

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from builder.context import Context, from_environment
 from builder.demo.scenario import Scenario, ScenarioError
 from builder.demo.shell import Shell
 from builder.errors import UsageError
+from builder.store.context import Context, from_environment
 
 
 def context(command: Callable[[Context], int], seen: list[Sequence[str]] | None = None) -> Context:

@@ -18,19 +18,19 @@ import bagit
 import ocfl
 import pytest
 
-from builder.cli import main
+from builder.commands.cli import main
 from builder.exports.ocfl.inventory import place
 from functions.content import assembly
 from functions.oai.repository_duckdb.repository import DuckRepository
 from tests.builder.conftest import World as Published
-from tests.builder.filesets import command as commands
-from tests.builder.filesets.command import Command
-from tests.builder.filesets.deposits import ZENODO, deposit, page, record
-from tests.builder.filesets.outcomes import item, outcome
-from tests.builder.filesets.published import publish
-from tests.builder.filesets.server import Server, json_of, served, serving, status
-from tests.builder.filesets.world import world
 from tests.builder.obi.kept import three_in
+from tests.builder.sources.datasets import command as commands
+from tests.builder.sources.datasets.command import Command
+from tests.builder.sources.datasets.deposits import ZENODO, deposit, page, record
+from tests.builder.sources.datasets.outcomes import item, outcome
+from tests.builder.sources.datasets.published import publish
+from tests.builder.sources.datasets.server import Server, json_of, served, serving, status
+from tests.builder.sources.datasets.world import world
 from tests.clock import CLOCK
 from tests.functions.oai.client import answer, configured, event
 

@@ -13,14 +13,14 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from builder.gather.fetch_file import FileFetcher, Validators
-from builder.gather.results import FileContent, Result
 from builder.http import connections
 from builder.http.addresses import PublicAddresses, networks
 from builder.http.client import HttpClient
 from builder.http.errors import FetchError
 from builder.http.limits import Limits
 from builder.http.politeness import HostPolicy, HostQueue
+from builder.sources.fulltexts.fetch_file import FileFetcher, Validators
+from builder.sources.fulltexts.results import FileContent, Result
 from tests.builder.http import site as web
 
 

@@ -11,12 +11,12 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-from builder.copy.copied_objects import PLACES, RunList
-from builder.copy.store_copy import ObjectCopier
 from builder.obi import key, log, log_table
 from builder.obi.content import FILE, SOURCE, TEMPLATE, Incidence, Redirect, Row
 from builder.obi.pack import pad_text
 from builder.obi.run import Committed, ObiRun, Purpose, claim
+from builder.publish.copied_objects import PLACES, RunList
+from builder.publish.store_copy import ObjectCopier
 from builder.store.copier import TargetListing
 from builder.store.folder import FolderStore
 from builder.store.s3 import S3Store

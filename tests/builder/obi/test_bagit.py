@@ -8,7 +8,7 @@ from typing import Any
 import bagit
 import pytest
 
-from builder.cli import main
+from builder.commands.cli import main
 from builder.errors import UsageError
 from builder.exports.bagit.run_bag import bag_of_run
 from builder.exports.obi_source import open_obi

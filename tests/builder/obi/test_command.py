@@ -12,7 +12,7 @@ from builder.obi.run import claim, history
 from builder.store.folder import FolderStore
 from tests.builder.obi.conftest import Time
 from tests.builder.obi.holding import GATHER, redirected, replaced
-from tests.builder.redif.samples import ARCHIVE, PAPER, SERIES
+from tests.builder.sources.redif.samples import ARCHIVE, PAPER, SERIES
 from tests.e2e.conftest import Home, make_home
 
 pytestmark = pytest.mark.shared(2)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from builder.copy.store_copy import CopyResult, export
 from builder.obi import key
 from builder.obi.run import Committed, claim, history
+from builder.publish.store_copy import CopyResult, export
 from builder.store.copier import ForeignTarget
 from builder.store.folder import FolderStore
 from tests.builder.beginning import begin

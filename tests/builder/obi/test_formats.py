@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from lxml import etree
 
-from builder.sources.redif.document import (
+from builder.sources.redif.form.document import (
     Inheritable,
     document_head,
     document_sets,
@@ -20,9 +20,17 @@ from functions.oai.render import check, redif_fields
 from functions.oai.render.render import Renderer
 from functions.snapshot import documents, oai_name, obi
 from tests.builder.obi.archive import PREFIX, Repec
-from tests.builder.redif import samples
-from tests.builder.redif.samples import ARCHIVE, BOOK, CHAPTER, INSTITUTION, PAPER, PERSON, SERIES
-from tests.builder.redif.test_corpus import DATA
+from tests.builder.sources.redif import samples
+from tests.builder.sources.redif.samples import (
+    ARCHIVE,
+    BOOK,
+    CHAPTER,
+    INSTITUTION,
+    PAPER,
+    PERSON,
+    SERIES,
+)
+from tests.builder.sources.redif.test_corpus import DATA
 from tests.functions.oai.client import Client, content
 from tests.functions.oai.memory import Item, MemoryRepository, capture
 

@@ -15,7 +15,7 @@ from builder.obi.run import claim
 from builder.store.folder import FolderStore
 from tests.builder.obi.archive import Repec
 from tests.builder.obi.logs import put
-from tests.builder.redif.trees import archive, paper, tarball
+from tests.builder.sources.redif.trees import archive, paper, tarball
 from tests.e2e.conftest import Home, Result, make_home
 
 pytestmark = pytest.mark.shared(2)

@@ -16,7 +16,7 @@ import pytest
 from ocfl.layout_registry import get_layout
 from ocfl.validator import Validator
 
-from builder.cli import main
+from builder.commands.cli import main
 from builder.errors import UsageError
 from builder.exports import obi_source
 from builder.exports.obi_source import open_obi
@@ -30,17 +30,7 @@ from builder.store.folder import FolderStore
 from functions.snapshot import instant
 from functions.snapshot.errors import DamagedStore, NothingPublished
 from functions.snapshot.store import Writer
-from tests.builder.obi.kept import (
-    FIRST,
-    FULL,
-    LARGE,
-    LONG,
-    ODD,
-    PAPER,
-    RAW,
-    Kept,
-    fourth,
-)
+from tests.builder.obi.kept import FIRST, FULL, LARGE, LONG, ODD, PAPER, RAW, Kept, fourth
 from tests.extent import ALL
 
 pytestmark = pytest.mark.shared(3)

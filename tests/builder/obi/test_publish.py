@@ -16,11 +16,11 @@ from builder.kinds.templates import template_documents, templates
 from builder.obi import replay
 from builder.obi.content import FailureRow, Incidence, Version
 from builder.obi.history import DATED, history
-from builder.parquet import data_file
 from builder.publish.publish import publish
+from builder.publish.rebuild import rebuild
+from builder.store.parquet import data_file
 from builder.store.s3 import S3Store
 from builder.verify import obi_history
-from builder.withdraw.rebuild import rebuild
 from functions.database import engine
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import layout, oai_name, obi
@@ -30,8 +30,8 @@ from tests.bucket import fresh
 from tests.builder.beginning import begin
 from tests.builder.conftest import capture, resize
 from tests.builder.obi.archive import PREFIX, Repec, harvested, state, within
-from tests.builder.redif.test_corpus import DATA
-from tests.builder.redif.trees import paper
+from tests.builder.sources.redif.test_corpus import DATA
+from tests.builder.sources.redif.trees import paper
 from tests.builder.verify.test_verify import (
     change_first,
     files,

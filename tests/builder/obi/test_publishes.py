@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from builder.obi.publishes import PUBLISH, PUBLISHES, REINSTATE, WITHDRAW, read_records
+from builder.publish.rebuild import rebuild
+from builder.publish.reinstate import reinstate
+from builder.publish.selection import Selection
+from builder.publish.withdraw import withdraw
 from builder.snapshot.transaction import NothingSelectedError
 from builder.verify.obi_publishes import publish_findings
-from builder.withdraw.rebuild import rebuild
-from builder.withdraw.reinstate import reinstate
-from builder.withdraw.selection import Selection
-from builder.withdraw.withdraw import withdraw
 from tests.builder.conftest import capture
 from tests.builder.obi.archive import PREFIX, Repec, state
 from tests.builder.obi.test_publish import sound
-from tests.builder.redif.trees import paper
+from tests.builder.sources.redif.trees import paper
 
 ONE, TWO = (f"{PREFIX}RePEc:aaa:wpaper:{n}" for n in (1, 2))
 

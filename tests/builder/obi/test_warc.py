@@ -11,7 +11,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 from warcio.checker import Checker
 
-from builder.cli import main
+from builder.commands.cli import main
 from builder.errors import UsageError
 from builder.exports import obi_source
 from builder.exports.obi_source import open_obi

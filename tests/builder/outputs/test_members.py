@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from builder.copy.store_copy import export
 from builder.outputs import OUTPUTS
 from builder.outputs.output import Output
+from builder.publish.store_copy import export
 from builder.store.folder import FolderStore
 from builder.verify.verify import VerifyRuntime, verify
 from tests.builder.conftest import World, capture

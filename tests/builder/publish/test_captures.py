@@ -11,7 +11,7 @@ import pytest
 
 from builder.intake import row_files
 from builder.publish.publish import publish
-from builder.sources.events import Capture
+from builder.sources.webarchives.events import Capture
 from builder.store.folder import FolderStore
 from functions.database import engine
 from functions.oai.repository import PublishedRecord

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from builder.kinds.collections.collections import FACETS, SHOWN
 from builder.publish.publish import publish
+from builder.publish.selection import Selection
 from builder.snapshot.transaction import NothingSelectedError
-from builder.sources.events import Capture
-from builder.withdraw.selection import Selection
+from builder.sources.webarchives.events import Capture
 from functions.database import engine
 from functions.oai.repository import PublishedRecord
 from functions.oai.repository import RecordSelection as Selected
@@ -27,8 +27,8 @@ from functions.store.catalog import Catalogue
 from tests.builder.beginning import begin
 from tests.builder.conftest import NAMESPACE, World, capture, resize
 from tests.builder.interrupted import Watched
+from tests.builder.publish.test_withdraw import held
 from tests.builder.verify.test_verify import verified
-from tests.builder.withdraw.test_withdraw import held
 from tests.extent import examples
 
 pytestmark = pytest.mark.shared(3)

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 from builder.intake import intake
-from builder.intake.rows import IntakeWriter
 from builder.publish.publish import publish
 from builder.runtime import Runtime
 from builder.snapshot.transaction import ChangeResult
+from builder.sources.intake_rows import IntakeWriter
 from builder.store.folder import FolderStore
 from functions.config import configuration
 from functions.oai.repository import RecordSelection
@@ -307,7 +307,7 @@ def test_a_full_scratch_disk_is_told_as_such(world: World, monkeypatch: pytest.M
         def writable(self) -> bool:
             return True
 
-    from builder.parquet import writer
+    from builder.store.parquet import writer
 
     real = writer.pq.ParquetWriter
     world.ingest([capture(1)])

@@ -12,14 +12,14 @@ from typing import cast
 import duckdb
 import pytest
 
-from builder.copy.store_copy import export
 from builder.publish.publish import publish
+from builder.publish.selection import Selection
+from builder.publish.store_copy import export
+from builder.publish.withdraw import withdraw
 from builder.snapshot.expiry import expire, snapshots
 from builder.snapshot.recovery import rebuilt
 from builder.store.copier import ForeignTarget
 from builder.store.folder import FolderStore
-from builder.withdraw.selection import Selection
-from builder.withdraw.withdraw import withdraw
 from functions.database import engine
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore, StoreError, StoreUnavailable
@@ -28,9 +28,9 @@ from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
 from tests.builder.beginning import begin
 from tests.builder.conftest import World, capture
-from tests.builder.copy.test_store_copy import problems as findings
 from tests.builder.interrupted import Interrupted
-from tests.builder.withdraw.test_withdraw import REASON, name, records
+from tests.builder.publish.test_store_copy import problems as findings
+from tests.builder.publish.test_withdraw import REASON, name, records
 from tests.interleaving.killer import Killed
 
 pytestmark = pytest.mark.shared(3)

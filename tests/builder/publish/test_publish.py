@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from builder.publish.publish import NothingToPublish
-from builder.sources.events import Fault
+from builder.sources.webarchives.events import Fault
 from functions.snapshot import layout
 from functions.snapshot.errors import ConfigurationError
 from functions.snapshot.manifest import Manifest

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from builder.sources.events import Capture
-from builder.sources.rules import DocumentRules
-from builder.sources.webarchive import read_archive
+from builder.sources.webarchives.events import Capture
+from builder.sources.webarchives.rules import DocumentRules
+from builder.sources.webarchives.webarchive import read_archive
 from tests.builder.conftest import World
 
 DATA = Path(__file__).parents[3].parent / "shared" / "data" / "webarchive"

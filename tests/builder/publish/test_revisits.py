@@ -13,15 +13,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from builder.kinds.captures.revisit_search import RevisitSearch
-from builder.sources.events import Capture
-from builder.sources.rules import DocumentRules
-from builder.sources.webarchive import read_archive
-from builder.withdraw.selection import Selection
+from builder.publish.selection import Selection
+from builder.sources.webarchives.events import Capture
+from builder.sources.webarchives.rules import DocumentRules
+from builder.sources.webarchives.webarchive import read_archive
 from functions.database import engine
 from functions.snapshot import oai_name
 from functions.store.catalog import Catalogue
 from tests.builder.conftest import NAMESPACE, World, capture
-from tests.builder.sources.containers import http, warc
+from tests.builder.sources.webarchives.containers import http, warc
 from tests.extent import examples
 
 pytestmark = pytest.mark.shared(2)

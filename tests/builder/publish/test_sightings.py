@@ -10,7 +10,7 @@ import pytest
 
 from builder.kinds.records import sightings
 from builder.kinds.records.sightings import decide
-from builder.parquet.writer import RowWriter
+from builder.store.parquet.writer import RowWriter
 from functions.database import engine
 from functions.snapshot.item_tables import INTAKE
 

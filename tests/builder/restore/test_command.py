@@ -22,7 +22,7 @@ from tests.builder.restore.shelf import (
     serving,
     tree,
 )
-from tests.builder.sources.containers import http, members, warc
+from tests.builder.sources.webarchives.containers import http, members, warc
 from tests.e2e.conftest import make_home, sheaf
 
 pytestmark = pytest.mark.shared(2)

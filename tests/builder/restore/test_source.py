@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from builder.context import Context
 from builder.restore import captures, sources
 from builder.restore.captures import CaptureFilter, CaptureSource, ListedCapture, MissingError
+from builder.store.context import Context
 from tests.builder.restore.shelf import FILES, PAGE, Shelf, fill
 from tests.e2e.conftest import make_home
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
+from builder.publish.selection import Selection
+from builder.publish.withdraw import withdraw
 from builder.serve.kept_pages import KeptPages
-from builder.withdraw.selection import Selection
-from builder.withdraw.withdraw import withdraw
 from functions.http.access_log import AccessLog
 from functions.http.http_message import Call, HttpResponse
 from functions.oai.application import Application

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from builder.publish import reinstate
+from builder.publish.selection import Selection
+from builder.publish.withdraw import find_all_versions, remove_versions, withdraw
 from builder.snapshot import set_listings
 from builder.snapshot.draft import Draft
 from builder.snapshot.lookup import find_files
 from builder.snapshot.transaction import Transaction
 from builder.verify.inventory import Inventory
-from builder.withdraw import reinstate
-from builder.withdraw.selection import Selection
-from builder.withdraw.withdraw import find_all_versions, remove_versions, withdraw
 from functions.database import engine
 from functions.snapshot import layout
 from functions.snapshot.manifest import Sequence
@@ -24,7 +24,7 @@ from functions.snapshot.pointer import Pointer, PointerEntry
 from functions.store.catalog import Catalogue
 from tests.builder.conftest import World, capture, resize
 from tests.builder.interrupted import Watched
-from tests.builder.withdraw.test_withdraw import published
+from tests.builder.publish.test_withdraw import published
 
 pytestmark = pytest.mark.shared(2)
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builder.publish.selection import Selection
 from builder.snapshot import figures
 from builder.snapshot.transaction import NothingSelectedError
-from builder.sources.events import Capture
+from builder.sources.webarchives.events import Capture
 from builder.verify import figures as checks
-from builder.withdraw.selection import Selection
 from functions.database import engine
 from functions.snapshot import figure_rows, layout
 from functions.snapshot.figure_rows import COLUMNS, FigureRows

@@ -19,7 +19,7 @@ from functions.snapshot.pointer import Expiry, Pointer, PointerEntry, Witness
 from functions.store.catalog import Catalogue
 from tests.builder.beginning import begin
 from tests.builder.conftest import World, capture
-from tests.builder.copy.test_store_copy import problems
+from tests.builder.publish.test_store_copy import problems
 from tests.functions.oai.client import Client, Page, configured, content, event, respond
 from tests.functions.oai.validity import valid
 

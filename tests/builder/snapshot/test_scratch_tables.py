@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 
 import builder
-from builder.harvest.ingest import HarvestIngest, find
+from builder.publish.selection import Selection
 from builder.snapshot import scratch_tables
-from builder.withdraw.selection import Selection
+from builder.sources.harvest.ingest import HarvestIngest, find
 from functions.database import engine
 from tests.builder.conftest import NAMESPACE, capture
-from tests.builder.filesets.outcomes import item, outcome
-from tests.builder.filesets.published import ingest as ingest_filesets
-from tests.builder.harvest.provider import items
-from tests.builder.harvest.written import harvest, row
 from tests.builder.obi.archive import PREFIX, Repec
 from tests.builder.publish.test_revisits import made, revisit
-from tests.builder.redif.trees import paper
+from tests.builder.sources.datasets.outcomes import item, outcome
+from tests.builder.sources.datasets.published import ingest as ingest_filesets
+from tests.builder.sources.harvest.provider import items
+from tests.builder.sources.harvest.written import harvest, row
+from tests.builder.sources.redif.trees import paper
 
 BUILDER = Path(builder.__file__).parent
 ROOMS = ("kinds", "publish", "snapshot", "withdraw")

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from builder.parquet.writer import batches
 from builder.snapshot import sort
+from builder.store.parquet.writer import batches
 from functions.database import engine
 
 ROWS, MEMORY = 900_000, 64

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from builder.copy.store_copy import export
+from builder.publish.store_copy import export
 from builder.snapshot import recovery
 from tests.builder.conftest import World, capture
-from tests.builder.copy.test_store_copy import problems
+from tests.builder.publish.test_store_copy import problems
 from tests.builder.snapshot.test_identity import (
     LIST,
     asked,

@@ -19,12 +19,12 @@ from functions.snapshot.errors import DamagedStore
 from tests.bucket import administrator, fresh
 from tests.builder.beginning import begin
 from tests.builder.conftest import capture
-from tests.builder.filesets.kept import keep
-from tests.builder.filesets.outcomes import item
-from tests.builder.filesets.published import ingest
 from tests.builder.obi.archive import Repec
 from tests.builder.outputs.log.conftest import sign_with
-from tests.builder.redif.trees import paper
+from tests.builder.sources.datasets.kept import keep
+from tests.builder.sources.datasets.outcomes import item
+from tests.builder.sources.datasets.published import ingest
+from tests.builder.sources.redif.trees import paper
 from tests.e2e.conftest import make_home, sheaf, warc
 from tests.e2e.test_commands import PAGES, one_line
 from tests.extent import ALL

@@ -21,17 +21,17 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from builder.errors import UsageError
-from builder.parquet.data_file import group_span
+from builder.publish.selection import Selection
 from builder.snapshot import set_listings, views
 from builder.snapshot.views import store_views
-from builder.sources.events import Capture
+from builder.sources.webarchives.events import Capture
 from builder.store.findings import CODES, DAMAGE
 from builder.store.folder import FolderStore
+from builder.store.parquet.data_file import group_span
 from builder.verify.choice import Sample, StorePart, parse_part
 from builder.verify.data_files import DataFileIndex
 from builder.verify.inventory import Inventory
 from builder.verify.verify import Verified
-from builder.withdraw.selection import Selection
 from functions.database import engine
 from functions.snapshot import layout, schema
 from functions.snapshot.errors import NewerSchema, OlderSchemaError, StoreError

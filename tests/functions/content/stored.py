@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
-from builder.sources import events
+from builder.sources.webarchives import events
 from functions.content.archives import PlacedArchives
 from functions.content.contents import ArchivedContents
 from functions.content.protocols import Content
 from functions.oai.repository import PublishedRecord
 from functions.store.slice import FolderSlices, Slices
-from tests.builder.sources.containers import captures
+from tests.builder.sources.webarchives.containers import captures
 
 NONE = cast(Any, None)
 """A manifest, where nobody looks into it."""

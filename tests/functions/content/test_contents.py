@@ -12,7 +12,7 @@ from functions.content.capture_row import CaptureRow
 from functions.content.protocols import STATUSES, ContentError
 from functions.oai.repository import PublishedRecord
 from functions.store.slice import FolderSlices
-from tests.builder.sources.containers import PAGE, http, members, warc
+from tests.builder.sources.webarchives.containers import PAGE, http, members, warc
 from tests.functions.content.fakes import sha1
 from tests.functions.content.stored import NONE, Stored
 

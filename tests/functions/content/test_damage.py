@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.sources import events
+from builder.sources.webarchives import events
 from functions.content.archives import PlacedArchives
 from functions.content.protocols import ContentError
 from functions.store.slice import FolderSlices
-from tests.builder.sources.containers import captures, frames, http, members, warc
+from tests.builder.sources.webarchives.containers import captures, frames, http, members, warc
 from tests.functions.content.stored import NONE, Stored
 from tests.functions.content.test_record import FORMS
 

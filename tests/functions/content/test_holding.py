@@ -14,8 +14,8 @@ import pytest
 from builder.demo import samples
 from builder.obi.content import FILE, Incidence, Row, Version
 from builder.obi.run import Purpose, claim
-from builder.withdraw.selection import Selection
-from builder.withdraw.withdraw import withdraw
+from builder.publish.selection import Selection
+from builder.publish.withdraw import withdraw
 from functions.config import configuration
 from functions.content import assembly, stored
 from functions.content.contents import ArchivedContents
@@ -25,13 +25,13 @@ from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot.manifest import Manifest
 from tests.builder.beginning import begin
 from tests.builder.conftest import World
-from tests.builder.filesets.kept import body, keep
-from tests.builder.filesets.outcomes import item
-from tests.builder.filesets.platform import STRATEGIES, fetch, platform
-from tests.builder.filesets.published import publish, rows
 from tests.builder.obi.archive import PREFIX, Repec
 from tests.builder.obi.logs import put
-from tests.builder.redif.trees import paper
+from tests.builder.sources.datasets.kept import body, keep
+from tests.builder.sources.datasets.outcomes import item
+from tests.builder.sources.datasets.platform import STRATEGIES, fetch, platform
+from tests.builder.sources.datasets.published import publish, rows
+from tests.builder.sources.redif.trees import paper
 
 pytestmark = pytest.mark.shared(2)
 

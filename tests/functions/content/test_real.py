@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from builder.sources import cdx, events, index_entry
+from builder.sources.webarchives import cdx, events, index_entry
 from functions.content import archived_payload
 from functions.content.capture_row import CaptureRow
 from functions.content.protocols import ContentError
 from functions.oai.repository import PublishedRecord
 from functions.store.slice import FolderSlices
-from tests.builder.sources.containers import ALL, read_archive
+from tests.builder.sources.webarchives.containers import ALL, read_archive
 from tests.functions.content.stored import NONE, Stored
 
 DATA = Path(__file__).parents[3].parent / "shared" / "data" / "webarchive"

@@ -20,7 +20,7 @@ from functions.content.capture_row import CaptureRow
 from functions.content.contents import ArchivedContents
 from functions.content.protocols import Content, ContentError
 from functions.store.slice import FolderSlices
-from tests.builder.sources.containers import (
+from tests.builder.sources.webarchives.containers import (
     PAGE,
     URL,
     arc,

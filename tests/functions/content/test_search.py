@@ -8,9 +8,9 @@ from random import Random
 
 import pytest
 
-from builder.sources import events
-from builder.withdraw.selection import Selection
-from builder.withdraw.withdraw import withdraw
+from builder.publish.selection import Selection
+from builder.publish.withdraw import withdraw
+from builder.sources.webarchives import events
 from functions.content import search
 from functions.content.capture_row import CaptureRow
 from functions.content.protocols import NEWEST, BytePlace

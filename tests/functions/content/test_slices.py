@@ -17,7 +17,7 @@ from functions.store.client import Client
 from functions.store.connection import BucketConnection
 from functions.store.slice import BucketSlices, FolderSlices, Slices
 from tests.bucket import Bucket, environment
-from tests.builder.sources.containers import captures
+from tests.builder.sources.webarchives.containers import captures
 from tests.functions.content.stored import Stored
 from tests.functions.content.test_record import FORMS, PAGES
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from builder.sources.events import Capture
+from builder.publish.selection import Selection
+from builder.publish.withdraw import withdraw
+from builder.sources.webarchives.events import Capture
 from builder.verify.verify import VerifyRuntime, verify
-from builder.withdraw.selection import Selection
-from builder.withdraw.withdraw import withdraw
 from functions.oai.repository import PublishedRecord, RecordSelection
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.search import search, words

@@ -4,10 +4,10 @@ import io
 from collections.abc import Sequence
 from typing import BinaryIO
 
-from builder.sources import events
+from builder.sources.webarchives import events
 from functions.content.capture_row import CaptureRow
 from functions.content.protocols import ContentError
-from tests.builder.sources.containers import captures
+from tests.builder.sources.webarchives.containers import captures
 
 
 class Shelf:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from functions.snapshot import schema
-from tests.builder.sources.containers import arc, filedesc, http, members, warc
+from tests.builder.sources.webarchives.containers import arc, filedesc, http, members, warc
 from tests.e2e.conftest import Home, Result, make_home
 
 pytestmark = pytest.mark.shared(2)

@@ -12,7 +12,7 @@ from builder.exports.record_copy import cut
 from functions.content.capture_row import CaptureRow
 from functions.content.protocols import ContentError
 from tests.builder.exports.wacz.shelf import Shelf
-from tests.builder.sources.containers import (
+from tests.builder.sources.webarchives.containers import (
     DATE,
     arc,
     captures,

@@ -14,7 +14,7 @@ from builder.exports.chosen_captures import Chosen
 from builder.exports.record_copy import cut
 from builder.exports.wacz.package import About, Parcel
 from tests.builder.exports.wacz.shelf import Shelf
-from tests.builder.sources.containers import captures, http, members, warc
+from tests.builder.sources.webarchives.containers import captures, http, members, warc
 
 ABOUT = About("A title", "", "Sheaf", datetime(2026, 11, 22, tzinfo=UTC))
 PAGES = {b"http://a.cz/%d" % n: b"<title>%d</title>" % n + bytes(n * 1000) for n in range(7)}

@@ -26,7 +26,7 @@ from tests.builder.exports.wacz.test_command import (
     exported,
     published,
 )
-from tests.builder.sources.containers import arc, filedesc, http, members, warc
+from tests.builder.sources.webarchives.containers import arc, filedesc, http, members, warc
 from tests.e2e.conftest import ARCHIVES, make_home
 
 REPLAY = Path(__file__).parent / "replay"

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.builder.exports.wacz.test_command import exported, ingested, lines, listed, published
-from tests.builder.sources.containers import captures, http, members, warc
-from tests.builder.sources.test_request import exchange, post
+from tests.builder.sources.webarchives.containers import captures, http, members, warc
+from tests.builder.sources.webarchives.test_request import exchange, post
 from tests.e2e.conftest import Home, make_home
 
 URL = b"http://www.a.cz/search"

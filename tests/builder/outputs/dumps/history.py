@@ -12,8 +12,8 @@ import zstandard
 from hypothesis import strategies as st
 from lxml import etree
 
+from builder.publish.selection import Selection
 from builder.snapshot.transaction import NothingSelectedError
-from builder.withdraw.selection import Selection
 from functions.snapshot import schema
 from tests.builder.conftest import World, capture
 

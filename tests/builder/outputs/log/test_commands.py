@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.cli import main
+from builder.commands.cli import main
 from builder.outputs.log.tiles import CHECKPOINT
 from functions.snapshot.oai_name import to_oai
 from tests.builder.conftest import NAMESPACE, World, capture

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from builder.copy.store_copy import CopyResult, export
 from builder.outputs.follow import OutputError, expire
 from builder.outputs.log import log as proofs_log
 from builder.outputs.log.bundle import verify_bundle
@@ -23,6 +22,7 @@ from builder.outputs.log.prove import Prover
 from builder.outputs.log.signer import open_signer
 from builder.outputs.log.tiles import CHECKPOINT
 from builder.outputs.log.verify import log_findings
+from builder.publish.store_copy import CopyResult, export
 from builder.snapshot.orphans import ORPHAN_AGE
 from builder.store.folder import FolderStore
 from functions.config import configuration

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from builder.copy.store_copy import export
 from builder.outputs.follow import expire
 from builder.outputs.tables import update
 from builder.outputs.tables.index import INDEX
 from builder.outputs.tables.metadata import describe_table
 from builder.progress import show_bytes
+from builder.publish.selection import Selection
+from builder.publish.store_copy import export
 from builder.store.folder import FolderStore
 from builder.verify.verify import VerifyRuntime, verify
-from builder.withdraw.selection import Selection
 from functions.snapshot import layout
 from functions.snapshot.errors import StoreError
 from tests.builder.conftest import World, capture

@@ -1,0 +1,86 @@
+"""Exchanges and answers of platforms as they are kept: without secrets, and bounded in all."""
+
+import hashlib
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from builder.http import responses
+from builder.http.responses import FollowedRedirect, Response
+from builder.http.secrets import clean_fields, mark_file, strip_secrets
+from builder.sources.datasets.item import HttpExchange, PlatformAnswer
+from functions.snapshot.instant import to_digits
+
+_ROOM = 32 << 20
+"""Packed bytes of all answers for a request."""
+
+
+def digits(at: float) -> str:
+    """Return seconds since 1970 as 14 digits (UTC)."""
+    return to_digits(datetime.fromtimestamp(at, UTC))
+
+
+def describe_redirects(answer: Response) -> tuple[HttpExchange, ...]:
+    """Return the redirects that led to a response, in order; `mark_exchanges` completes them."""
+    return tuple(map(_describe, answer.redirects))
+
+
+def mark_exchanges(exchanges: Iterable[HttpExchange], sha256: str) -> tuple[HttpExchange, ...]:
+    """Complete the URLs of exchanges that led to a file (builder.http.url.mark_file)."""
+    return tuple(
+        replace(
+            exchange,
+            url=mark_file(exchange.url, sha256),
+            headers=tuple((name, mark_file(value, sha256)) for name, value in exchange.headers),
+        )
+        for exchange in exchanges
+    )
+
+
+def _describe(redirect: FollowedRedirect) -> HttpExchange:
+    location = responses.fields_by_name(redirect.raw).get("location", "")
+    shown = strip_secrets(location, marked=True)
+    headers, body = redirect.raw, redirect.body
+    if shown != location:  # other fields and the body may repeat it
+        headers = tuple((name, value.replace(location, shown)) for name, value in headers)
+        body = None
+    return HttpExchange(
+        url=strip_secrets(redirect.url, marked=True),
+        at=digits(redirect.at),
+        status=redirect.status,
+        reason=redirect.reason,
+        sent=clean_fields(redirect.sent),
+        headers=clean_fields(headers),
+        address=redirect.address,
+        body=None if body is None else body.decode("latin-1"),
+    )
+
+
+def pack_answer(
+    answer: Response, body: bytes, now: float, earlier: Sequence[PlatformAnswer]
+) -> PlatformAnswer:
+    """Return a response as it is kept; its body is left out if `earlier` ones take the room.
+
+    `now` is in seconds since 1970.
+    """
+    room = _ROOM - sum(len(stored.packed or b"") for stored in earlier)
+    packed = zlib.compress(body, 1)
+    last = HttpExchange(
+        url=strip_secrets(answer.url, marked=True),
+        at=digits(now),
+        status=answer.status,
+        reason=answer.reason,
+        sent=clean_fields(answer.sent),
+        headers=clean_fields(answer.raw),
+        address=answer.address,
+    )
+    *redirects, last = mark_exchanges(
+        [*describe_redirects(answer), last], hashlib.sha256(body).hexdigest()
+    )
+    return PlatformAnswer(
+        last=last,
+        redirects=tuple(redirects),
+        packed=packed if len(packed) <= room else None,
+        unpacked=responses.content_coding(answer.headers) is not None,
+    )

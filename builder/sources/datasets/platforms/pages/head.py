@@ -1,0 +1,141 @@
+"""The head of a landing page: its metadata, links and JSON-LD.
+
+Only empty elements and JSON-LD scripts are read. The patterns take linear time, because the page is
+untrusted.
+"""
+
+import codecs
+import contextlib
+import html
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from builder.sources.datasets.platforms.json_document import day, doi, join_url, texts, values_at
+from builder.sources.datasets.platforms.pages.json_ld import read_datasets
+from builder.sources.datasets.platforms.pages.links import (
+    WebLink,
+    is_same,
+    media_type,
+    parse_header,
+)
+
+_READ = 4 << 20
+"""Bytes of a page that are searched."""
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+"""A comment; an unclosed one hides the rest, as in browsers."""
+_TAG = re.compile(
+    r"<(meta|link)\b((?:[^<>\"']|\"[^\"]{0,65536}\"|'[^']{0,65536}'){0,4096})>", re.IGNORECASE
+)
+_ATTRIBUTE = re.compile(r"""([a-z][\w:.-]*)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.I)
+_CHARSET = re.compile(rb"charset\s*=\s*[\"']?([A-Za-z0-9_.:-]{1,40})", re.IGNORECASE)
+_CODECS = re.compile(
+    r"utf-(?:8|16|16-[bl]e)|ascii|(?:iso8859|cp|mac|koi8|kz|tis|hp)[a-z0-9_-]*"
+    r"|big5(?:hkscs)?|gb(?:k|2312|18030)|hz|euc_[a-z0-9_]+|shift_jis[a-z0-9_]*|iso2022_[a-z0-9_]+"
+    r"|johab"
+)
+"""Python's names of charsets. Its other codecs are not charsets, or take quadratic time."""
+
+_NAMES = {
+    "title": ("citation_title", "dc.title", "dcterms.title", "og:title"),
+    "release_date": ("citation_publication_date", "citation_date", "dc.date", "dcterms.issued"),
+    "publisher": ("citation_publisher", "dc.publisher", "og:site_name"),
+    "generator": ("generator", "application-name"),
+}
+_DOIS = ("citation_doi", "dc.identifier", "dcterms.identifier", "doi", "prism.doi")
+_PEOPLE = ("citation_author", "dc.creator", "dcterms.creator")
+_LINKS = frozenset(
+    (
+        "alternate",
+        "author",
+        "canonical",
+        "cite-as",
+        "describedby",
+        "item",
+        "license",
+        "linkset",
+        "type",
+    )
+)
+"""Types of links that are kept: those of FAIR Signposting, and some that lead to the dataset."""
+
+
+def read_biblio(body: bytes, url: str, kind: str = "", link: str = "") -> dict[str, Any]:
+    """Return a page's metadata: title, doi, contrib_names, release_date, publisher, generator.
+
+    Also: `links`, the URLs of its `link` elements and of the header `link`, by relation;
+    `link_types`, the media types that they declare, by URL; and `json_ld`, its schema.org
+    descriptions. Missing values are left out. `kind` is the header `Content-Type`, used for its
+    charset.
+    """
+    page = _COMMENT.sub("", _text(body[:_READ], kind))
+    metas: dict[str, list[str]] = {}
+    links: list[WebLink] = []
+    for element in _TAG.finditer(page):
+        # Of an attribute that is repeated, the first counts.
+        attributes = {
+            name.lower(): html.unescape(double or single or bare)
+            for name, double, single, bare in reversed(_ATTRIBUTE.findall(element[2]))
+        }
+        if element[1].lower() == "meta":
+            name = (attributes.get("name") or attributes.get("property") or "").lower()
+            if name and (content := attributes.get("content", "").strip()):
+                metas.setdefault(name, []).append(content)
+        else:
+            target = join_url(url, attributes.get("href", ""))
+            relations = attributes.get("rel", "").lower().split() if target else ()
+            declared = media_type(attributes.get("type"))
+            links += [WebLink(relation, target or "", url, declared) for relation in relations]
+    links += [field for field in parse_header(link, url) if is_same(field.context, url)]
+    datasets = read_datasets(page)
+    biblio = _collect(metas, datasets) | _links(links) | {"json_ld": datasets}
+    return {key: value for key, value in biblio.items() if value not in (None, [], {}, "")}
+
+
+def _collect(metas: Mapping[str, list[str]], datasets: list[dict[str, Any]]) -> dict[str, Any]:
+    # Several datasets are a catalogue, unless they have the same DOI.
+    dois = {_doi_of(dataset) for dataset in datasets}
+    alone = len(datasets) == 1 or (len(dois) == 1 and None not in dois)
+    first: Mapping[str, Any] = datasets[0] if alone else {}
+    biblio: dict[str, Any] = {
+        key: next((metas[name][0] for name in names if name in metas), None)
+        for key, names in _NAMES.items()
+    }
+    biblio["release_date"] = day((biblio["release_date"] or "").replace("/", "-")) or day(
+        first.get("datePublished")
+    )
+    if biblio["title"] is None and isinstance(first.get("name"), str):
+        biblio["title"] = first["name"]
+    named = [text for name in _DOIS for text in metas.get(name, ())]
+    biblio["doi"] = next(filter(None, map(doi, named)), None) or _doi_of(first)
+    people = next((metas[name] for name in _PEOPLE if name in metas), [])
+    names = values_at(first, "creator.name" if first.get("creator") else "author.name")
+    biblio["contrib_names"] = people or [name for name in names if isinstance(name, str)]
+    return biblio
+
+
+def _doi_of(dataset: Mapping[str, Any]) -> str | None:
+    named = [text for key in ("@id", "identifier") for text in texts(dataset.get(key))]
+    return next(filter(None, map(doi, named)), None)
+
+
+def _text(body: bytes, kind: str) -> str:
+    for declaration in (kind.encode("ascii", "replace"), body[:2048]):
+        if declared := _CHARSET.search(declaration):
+            with contextlib.suppress(LookupError):
+                codec = codecs.lookup(declared[1].decode("ascii")).name
+                if _CODECS.fullmatch(codec):
+                    return body.decode(codec, "replace")
+    return body.decode("utf-8", "replace")
+
+
+def _links(links: list[WebLink]) -> dict[str, Any]:
+    """Return the targets of links by relation, and the media types of targets."""
+    targets: dict[str, dict[str, None]] = {}
+    kinds: dict[str, str] = {}
+    for link in links:
+        if link.relation in _LINKS:
+            targets.setdefault(link.relation, {})[link.target] = None
+            if link.media_type:
+                kinds.setdefault(link.target, link.media_type)
+    return {"links": {name: list(urls) for name, urls in targets.items()}, "link_types": kinds}

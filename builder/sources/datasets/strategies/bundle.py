@@ -1,0 +1,287 @@
+"""Bundles: packs files of a platform one after the other, or checks its own bundle.
+
+A platform's own bundle is compared with the platform's list of files.
+"""
+
+import io
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from builder.http.limits import Stop
+from builder.http.settings import Settings, http_settings
+from builder.sources.datasets import manifest_file as files
+from builder.sources.datasets.item import (
+    LEFT_OUT,
+    PACKED,
+    FileMeta,
+    FilesetManifestFile,
+    FilesetPlatformItem,
+)
+from builder.sources.datasets.manifest_file import MeasuredSink, with_digests
+from builder.sources.datasets.protocols import (
+    Downloader,
+    FilesetError,
+    OpenSink,
+    Received,
+    ZipSink,
+)
+from builder.sources.datasets.strategies import record
+from builder.sources.datasets.strategies.record import KeepingRecord
+from builder.sources.datasets.strategies.strategy import ArchivingStrategy
+from builder.sources.datasets.strategies.transfer import (
+    Quota,
+    ahead_of,
+    fails_alone,
+    refill,
+    skip_others,
+    transfer,
+)
+from builder.sources.datasets.strategies.zip_reader import ArchivedMember, Ranges, directory, read
+from builder.zip import STORED, Bundle
+
+ZIP = "application/zip"
+_MEMORY = 16 << 20
+"""Bytes of all small files that were fetched and are not in the bundle yet."""
+MISSING, EXTRA = "bundle-missing-member", "bundle-extra-member"
+
+
+class Spoilt(Exception):
+    """The bundle written so far is useless: the download of a large member has restarted."""
+
+
+class Packing:
+    """Downloads files into a bundle; `archived` are the files that it had before, if any.
+
+    Small files are fetched in parallel. Large ones are streamed, one after the other. If a member
+    larger than a part restarts from its beginning, the bundle is spoilt, and Spoilt is raised. A
+    file that fails alone but has spoilt the bundle is noted in `failed`, and the next bundle is
+    made without it. With `is_last`, so is each file that has spoilt the bundle.
+    """
+
+    def __init__(
+        self,
+        downloader: Downloader,
+        settings: Settings,
+        sink: ZipSink,
+        archived: Sequence[FilesetManifestFile] = (),
+        failed: dict[str, FilesetError] | None = None,
+        *,
+        is_last: bool = False,
+    ) -> None:
+        self._downloader = downloader
+        self._whole = MeasuredSink(sink, ZIP)
+        self._bundle = Bundle(self._whole)
+        self._archived = {file.path: file for file in archived}
+        self._failed = {} if failed is None else failed
+        self._settings = settings
+        self._is_last = is_last
+        self._spoilt = False
+
+    def keep_all(self, item: FilesetPlatformItem) -> tuple[FilesetManifestFile, ...]:
+        """Download the item's files into the bundle, by path. Raises FilesetError and Spoilt."""
+        listed = sorted(item.files, key=lambda file: file.path)
+        quota = Quota(listed, self._settings)
+        small = _MEMORY // ahead_of(self._settings)
+
+        def fetch(file: FilesetManifestFile, stop: Stop) -> tuple[Received, io.BytesIO] | None:
+            wanted = self._narrow(file)
+            if wanted.size is None or wanted.size > small:
+                return None
+            buffer = io.BytesIO()
+            limit = quota.limit(wanted)
+            received = self._downloader.download(wanted, limit, lambda: refill(buffer), stop=stop)
+            return received, buffer
+
+        def keep(
+            file: FilesetManifestFile, fetched: tuple[Received, io.BytesIO] | None
+        ) -> FilesetManifestFile:
+            if fetched is None:
+                received = self._stream(file, quota.limit(self._narrow(file)))
+            else:
+                received, buffer = fetched
+                with self._member(file.path) as opened:
+                    opened.write(buffer.getvalue())
+            quota.take(received.size)
+            return files.add_received(file, received)
+
+        return tuple(transfer(item, fetch, keep, listed, self._settings, together=True))
+
+    def _narrow(self, file: FilesetManifestFile) -> FilesetManifestFile:
+        """Return the file as it must be. Raises FilesetError if the bundle was made without it."""
+        earlier = self._archived.get(file.path)
+        if file.path in self._failed:
+            raise self._failed[file.path]
+        return files.like(file, earlier) if earlier else file
+
+    def _stream(self, file: FilesetManifestFile, limit: int) -> Received:
+        wanted = self._narrow(file)
+        try:
+            received = self._downloader.download(wanted, limit, lambda: self._member(file.path))
+        except FilesetError as error:
+            if not (self._spoilt and fails_alone(error, self._settings)):
+                raise
+            self._failed[file.path] = error
+            raise Spoilt from error
+        if self._spoilt:
+            broken = FilesetError("error-platform-download", "each attempt broke off")
+            if not fails_alone(broken, self._settings):
+                raise broken
+            self._failed[file.path] = broken
+            raise Spoilt
+        return received
+
+    @contextmanager
+    def _member(self, path: str) -> Iterator[ZipSink]:
+        if self._spoilt and not self._is_last:
+            raise Spoilt
+        if self._spoilt:
+            with Path(os.devnull).open("wb") as nowhere:
+                yield nowhere
+            return
+        with self._bundle.member(path) as opened:
+            whole = False
+            try:
+                yield opened
+                whole = True
+            finally:
+                self._spoilt = not whole and opened.spilt
+
+    def finish(
+        self, manifest: Sequence[FilesetManifestFile], key: str
+    ) -> tuple[tuple[FilesetManifestFile, ...], FileMeta]:
+        """Complete the bundle at `key`; return the files with their places, and the bundle."""
+        members = {member.name: member for member in self._bundle.end()}
+        placed = []
+        for file in manifest:
+            if (member := members.get(file.path)) is not None:
+                if (member.size, member.crc32) != (file.size, file.crc32):
+                    detail = f"{file.path} differs from the received bytes"
+                    raise FilesetError("error-store-verify", detail)
+                file = replace(file, key=key, offset=member.offset, compression=STORED)
+            placed.append(file)
+        return tuple(placed), self._whole.meta()
+
+
+def pack(
+    item: FilesetPlatformItem,
+    by: ArchivingStrategy,
+    open_sink: OpenSink,
+    key: str,
+    earlier: KeepingRecord | None = None,
+) -> tuple[tuple[FilesetManifestFile, ...], FileMeta]:
+    """Pack an item into a bundle at `key`; return its files with their places, and the bundle.
+
+    If a large member restarts from its beginning, the bundle is spoilt, and packing starts again
+    with a new sink. A try that only showed which file fails does not count, and the last one makes
+    a bundle without each such member. The bundle must be that of the record `earlier`, or else
+    FilesetError (mismatch-existing) is raised before the sink ends.
+    """
+    archived = tuple(record.archived_files(earlier).values())
+    failed: dict[str, FilesetError] = {}
+    left = http_settings(by.settings, "fileset").tries
+    while True:
+        before = len(failed)
+        try:
+            with open_sink() as sink:
+                bundle = Packing(
+                    by.downloader, by.settings, sink, archived, failed, is_last=left <= 1
+                )
+                files, meta = bundle.finish(bundle.keep_all(item), key)
+                if earlier is not None and earlier.archived.bundle_file_meta != meta:
+                    detail = f"{key} is missing; a new bundle would differ from it"
+                    raise FilesetError("mismatch-existing", detail, item=item)
+                return files, meta
+        except Spoilt:
+            left -= len(failed) == before
+
+
+def examine(
+    item: FilesetPlatformItem,
+    random: BinaryIO | Ranges,
+    forward: BinaryIO,
+    key: str,
+    by: ArchivingStrategy,
+    partial: bool,
+) -> tuple[FilesetManifestFile, ...]:
+    """Return the item's files with their places in a bundle at `key` that this run did not pack.
+
+    Its directory is read from `random`, and its members from `forward`, which may be the same.
+    Raises FilesetError as the zip reader and `reconcile` do.
+    """
+    try:
+        entries = directory(random, by.settings["fileset.limits"]["bytes"])
+        if forward.seekable():
+            forward.seek(0)
+        members = list(read(entries, forward, by.go_on))
+    except FilesetError as error:
+        raise FilesetError(error.status, error.detail, item=item) from error
+    return reconcile(item, members, key, partial=partial)
+
+
+def reconcile(
+    item: FilesetPlatformItem,
+    members: Sequence[ArchivedMember],
+    key: str,
+    *,
+    partial: bool = False,
+) -> tuple[FilesetManifestFile, ...]:
+    """Return the item's files with their places in the bundle at `key`, and its extra files.
+
+    A platform's bundle may lack large or restricted files, and may have files of the platform's
+    own. With `partial`, listed files that it lacks or has otherwise have the status of that, as
+    long as it has others. Otherwise raises FilesetError with all files in its manifest:
+    bundle-missing-member, mismatch-size, mismatch-md5 and so on. Correct files are then marked as
+    skipped, because the bundle is not kept.
+    """
+    by_path = _by_path(item, members)
+    manifest = []
+    for file in item.manifest or ():
+        member = by_path.pop(file.path, None)
+        if file.status in LEFT_OUT and member is None:
+            manifest.append(file)
+        elif member is None:
+            manifest.append(replace(file, status=MISSING))
+        elif wrong := member.digests.mismatch(file):
+            manifest.append(replace(file, status=wrong))
+        else:
+            manifest.append(_place(with_digests(file, member.digests), member, key))
+    for path, member in by_path.items():
+        extra = with_digests(FilesetManifestFile(path=path), member.digests)
+        manifest.append(replace(_place(extra, member, key), status=EXTRA))
+    faults = [f for f in manifest if f.status == MISSING or str(f.status).startswith("mismatch-")]
+    if faults and not (partial and len(faults) < len(item.files)):
+        shown = ", ".join(file.path for file in faults[:5])
+        detail = f"{len(faults)} of {len(item.files)} files are missing from the bundle or differ "
+        states = skip_others(item, {file.path: file for file in faults})
+        raise FilesetError(
+            str(faults[0].status), f"{detail}listed: {shown}", item=item, manifest=states
+        )
+    return tuple(manifest)
+
+
+def _by_path(
+    item: FilesetPlatformItem, members: Sequence[ArchivedMember]
+) -> dict[str, ArchivedMember]:
+    """Return the members by path, without a common top folder that the manifest does not have."""
+    by_path = {member.entry.path: member for member in members}
+    listed = {file.path for file in item.manifest or ()}
+    heads = {path.partition("/")[0] for path in by_path}
+    if len(heads) == 1 and not listed & by_path.keys():
+        within = {path.partition("/")[2]: member for path, member in by_path.items()}
+        if listed & within.keys():
+            return within
+    return by_path
+
+
+def _place(file: FilesetManifestFile, member: ArchivedMember, key: str) -> FilesetManifestFile:
+    extra: dict[str, Any] = dict(file.extra)
+    entry = member.entry
+    if (raw := entry.raw.decode("utf-8", "backslashreplace")) != file.path:
+        extra["member"] = raw
+    if entry.compression != "stored":
+        extra[PACKED] = entry.packed
+    return replace(file, key=key, offset=member.offset, compression=entry.compression, extra=extra)

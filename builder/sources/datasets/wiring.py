@@ -1,0 +1,243 @@
+"""Wiring: creates the parts of the fileset ingest from the configuration.
+
+The parts are the access to platforms over HTTP for a whole run, the strategies by name, and the
+ingest itself. Any strategy is held so that two processes fetch a dataset once, and is continued by
+a later one.
+"""
+
+import math
+import ssl
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from builder.http import connections
+from builder.http.addresses import AddressPolicy, PublicAddresses, networks
+from builder.http.client import HttpClient, check_contact, user_agent
+from builder.http.limits import Limits
+from builder.http.politeness import HostQueue
+from builder.http.settings import HttpSettings, http_settings
+from builder.sources.datasets.download.api import PlatformApi
+from builder.sources.datasets.download.download import FileDownloader
+from builder.sources.datasets.download.parts import PartialFolder
+from builder.sources.datasets.ingest import Ingest
+from builder.sources.datasets.item import ArchiveStrategyResult, FilesetPlatformItem
+from builder.sources.datasets.manifest_file import wrap_store_errors
+from builder.sources.datasets.platforms.detect import detect
+from builder.sources.datasets.protocols import Downloader, FilesetError, FilesetIngestStrategy
+from builder.sources.datasets.strategies import record
+from builder.sources.datasets.strategies.archiveorg import Items
+from builder.sources.datasets.strategies.archiveorg_client import ArchiveClient
+from builder.sources.datasets.strategies.bundled import Bundled
+from builder.sources.datasets.strategies.choice import STRATEGIES
+from builder.sources.datasets.strategies.keys import lease_key
+from builder.sources.datasets.strategies.s3 import ObjectStrategy
+from builder.sources.datasets.strategies.web import Captured
+from builder.store.lease import Leases
+from functions.config.configuration import Configuration
+from functions.snapshot.store import Writer
+
+_FORGIVES = 600.0
+"""Seconds before an unreachable host is tried again; a worker runs for days."""
+
+
+def authorize(tokens: Mapping[str, str], url: str) -> dict[str, str]:
+    """Return the authorization header of the token for a URL's host and port; only for https.
+
+    A token with a space contains its own scheme.
+    """
+    parts = urlsplit(url)
+    token = tokens.get(parts.netloc) if parts.scheme == "https" else None
+    if token is None:
+        return {}
+    return {"Authorization": token if " " in token else f"Bearer {token}"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ways:
+    """Access to platforms as configured; all threads share the state of hosts."""
+
+    client: HttpClient
+    tokens: Mapping[str, str]
+    http: HttpSettings
+    limits: Limits
+
+    def api(self, until: float = math.inf) -> PlatformApi:
+        """Return a client for documents that works until `until`, on the client's clock."""
+        return PlatformApi(
+            client=self.client,
+            tries=self.http.tries,
+            until=until,
+            obey=self.http.robots,
+            limits=self.limits,
+            tokens=self.tokens,
+        )
+
+    def downloader(self, until: float = math.inf) -> FileDownloader:
+        """Return a downloader that works until `until`, on the client's clock."""
+        return FileDownloader(
+            client=self.client,
+            tries=self.http.tries,
+            seconds=self.http.total_seconds,
+            until=until,
+            limits=self.limits,
+        )
+
+
+def make_ways(
+    settings: Configuration,
+    agent: str,
+    guard: AddressPolicy,
+    stop: threading.Event,
+    wall: Callable[[], float] = time.time,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+    tls: ssl.SSLContext | None = None,
+) -> Ways:
+    """Create the access to platforms that the configuration allows.
+
+    `stop` ends all requests. `wall` counts seconds since 1970, `clock` from any moment.
+    """
+    http = http_settings(settings, "fileset")
+    policy = replace(http.policy(), forgives=_FORGIVES)
+    tokens: Mapping[str, str] = settings["fileset.tokens"]
+    client = HttpClient(
+        agent=agent,
+        addresses=guard,
+        hosts=HostQueue(policy, stop, clock),
+        stop=stop,
+        wall=wall,
+        credentials=partial(authorize, tokens),
+        tls=tls or connections.tls_context(),
+        clock=clock,
+    )
+    return Ways(client=client, tokens=tokens, http=http, limits=http.limits())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Materials:
+    """Dependencies of strategies.
+
+    `scratch` is a folder on this machine for temporary files. `environment` may have the keys for
+    archive.org (IA_ACCESS_KEY, IA_SECRET_KEY). With `parts`, a later process continues downloads,
+    and two processes fetch a dataset once.
+    """
+
+    store: Writer
+    settings: Configuration
+    ways: Ways
+    environment: Mapping[str, str]
+    clock: Callable[[], datetime]
+    scratch: Path
+    parts: PartialFolder | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ContinuedStrategy:
+    """The strategy `name`, or the one that has archived other files of the dataset.
+
+    `make` creates it with a downloader, whose parts are kept in `folder`. The folder's lock holds
+    the dataset on this machine, and a lease in the store on all machines; without a folder, nothing
+    is held. `go_on` is called while another process holds it, and may raise a FilesetError.
+    """
+
+    name: str
+    make: Callable[[str, Downloader], FilesetIngestStrategy]
+    store: Writer
+    downloader: FileDownloader
+    folder: PartialFolder | None
+    leases: Leases | None
+    go_on: Callable[[], None]
+
+    def check_existing(self, item: FilesetPlatformItem) -> ArchiveStrategyResult | None:
+        """Return what is archived of exactly this item; None if it is missing or incomplete."""
+        return self.make(self.name, self.downloader).check_existing(item)
+
+    def process(self, item: FilesetPlatformItem) -> ArchiveStrategyResult:
+        """Archive the item's files, unless another process did meanwhile. Raises FilesetError."""
+        with wrap_store_errors(item):
+            base = record.locate(self.store, item)
+            name = record.begun_by(self.store, base) or self.name
+        if self.folder is None or self.leases is None:
+            return self.make(name, self.downloader).process(item)
+        together = name.startswith("web-") or name.endswith("-bundled")
+        with (
+            self.folder.hold(base, self.go_on, lasting=together) as parts,
+            wrap_store_errors(item),
+            self.leases.hold(lease_key(base), self.go_on) as waited,
+        ):
+            strategy = self.make(name, replace(self.downloader, parts=parts))
+            waited = waited or (parts is not None and parts.waited)
+            done = strategy.check_existing(item) if waited else None
+            done = done or strategy.process(item)
+            if parts is not None:
+                parts.clear()
+            return done
+
+
+def make_strategy(
+    materials: Materials, name: str, until: float, go_on: Callable[[], None]
+) -> FilesetIngestStrategy:
+    """Create a strategy by name; it downloads nothing after `until` (the clock of `ways`).
+
+    `go_on` is called now and then, and raises FilesetError to end a request. Raises FilesetError
+    (not-implemented) for a name that is none.
+    """
+    if name not in STRATEGIES:
+        raise FilesetError("not-implemented", f"there is no strategy {name}")
+    m, parts = materials, materials.parts
+
+    def wall() -> float:
+        return m.clock().timestamp()
+
+    def make(by_name: str, downloader: Downloader) -> FilesetIngestStrategy:
+        if by_name.startswith("web-"):
+            return Captured(by_name, m.store, downloader, m.settings, m.scratch, wall, go_on=go_on)
+        if by_name.startswith("archiveorg-"):
+            api = m.ways.api(until)
+            archive = ArchiveClient.of(m.environment, api, m.ways.http.total_seconds)
+            return Items(by_name, m.store, downloader, m.settings, archive, m.scratch, go_on=go_on)
+        if by_name.endswith("-bundled"):
+            return Bundled(m.store, downloader, m.settings, go_on=go_on)
+        return ObjectStrategy(by_name, m.store, downloader, m.settings, go_on=go_on)
+
+    leases = None if parts is None else Leases(m.store, wall, parts.sleep)
+    downloader = m.ways.downloader(until)
+    return ContinuedStrategy(name, make, m.store, downloader, parts, leases, go_on)
+
+
+def ways(settings: Configuration, stop: threading.Event, clock: Callable[[], datetime]) -> Ways:
+    """Create the access to platforms as configured; `stop` ends all requests.
+
+    Raises ConfigurationError without a contact, because hosts must be able to see who sends
+    requests.
+    """
+    check_contact(settings)
+    http = http_settings(settings, "fileset")
+    guard = PublicAddresses(frozenset(http.ports), networks(http.allow_networks))
+    return make_ways(settings, user_agent(settings), guard, stop, lambda: clock().timestamp())
+
+
+def ingest(
+    materials: Materials, stop: threading.Event, seconds: float, until: float = math.inf
+) -> Ingest:
+    """Create the ingest; each request takes at most `seconds`, and `stop` ends all.
+
+    No request continues after `until`, on time.monotonic, whenever it began.
+    """
+    settings = materials.settings
+    return Ingest(
+        detect=partial(detect, clock=materials.clock, block=settings["fileset.block"]),
+        api=materials.ways.api,
+        strategy=partial(make_strategy, materials),
+        settings=settings,
+        clock=materials.clock,
+        seconds=seconds,
+        stop=stop,
+        until=until,
+    )

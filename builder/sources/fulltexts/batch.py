@@ -1,0 +1,348 @@
+"""A batch: one run of the obi store, which fetches files for some minutes.
+
+Threads fetch files side by side and pass on one result after the other. Each response is recorded
+in a journal, and new bytes are stored, as they arrive. Their rows are committed at the end, and
+count only then. A batch that is ended by Ctrl-C commits the results so far; one that was killed
+goes on from its journal.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field, replace
+
+from builder.http.errors import Deferred, FetchError
+from builder.http.secrets import match_kept, name_apart, strip_secrets
+from builder.http.url import Redirects, check_scheme
+from builder.obi.content import ExchangeRow, Redirect, Row, SeenRow
+from builder.obi.run import Committed, ObiRun
+from builder.sources.fulltexts import pdf_text
+from builder.sources.fulltexts.choice import host_of
+from builder.sources.fulltexts.fetch_file import FileFetcher, Once, Validators, follow_redirects
+from builder.sources.fulltexts.incidences import Before, IncidenceRules, names_pdf
+from builder.sources.fulltexts.journal import JournalContent, ResponseJournal
+from builder.sources.fulltexts.pdf_text import PdfText
+from builder.sources.fulltexts.results import Fetched, FileContent, Hop, Moved, Result
+from builder.sources.fulltexts.state import DueFile, FileStates
+from builder.threads import ThreadCrew
+
+
+@dataclass(slots=True)
+class RunOutcomes:
+    """The results of the run so far. Safe to use from threads.
+
+    `wanted` are URLs that templates name, and `pdf` those that a template calls a PDF. `texts` has
+    the texts of PDFs by SHA-256.
+    """
+
+    run: ObiRun
+    state: FileStates
+    results: list[Fetched] = field(init=False, default_factory=list)
+    pdf: set[str] = field(init=False, default_factory=set)
+    wanted: set[str] = field(init=False, default_factory=set)
+    texts: dict[str, PdfText] = field(init=False, default_factory=dict)
+    _names: dict[str, str] = field(init=False, default_factory=dict)
+    _before: dict[str, Before] = field(init=False, default_factory=dict)
+    _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
+
+    def name_file(self, url: str) -> str:
+        """Return the id of the file at a URL: as a template or the store has it, else no secrets.
+
+        Redirects lead to addresses that nobody else should use, such as signed ones.
+        """
+        if url in self._names or url in self.wanted or (name := name_apart(url)) == url:
+            return self._names.get(url, url)
+        return name if self._recall(url) == Before() else url
+
+    def name_target(self, url: str, moved: Moved) -> None:
+        """Name the target of a redirect as before if what may be kept of it is as before.
+
+        A signature differs each time. The first redirect to a target decides.
+        """
+        last = self.before(url).target
+        with suppress(FetchError):
+            target = Redirects(url).follow(moved.location, moved.status)
+            name = self.name_file(target)
+            if last and name not in (target, last) and match_kept(target, last):
+                name = last if strip_secrets(last) == last else name
+            self._names.setdefault(target, name)
+
+    def name_result(self, fetched: Fetched) -> Fetched:
+        """Return a result with the ids of its URLs."""
+        hops = tuple(
+            replace(
+                hop,
+                origin=self.name_file(hop.origin),
+                target=self.name_file(hop.target),
+                exchange=self._name_exchange(hop.exchange),
+            )
+            for hop in fetched.hops
+        )
+        final = fetched.final
+        if isinstance(final, FileContent):
+            final = replace(final, exchange=self._name_exchange(final.exchange))
+        return replace(fetched, hops=hops, last=self.name_file(fetched.last), final=final)
+
+    def _name_exchange(self, exchange: ExchangeRow | None) -> ExchangeRow | None:
+        return exchange and replace(exchange, id=self.name_file(exchange.id))
+
+    def load(self, urls: Iterable[str]) -> None:
+        """Look up at once what earlier runs know of URLs."""
+        states = self.state.before(urls)
+        with self._lock:
+            self._before |= states
+
+    def before(self, url: str) -> Before:
+        """Return what earlier runs know of a URL."""
+        return self._recall(self.name_file(url))
+
+    def _recall(self, url: str) -> Before:
+        with self._lock:
+            if url not in self._before:
+                self._before |= self.state.before([url])
+            return self._before[url]
+
+    def is_new(self, url: str, content: FileContent) -> bool:
+        """Return whether a URL now has other bytes than before."""
+        return content.sha256 != self.before(url).digest
+
+    def read_text(self, url: str, result: Result) -> PdfText | None:
+        """Return the text of a PDF with new bytes, and keep it for the log."""
+        if not isinstance(result, FileContent) or not self.is_new(url, result):
+            return None
+        text = pdf_text.text(result)
+        if text is not None:
+            with self._lock:
+                self.texts[result.sha256] = text
+        return text
+
+    def store(self, url: str, content: FileContent) -> None:
+        """Store the bytes of a URL if they are new. The temporary file stays."""
+        if self.is_new(url, content):
+            self.run.put_file(self.name_file(url), content.path)
+
+    def rows(self) -> list[Row]:
+        """Return the log rows of all results; new redirects are recorded in the store."""
+
+        def record(hop: Hop, target_key: str | None) -> str:
+            return self.run.redirect(hop.origin, hop.target, hop.status, target_key)
+
+        pdf = self.pdf.__contains__
+        rules = IncidenceRules(
+            self.run.tist, self.before, lambda url: pdf(url) or names_pdf(url), record, self.texts
+        )
+        return rules.rows(self.results)
+
+
+_PUT_OFF = 3
+"""Times that a URL is tried again later before its host's wish to wait counts as a failure."""
+
+
+@dataclass(slots=True)
+class Crew:
+    """Fetches files until `until`, on the clock of the hosts.
+
+    `validators` returns those for a conditional request, and `record` gets a URL, the one that
+    led to it, and its result. Both are called from threads. `results` are known already. `put_off`
+    counts how often each URL was put off, over all batches. Such a URL may also be the target of a
+    redirect.
+    """
+
+    fetcher: FileFetcher
+    validators: Callable[[str], Validators]
+    record: Callable[[str, str, Result], None]
+    results: Mapping[str, Result]
+    until: float
+    threads: int
+    put_off: dict[str, int]
+    rest: list[Fetched] = field(init=False, default_factory=list)
+    """Results that had arrived, but were not yet yielded, when the generator was closed early."""
+    _tasks: dict[str, deque[str]] = field(init=False, default_factory=dict)
+    _again: dict[str, int] = field(init=False, default_factory=dict)
+    _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
+
+    def fetch(self, wanted: Sequence[DueFile]) -> Generator[Fetched, None, None]:
+        """Yield the result of each file as it arrives, without files that must not be tried now.
+
+        Closing the generator early ends all threads at once; see `rest`.
+        """
+        for file in wanted:
+            self._tasks.setdefault(file.host, deque()).append(file.url)
+        once = Once(self._ask, self.results)
+        crew: ThreadCrew[Fetched] = ThreadCrew("gather", self.fetcher.client.stop)
+        self.rest = crew.rest
+        yield from crew.results(lambda: self._work(once), min(self.threads, len(wanted)))
+
+    def _work(self, once: Once) -> Iterator[Fetched]:
+        while (task := self._next(once)) is not None:
+            if isinstance(task, Fetched):
+                yield task
+
+    def _next(self, once: Once) -> Fetched | bool | None:
+        """Fetch one more file; True if none was fetched now, None at the end."""
+        with self._lock:
+            hosts = [host for host, urls in self._tasks.items() if urls]
+        with self.fetcher.client.hosts.first_free(hosts, self.until) as host:
+            if host is None:
+                return None
+            with self._lock:
+                urls = self._tasks[host]
+                url = urls.popleft() if urls else None
+            if url is None:
+                return True
+            try:
+                check_scheme(url)
+                return once.follow(url)
+            except FetchError as failure:
+                return Fetched(url, (), url, failure)
+            except Deferred:
+                # Put a URL off within this batch, but only a few times.
+                with self._lock:
+                    self._again[url] = self._again.get(url, 0) + 1
+                    if self._again[url] <= _PUT_OFF:
+                        self._tasks[host].append(url)
+                return True
+
+    def _ask(self, url: str, origin: str) -> Result:
+        result = self.fetcher.fetch(url, self.validators(url), self.until)
+        if isinstance(result, FetchError) and result.retry_after is not None:
+            with self._lock:
+                often = self.put_off.get(url, 0)
+                self.put_off[url] = often + 1
+            if often < _PUT_OFF:
+                raise Deferred(f"{url}: the server asks to retry later")
+        self.record(url, origin, result)
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """The end of a batch (on the client's clock), its threads, and whether PDFs are read."""
+
+    until: float
+    threads: int
+    pdf_text: bool = False
+
+
+@dataclass(slots=True)
+class Batch:
+    """The state of a batch."""
+
+    run: ObiRun
+    state: FileStates
+    fetcher: FileFetcher
+    journal: ResponseJournal
+    pace: Pace
+    put_off: dict[str, int]
+    advance: Callable[[int], None]
+    """Called with the number of results since the last call."""
+    recorded: JournalContent = field(init=False)
+    """What the journal of the run had at its begin."""
+    outcomes: RunOutcomes = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.recorded = self.journal.begin(self.run.tist)
+        self.outcomes = RunOutcomes(self.run, self.state)
+
+    def list_begun(self) -> list[DueFile]:
+        """Return the files that the run began to fetch before it was cut off."""
+        return [DueFile(url, host_of(url), pdf) for url, pdf in self.recorded.requested.items()]
+
+    def fetch(self, wanted: Sequence[DueFile]) -> int:
+        """Fetch the files, and return the number of results.
+
+        Raises KeyboardInterrupt; the results so far are kept, and can be committed.
+        """
+        self.outcomes.wanted = {file.url for file in wanted}
+        self.outcomes.pdf = {file.url for file in wanted if file.pdf}
+        self.outcomes.load(file.url for file in wanted)
+        self._restore()
+        left = [file for file in wanted if not self._is_complete(file.url)]
+        pace = self.pace
+        crew = Crew(
+            self.fetcher,
+            self._find_validators,
+            self._record,
+            self.recorded.results,
+            pace.until,
+            pace.threads,
+            self.put_off,
+        )
+        try:
+            with closing(crew.fetch(left)) as outcomes:
+                for fetched in outcomes:
+                    self._take(fetched)
+        finally:
+            for fetched in crew.rest:
+                self._take(fetched)
+        return len(self.outcomes.results)
+
+    def _restore(self) -> None:
+        """Store the recorded files that were not stored before the run was cut off."""
+        journal = self.recorded
+        self.outcomes.texts |= journal.texts
+        for url, result in list(journal.results.items()):
+            if isinstance(result, Moved):
+                self.outcomes.name_target(url, result)
+            if not isinstance(result, FileContent) or journal.stored.get(url) == self.run.tist:
+                continue
+            if result.path.exists() or not self.outcomes.is_new(url, result):
+                self._keep(url, result)
+                continue
+            name, tist = self.outcomes.name_file(url), journal.stored.get(url)
+            if self.run.size(name) == result.size:
+                continue
+            # A run that was abandoned since may have stored it.
+            if tist and self.run.copy_object(tist, name, result.sha256, result.path):
+                self._keep(url, result)
+            else:
+                del journal.results[url]  # its bytes are gone: fetch it again
+
+    def _is_complete(self, url: str) -> bool:
+        """Return whether the journal has the result of a file, and take it then."""
+        results = self.recorded.results
+        if url not in results:
+            return False
+        try:
+            self._take(follow_redirects(url, lambda target: results[target]))
+        except KeyError:  # a redirect whose target is not recorded
+            return False
+        return True
+
+    def commit(self, unchanged: Sequence[SeenRow] = ()) -> tuple[Committed, list[Row]] | None:
+        """Commit the run, and return it with its rows. Without results, abandon it: None.
+
+        `unchanged` are rows of files that were not requested.
+        """
+        if not self.outcomes.results and not unchanged:
+            self.run.abandon("nothing was fetched")
+            return None
+        rows = self.outcomes.rows()
+        ids = {row.id for row in rows if not isinstance(row, Redirect) and hasattr(row, "id")}
+        rows += [row for row in unchanged if row.id not in ids]
+        return self.run.commit(rows), rows
+
+    def _find_validators(self, url: str) -> Validators:
+        before = self.outcomes.before(url)
+        # The bytes must show that a lost file is back, so its request has no conditions.
+        return Validators(before.etag, before.last_modified) if before.present else Validators()
+
+    def _take(self, fetched: Fetched) -> None:
+        self.outcomes.results.append(self.outcomes.name_result(fetched))
+        self.advance(1)
+
+    def _record(self, url: str, origin: str, result: Result) -> None:
+        """Record a response, and store its file. Called from threads."""
+        text = self.outcomes.read_text(url, result) if self.pace.pdf_text else None
+        self.journal.add(url, origin, origin in self.outcomes.pdf, result, text)
+        if isinstance(result, Moved):
+            self.outcomes.name_target(url, result)
+        elif isinstance(result, FileContent):
+            self._keep(url, result)
+
+    def _keep(self, url: str, content: FileContent) -> None:
+        """Store the bytes of a URL if they changed."""
+        self.outcomes.store(url, content)
+        self.journal.note_stored(url)
+        content.path.unlink(missing_ok=True)

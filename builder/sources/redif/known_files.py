@@ -1,0 +1,234 @@
+"""Known files: what the last ingest of the same folders found in files that have not changed.
+
+Such a file is read again only if the store lacks it, or if one of its templates gets a new version.
+If that ingest was also the last one of the store, the store agrees with what it found. Then only
+what has changed since is compared, see builder.sources.redif.scope.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from builder.intake.intake import KNOWN_PREFIX, writing
+from builder.obi.content import SOURCE
+from builder.snapshot.sql import Statements
+from builder.sources.redif.form.document import ARCHIVE, SERIES
+from builder.sources.redif.listing import FoundFile, Listings
+from builder.sources.redif.parse import columns
+from builder.sources.redif.scope import ChangeScope
+from builder.sources.redif.staging import PREFIX, UNKNOWN
+from builder.store.parquet.writer import RowWriter
+from functions import distribution
+from functions.database import engine
+from functions.snapshot.seal import check_seal, seal
+
+_SQL = Statements(__file__)
+_SETTLED = 5  # seconds by which a file must be older than the begin of its ingest
+_MOST_DOUBTED = 10_000
+_BEGUN, _FACTS, _LISTINGS, _GONE = "begun", "facts.json", "listings", "gone.parquet"
+_FIELDS = {
+    "types": engine.texts((ARCHIVE, SERIES)),
+    "kind": engine.quote(SOURCE),
+    "prefix": engine.quote(PREFIX),
+}
+_GONE_COLUMNS = columns("source INTEGER, path VARCHAR")
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What is known of the last ingest: its run, its next ordinal, and the roots of its sources."""
+
+    run: str = ""
+    following: int = 0
+    roots: tuple[str, ...] = ()
+    doubted: frozenset[str] = frozenset()
+    """Files that could not be read, by source, folder and name."""
+    digests: Mapping[str, str] = field(default_factory=dict)
+    """The SHA-256 of each other file of the folder, by name."""
+
+
+class KnownFiles:
+    """The known files of an ingest that is identified by `request`; `home` holds their folder."""
+
+    def __init__(self, home: Path, request: str, *, trust: bool = True) -> None:
+        """Without `trust`, no file is known, but those that are read now will be."""
+        identity = f"{distribution.version()} {request}".encode("utf-8", "surrogateescape")
+        self._folder = home / (KNOWN_PREFIX + hashlib.sha256(identity).hexdigest()[:16])
+        self._draft = self._folder.with_name(f"{self._folder.name}.{os.getpid()}")
+        self._facts = _read_facts(self._folder) if trust else None
+        self._doubted: set[str] = set()
+        self._changed = False
+        with writing(self._draft):
+            shutil.rmtree(self._draft, ignore_errors=True)
+            self._draft.mkdir(parents=True)
+            (self._draft / _BEGUN).touch()
+            begun = int((self._draft / _BEGUN).stat().st_mtime)
+            self._gone = RowWriter(self._draft / _GONE, _GONE_COLUMNS)
+            self._listings = Listings(
+                None if self._facts is None else self._folder / _LISTINGS,
+                self._draft / _LISTINGS,
+                begun - _SETTLED,
+                self._facts.doubted if self._facts else (),
+            )
+
+    @property
+    def skipped(self) -> int:
+        """Number of files that need not be read."""
+        return self._listings.skipped
+
+    @property
+    def following(self) -> int:
+        """The first ordinal that no known file has."""
+        return self._facts.following if self._facts else 0
+
+    @property
+    def templates(self) -> Path | None:
+        """The table of known templates."""
+        return self._table("template") if self._facts else None
+
+    def compare(
+        self, source: int, folder: str, files: Sequence[FoundFile], others: Sequence[str]
+    ) -> Collection[str]:
+        """Return the names of the files of a folder that need not be read."""
+        with writing(self._draft):
+            unchanged, gone = self._listings.compare(f"{source}/{folder}", files, others)
+        self._remove(source, folder, gone)
+        return unchanged
+
+    def doubt(self, source: int, path: str) -> None:
+        """Note that a file could not be read."""
+        self._doubted.add(f"{source}/{path}")
+
+    def end_scan(self) -> str:
+        """Finish the comparison of folders, and return a digest of the known files."""
+        with writing(self._draft):
+            for place, names in self._listings.list_vanished():
+                source, _, folder = place.partition("/")
+                self._remove(int(source), folder, names)
+            self._listings.close()
+            self._gone.close()
+        return self._listings.digest()
+
+    def _remove(self, source: int, folder: str, names: Collection[str]) -> None:
+        for name in sorted(names):
+            self._gone.append((source, f"{folder}/{name}"))
+            self._changed = True
+
+    def statements(self, dropped: Collection[int]) -> Sequence[str]:
+        """Return the statements that add the known files to the parsed ones, for staging.stage.
+
+        Files that were read nevertheless are left out, and those with the ordinals `dropped`.
+        """
+        if self._facts is None:
+            return UNKNOWN
+        places = {name: engine.quote(str(self._table(name))) for name in ("file", "template")}
+        gone, without = engine.quote(str(self._draft / _GONE)), ", ".join(map(str, (-1, *dropped)))
+        return (
+            _SQL.get("known_file", path=places["file"]),
+            _SQL.get("known_template", path=places["template"]),
+            _SQL.get("gone_file", path=gone, dropped=without),
+            _SQL.get("reused"),
+            _SQL.get("unknown"),
+            _SQL.get("tree_file"),
+            _SQL.get("tree_template"),
+        )
+
+    def scope(self, run: str | None) -> ChangeScope | None:
+        """Return what may have changed since `run`; None if this ingest was not the last one."""
+        if self._facts is None or self._facts.run != run or len(self._facts.roots) != 1:
+            return None
+        return ChangeScope(self._table("restless"), self._facts.roots)
+
+    def _table(self, name: str) -> Path:
+        """Return the path of the table of files or templates, or of restless ids."""
+        return self._folder / f"{name}.parquet"
+
+    def keep(
+        self,
+        connection: engine.Connection,
+        run: str,
+        following: int,
+        trees: Sequence[int],
+        parsed: bool,
+    ) -> None:
+        """Keep what was read for the next ingest, from the tables of staging.compare.
+
+        `run` is the digest of this run, `trees` has the numbers of sources that are folders, and
+        `following` is the next ordinal. `parsed`: a file was read.
+        """
+        if len(self._doubted) > _MOST_DOUBTED:
+            return
+        with writing(self._draft), engine.reading(str(self._draft)):
+            # Tables that stay as they are need not be written again.
+            same = self._facts is not None and not (parsed or self._changed)
+            connection.execute(_SQL.get("shared_handle"))
+            among = ", ".join(map(str, trees))
+            tables = {
+                "file": _SQL.get("kept_file", trees=among),
+                "template": _SQL.get("kept_template", trees=among),
+                "restless": _SQL.get("kept_restless", **_FIELDS),
+            }
+            for name, sql in tables.items():
+                path = self._draft / f"{name}.parquet"
+                if same and name != "restless":
+                    try:
+                        os.link(self._table(name), path)
+                    except OSError:  # a disk without hard links
+                        shutil.copyfile(self._table(name), path)
+                else:
+                    target = engine.quote(str(path))
+                    connection.execute(f"COPY ({sql}) TO {target} (FORMAT parquet)")
+            roots = connection.execute("SELECT root FROM root ORDER BY source").fetchall()
+            (self._draft / _GONE).unlink()
+            facts = _Facts(
+                run,
+                following,
+                tuple(root for (root,) in roots),
+                frozenset(self._doubted),
+                {path.name: _digest(path) for path in self._draft.iterdir()},
+            )
+            document = {**asdict(facts), "doubted": sorted(facts.doubted)}
+            (self._draft / _FACTS).write_bytes(seal(json.dumps(document).encode()))
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._draft.rename(self._folder)
+
+    def close(self) -> None:
+        """Remove what was not kept."""
+        self._listings.close()
+        shutil.rmtree(self._draft, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def open_known(home: Path | None, request: str, *, trust: bool) -> Iterator[KnownFiles | None]:
+    """Context of the known files of an ingest; None without a `home`."""
+    if home is None:
+        yield None
+        return
+    known_files = KnownFiles(home, request, trust=trust)
+    try:
+        yield known_files
+    finally:
+        known_files.close()
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _read_facts(folder: Path) -> _Facts | None:
+    """Return the facts of the last ingest, None if there are none or a file is damaged."""
+    with contextlib.suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
+        data = (folder / _FACTS).read_bytes()
+        check_seal(data)
+        document = json.loads(data)
+        roots, doubted = tuple(document["roots"]), frozenset(document["doubted"])
+        digests = dict(document["digests"])
+        if all(_digest(folder / name) == digest for name, digest in digests.items()):
+            return _Facts(document["run"], document["following"], roots, doubted, digests)
+    return None

@@ -1,0 +1,294 @@
+"""Parsing of a segment into rows of files, templates and faults, and a file of texts.
+
+A process parses one segment at a time. Rows stay small, because heads of documents go into one file
+beside them. Each row has the place of its head.
+
+Marks are digests by which templates that the last ingest parsed are known, and not parsed again:
+of a template's bytes, and of its file's path and encoding. A template with faults has none, because
+faults name lines. Nor has an archive or a series, which others inherit from. A mark has 128 bits,
+of which half are enough to look it up.
+"""
+
+import hashlib
+import io
+import os
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from functools import lru_cache
+from pathlib import Path
+from typing import BinaryIO
+
+from builder.http.url import normalise
+from builder.intake.intake import writing
+from builder.sources.redif.form import template
+from builder.sources.redif.form.document import (
+    ARCHIVE,
+    NOTHING,
+    SERIES,
+    Inheritable,
+    document_head,
+    document_sets,
+)
+from builder.sources.redif.form.specification import Diagnostic, guess_type
+from builder.sources.redif.form.template import Template, file_blocks
+from builder.sources.redif.form.template_text import LIMIT, EncodedLines, TemplateText
+from builder.sources.redif.spool import ALONE, KEPT, Segment, Spooled
+from builder.store.parquet.writer import RowWriter
+from functions.archive.redif_text import make_text
+from functions.database import engine
+from functions.snapshot.schema import Column
+
+Mark = tuple[int | None, int | None]
+_NONE: Mark = None, None
+_LIST = "SELECT mark FROM read_parquet($path) WHERE mark IS NOT NULL ORDER BY mark"
+
+
+def known_marks(path: Path) -> "Sequence[int]":
+    """Return the first halves of the marks of a table of templates, ascending.
+
+    A process reads a table once. Raises StoreError.
+    """
+    with writing(path):
+        return _list_marks(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(1)
+def _list_marks(path: Path, modified: int) -> "Sequence[int]":
+    marks = array("q")
+    with closing(engine.connect()) as connection, engine.reading(str(path)):
+        for rows in engine.batches(connection, _LIST, {"path": str(path)}):
+            marks.extend(rows)
+    return marks
+
+
+class FileMarks:
+    """The marks of the templates of one file; `marks` has the known ones, None if there are none.
+
+    `reused` has place, line and marks of the known templates that were found.
+    """
+
+    def __init__(self, file: Spooled, marks: "Sequence[int] | None") -> None:
+        self._marks = marks
+        self._path = f"{file.source} {file.path} {file.encoding}".encode("utf-8", "replace")
+        self._last: tuple[int, Mark] = -1, _NONE
+        self.reused: list[tuple[int, int, int | None, int | None]] = []
+
+    def has(self, source: EncodedLines, part: TemplateText) -> bool:
+        """Return whether a template is known; if not, its mark is noted."""
+        if part.cut:
+            return False
+        digest = hashlib.blake2b(b"%s %d\0" % (self._path, len(source.mark or "")), digest_size=16)
+        digest.update(part.data.rstrip())  # the last one of a file lacks a blank line
+        text = digest.digest()
+        mark = int.from_bytes(text[:8], "big", signed=True)
+        second = int.from_bytes(text[8:], "big", signed=True)
+        self._last = part.offset, (mark, second)
+        if self._marks is None:
+            return False
+        at = bisect_left(self._marks, mark)
+        if at == len(self._marks) or self._marks[at] != mark:
+            return False
+        self.reused.append((part.offset, part.line, mark, second))
+        return True
+
+    def of(self, template: Template) -> Mark:
+        """Return the mark of the template that was parsed last."""
+        offset, mark = self._last
+        is_plain = template.handle is not None and template.type not in (None, ARCHIVE, SERIES)
+        return (
+            mark if is_plain and not template.diagnostics and offset == template.offset else _NONE
+        )
+
+
+_REPORT_EVERY = 1000  # templates
+_STATES = {code: code for code in ("html", "empty-file", "no-template")} | {
+    "start-with-template-type": "file-incomplete"
+}
+
+
+def columns(types: str) -> tuple[Column, ...]:
+    """Return the columns of `name TYPE, name TYPE`, for files that only Sheaf reads."""
+    pairs = (pair.split() for pair in types.split(", "))
+    return tuple(Column(name, kind, "", "") for name, kind in pairs)
+
+
+TABLES = {
+    "file": columns(
+        "ordinal BIGINT, source INTEGER, path VARCHAR, modified BIGINT, segment INTEGER, "
+        "start BIGINT, bytes BIGINT, md5 VARCHAR, sha256 VARCHAR, templates BIGINT, "
+        "nameless BIGINT, invalid BIGINT, archives BIGINT, state VARCHAR"
+    ),
+    "template": columns(
+        "ordinal BIGINT, place BIGINT, line BIGINT, length BIGINT, encoding VARCHAR, "
+        "type VARCHAR, type_written VARCHAR, valid BOOLEAN, handle VARCHAR, "
+        "handle_written VARCHAR, text_md5 VARCHAR, text_sha256 VARCHAR, md5 VARCHAR, "
+        "sha256 VARCHAR, segment INTEGER, bytes BIGINT, head BIGINT, size BIGINT, own BOOLEAN, "
+        "sets VARCHAR[], name VARCHAR, restriction VARCHAR[], provider VARCHAR[], "
+        "content VARCHAR, mark BIGINT, second_mark BIGINT"
+    ),
+    "reuse": columns("ordinal BIGINT, place BIGINT, line BIGINT, mark BIGINT, second_mark BIGINT"),
+    "refipo": columns(
+        "ordinal BIGINT, place BIGINT, position BIGINT, url VARCHAR, id VARCHAR, format VARCHAR, "
+        "function VARCHAR, size VARCHAR, restriction VARCHAR, fault VARCHAR"
+    ),
+    "fault": columns("ordinal BIGINT, place BIGINT, code VARCHAR, detail VARCHAR, done VARCHAR"),
+}
+"""Tables of a segment.
+
+`state` is a fault code if the file is not ReDIF or not whole, else NULL. `nameless` counts
+templates without a handle, `invalid` those with errors, and `archives` those of archives.
+The text of a template has `bytes` bytes. Of one with a handle, the head of its document lies in the
+segment's texts at `head` and has `size` bytes. If `own`, its bytes in the file do not give its text
+again, and the text follows the head. `name`, `restriction` and `provider` are what others inherit;
+`content` is the type of templates in a series.
+
+`reuse` has the templates that the last ingest parsed, with the same bytes in the same file. They
+are known by two marks, and lack only rows of `template`.
+"""
+
+
+def parse(segment: Segment, advance: Callable[[int, int], None]) -> Segment:
+    """Parse a segment, write its tables and texts beside it, and return it.
+
+    `advance` is called with new bytes and templates. Raises StoreError.
+    """
+    with writing(segment.folder):
+        parsing = _Parsing(segment, advance)
+        with segment.path.open("rb") as data:
+            for file in segment.files():
+                parsing.file(file, data)
+        parsing.close()
+    return segment
+
+
+def path(folder: Path, table: str, number: int) -> Path:
+    """Return the path of a table of a segment."""
+    return folder / f"{table}-{number:06}.parquet"
+
+
+class _Parsing:
+    def __init__(self, segment: Segment, advance: Callable[[int, int], None]) -> None:
+        self._segment, self._advance = segment, advance
+        self._writers = {
+            name: RowWriter(path(segment.folder, name, segment.number), TABLES[name])
+            for name in TABLES
+        }
+        self._texts: BinaryIO = (segment.folder / f"texts-{segment.number:06}").open("wb")
+        self._at = self._templates = 0
+        self._reported = (0, 0)
+        self._read = 0
+        self._marks = (
+            known_marks(segment.known_templates) if segment.known_templates is not None else None
+        )
+
+    def file(self, file: Spooled, data: BinaryIO) -> None:
+        """Parse one file."""
+        data.seek(file.start)
+        small = file.bytes < ALONE or file.bytes != self._segment.bytes
+        stream = io.BytesIO(data.read(file.bytes)) if small else data
+        templates = nameless = invalid = archives = 0
+        state: str | None = None
+        marks = FileMarks(file, self._marks)
+        for event in template.read_templates(stream, file.path, LIMIT, file.encoding, marks.has):
+            if isinstance(event, Template):
+                templates += 1
+                nameless += event.handle is None
+                if (
+                    event.handle is None
+                    or "\0" in event.text
+                    or len(event.structure.get("handle", ())) > 1
+                ):
+                    state = state or "file-incomplete"
+                invalid += not event.valid
+                likely = event.type or getattr(guess_type(event.type_written), "type", None)
+                archives += likely == ARCHIVE
+                self._template(file, event, data, marks)
+            else:
+                state = _STATES.get(event.code, state)
+                self._fault(file, event, None)
+        for row in marks.reused:
+            self._writers["reuse"].append((file.ordinal, *row))
+        templates += len(marks.reused)
+        self._templates += len(marks.reused)
+        self._read += file.bytes
+        self._tell()
+        self._writers["file"].append(
+            (
+                *(file.ordinal, file.source, file.path, file.modified, self._segment.number),
+                *(file.start, file.bytes, file.md5, file.sha256),
+                *(templates, nameless, invalid, archives, state),
+            )
+        )
+
+    def close(self) -> None:
+        """Close the files."""
+        self._texts.close()
+        for writer in self._writers.values():
+            writer.close()
+        self._tell(end=True)
+
+    def _template(
+        self, file: Spooled, template: Template, data: BinaryIO, marks: FileMarks
+    ) -> None:
+        text = template.text.encode("utf-8", "replace") + b"\n"
+        raw = os.pread(data.fileno(), template.length, file.start + template.offset)
+        own = make_text(raw, template.encoding) != text
+        at, head = self._at, b""
+        sets: tuple[str, ...] = ()
+        if template.handle is not None:
+            head, sets = document_head(template), document_sets(template)
+            self._texts.write(head)
+            self._texts.write(text if own else b"")
+            self._at += len(head) + own * len(text)
+        parent, content = NOTHING, None
+        if template.type in (ARCHIVE, SERIES):
+            parent = Inheritable.from_fields(template.structure)
+        if template.type == SERIES:
+            content = template.structure.get("type", ["ReDIF-Paper"])[0]
+        self._writers["template"].append(
+            (
+                *(file.ordinal, template.offset, template.line, template.length, template.encoding),
+                *(template.type, template.type_written, template.valid),
+                *(template.handle, template.handle_written, template.md5, template.sha256),
+                hashlib.md5(text, usedforsecurity=False).hexdigest(),
+                hashlib.sha256(text).hexdigest(),
+                *(self._segment.number, len(text), at, len(head), own, sets),
+                *(parent.name, parent.restriction, parent.provider, content),
+                *marks.of(template),
+            )
+        )
+        self._templates += 1
+        for block in file_blocks(template) if template.handle is not None else ():
+            url = normalise(block.url)
+            self._writers["refipo"].append(
+                (
+                    file.ordinal,
+                    template.offset,
+                    block.position,
+                    block.url,
+                    url.id,
+                    *block[2:],
+                    url.fault,
+                )
+            )
+        for diagnostic in template.diagnostics:
+            self._fault(file, diagnostic, template.offset)
+        self._tell()
+
+    def _fault(self, file: Spooled, diagnostic: Diagnostic, place: int | None) -> None:
+        detail = (
+            f"line {diagnostic.line:,}: {diagnostic.message}"
+            if diagnostic.line
+            else diagnostic.message
+        )
+        if diagnostic.suggestion:
+            detail += f" (perhaps {diagnostic.suggestion})"
+        self._writers["fault"].append((file.ordinal, place, diagnostic.code, detail, KEPT))
+
+    def _tell(self, *, end: bool = False) -> None:
+        read, templates = self._reported
+        if end or self._templates - templates >= _REPORT_EVERY:
+            self._advance(self._read - read, self._templates - templates)
+            self._reported = (self._read, self._templates)

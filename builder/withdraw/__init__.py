@@ -1,4 +1,0 @@
-"""Withdrawal: `withdraw` replaces items by tombstones and can purge metadata; `reinstate` undoes.
-
-`selection` finds the items that a command names.
-"""

@@ -1,0 +1,324 @@
+"""Files as one zip of the store: made here and the same each time, or the platform's own."""
+
+import io
+import random
+import tracemalloc
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from builder import zip
+from builder.sources.datasets.item import FilesetPlatformItem
+from builder.sources.datasets.protocols import FilesetError
+from builder.sources.datasets.strategies import record
+from builder.sources.datasets.strategies.bundled import Bundled
+from builder.sources.datasets.strategies.keys import place
+from builder.store.folder import FolderStore
+from functions.snapshot.store import Sink, Writer
+from tests.bucket import Bucket, administrator
+from tests.builder.sources.datasets.body import Body, Generated, digest, zipped
+from tests.builder.sources.datasets.body import whole as body_of
+from tests.builder.sources.datasets.server import Server, served, then
+from tests.builder.sources.datasets.test_s3 import HOST, dangling, item_of, objects
+from tests.builder.sources.datasets.world import World, fileset_settings
+
+pytestmark = pytest.mark.shared(3)
+
+ROOT = Path(__file__).parents[4]
+OPENICPSR = ROOT.parent / "shared" / "data" / "filesets" / "openicpsr" / "bundle_132081_V1.zip"
+ALL = "https://data.example.cz/all.zip"
+MEGA = 1 << 20
+PART = 4 * MEGA
+BODIES: dict[str, Body] = {
+    "data/med.csv": b"rok,kg\n2020,31\n",
+    "mapa.tif": Generated(3 * MEGA),
+    "film.mp4": Generated(6 * MEGA, 2),
+    "prázdný soubor.txt": b"",
+}
+
+
+@pytest.fixture(autouse=True)
+def parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A member is large, and so in two parts, with half the bytes."""
+    monkeypatch.setattr(zip, "PART", PART)
+
+
+@pytest.fixture(params=["folder", "moto"])
+def store(
+    request: pytest.FixtureRequest, tmp_path: Path, make_bucket: Callable[..., Writer]
+) -> Writer:
+    if request.param == "folder":
+        return FolderStore(tmp_path / "store")
+    return make_bucket(part=5 << 20)
+
+
+def strategy(store: Writer, there: World, **settings: Any) -> Bundled:
+    given = fileset_settings(**settings)
+    return Bundled(store, there.downloader(), given)
+
+
+def ranged(store: Writer, key: str, start: int, size: int) -> bytes:
+    """Return bytes of an object by one request for a range, as anybody makes it."""
+    if isinstance(store, Bucket):
+        client = administrator(store.endpoint)
+        asked = f"bytes={start}-{start + size - 1}"
+        name = f"{store.uri.partition(store.bucket + '/')[2]}/{key}"
+        answer = client.get_object(Bucket=store.bucket, Key=name, Range=asked)
+        return bytes(answer["Body"].read())
+    assert isinstance(store, FolderStore)
+    with store.path(key).open("rb") as file:
+        file.seek(start)
+        return file.read(size)
+
+
+def test_all_files_are_one_zip_and_each_is_one_range(
+    server: Server, there: World, store: Writer
+) -> None:
+    item = item_of(server, BODIES)
+    asked = strategy(store, there)
+    assert asked.check_existing(item) is None
+    found = asked.process(item)
+    assert (found.ingest_strategy, found.status) == ("s3-fileset-bundled", "success")
+    key = place(item) + "bundle.zip"
+    assert found.location == key
+    assert list(objects(store)) == [key, place(item) + "fileset.json"]
+    whole = store.read(key)
+    assert found.bundle_file_meta is not None
+    assert found.bundle_file_meta.sha256hex == digest("sha256", whole)
+    assert found.bundle_file_meta.size_bytes == len(whole)
+    assert found.bundle_terminal is None
+    with zipfile.ZipFile(io.BytesIO(whole)) as archive:
+        assert archive.namelist() == sorted(BODIES)
+        assert archive.testzip() is None
+    assert [f.path for f in found.manifest] == list(BODIES)
+    for file in found.manifest:
+        body = BODIES[file.path]
+        data = body_of(body)
+        assert (file.key, file.compression, file.status) == (key, "stored", "verified")
+        assert file.sha256 == digest("sha256", body)
+        assert file.offset is not None
+        assert whole[file.offset : file.offset + len(data)] == data
+        if data:
+            middle = min(100, len(data) // 2)
+            part = ranged(store, key, file.offset + middle, min(100, len(data) - middle))
+            assert part == data[middle : middle + 100]
+    assert not dangling(store)
+
+
+def test_a_large_member_that_comes_anew_begins_the_bundle_anew(
+    server: Server, there: World, store: Writer
+) -> None:
+    item = item_of(server, BODIES)
+    film = BODIES["film.mp4"]
+    wrong = served(film, wrong=PART + 9)
+    server.add(f"{HOST}2", then(wrong, served(film)))
+    found = strategy(store, there).process(item)
+    assert found.status == "success"
+    assert len(server.asked(f"{HOST}2")) == 2
+    assert len(server.asked(f"{HOST}0")) == 2
+    with zipfile.ZipFile(io.BytesIO(store.read(found.location or ""))) as archive:
+        assert archive.testzip() is None
+    assert not dangling(store)
+
+
+def test_a_small_member_that_comes_anew_spoils_nothing(
+    server: Server, there: World, store: Writer
+) -> None:
+    item = item_of(server, BODIES)
+    mapa = BODIES["mapa.tif"]
+    server.add(f"{HOST}1", then(served(mapa, wrong=9), served(mapa)))
+    assert strategy(store, there).process(item).status == "success"
+    assert sorted(a.url[-1] for a in server.asked()) == ["0", "1", "1", "2", "3"]
+
+
+@pytest.mark.sampled(2)
+def test_a_large_member_that_is_wrong_each_time_ends_with_its_own_status(
+    server: Server, there: World, store: Writer
+) -> None:
+    item = item_of(server, BODIES)
+    server.add(f"{HOST}2", served(BODIES["film.mp4"], wrong=PART + 9))
+    with pytest.raises(FilesetError, match="mismatch-md5") as caught:
+        strategy(store, there, tries=3, partial=False).process(item)
+    assert [f.status for f in caught.value.manifest].count("mismatch-md5") == 1
+    assert objects(store) == {}
+    assert len(server.asked(f"{HOST}2")) <= 3 + 3
+    assert not dangling(store)
+
+
+def test_a_large_member_that_comes_right_too_late_is_no_success(
+    server: Server, there: World, store: Writer
+) -> None:
+    item = item_of(server, BODIES)
+    film = BODIES["film.mp4"]
+    server.add(f"{HOST}2", then(served(film, wrong=PART + 9), served(film)))
+    with pytest.raises(FilesetError, match="error-platform-download: film"):
+        strategy(store, there, tries=1, partial=False).process(item)
+    assert objects(store) == {}
+
+
+class Watched(FolderStore):
+    """A store that takes bundles of any size in no room, and remembers the first bytes alone."""
+
+    taken = 0
+
+    @contextmanager
+    def creating(self, key: str, most: int | None = None) -> Iterator[Sink]:
+        yield self
+
+    def write(self, data: bytes) -> int:
+        self.taken += len(data)
+        return len(data)
+
+    def flush(self) -> None:
+        pass
+
+
+def test_twenty_files_are_bundled_in_little_memory_and_on_no_disk(
+    server: Server, there: World, tmp_path: Path
+) -> None:
+    item = item_of(server, {f"{n:02}.bin": Generated(3 * MEGA, n) for n in range(20)}, "sha256")
+    store = Watched(tmp_path / "none")
+    tracemalloc.start()
+    with pytest.raises(FilesetError, match="error-store-verify"):  # it kept nothing
+        strategy(store, there).process(item)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert store.taken > 60 * MEGA
+    assert peak < 40 * MEGA
+    assert not (tmp_path / "none").exists()
+
+
+SMALL: dict[str, bytes] = {"data/med.csv": b"rok,kg\n" * 200, "mapa.tif": bytes(5000)}
+
+
+def foreign(
+    server: Server, data: Body, bodies: dict[str, bytes] = SMALL, **given: Any
+) -> FilesetPlatformItem:
+    server.add(ALL, served(data, "application/zip"))
+    return item_of(server, dict(bodies), web_bundle_url=ALL, **given)
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_the_platform_s_own_bundle_is_kept_as_it_is(
+    server: Server, there: World, store: Writer, method: int
+) -> None:
+    data = zipped({**SMALL, "MANIFEST.TXT": b"all"}, method)
+    item = foreign(server, data)
+    asked = strategy(store, there, platform_bundle=True)
+    found = asked.process(item)
+    assert found.status == "success"
+    assert [a.url for a in server.asked()] == [ALL]
+    assert store.read(found.location or "") == data
+    assert found.bundle_terminal is not None
+    assert found.bundle_terminal.terminal_url == ALL
+    assert found.bundle_terminal.terminal_sha1hex == digest("sha1", data)
+    assert [(f.path, f.status) for f in found.manifest] == [
+        ("data/med.csv", "verified"),
+        ("mapa.tif", "verified"),
+        ("MANIFEST.TXT", "bundle-extra-member"),
+    ]
+    for file in found.manifest[:2]:
+        assert file.offset is not None
+        assert file.sha256 == digest("sha256", SMALL[file.path])
+        if method == zipfile.ZIP_STORED:
+            assert data[file.offset : file.offset + (file.size or 0)] == SMALL[file.path]
+            assert file.compression == "stored"
+        else:
+            assert file.compression == "deflated"
+            assert file.extra["packed_bytes"] < (file.size or 0)
+    server.forget()
+    assert asked.check_existing(item) == replace(found, status="success-existing")
+    assert not server.asked()
+
+
+def test_it_is_not_asked_for_unless_the_configuration_says_so(
+    server: Server, there: World, store: Writer
+) -> None:
+    item = foreign(server, zipped(SMALL))
+    found = strategy(store, there).process(item)
+    assert found.bundle_terminal is None
+    assert not server.asked(ALL)
+
+
+def test_a_folder_around_all_members_is_none_of_the_manifest_s(
+    server: Server, there: World, store: Writer
+) -> None:
+    item = foreign(server, zipped({f"med-1.0/{p}": d for p, d in SMALL.items()}))
+    found = strategy(store, there, platform_bundle=True).process(item)
+    assert [f.path for f in found.manifest] == list(SMALL)
+    assert found.manifest[0].extra["member"] == "med-1.0/data/med.csv"
+
+
+def with_link() -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        one = zipfile.ZipInfo("mapa.tif")
+        one.create_system, one.external_attr = 3, 0o120777 << 16
+        archive.writestr(one, "/etc/passwd")
+    return out.getvalue()
+
+
+def test_a_bundle_that_a_run_left_is_read_and_taken_if_it_is_the_one(
+    server: Server, there: World, store: Writer
+) -> None:
+    item = item_of(server, dict(SMALL))
+    store.create(place(item) + "bundle.zip", zipped(SMALL))
+    found = strategy(store, there).process(item)
+    assert found.status == "success"
+    assert not server.asked()
+    assert record.read(store, place(item)) is not None
+    other = item_of(server, {"a": b"first", "b": b"other"})
+    store.create(place(other) + "bundle.zip", zipped({"a": b"frist", "b": b"other"}))
+    found = strategy(store, there).process(other)
+    assert len(server.asked()) == 2
+    assert [f.offset for f in found.manifest] == [31, 67]
+
+
+def test_another_run_that_was_first_is_joined(server: Server, there: World, tmp_path: Path) -> None:
+    item = item_of(server, BODIES)
+    plain = FolderStore(tmp_path / "store")
+
+    class Late(FolderStore):
+        done: ClassVar[list[Any]] = []
+
+        @contextmanager
+        def creating(self, key: str, most: int | None = None) -> Iterator[Sink]:
+            with super().creating(key) as sink:
+                yield sink
+                if not self.done:
+                    self.done.append(strategy(plain, there).process(item))
+
+    mine = Late(tmp_path / "store")
+    assert strategy(mine, there).process(item) == mine.done[0]
+
+
+@pytest.mark.skipif(not OPENICPSR.exists(), reason="the real bundle of openICPSR is not here")
+def test_a_real_bundle_of_a_platform(server: Server, there: World, store: Writer) -> None:
+    with zipfile.ZipFile(OPENICPSR) as archive:
+        real = {i.filename: archive.read(i) for i in archive.infolist() if not i.is_dir()}
+    item = foreign(server, OPENICPSR.read_bytes(), real)
+    found = strategy(store, there, platform_bundle=True).process(item)
+    assert len(found.manifest) == 15
+    assert {f.status for f in found.manifest} == {"verified"}
+    assert found.bundle_file_meta is not None
+    assert found.bundle_file_meta.size_bytes == 1_326_165
+    assert [a.url for a in server.asked()] == [ALL]
+
+
+def test_a_bundle_that_would_be_other_bytes_is_not_written_in_its_place(
+    server: Server, there: World, store: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    item = item_of(server, {"a": random.Random(1).randbytes(999), "b": b"x"})
+    asked = strategy(store, there)
+    found = asked.process(item)
+    store.remove(found.location or "")
+    monkeypatch.setattr(zip, "_MODE", 0o100600 << 16)
+    with pytest.raises(FilesetError, match=r"mismatch-existing: .* a new bundle would differ"):
+        asked.process(item)
+    assert found.location not in objects(store)

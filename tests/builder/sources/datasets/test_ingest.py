@@ -1,0 +1,246 @@
+"""A request's way, step by step, over a platform and a strategy of the tests' own."""
+
+import threading
+from dataclasses import replace
+
+import pytest
+
+from builder.sources.datasets import status
+from builder.sources.datasets.item import (
+    ArchiveStrategyResult,
+    FilesetPlatformItem,
+    IngestOutcome,
+    IngestRequest,
+)
+from builder.sources.datasets.protocols import FilesetError
+from functions.snapshot.errors import Conflict, DamagedStore, StoreError
+from tests.builder.sources.datasets import fakes
+from tests.builder.sources.datasets.fakes import Fakes, Strategy, archived, file, item
+
+URL = "https://doi.org/10.5/1"
+
+
+def outcome(*answers: fakes.Answer, **more: object) -> tuple[IngestOutcome, Fakes]:
+    made = Fakes()
+    return made.ingest().process(made.give(URL, *answers), **more), made  # type: ignore[arg-type]
+
+
+def test_one_small_file_is_kept_as_a_file() -> None:
+    found, made = outcome(item(file()))
+    assert (found.status, found.strategy, found.code) == ("success-file", "web-file", "")
+    assert found.at == "20261122100000"
+    assert found.archived is not None
+    assert [f.status for f in found.archived.manifest] == ["verified"]
+    assert found.resource is not None
+    assert found.item is not None
+    assert "1 file" in found.reason
+    assert made.processed == ["1"]
+
+
+def test_the_way_in_which_a_platform_listed_its_files_is_told() -> None:
+    found, _ = outcome(item(file(), detail="links of the page list its files"))
+    assert (found.status, found.detail) == ("success-file", "links of the page list its files")
+
+
+def test_several_files_are_a_fileset_and_what_was_kept_before_is_not_fetched_again() -> None:
+    made = Fakes()
+    request = made.give(URL, item(file("a.csv"), file("b.csv")))
+    ingest = made.ingest()
+    assert ingest.process(request).status == "success"
+    assert ingest.process(request).status == "success-existing"
+    assert made.processed == ["1"]
+
+
+def test_files_that_are_withheld_are_told_beside_those_that_are_kept() -> None:
+    found, _ = outcome(item(file("a.csv"), file("b.csv"), file("c.csv", status="withheld")))
+    assert found.status == "success-partial"
+    assert found.archived is not None
+    told = {f.path: f.status for f in found.archived.manifest}
+    assert told == {"a.csv": "verified", "b.csv": "verified", "c.csv": "withheld"}
+
+
+@pytest.mark.parametrize("name", ["platform-embargoed", "platform-restricted", "platform-gone"])
+def test_an_item_that_the_platform_refuses_is_told_with_its_metadata(name: str) -> None:
+    refused = item(platform_status=name, until="2027-01-01", detail="until then")
+    found, made = outcome(refused)
+    assert (found.status, found.detail, found.item) == (name, "until then", refused)
+    assert made.processed == []
+
+
+@pytest.mark.parametrize("name", ["success", "platform-restricted"])
+def test_every_item_is_told_with_the_order_of_its_version(name: str) -> None:
+    found, _ = outcome(item(file(), platform_status=name, version="a", index=3))
+    assert found.item is not None
+    assert found.item.order == "i:000000000003"
+
+
+def test_a_dry_run_ends_where_files_would_be_fetched() -> None:
+    found, made = outcome(item(file()), dry=True)
+    assert (found.status, found.strategy) == ("pending", "web-file")
+    assert made.until == []
+
+
+def test_another_type_of_ingest_is_not_ours() -> None:
+    found = Fakes().ingest().process(IngestRequest(URL, "pdf"))
+    assert (found.status, found.detail) == (
+        "not-implemented",
+        "ingest_type pdf: expected dataset",
+    )
+
+
+def test_what_a_platform_raises_is_the_outcome() -> None:
+    error = FilesetError("platform-scope", "it is all versions", code="work-level")
+    found, _ = outcome(error)
+    assert (found.status, found.detail, found.code) == (
+        "platform-scope",
+        "it is all versions",
+        "work-level",
+    )
+    gone = FilesetError("platform-gone", "a tombstone", item=item(platform_status="platform-gone"))
+    found, _ = outcome(gone)
+    assert found.item == gone.item
+
+
+@pytest.mark.parametrize(
+    ("error", "name"),
+    [
+        (StoreError("the disk is full"), "error-store-upload"),
+        (Conflict("somebody else wrote it"), "error-store-upload"),
+        (DamagedStore("other bytes came back"), "error-store-verify"),
+        (ZeroDivisionError("division by zero"), "internal-error"),
+        (RecursionError("too deep"), "internal-error"),
+    ],
+)
+def test_every_error_is_one_outcome(error: Exception, name: str) -> None:
+    def failing(strategy: Strategy, item: FilesetPlatformItem) -> ArchiveStrategyResult:
+        raise error
+
+    made = Fakes(process=failing)
+    found = made.ingest().process(made.give(URL, item(file())))
+    assert found.status == name
+    assert str(error) in found.detail
+    assert found.item is not None
+    if name == "internal-error":
+        assert found.detail.startswith(type(error).__name__)
+        assert "failing, line" in found.detail
+        assert "\n" not in found.detail
+
+
+def test_a_file_that_fails_tells_how_far_all_had_come() -> None:
+    def failing(strategy: Strategy, item: FilesetPlatformItem) -> ArchiveStrategyResult:
+        first, second = item.files
+        marked = [replace(first, status="verified"), replace(second, status="stalled")]
+        raise FilesetError("stalled", "b.csv: 3 bytes", manifest=marked)
+
+    made = Fakes(process=failing)
+    found = made.ingest().process(made.give(URL, item(file("a.csv"), file("b.csv"))))
+    assert (found.status, found.detail) == ("stalled", "b.csv: 3 bytes")
+    assert found.archived is not None
+    assert [f.status for f in found.archived.manifest] == ["verified", "stalled"]
+
+
+@pytest.mark.parametrize("raises", [True, False])
+@pytest.mark.parametrize("name", ["mismatch-md5", "mismatch-size", "file-404", "over-limit-stream"])
+def test_a_dataset_that_changes_meanwhile_is_told_from_one_that_is_wrong(
+    name: str, raises: bool
+) -> None:
+    def failing(strategy: Strategy, item: FilesetPlatformItem) -> ArchiveStrategyResult:
+        marked = [replace(item.files[0], status=name)]
+        if raises:
+            raise FilesetError(name, "a.csv", manifest=marked)
+        return replace(archived(strategy, item), status=name, manifest=tuple(marked))
+
+    made = Fakes(process=failing)
+    before, after = item(file(text="old\n")), item(file(text="new, and longer\n"))
+    assert made.ingest().process(made.give(URL, before, after)).status == "changed-during-ingest"
+    assert made.ingest().process(made.give(URL, before)).status == name
+    broken = FilesetError("platform-timeout")
+    assert made.ingest().process(made.give(URL, before, broken)).status == name
+
+
+def test_a_new_version_alone_is_a_change_too() -> None:
+    def failing(strategy: Strategy, item: FilesetPlatformItem) -> ArchiveStrategyResult:
+        raise FilesetError("file-404", "a.csv")
+
+    made = Fakes(process=failing)
+    request = made.give(URL, item(file(), version="1"), item(file(), version="2"))
+    assert made.ingest().process(request).status == "changed-during-ingest"
+
+
+def test_success_without_each_file_is_a_fault_of_ours() -> None:
+    def lying(strategy: Strategy, item: FilesetPlatformItem) -> ArchiveStrategyResult:
+        whole = archived(strategy, item)
+        return replace(whole, manifest=whole.manifest[:1])
+
+    made = Fakes(process=lying)
+    found = made.ingest().process(made.give(URL, item(file("a.csv"), file("b.csv"))))
+    assert (found.status, "b.csv" in found.detail) == ("internal-error", True)
+
+
+def test_a_request_has_so_much_time_and_the_strategy_is_told_until_when() -> None:
+    now = [1000.0]
+
+    def slow() -> FilesetPlatformItem:
+        now[0] += 61
+        return item(file())
+
+    made = Fakes()
+    ingest = made.ingest(seconds=60, monotonic=lambda: now[0])
+    assert ingest.process(made.give(URL, item(file()))).status == "success-file"
+    assert made.until == [1060.0]
+    found = ingest.process(made.give(f"{URL}2", slow))
+    assert (found.status, found.detail) == ("deadline-exceeded", "more than 60 s")
+    assert status.of(found.status).retryable
+
+
+def test_one_that_is_to_end_ends_before_the_next_question() -> None:
+    made = Fakes()
+    made.stop.set()
+    found = made.ingest().process(made.give(URL, item(file())))
+    assert (found.status, made.platform.asked) == ("cancelled", [])
+
+
+def test_two_requests_for_one_dataset_take_turns() -> None:
+    entered, go = threading.Event(), threading.Event()
+
+    def waiting(strategy: Strategy, item: FilesetPlatformItem) -> ArchiveStrategyResult:
+        entered.set()
+        assert go.wait(30)
+        return archived(strategy, item)
+
+    made = Fakes(process=waiting)
+    ingest = made.ingest()
+    requests = [made.give(f"{URL}{n}", item(file())) for n in range(3)]
+    found: list[str] = []
+    threads = [
+        threading.Thread(target=lambda r=r: found.append(ingest.process(r).status))  # type: ignore[misc]
+        for r in requests
+    ]
+    for thread in threads:
+        thread.start()
+    assert entered.wait(30)
+    go.set()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == ["success-existing", "success-existing", "success-file"]
+    assert made.most == 1
+
+
+def test_whoever_waits_for_a_turn_is_heard_when_the_run_ends() -> None:
+    entered, go = threading.Event(), threading.Event()
+
+    def waiting(strategy: Strategy, item: FilesetPlatformItem) -> ArchiveStrategyResult:
+        entered.set()
+        assert go.wait(30)
+        return archived(strategy, item)
+
+    made = Fakes(process=waiting)
+    ingest = made.ingest()
+    requests = [made.give(f"{URL}{n}", item(file())) for n in range(2)]
+    first = threading.Thread(target=ingest.process, args=(requests[0],))
+    first.start()
+    assert entered.wait(30)
+    made.stop.set()
+    assert ingest.process(requests[1]).status == "cancelled"
+    go.set()
+    first.join()

@@ -1,0 +1,120 @@
+"""Whatever befalls a place, what is told to be kept is kept, and nothing is written over."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from builder.sources.datasets.item import FAIL_ALONE, ArchiveStrategyResult, FilesetPlatformItem
+from builder.sources.datasets.protocols import FilesetError, FilesetIngestStrategy
+from builder.sources.datasets.strategies import record
+from builder.sources.datasets.strategies.bundled import Bundled
+from builder.sources.datasets.strategies.keys import RECORD, place
+from builder.sources.datasets.strategies.s3 import ObjectStrategy
+from builder.store.folder import FolderStore
+from tests.builder.sources.datasets.server import Server, served, serving
+from tests.builder.sources.datasets.test_s3 import HOST, item_of
+from tests.builder.sources.datasets.world import World, settings_of, world
+from tests.extent import examples
+
+BODIES = {"a.csv": b"1,2\n", "A.csv": b"3,4\n", "b/c.bin": bytes(range(256)), "empty": b""}
+BROKEN = b"!"
+STRATEGIES = ("s3-fileset", "s3-fileset-bundled")
+
+steps = st.one_of(
+    st.tuples(st.just("request"), st.sampled_from(STRATEGIES)),
+    st.tuples(st.sampled_from(["remove", "alter", "shorten"]), st.integers(0, 3)),
+    st.tuples(st.sampled_from(["break", "mend"]), st.integers(0, len(BODIES) - 1)),
+    st.just(("unfinish", 0)),
+)
+
+
+@pytest.fixture(scope="module")
+def there() -> Iterator[World]:
+    with serving() as server, tempfile.TemporaryDirectory() as folder:
+        yield world(server, Path(folder), http__tries=1)
+
+
+def body_of(store: FolderStore, found: ArchiveStrategyResult, path: str) -> bytes:
+    file = next(file for file in found.manifest if file.path == path)
+    data = store.read(file.key or "")
+    return data if file.offset is None else data[file.offset :][: file.size]
+
+
+def request(strategy: FilesetIngestStrategy, item: FilesetPlatformItem) -> ArchiveStrategyResult:
+    return strategy.check_existing(item) or strategy.process(item)
+
+
+def meddle(store: FolderStore, server: Server, step: str, number: int) -> None:
+    """Do to the store, or to the platform, what nobody should."""
+    path = [*BODIES][number % len(BODIES)]
+    if step == "break":
+        server.add(f"{HOST}{number}", served(BROKEN + BODIES[path]))
+    elif step == "mend":
+        server.add(f"{HOST}{number}", served(BODIES[path]))
+    else:
+        wanted = step == "unfinish"
+        objects = [key for key in store.keys("filesets/") if key.endswith(RECORD) == wanted]
+        for key in objects[number : number + 1]:
+            data = store.read(key)
+            store.remove(key)
+            if step == "alter" and data:
+                store.create(key, bytes([data[0] ^ 1]) + data[1:])
+            elif step == "shorten" and data:
+                store.create(key, data[:-1])
+
+
+@settings(max_examples=examples(25), deadline=None)
+@given(st.lists(steps, min_size=1, max_size=7), st.sampled_from(STRATEGIES))
+def test_what_is_told_to_be_kept_is_kept(
+    there: World, some: list[tuple[str, int | str]], last: str
+) -> None:
+    server = there.server
+    item = item_of(server, dict(BODIES))
+    with tempfile.TemporaryDirectory() as folder:
+        store = FolderStore(Path(folder))
+        chosen: dict[str, FilesetIngestStrategy] = {
+            "s3-fileset": ObjectStrategy("s3-fileset", store, there.downloader(), settings_of({})),
+            "s3-fileset-bundled": Bundled(store, there.downloader(), settings_of({})),
+        }
+        for step, how in (("request", last), *some):
+            if isinstance(how, int):
+                meddle(store, server, step, how)
+                continue
+            known = record.read(store, place(item))
+            before = {key: store.read(key) for key in store.keys("filesets/")}
+            with suppress(FilesetError):
+                found = request(chosen[how], item)
+                if found.status != "mismatch-existing":
+                    states = {file.path: file.status or "" for file in found.manifest}
+                    assert states.keys() == BODIES.keys()
+                    for path, state in states.items():
+                        assert state in FAIL_ALONE or body_of(store, found, path) == BODIES[path]
+            for kept in known.objects if known else ():
+                if kept.key in before and kept.key in set(store.keys(kept.key)):
+                    assert store.read(kept.key) == before[kept.key]
+        item_of(server, dict(BODIES))
+        _ends_well(store, chosen[last], item)
+
+
+def _ends_well(
+    store: FolderStore, strategy: FilesetIngestStrategy, item: FilesetPlatformItem
+) -> None:
+    """See that a request comes to its end once all that was altered is taken away."""
+    found = request(strategy, item)
+    for _ in range(2 * len(BODIES)):
+        if found.status != "mismatch-existing":
+            break
+        altered = {f.key for f in found.manifest if f.status == "mismatch-existing"}
+        store.remove(*filter(None, altered))
+        found = request(strategy, item)
+    assert found.status in {"success", "success-existing"}
+    assert {path: body_of(store, found, path) for path in BODIES} == BODIES
+    kept = record.read(store, place(item))
+    assert kept is not None
+    assert {*store.keys("filesets/")} == {place(item) + RECORD, *(o.key for o in kept.objects)}
+    assert request(strategy, item).status == "success-existing"

@@ -1,0 +1,212 @@
+"""Files as objects of the store: what is kept, kept again, missing, altered, and never half."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builder.sources.datasets.item import ArchiveStrategyResult, FilesetPlatformItem
+from builder.sources.datasets.protocols import FilesetError
+from builder.sources.datasets.strategies import record
+from builder.sources.datasets.strategies.keys import place
+from builder.sources.datasets.strategies.s3 import ObjectStrategy
+from builder.store.folder import FolderStore
+from functions.snapshot.errors import StoreUnavailable
+from functions.snapshot.store import Sink, Writer
+from tests.bucket import Bucket, administrator, fresh
+from tests.builder.sources.datasets.body import Body, Generated, digest
+from tests.builder.sources.datasets.server import Server, served, then
+from tests.builder.sources.datasets.world import World, fileset_settings, manifest_file
+
+ROOT = Path(__file__).parents[4]
+ZENODO = ROOT.parent / "shared" / "data" / "filesets" / "zenodo"
+BODIES: dict[str, Body] = {
+    "data/med.csv": b"rok,kg\n2020,31\n",
+    "data/Med.csv": b"rok,kg\n2021,29\n",
+    "mapa.tif": Generated(3 << 20),
+    "prázdný soubor.txt": b"",
+}
+HOST = "https://data.example.cz/files/"
+LARGE = Generated(300_000)
+"""A file that is not written together with others."""
+
+
+@pytest.fixture(params=["folder", "moto", "weed"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Writer]:
+    if request.param == "folder":
+        yield FolderStore(tmp_path / "store")
+        return
+    endpoint = request.getfixturevalue(f"{request.param}_server")
+    with closing(fresh(endpoint, part=5 << 20)) as bucket:
+        yield bucket
+
+
+def item_of(
+    server: Server, bodies: dict[str, Body], digests: str = "md5", **given: Any
+) -> FilesetPlatformItem:
+    """Return a dataset of those files, each served."""
+    manifest = []
+    for number, (path, body) in enumerate(bodies.items()):
+        url = server.add(f"{HOST}{number}", served(body))
+        manifest.append(manifest_file(url, body, path, digests))
+    found = FilesetPlatformItem(
+        platform_name="invenio",
+        platform_domain="data.example.cz",
+        platform_id="ab12",
+        version="1",
+        manifest=tuple(manifest),
+    )
+    return replace(found, **given)
+
+
+def strategy(
+    store: Writer, there: World, name: str = "s3-fileset", **settings: Any
+) -> ObjectStrategy:
+    given = fileset_settings(**settings)
+    return ObjectStrategy(name, store, there.downloader(), given)
+
+
+def objects(store: Writer) -> dict[str, bytes]:
+    return {key: store.read(key) for key in store.keys("filesets/")}
+
+
+def dangling(store: Writer) -> list[Any]:
+    """Return what is left of uploads in parts, or of temporary files."""
+    if isinstance(store, Bucket):
+        client = administrator(store.endpoint)
+        return list(client.list_multipart_uploads(Bucket=store.bucket).get("Uploads") or [])
+    assert isinstance(store, FolderStore)
+    folder = store.root / ".tmp"
+    return list(folder.iterdir()) if folder.exists() else []
+
+
+@pytest.mark.sampled(3)
+def test_every_file_is_an_object_and_the_record_comes_last(
+    server: Server, there: World, store: Writer
+) -> None:
+    item = item_of(server, BODIES)
+    asked = strategy(store, there)
+    assert asked.check_existing(item) is None
+    found = asked.process(item)
+    assert (found.ingest_strategy, found.status) == ("s3-fileset", "success")
+    assert found.location == place(item)
+    assert [f.path for f in found.manifest] == list(BODIES)
+    kept = objects(store)
+    assert len(kept) == len(BODIES) + 1
+    for file in found.manifest:
+        body = BODIES[file.path]
+        assert file.status == "verified"
+        assert file.key is not None
+        assert digest("sha256", kept[file.key]) == file.sha256 == digest("sha256", body)
+        assert file.crc32 == digest("crc32", body)
+        assert file.size == len(body)
+        assert (file.offset, file.compression) == (None, None)
+        assert file.terminal_url == file.platform_url
+    document = json.loads(kept[place(item) + "fileset.json"])
+    assert document["archived"]["ingest_strategy"] == "s3-fileset"
+    assert not dangling(store)
+
+
+@pytest.mark.sampled(3)
+def test_what_an_unfinished_run_left_is_not_trusted(
+    server: Server, there: World, store: Writer
+) -> None:
+    item = item_of(server, {"a": b"first", "b": b"other"})
+    store.create(place(item) + "files/a", b"frist")
+    found = strategy(store, there).process(item)
+    assert found.status == "success"
+    assert store.read(place(item) + "files/a") == b"first"
+
+
+class Meddled(FolderStore):
+    """A store that something happens to when an object of that key is to be written."""
+
+    key = ""
+    first: Callable[[], None]
+
+    @contextmanager
+    def creating(self, key: str, most: int | None = None) -> Iterator[Sink]:
+        if key.endswith(self.key):
+            self.first()
+        with super().creating(key) as sink:
+            yield sink
+
+
+def test_of_two_runs_at_once_both_end_well_and_one_record_stays(
+    server: Server, there: World, tmp_path: Path
+) -> None:
+    item = item_of(server, BODIES)
+    plain = FolderStore(tmp_path / "store")
+    mine = Meddled(tmp_path / "store")
+    mine.key = "mapa.tif"
+    others: list[ArchiveStrategyResult] = []
+    mine.first = lambda: others.append(strategy(plain, there).process(item))
+    found = strategy(mine, there).process(item)
+    assert found == others[0]
+    assert record.read(plain, place(item)) is not None
+
+
+@pytest.mark.parametrize("meddle", ["away", "short"])
+def test_a_store_that_has_something_else_than_was_written_is_told(
+    server: Server, there: World, tmp_path: Path, meddle: str
+) -> None:
+    item = item_of(server, {"a": LARGE, "b": LARGE})
+    store = Meddled(tmp_path / "store")
+    store.key = "files/b"
+
+    def first() -> None:
+        store.remove(place(item) + "files/a")
+        if meddle == "short":
+            store.create(place(item) + "files/a", b"fir")
+
+    store.first = first
+    with pytest.raises(FilesetError, match="error-store-verify"):
+        strategy(store, there, host_concurrent=1).process(item)
+    assert record.read(store, place(item)) is None
+
+
+def test_a_store_that_does_not_take_a_file_is_told(
+    server: Server, there: World, tmp_path: Path
+) -> None:
+    item = item_of(server, {"a": LARGE, "b": LARGE})
+    store = Meddled(tmp_path / "store")
+    store.key = "files/b"
+
+    def fail() -> None:
+        raise StoreUnavailable("s3://x: it does not answer")
+
+    store.first = fail
+    with pytest.raises(FilesetError, match="error-store-upload: b: s3://x") as caught:
+        strategy(store, there).process(item)
+    assert [f.status for f in caught.value.manifest] == ["verified", "error-store-upload"]
+
+
+@pytest.mark.sampled(3)
+def test_what_another_strategy_recorded_and_lost_begins_anew(
+    server: Server, there: World, store: Writer
+) -> None:
+    item = item_of(server, {"a": b"first"})
+    found = strategy(store, there, "s3-file").process(item)
+    store.remove(found.location or "")
+    again = strategy(store, there).process(item)
+    assert again.ingest_strategy == "s3-fileset"
+    known = record.read(store, place(item))
+    assert known is not None
+    assert known.archived.ingest_strategy == "s3-fileset"
+
+
+@pytest.mark.sampled(3)
+def test_a_broken_connection_is_gone_on_with_into_the_same_object(
+    server: Server, there: World, store: Writer
+) -> None:
+    body = Generated(12 << 20)
+    item = item_of(server, {"large": body})
+    server.add(f"{HOST}0", then(served(body, cut=7 << 20), served(body)))
+    found = strategy(store, there, "s3-file").process(item)
+    assert found.status == "success-file"
+    assert sum(a.sent for a in server.asked()) < 1.1 * len(body)
+    assert store.read(found.location or "") == body.all

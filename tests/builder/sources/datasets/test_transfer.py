@@ -1,0 +1,125 @@
+"""Files are fetched in parallel; what is kept of them does not depend on timing."""
+
+import random
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from builder.sources.datasets.item import FilesetPlatformItem
+from builder.sources.datasets.protocols import FilesetError, FilesetIngestStrategy
+from builder.sources.datasets.strategies.bundled import Bundled
+from builder.sources.datasets.strategies.s3 import ObjectStrategy
+from builder.sources.datasets.strategies.web import Captured
+from builder.store.folder import FolderStore
+from builder.threads import map_in_order
+from tests.builder.sources.datasets.body import Body, Generated
+from tests.builder.sources.datasets.server import Answer, Exchange, Server, served, silent, status
+from tests.builder.sources.datasets.test_s3 import HOST, item_of
+from tests.builder.sources.datasets.world import World, fileset_settings
+
+BODIES: dict[str, Body] = {
+    **{f"{n:02}.bin": Generated(1000 * n, n) for n in range(10)},
+    "large.bin": Generated(5_000_000, 11),
+    "medium.bin": Generated(400_000, 12),
+}
+NAMES = ("s3-fileset", "s3-fileset-bundled", "web-fileset")
+START = 1_800_000_000.0
+
+
+def strategy_of(
+    name: str, there: World, folder: Path, connections: int = 4
+) -> tuple[FilesetIngestStrategy, FolderStore]:
+    settings = fileset_settings(host_concurrent=connections, tries=1, partial=False)
+    store, by = FolderStore(folder), there.downloader()
+    if name.endswith("-bundled"):
+        return Bundled(store, by, settings), store
+    if name.startswith("web-"):
+        return Captured(name, store, by, settings, there.scratch, lambda: START), store
+    return ObjectStrategy(name, store, by, settings), store
+
+
+def late(answer: Answer, seconds: float) -> Answer:
+    def answered(exchange: Exchange) -> None:
+        exchange.wait(seconds)
+        answer(exchange)
+
+    return answered
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_kept_is_the_same_whatever_comes_first(
+    server: Server, there: World, tmp_path: Path, name: str
+) -> None:
+    item = item_of(server, BODIES)
+    there = replace(there, ways=replace(there.ways, client=replace(there.ways.client, wall=wall)))
+    found = []
+    for seed, connections in enumerate((1, 4, 4)):
+        dice = random.Random(seed)
+        for number, body in enumerate(BODIES.values()):
+            server.add(f"{HOST}{number}", late(served(body), dice.uniform(0, 0.15)))
+        server.most = 0
+        asked, store = strategy_of(name, there, tmp_path / str(seed), connections)
+        told = asked.process(item)
+        assert [file.path for file in told.manifest] == list(BODIES)
+        assert 1 < server.most <= 4 if connections > 1 else server.most == 1
+        found.append((told, {key: store.read(key) for key in store.keys("")}))
+    assert found[0] == found[1] == found[2]
+
+
+def wall() -> float:
+    return START
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_failure_ends_the_others_soon(
+    server: Server, there: World, tmp_path: Path, name: str
+) -> None:
+    """And the first failure in order is told, whichever comes first."""
+    item = item_of(server, BODIES)
+    server.add(f"{HOST}2", late(status(500), 0.5))
+    server.add(f"{HOST}3", status(503))
+    server.add(f"{HOST}4", silent())
+    asked, _ = strategy_of(name, there, tmp_path / "store")
+    begun = time.monotonic()
+    with pytest.raises(FilesetError, match=r"02\.bin: HTTP status 500") as e:
+        asked.process(item)
+    assert time.monotonic() - begun < 5
+    kept = "verified" if name == "s3-fileset" else "skipped"
+    statuses = [file.status for file in e.value.manifest]
+    assert statuses == [kept, kept, "error-platform-download", *["skipped"] * 9]
+
+
+def test_connections_are_kept_for_files_that_a_digest_verifies(
+    server: Server, there: World, tmp_path: Path
+) -> None:
+    server.keeps = True
+
+    def connections(item: FilesetPlatformItem, folder: str) -> int:
+        server.forget()
+        asked, _ = strategy_of("s3-fileset", there, tmp_path / folder, 2)
+        assert asked.process(item).status == "success"
+        return len({one.port for one in server.asked()})
+
+    item = item_of(server, BODIES)
+    assert connections(item, "kept") <= 2
+    unverified = tuple(replace(file, md5=None) for file in item.files)
+    assert connections(replace(item, manifest=unverified), "new") == len(BODIES)
+
+
+def test_an_idle_caller_is_told_once() -> None:
+    told: list[str] = []
+    free = threading.Event()
+
+    def idle() -> None:
+        told.append("idle")
+        free.set()
+
+    def call(number: int) -> int:
+        assert number != 1 or free.wait(30)
+        return number
+
+    assert list(map_in_order(call, range(3), 2, 2, idle=idle)) == [0, 1, 2]
+    assert told == ["idle"]
