@@ -46,6 +46,63 @@ ROOMS = (
     "functions.url",
     "functions",
 )
+FAMILIES = ("builder.exports", "builder.kinds", "builder.outputs", "builder.sources")
+"""Packages whose folders are members of a family."""
+MEMBER_IMPORTS = {
+    # importer: the members that it imports, beside commands, aws and the registries
+    "builder.exports": {
+        "builder.kinds.datasets",
+        "builder.outputs.dumps",
+        "builder.sources.datasets",
+        "builder.sources.webarchives",
+    },
+    "builder.exports.jsonl": {
+        "builder.outputs.dumps",
+    },
+    "builder.exports.oai": {
+        "builder.outputs.dumps",
+    },
+    "builder.exports.ocfl": {
+        "builder.sources.redif",
+    },
+    "builder.exports.warc": {
+        "builder.sources.datasets",
+    },
+    "builder.kinds.datasets": {
+        "builder.sources.datasets",
+    },
+    "builder.publish": {
+        "builder.sources.datasets",
+        "builder.sources.webarchives",
+    },
+    "builder.restore": {
+        "builder.sources.datasets",
+        "builder.sources.webarchives",
+    },
+    "builder.sources": {
+        "builder.sources.webarchives",
+    },
+    "builder.sources.datasets": {
+        "builder.sources.webarchives",
+    },
+    "builder.sources.harvest": {
+        "builder.sources.ingest",
+        "builder.sources.redif",
+        "builder.sources.webarchives",
+    },
+    "builder.sources.ingest": {
+        "builder.sources.webarchives",
+    },
+    "builder.sources.redif": {
+        "builder.sources.ingest",
+        "builder.sources.webarchives",
+    },
+    "builder.verify": {
+        "builder.outputs.log",
+        "builder.sources.datasets",
+        "builder.sources.fulltexts",
+    },
+}
 _IRREGULAR = frozenset(
     """
     been begun bent bought bound broken brought built caught chosen dealt done drawn driven eaten
@@ -63,6 +120,22 @@ _PLACEHOLDERS = frozenset(
     "found one some known told given held said kept asked made going means".split()  # noqa: SIM905
 )
 """Names of variables that do not say what they hold."""
+_STORED_KEYS = {
+    # module and name: keys of stored documents and of reports, which stay as they are
+    "builder.sources.datasets.item given",
+    "builder.sources.harvest.ingest known",
+    "builder.sources.harvest.run going",
+    "builder.sources.harvest.state asked",
+    "builder.sources.harvest.state going",
+    "builder.obi.content held",
+    "builder.obi.history asked",
+    "builder.sources.redif.account held",
+    "builder.restore.datasets kept",
+    "builder.restore.manifest kept",
+    "builder.snapshot.expiry kept",
+    "builder.verify.verify kept",
+    "functions.oai.repository found",
+}
 SMALL = 10
 """Lines from which on a private function that is used once need not be read where it is used."""
 FUNCTION = 60
@@ -135,6 +208,29 @@ def arrows() -> Counter[tuple[str, str]]:
     return counts
 
 
+def member_of(name: str) -> str | None:
+    """Return the member of a family that a module belongs to; None if it is of none."""
+    for family in FAMILIES:
+        folder = name.removeprefix(f"{family}.").partition(".")[0]
+        if name.startswith(f"{family}.") and (ROOT / family.replace(".", "/") / folder).is_dir():
+            return f"{family}.{folder}"
+    return None
+
+
+def member_imports() -> dict[str, set[str]]:
+    """Return by importer, a member or a room, the members of families that it imports.
+
+    Commands and what runs on AWS name members, and so does a registry its own.
+    """
+    members: dict[str, set[str]] = defaultdict(set)
+    for name in modules():
+        own = member_of(name) or room_of(name) or ""
+        for other in filter(None, map(member_of, targets(name))):
+            if own not in (other, "builder.aws", "builder.commands") and name not in FAMILIES:
+                members[own].add(other)
+    return dict(members)
+
+
 def functions() -> Iterator[tuple[str, Function]]:
     """Yield each function and method with its module's name; properties are left out."""
     for name, path in modules().items():
@@ -165,7 +261,7 @@ def placeholders() -> list[str]:
         for module, path in modules().items()
         for node in ast.walk(tree(path))
         for name in _bound_names(node)
-        if name.strip("_") in _PLACEHOLDERS
+        if name.strip("_") in _PLACEHOLDERS and f"{module} {name}" not in _STORED_KEYS
     ]
 
 
