@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from builder.sources.datasets.item import FAIL_ALONE, ArchiveStrategyResult, FilesetPlatformItem
@@ -69,6 +69,7 @@ def meddle(store: FolderStore, server: Server, step: str, number: int) -> None:
 
 
 @settings(max_examples=examples(25), deadline=None)
+@example([("unfinish", 0), ("break", 0), ("request", STRATEGIES[0])], STRATEGIES[1])
 @given(st.lists(steps, min_size=1, max_size=7), st.sampled_from(STRATEGIES))
 def test_what_is_told_to_be_kept_is_kept(
     there: World, some: list[tuple[str, int | str]], last: str
@@ -98,7 +99,8 @@ def test_what_is_told_to_be_kept_is_kept(
                 if kept.key in before and kept.key in set(store.keys(kept.key)):
                     assert store.read(kept.key) == before[kept.key]
         item_of(server, dict(BODIES))
-        _ends_well(store, chosen[last], item)
+        # As an ingest chooses it: by the strategy of what is archived, if nothing of that is gone.
+        _ends_well(store, chosen[record.begun_by(store, place(item)) or last], item)
 
 
 def _ends_well(
