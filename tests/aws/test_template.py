@@ -208,7 +208,7 @@ def test_the_functions_are_built(architecture: str, tmp_path: Path) -> None:
             # 1: named by a hash of the source that nobody looks at (PEP 552)
             assert compiled.read_bytes()[4:8] == b"\x01\x00\x00\x00", source
     for name in ("PublishFunction", "FilesetFunction"):
-        assert (target / name / "builder" / "publish" / "revisits.sql").is_file()
+        assert (target / name / "builder" / "kinds" / "captures" / "revisits.sql").is_file()
 
 
 def test_what_is_packed_is_what_serves_and_nothing_else(artefact: Path) -> None:
