@@ -26,7 +26,7 @@ psutil: Any = pytest.importorskip("psutil", reason="no psutil: `make prove-engin
 ROOT = Path(__file__).parents[4]
 SETTINGS = {
     **os.environ,
-    "PYTHONPATH": str(Path(psutil.__file__).parents[2]),
+    "PYTHONPATH": str(Path(psutil.__file__).parents[1]),
     "PYSPARK_PYTHON": sys.executable,
 }
 """The environment of a driver; the engines are beside psutil."""
