@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import BinaryIO
 
 from builder.sources.webarchives import events
-from functions.content.capture_row import CaptureRow
+from functions.content.capture_row import FIELDS, CaptureRow
 from functions.content.protocols import ContentError
 from tests.builder.sources.webarchives.containers import captures
 
@@ -30,31 +30,7 @@ class Shelf:
         return [listed(found) for found in captures(self.files[name], name=name)]
 
 
-def listed(found: events.Capture) -> CaptureRow:
+def listed(capture: events.Capture) -> CaptureRow:
     """Return a capture as a snapshot lists it."""
-    fields = {
-        name: getattr(found, name, None)
-        for name in (
-            "url",
-            "url_surtkey",
-            "fetch_date",
-            "fetch_time",
-            "fetch_status",
-            "fetch_method",
-            "fetch_body",
-            "fetch_redirect",
-            "content_digest",
-            "content_length",
-            "content_mime_type",
-            "content_mime_detected",
-            "content_truncated",
-            "content_damaged",
-            "refers_to",
-            "warc_record_type",
-            "warc_filename",
-            "warc_record_offset",
-            "warc_record_length",
-            "warc_request_offset",
-        )
-    }
-    return CaptureRow.of(f"oai:b.cz:{found.identity}", 1, found.sets, fields)
+    fields = {name: getattr(capture, name, None) for name in FIELDS}
+    return CaptureRow.of(f"oai:b.cz:{capture.identity}", 1, capture.sets, fields)

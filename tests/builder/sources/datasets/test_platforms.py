@@ -95,7 +95,7 @@ def test_what_gives_no_files_is_told_with_its_metadata(site: Site, case: dict[st
 def owners(url: str, doi: str | None, body: bytes | None = None) -> list[str]:
     """Return the platforms that take a URL for their own."""
     resource = DatasetResource(url=url, doi=doi, body=body)
-    return [one.facts.name for one in PLATFORMS if one.match_request(resource)]
+    return [platform.facts.name for platform in PLATFORMS if platform.match_request(resource)]
 
 
 @pytest.mark.parametrize(("site", "form"), table("FORMS", "KNOWN"))
@@ -128,7 +128,7 @@ def test_a_page_of_nobody_is_of_none(url: str) -> None:
 
 
 def test_no_two_platforms_have_one_name() -> None:
-    names = {one.facts.name for one in (*PLATFORMS, LAST)}
+    names = {platform.facts.name for platform in (*PLATFORMS, LAST)}
     assert len(names) == len(PLATFORMS) + 1
     assert names == SITES.keys() | {LAST.facts.name}
 
