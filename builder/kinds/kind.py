@@ -21,6 +21,8 @@ class KindChange:
 
     Kinds add: by table, a query of further rows of `provenance`; by kind, queries of the versions
     whose content is not in `prepared_versions`, by identifier; and `fields` of the next manifest.
+    They set `has_rows` where tables beside those of the items may differ, so that there is a new
+    snapshot even if no item changes.
     """
 
     base: Transaction
@@ -29,6 +31,7 @@ class KindChange:
     files: Callable[[str], list[str]] = lambda table: []
     runs: Sequence[Committed] = ()
     has_sources: bool = False
+    has_rows: bool = False
     provenance: dict[str, str] = field(default_factory=dict)
     rows: dict[str, Iterator[Query]] = field(default_factory=dict)
     fields: dict[str, Any] = field(default_factory=dict)
@@ -39,7 +42,7 @@ class KindCounts:
     """Numbers of items: new ones, changed ones, deleted ones among these, and unchanged ones.
 
     `copies` are further copies of one item. `moved` items changed because others did, `restated`
-    ones because their documents count others. `tables` are other tables that got rows.
+    ones because their documents count others.
     """
 
     new: int = 0
@@ -49,7 +52,6 @@ class KindCounts:
     copies: int = 0
     moved: int = 0
     restated: int = 0
-    tables: int = 0
 
     def __add__(self, other: "KindCounts") -> "KindCounts":
         return KindCounts(*map(sum, zip(astuple(self), astuple(other), strict=True)))
@@ -75,14 +77,16 @@ def _show_nothing(connection: engine.Connection, draft: Draft, wanted: str) -> b
 class Kind:
     """A kind of item. What it does not need, it leaves out. Steps raise StoreError.
 
-    A publish calls `gather`, which reads what is new of the kind; then `settle`, after files that
-    were read are known; then `revise`. A withdrawal and a reinstatement call `settle` for the items
+    A publish calls `check`, which raises ConfigurationError before any work is done; then `gather`,
+    which reads what is new of the kind; then `settle`, after files that were read are known; then
+    `revise`. A withdrawal and a reinstatement call `settle` for the items
     that depend on others. `inherit` adds to `item_versions` what has metadata of the items there;
     `scrub` removes it from the kind's own tables. `recover` adds to `recovered_versions`, and
     `reinstate` brings the kind's own tables up to date. `shows` tells whether a draft's tables
     beside the records hold metadata of the items in a table of identifiers.
     """
 
+    check: Effect = _do_nothing
     gather: Step = _count_nothing
     settle: Step = _count_nothing
     revise: Step = _count_nothing

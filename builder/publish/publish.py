@@ -143,6 +143,8 @@ class IntakeChange:
         with base.draft() as (connection, draft):
             self._keep_words(draft)
             change = KindChange(base, connection, draft, self._files, runs)
+            for kind in KINDS:
+                kind.check(change)
             self._runtime.say("comparing the intake with the last snapshot")
             counts = sum((kind.gather(change) for kind in KINDS), KindCounts())
             faults, sources = (self._add_provenance(change, table) for table in PROVENANCE_KEYS)
@@ -158,7 +160,7 @@ class IntakeChange:
             words.complete(connection, draft)
             manifest, described = None, self._with_formats(before)
             has_words = draft.tables.get(words.TABLE) != before.tables.get(words.TABLE)
-            has_rows = faults or sources or counts.tables or has_words
+            has_rows = faults or sources or change.has_rows or has_words
             if after is not before or has_rows or described is not before:
                 formats, settings = described.formats, described.settings
                 after = replace(after, formats=formats, settings=settings, **change.fields)

@@ -130,8 +130,9 @@ def tombstones(
             "CREATE TABLE withdrawn_items AS SELECT * FROM selected_items WHERE reason IS NOT NULL"
         )
     _recover(base, connection, draft)
+    change = KindChange(base, connection, draft)
     for kind in KINDS:
-        kind.recover(KindChange(base, connection, draft))
+        kind.recover(change)
     with engine.reading("the last snapshot"):
         connection.execute(
             f"DELETE FROM recovered_versions WHERE ({condition}) IS NOT TRUE", values

@@ -4,13 +4,13 @@ import argparse
 from contextlib import suppress
 
 from builder.intake import intake
-from builder.kinds.records.harvested import KIND
 from builder.obi.history import Committed, find_ended, is_open, standing
 from builder.snapshot import consistency, recovery
 from builder.store.context import Context
 from builder.store.web_store import WebStore
 from builder.text import tally
 from functions.snapshot import instant, schema
+from functions.snapshot.documents import HARVESTED
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.pointer import Pointer
@@ -92,7 +92,7 @@ def _describe(
         if count := sum(kinds.get(kind, 0) for kind in schema.DATASETS):
             files = tally(manifest.rows("files"), "file")
             lines.append(f"datasets   {count:,}, deleted ones included; {files} archived")
-        if count := kinds.get(KIND, 0):
+        if count := kinds.get(HARVESTED, 0):
             lines.append(f"harvested  {tally(count, 'item')}, deleted ones included")
         lines.append(f"kept       {_snapshot_lines(manifests)}")
         retired = pointer.complete_expiry().retired

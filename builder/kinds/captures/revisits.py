@@ -72,8 +72,8 @@ _ADD_ITEM_VERSIONS = _SQL.get("item_versions", files=_FILES)
 def resolve(change: KindChange) -> KindCounts:
     """Resolve the revisits in `new_versions`, and the published revisits that the changes affect.
 
-    Adds the latter to `new_versions` and `superseded_versions` if they change; returns how many do.
-    Makes `revisit_matches`.
+    Adds the latter to `new_versions` and `superseded_versions` if they change, and counts them as
+    moved. Makes `revisit_matches`.
     """
     connection, draft = change.connection, change.draft
     with engine.reading("the revisits"):

@@ -143,7 +143,7 @@ def _tally(connection: engine.Connection, draft: Draft) -> None:
 def _items(
     connection: engine.Connection, draft: Draft, base: Transaction, specs: list[str]
 ) -> Iterator[tuple[str, str, bool, str | None]]:
-    """Yield identifier, set, deleted flag and document of each collection in `some`."""
+    """Yield identifier, set, deleted flag and document of each collection in `specs`."""
     names = base.configuration["sets.names"]
     descriptions = base.configuration["sets.descriptions"]
     crawls = _crawls(connection, draft, specs)

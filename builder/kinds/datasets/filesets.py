@@ -80,6 +80,7 @@ def revise(change: KindChange) -> KindCounts:
     files = change.files("filesets")
     if not files:
         return KindCounts()
+    change.has_rows = True
     base, connection, draft = change.base, change.connection, change.draft
     before = base.before
     with engine.reading("the intake"):
@@ -127,7 +128,7 @@ def revise(change: KindChange) -> KindCounts:
             f"{key} was altered together with its record since it was published: its dataset stays "
             "as published; restore both from a copy (`sheaf verify`)"
         )
-    return KindCounts(int(new), int(changed), int(deleted), int(unchanged), tables=2)
+    return KindCounts(int(new), int(changed), int(deleted), int(unchanged))
 
 
 def rewrite_files(change: KindChange) -> None:

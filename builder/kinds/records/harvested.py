@@ -15,11 +15,11 @@ from builder.snapshot import scratch_tables
 from builder.snapshot.lookup import find, put, rows_of
 from builder.snapshot.sql import Statements
 from functions.database import engine
-from functions.snapshot import item_tables, schema
+from functions.snapshot import documents, item_tables, schema
 
 _SQL = Statements(__file__)
 
-KIND = "harvested"
+KIND = documents.HARVESTED
 
 _HARVESTED_IDENTIFIERS = _SQL.get("harvested_identifiers")
 # The owner of an identifier: the repository of its listed item, else the first that claims it.

@@ -3,4 +3,9 @@
 from builder.kinds.kind import Kind
 from builder.kinds.templates import templates
 
-TEMPLATES = Kind(gather=templates.gather, revise=templates.revise, recover=templates.recover)
+TEMPLATES = Kind(
+    check=templates.check,
+    gather=templates.gather,
+    revise=templates.revise,
+    recover=templates.recover,
+)

@@ -102,16 +102,21 @@ def prefix(configuration: Configuration, before: Manifest) -> str:
     return text
 
 
+def check(change: KindChange) -> None:
+    """Raise ConfigurationError if identifiers of templates would change."""
+    if change.runs:
+        prefix(change.base.configuration, change.base.before)
+
+
 def gather(change: KindChange) -> KindCounts:
     """Replay the runs of the obi store if some are new, and write its tables.
 
-    Adds the faults and sources of the new runs. Raises ConfigurationError as `prefix` does.
+    Adds the faults and sources of the new runs.
     """
     if not change.runs:
         return KindCounts()
-    before = change.base.before
-    prefix(change.base.configuration, before)
-    new_runs = [run for run in change.runs if run.tist > before.run]
+    change.has_rows = True
+    since = change.base.before.run
     change.base.runtime.say(f"replaying {tally(len(change.runs), 'run')} of the obi store")
     replay.fold(change.connection, change.base.store, change.runs, change.draft.folder)
     for table in obi.TABLES:
@@ -119,10 +124,10 @@ def gather(change: KindChange) -> KindCounts:
         change.draft.tables.pop(table, None)
         if leaves:
             change.draft.tables[table] = leaves
-    times = [run.time for run in new_runs]
+    times = [run.time for run in change.runs if run.tist > since]
     change.provenance |= {name: sql.format(times=times) for name, sql in _PROVENANCE.items()}
     change.fields["run"] = change.runs[-1].tist
-    return KindCounts(tables=len(obi.TABLES))
+    return KindCounts()
 
 
 def revise(change: KindChange) -> KindCounts:

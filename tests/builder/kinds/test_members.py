@@ -1,0 +1,31 @@
+"""Every kind of item: what holds of its steps, whichever kind it is."""
+
+import pytest
+
+from builder.kinds import KINDS
+from builder.kinds.kind import KindChange, KindCounts
+from builder.snapshot import scratch_tables
+from builder.snapshot.transaction import Transaction
+from tests.builder.conftest import World, capture
+
+
+@pytest.mark.parametrize("effects", ["recover reinstate", "inherit scrub"])
+def test_a_change_of_nothing_counts_and_writes_nothing(world: World, effects: str) -> None:
+    world.ingest([capture(1)])
+    world.publish()
+    base = Transaction.of(world.store, world.configuration(), world.runtime())
+    with base.draft() as (connection, draft):
+        change, tables = KindChange(base, connection, draft), dict(draft.tables)
+        for kind in KINDS:
+            kind.check(change)
+        for step in ("gather", "settle", "revise"):
+            assert [getattr(kind, step)(change) for kind in KINDS] == [KindCounts()] * len(KINDS)
+        for table in ("withdrawn_items", "recovered_versions", "item_versions"):
+            connection.execute(scratch_tables.ensure(table))
+        for effect in effects.split():
+            for kind in KINDS:
+                getattr(kind, effect)(change)
+        assert not any(kind.shows(connection, draft, "withdrawn_items") for kind in KINDS)
+        assert (draft.tables, draft.written) == (tables, [])
+        assert (change.has_rows, change.rows, change.fields) == (False, {}, {})
+        assert change.provenance == {}
