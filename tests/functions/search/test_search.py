@@ -12,7 +12,7 @@ from builder.sources.webarchives.events import Capture
 from builder.verify.verify import VerifyRuntime, verify
 from functions.oai.repository import PublishedRecord, RecordSelection
 from functions.oai.repository_duckdb.repository import DuckRepository
-from functions.search import search, words
+from functions.search import postings, search, words
 from functions.search.hits import SearchPage
 from functions.search.query import WordQuery, parse
 from functions.search.search import NoWordsError, WordSearch
@@ -133,8 +133,8 @@ def test_a_search_finds_what_each_record_has(
     monkeypatch.setattr(layout, "GROUP_ROWS", 8)
     monkeypatch.setattr(layout, "WORD_GROUP_ROWS", 8 + seed)
     monkeypatch.setattr(layout, "WORD_FILE_GROUPS", 2)
-    monkeypatch.setattr(search, "PROBE_GROUPS", 2)
-    monkeypatch.setattr(search, "_FEW", 4 * seed)
+    monkeypatch.setattr(postings, "PROBE_GROUPS", 2)
+    monkeypatch.setattr(postings, "_FEW", 4 * seed)
     monkeypatch.setattr(search, "PREFIX_GROUPS", 2 * seed)
     monkeypatch.setattr(search, "_DENSE", 8 * seed)
     filled(world, seed)

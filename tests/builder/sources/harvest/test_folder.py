@@ -15,7 +15,8 @@ from lxml import etree
 from builder.errors import UsageError
 from builder.sources.harvest import folder, records
 from builder.sources.harvest.errors import HarvestError
-from builder.sources.harvest.folder import HarvestFolder, Seen
+from builder.sources.harvest.folder import HarvestFolder
+from builder.sources.harvest.seen import Seen
 from builder.sources.harvest.state import (
     COMPLETE,
     Counts,
