@@ -6,7 +6,6 @@ Slices of a bucket are cached, because a described record is usually read next.
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -137,8 +136,7 @@ def _path_finder(repository: DuckRepository, beside: Path | None) -> Callable[[s
         latest = max(latest, newest.snapshot)
         manifest = repository.manifest(latest)
         files = repository.catalogue.groups(manifest, "sources", name, name)
-        rows = (repository.files.rows(_PATHS, file, name=name) for file, _ in files)
-        paths = [path for (path,) in chain.from_iterable(rows)]
+        paths = [path for (path,) in repository.files.look_up(_PATHS, files, name=name)]
         relative = [path for path in paths if not Path(path).is_absolute() and "://" not in path]
         return [*paths, *(str(beside / path) for path in relative if beside)]
 

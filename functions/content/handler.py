@@ -21,7 +21,6 @@ from functions.content.protocols import DIALECTS, Content, ContentError
 from functions.content.representation import ArgumentError, Body, ContentRequest, Representation
 from functions.content.search import CaptureSearch
 from functions.http import access_log, http_message
-from functions.http import http_message as http
 from functions.http.access_log import AccessLog
 from functions.http.http_message import Call, HttpResponse, Reply
 from functions.oai.named_item import find_record
@@ -31,6 +30,28 @@ from functions.snapshot import obi
 from functions.snapshot.manifest import Manifest
 from functions.store import s3_request
 from functions.store.catalog import Cache
+
+_LOG = logging.getLogger("sheaf")
+
+PART = 4_000_000
+"""Bytes of content in one answer of Lambda: its limit is 6 MB, and base64 adds a third."""
+
+_LISTS: Mapping[str, Callable[[Call, CaptureSearch, Manifest, Configuration], Reply]] = {
+    "/cdx": cdx.reply,
+    "/timemap": memento.timemap,
+    "/timegate": memento.timegate,
+}
+_STREAMS = 256
+"""Maximum number of concurrent streams; each holds a file or a request to a bucket open."""
+PATHS = (representation.PATH, *sorted({*_LISTS, *DIALECTS}))
+"""The paths that are answered here, with all paths below them."""
+
+_FIELDS = (*FIELDS, obi.DOCUMENT.name)
+"""Columns read from a record: all that a capture needs, and the whole document of other kinds."""
+
+_ALLOWED = ("GET", "HEAD", "OPTIONS")
+_PLAIN = "text/plain"
+_LONGEST = 300
 
 AHEAD = 1 << 18
 """Bytes that are read before the answer begins: smaller content is verified as a whole."""
@@ -242,29 +263,6 @@ def _text_answer(status: int, headers: Mapping[str, str], message: str) -> HttpR
     return HttpResponse(status, sent, text)
 
 
-_LOG = logging.getLogger("sheaf")
-
-PART = 4_000_000
-"""Bytes of content in one answer of Lambda: its limit is 6 MB, and base64 adds a third."""
-
-_LISTS: Mapping[str, Callable[[Call, CaptureSearch, Manifest, Configuration], Reply]] = {
-    "/cdx": cdx.reply,
-    "/timemap": memento.timemap,
-    "/timegate": memento.timegate,
-}
-_STREAMS = 256
-"""Maximum number of concurrent streams; each holds a file or a request to a bucket open."""
-PATHS = (representation.PATH, *sorted({*_LISTS, *DIALECTS}))
-"""The paths that are answered here, with all paths below them."""
-
-_FIELDS = (*FIELDS, obi.DOCUMENT.name)
-"""Columns read from a record: all that a capture needs, and the whole document of other kinds."""
-
-_ALLOWED = ("GET", "HEAD", "OPTIONS")
-_PLAIN = "text/plain"
-_LONGEST = 300
-
-
 class ContentApplication(Service):
     """Answers requests with the content of one repository. Thread-safe.
 
@@ -284,7 +282,7 @@ class ContentApplication(Service):
         clock: Callable[[], datetime],
         log: Callable[[str], None] | None = None,
         timer: Callable[[], float] = time.perf_counter,
-        compress: Callable[[bytes], bytes] = http.compress,
+        compress: Callable[[bytes], bytes] = http_message.compress,
         largest: int | None = None,
         lying: Lying | None = None,
         sign: Sign | None = None,

@@ -170,9 +170,9 @@ def media_type(archived: str) -> str:
     match = _TYPE.fullmatch(essence)
     if match is None or match[1].lower() == _FRAMED:
         return UNKNOWN_TYPE
-    media_type = f"{match[1]}/{match[2]}".lower()
+    essence_type = f"{match[1]}/{match[2]}".lower()
     charset = next(filter(None, (_CHARSET.fullmatch(p.strip()) for p in parameters)), None)
-    return f"{media_type}; charset={charset[1]}" if charset else media_type
+    return f"{essence_type}; charset={charset[1]}" if charset else essence_type
 
 
 def file_name(url: str) -> str:

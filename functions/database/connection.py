@@ -15,7 +15,6 @@ _parsed: dict[str, tuple[Any, ...]] = {}
 class Connection:
     """A connection that parses equal texts once in a process: this is a sixth of a small statement.
 
-    Methods that are not here are those of DuckDB's own connection, such as `executemany`.
     One thread at a time uses a connection; each of several takes a cursor. Its tables are in
     `database`; `release` is called once, when it is closed.
     """
@@ -31,9 +30,6 @@ class Connection:
         # DuckDB draws progress bars if it takes a process for a console.
         opened.execute(f"SET enable_progress_bar = false; USE {database}")
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._opened, name)
-
     def execute(self, sql: str, values: Any = None) -> Any:
         """Execute a statement, or several without values; return its result, which is DuckDB's.
 
@@ -45,6 +41,10 @@ class Connection:
         for statement in statements:
             result = self._opened.execute(statement)
         return result
+
+    def executemany(self, sql: str, values: Any) -> None:
+        """Execute a statement for each of these values. Raises duckdb.Error."""
+        self._opened.executemany(sql, values)
 
     def stream(self, sql: str, values: Mapping[str, Any], rows: int) -> Any:
         """Execute a SELECT; return its rows as an Arrow stream. Raises duckdb.Error."""
@@ -61,6 +61,31 @@ class Connection:
                 _parsed.clear()
             _parsed[sql] = statements
         return statements
+
+    def fetchmany(self, size: int) -> list[Any]:
+        """Return the next rows of the last statement. Raises duckdb.Error."""
+        rows: list[Any] = self._opened.fetchmany(size)
+        return rows
+
+    def register(self, name: str, rows: Any) -> None:
+        """Give Arrow data a name that statements read it by. Raises duckdb.Error."""
+        self._opened.register(name, rows)
+
+    def unregister(self, name: str) -> None:
+        """Forget that name. Raises duckdb.Error."""
+        self._opened.unregister(name)
+
+    def get_table_names(self, sql: str) -> set[str]:
+        """Return the names of the tables that a statement reads. Raises duckdb.Error."""
+        return set(self._opened.get_table_names(sql))
+
+    def abort(self) -> None:
+        """Drop the rows of the last statement that were not fetched."""
+        self._opened.abort()
+
+    def interrupt(self) -> None:
+        """End the statement that runs in another thread."""
+        self._opened.interrupt()
 
     def cursor(self) -> "Connection":
         """Return another connection to the same database."""

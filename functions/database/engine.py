@@ -268,7 +268,7 @@ def tables(connection: Connection, sql: str) -> set[str] | None:
     if not is_select(sql):
         return None
     try:
-        return set(connection.get_table_names(sql))
+        return connection.get_table_names(sql)
     except duckdb.Error:
         return None
 

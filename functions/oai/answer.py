@@ -54,8 +54,10 @@ class Rights:
         specs = {
             above for spec in sets for above in oai_name.set_lineage(spec) if above in self.of_sets
         }
-        of_sets = dict.fromkeys(self.of_sets[spec] for spec in oai_name.most_specific_sets(specs))
-        return tuple(of_sets) or ((self.general,) if self.general else ())
+        statements = dict.fromkeys(
+            self.of_sets[spec] for spec in oai_name.most_specific_sets(specs)
+        )
+        return tuple(statements) or ((self.general,) if self.general else ())
 
     def all(self) -> tuple[Statement, ...]:
         """Return each statement once."""

@@ -12,7 +12,6 @@ from typing import Protocol
 
 from functions.config.configuration import Configuration
 from functions.http import access_log, http_message
-from functions.http import http_message as http
 from functions.http.http_message import OAI_PATH, Call, FormError, HttpResponse, Reply
 from functions.oai.answer import Answer, SetList
 from functions.oai.as_of import AsOf, PointerReading
@@ -69,7 +68,7 @@ class Application(Service):
         clock: Callable[[], datetime],
         log: Callable[[str], None] | None = None,
         timer: Callable[[], float] = time.perf_counter,
-        compress: Callable[[bytes], bytes] = http.compress,
+        compress: Callable[[bytes], bytes] = http_message.compress,
         largest: int | None = None,
         *,
         guarded: bool = False,
@@ -156,7 +155,7 @@ class Application(Service):
     ) -> tuple[Answer, bytes]:
         def fits(body: bytes) -> bool:
             return len(body) <= _LARGEST or self._fits(
-                http.write(Reply(200, _XML, body), call, self._compress)
+                http_message.write(Reply(200, _XML, body), call, self._compress)
             )
 
         return render_document(

@@ -4,8 +4,8 @@ OAI-PMH 2.0, sections 2.7.1 (selective harvesting) and 3.5 (flow control).
 """
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, fields, replace
-from datetime import timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from functools import partial
 
 from functions.oai import token as tokens
@@ -36,12 +36,19 @@ from functions.snapshot.manifest import Manifest, Span
 _NEAR = 32  # records behind a page
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Walk(Token):
+@dataclass(frozen=True, slots=True)
+class _Walk:
     """A list and its progress: the next page begins at `position` of the snapshot."""
 
+    verb: str
     format: Format
+    set: str | None
+    start: datetime | None
+    end: datetime | None
     manifest: Manifest
+    position: int = 1
+    cursor: int = 0
+    size: int = 0
     pinned: bool = False
 
     def selection(self) -> RecordSelection:
@@ -67,9 +74,19 @@ class _Walk(Token):
 
     def token(self) -> str:
         """Return the token that continues the list."""
-        now = self.manifest
-        moved = replace(self, snapshot=now.snapshot, namespace=now.namespace, store=now.store)
-        return moved.to_text()
+        return Token(
+            verb=self.verb,
+            prefix=self.format.prefix,
+            set=self.set,
+            start=self.start,
+            end=self.end,
+            snapshot=self.manifest.snapshot,
+            position=self.position,
+            cursor=self.cursor,
+            size=self.size,
+            namespace=self.manifest.namespace,
+            store=self.manifest.store,
+        ).to_text()
 
 
 class ListService:
@@ -133,19 +150,7 @@ class ListService:
             raise OAIError(*faults)
         if request.set is not None and not self._repository.has_set(manifest, request.set):
             raise error(NO_RECORDS, f"There are no records in a set {show(request.set)}.")
-        walk = _Walk(
-            verb=request.verb,
-            prefix=prefix,
-            set=request.set,
-            start=request.start,
-            end=request.end,
-            snapshot=manifest.snapshot,
-            position=1,
-            cursor=0,
-            size=0,
-            format=row,
-            manifest=manifest,
-        )
+        walk = _Walk(request.verb, row, request.set, request.start, request.end, manifest)
         size = self._size(walk)
         if not size:
             raise _nothing()
@@ -157,8 +162,18 @@ class ListService:
             raise tokens.refusal()
         manifest, retired = find_manifest(self._repository, token.snapshot, reading)
         token = name_set(self._repository, manifest, token)
-        members = {field.name: getattr(token, field.name) for field in fields(Token)}
-        walk = _Walk(**members, format=row, manifest=manifest, pinned=not retired)
+        walk = _Walk(
+            token.verb,
+            row,
+            token.set,
+            token.start,
+            token.end,
+            manifest,
+            token.position,
+            token.cursor,
+            token.size,
+            pinned=not retired,
+        )
         if token.position > manifest.last_position:
             raise tokens.refusal()
         return self._move(walk, reading, token.snapshot) if retired else walk
@@ -185,8 +200,9 @@ class ListService:
     ) -> RecordList:
         sheet = new_sheet()
         page, more = self._fill(walk, limit, sheet)
-        place = self._find_next(walk, page) if more and walk.sifts else None
+        place: int | None = None
         if more and walk.sifts:
+            place = self._find_next(walk, page)
             if place is not None and not filter_records(page.records, walk.format):
                 walk, sheet = replace(walk, position=place), new_sheet()
                 page, more = self._fill(walk, limit, sheet)

@@ -30,7 +30,10 @@ INDEX = "dumps/index.json"
 SCHEMA = 1
 """The version of the index, of lists and of manifests."""
 KEYS = ".keys"
-"""The suffix of the object beside a part with the keys of its identifiers (outputs.dumps.keys)."""
+"""The suffix of the object beside a part with the keys of its identifiers.
+
+builder.outputs.dumps.keys writes it.
+"""
 MANIFEST = ".json"
 """The suffix of a manifest."""
 

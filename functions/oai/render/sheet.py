@@ -131,8 +131,10 @@ def fill_page(
     required columns (None: all); with `headers` no fields are read. Raises StoreError.
     """
     parts: list[Sequence[PublishedRecord]] = []
-    documented = schema.DOCUMENTED & {*selection.kinds} & {*manifest.kinds()}
-    wanted = _HEADERS if headers else _DOCUMENTS if documented else _READ
+    wanted = _HEADERS
+    if not headers:
+        documented = schema.DOCUMENTED & {*selection.kinds} & {*manifest.kinds()}
+        wanted = _DOCUMENTS if documented else _READ
     count, more = 0, not selection.is_empty
     while more and count < limit:
         wanted = min(wanted, limit - count)

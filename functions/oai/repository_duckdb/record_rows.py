@@ -267,7 +267,7 @@ def lacking(records: Page) -> list[str] | None:
 
 
 def fill_documents(records: Page, texts: Mapping[str, str]) -> Iterator[PublishedRecord]:
-    """Yield the records with the fields of their documents, `found` by identifier.
+    """Yield the records with the fields of their documents, `texts` by identifier.
 
     Raises DamagedStore for a missing or invalid document.
     """

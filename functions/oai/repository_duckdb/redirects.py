@@ -74,8 +74,9 @@ class RedirectTables:
         own = [
             time
             for table, sql in _SIGHTS.items()
-            for homes in (self._catalogue.groups(manifest, table, url, url),)
-            for (time,) in self._files.look_up(sql, homes, id=url)
+            for (time,) in self._files.look_up(
+                sql, self._catalogue.groups(manifest, table, url, url), id=url
+            )
             if time is not None and time <= until
         ]
         return None if own and max(own) >= tist else str(target)
