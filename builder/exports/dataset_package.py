@@ -31,7 +31,7 @@ from functions.snapshot.store import Writer
 from functions.store.slice import Slices
 
 PAYLOAD = "data/"
-"""Folder of the files of the dataset, as that of a bag's payload."""
+"""Folder of the files of the dataset, which is that of a bag's payload (RFC 8493, 2.1.2)."""
 METADATA = "metadata/"
 """Folder of what the platform sent, and of the record of the archiving."""
 
@@ -88,7 +88,7 @@ def pack(
 ) -> DatasetPackage:
     """Return the package of a record, with the bytes in `slices` and `store`.
 
-    `kept` is the record of its archiving, if it is known, and `by` the name of the archive.
+    `archiving` is the record of that, if it is known, and `by` the name of the archive.
     """
     files: list[Mapping[str, Any]] = record.fields.get("files") or []
     own = [file for file in files if file.get("key")]

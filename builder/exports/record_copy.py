@@ -147,7 +147,7 @@ def _name(capture: CaptureRow) -> str:
 def _member(
     archives: Archives, address: str, capture: CaptureRow, raw: BinaryIO, packed: BinaryIO
 ) -> BinaryIO:
-    """Return the stream with the member: `raw` for an unchanged copy, or `made` for a new one."""
+    """Return the stream with the member: `raw` for an unchanged copy, or `packed` for a new one."""
     with archives.open(address, capture.offset or 0, capture.stored) as stream:
         while piece := stream.read(_STEP):
             raw.write(piece)

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from builder.errors import UsageError
+from builder.exports.dataset_package import PAYLOAD
 from functions import distribution
 
-PAYLOAD = "data/"
-"""Folder of the payload in a bag."""
 _ALGORITHMS = ("sha256", "sha512")
 _DECLARATION = b"BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"
 

@@ -83,7 +83,7 @@ class Rooted:
 def export(
     sources: Iterable[OcflSource], target: Path, user: dict[str, str], advance: Advance
 ) -> Rooted:
-    """Add all of `held` that the storage root at `target` lacks; create the root if necessary.
+    """Add all of `sources` that the storage root at `target` lacks; create the root if necessary.
 
     `user` is the author of the versions, with `name` and perhaps `address`. `advance` is called
     with the number of objects. Raises ForeignRoot, UsageError, DamagedStore, MissingObject and

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what reads and validates RO-Crates for tests/builder/export into .venv-crate: it has forty
+# Installs what reads and validates RO-Crates for tests/builder/exports into .venv-crate: it has forty
 # packages of its own, which nothing else here needs.
 set -eu
 

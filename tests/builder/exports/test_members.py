@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from builder.exports import EXPORTS, Export
+from tests.builder.sources.redif.trees import archive, paper, tree
 from tests.e2e.conftest import Home, make_home, warc
 
 
@@ -16,6 +17,16 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Home:
     page = {"http://www.knihovna.cz/": b"<title>Knihovna</title>"}
     assert home("ingest", warc(folder / "one.warc.gz", page)).code == 0
     assert home("publish").code == 0
+    return home
+
+
+@pytest.fixture(scope="module")
+def archived(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """Return a home with a run of the obi store, which is only read."""
+    folder = tmp_path_factory.mktemp("archived")
+    home = make_home(folder / "home")
+    papers = tree(folder / "RePEc", {**archive(), "aaa/wpaper/1.rdf": paper(1)})
+    assert [home("ingest", papers).code, home("publish").code] == [0, 0]
     return home
 
 
@@ -41,16 +52,23 @@ def test_a_store_without_a_snapshot_leaves_no_trace(export: Export, tmp_path: Pa
 
 
 def test_a_written_export_is_reported_and_not_overwritten(
-    export: Export, published: Home, tmp_path: Path
+    export: Export, published: Home, archived: Home, tmp_path: Path
 ) -> None:
+    home = archived if export.name in ("ocfl", "bagit") else published
     target = tmp_path / "new.warc.gz"
-    done = published("export", export.name, "--json", target)
-    if done.code == 2:  # of archived objects, of which this store has none
-        assert "has no archived" in done.err
+    done = home("export", export.name, "--json", target)
+    if export.name == "rocrate":  # of datasets, of which this store has none
+        assert (done.code, "has no archived" in done.err) == (2, True)
         return
     document = done.json
-    assert (done.code, document["store"]) == (0, str(published.folder / "store"))
+    assert (done.code, document["store"]) == (0, str(home.folder / "store"))
     assert str(target) in document.values()
-    again = published("export", export.name, target)
-    assert again.code == 2
-    assert "already exists" in again.err or "is not an empty folder" in again.err
+    files = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    again = home("export", export.name, target)
+    if home is archived:  # objects and bags that are there stay, and others would be added
+        assert (again.code, "there" in again.out) == (0, True)
+    else:
+        assert again.code == 2
+        assert "already exists" in again.err or "is not an empty folder" in again.err
+    assert files
+    assert files == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
