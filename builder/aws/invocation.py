@@ -34,12 +34,12 @@ def open_invocation(
     # An invocation that reached its time limit leaves its files here.
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
-    before, tempfile.tempdir = tempfile.tempdir, str(scratch)
     arguments = Namespace(config=None, store=environment.get("SHEAF_STORE_URI"))
     context = Context(arguments, environment)
     own = root / context.configuration_path
     if own.exists():
         context = replace(context, arguments=Namespace(config=str(own), store=arguments.store))
+    before, tempfile.tempdir = tempfile.tempdir, str(scratch)
     try:
         yield context, scratch
     except SheafError as error:

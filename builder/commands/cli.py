@@ -222,7 +222,7 @@ def _parser(name: str | None) -> argparse.ArgumentParser:
 
 def _family(commands: Any, name: str) -> Any:
     """Return the object to which the subcommands of a command are added."""
-    metavar, _, summary = FAMILIES[name]
+    metavar, summary = FAMILIES[name]
     parser = _Parser(
         prog=f"sheaf {name}",
         description=summary,

@@ -39,8 +39,8 @@ class Command:
         return import_module(f"builder.commands.{self.group}.{family}")
 
 
-FAMILIES = {"export": ("FORMAT", "keep", "Write the store's content in other formats.")}
-"""Commands with subcommands, which are EXPORTS: the noun for these, group and summary."""
+FAMILIES = {"export": ("FORMAT", "Write the store's content in other formats.")}
+"""Commands with subcommands, which are EXPORTS: the noun for these, and a summary."""
 
 _ROWS = (
     Command(
@@ -203,7 +203,7 @@ def overview() -> str:
         for command in COMMANDS.values():
             family = command.name.partition(" ")[0]
             if command.group == group:
-                summaries[family] = FAMILIES[family][2] if family in FAMILIES else command.summary
+                summaries[family] = FAMILIES[family][1] if family in FAMILIES else command.summary
         lines += [f"    {name:<11}{summary}" for name, summary in summaries.items()]
     more = "`sheaf COMMAND --help` shows its options, exit codes and examples."
     return "\n".join(["commands:", *lines, "", more])

@@ -22,8 +22,7 @@ from builder.http.politeness import HostQueue, RobotRules, Robots
 from builder.http.responses import FollowedRedirect, Response
 from builder.http.secrets import strip_secrets
 from builder.http.settings import Proxies
-from builder.http.url import Redirects
-from builder.http.url import origin_of as origin_of
+from builder.http.url import Redirects, origin_of
 from functions import distribution
 from functions.config.configuration import Configuration, default
 from functions.snapshot.errors import ConfigurationError

@@ -80,9 +80,9 @@ def original_keys(items: str) -> str:
 def wanted_keys(items: str, columns: str) -> str:
     """Return the query of the search keys of the revisits in `items`, one row each.
 
-    Its columns are `given`, `date_key` (the key of the URL `referred` and the second `second` that
-    the revisit refers to), `digest_key` (the key of `digest`), `url_hash` (the hash of `address`,
-    its own URL) and its date `moment`.
+    Its columns are `columns`, `date_key` (the key of the URL `referred` and the second `second`
+    that the revisit refers to), `digest_key` (the key of `digest`), `url_hash` (the hash of
+    `address`, its own URL) and its date `moment`.
     """
     return (
         f"SELECT {columns}, address, digest, referred, second, moment, {_URL_HASH} AS url_hash, "

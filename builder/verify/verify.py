@@ -181,13 +181,13 @@ def verify(
             findings += _check_tables(evidence, inventory)
     if choice is None and listed:
         findings += _rebuilt(store, inventory, runtime)
-    findings = _lasting(store, inventory, findings)
-    findings += obi.findings
+    findings = [*_lasting(store, inventory, findings), *obi.findings]
     if not less:
         findings += _check_datasets(store, inventory, runtime, datasets)
         findings += [*datasets.findings, *publish_findings(store, runtime.clock())]
         findings += purge_findings(store)
-    findings = _add_outputs(findings, store, inventory, runtime, choice, trusted, listed=not less)
+    audited = (store, inventory, runtime, choice, rule)
+    findings = _add_outputs(findings, *audited, trusted, listed=not less)
     findings += _list_rest(store, inventory, runtime, newest_only=newest_only)
     return Verified(
         tuple(inventory.numbers),
@@ -222,6 +222,7 @@ def _add_outputs(
     inventory: Inventory,
     runtime: VerifyRuntime,
     choice: Sample | StorePart | None,
+    rule: Callable[[str], bool],
     trusted: Trusted,
     *,
     listed: bool,
@@ -231,7 +232,7 @@ def _add_outputs(
         store,
         inventory.pointer,
         runtime.clock(),
-        make_rule(choice),
+        rule,
         listed=listed,
         rows=choice is None and not any(finding.kind == DAMAGE for finding in findings),
         open_database=partial(_database, runtime),

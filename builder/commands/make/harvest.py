@@ -16,10 +16,11 @@ from urllib.parse import urlsplit
 from builder.arguments import declare
 from builder.errors import UsageError, explaining
 from builder.http.addresses import AnyAddresses
-from builder.http.client import HttpClient, agent_of, origin_of
+from builder.http.client import HttpClient, agent_of
 from builder.http.politeness import HostQueue
 from builder.http.secrets import clean_text
 from builder.http.settings import HttpSettings, Proxies, http_settings, proxies
+from builder.http.url import origin_of
 from builder.progress import RecordBar
 from builder.sources.harvest import batch, window
 from builder.sources.harvest.batch import HarvestThreads

@@ -184,9 +184,11 @@ def _result(outcome: IngestOutcome) -> tuple[Any, ...]:
     item, archived = outcome.item, outcome.archived
     manifest = (archived.manifest if archived else ()) or (item.manifest if item else None)
     sizes = [file.size for file in manifest or ()]
-    # The column has 64 bits with a sign.
-    total = None if None in sizes else sum(size or 0 for size in sizes)
-    total = total if manifest is not None and (total or 0) < _LARGEST else None
+    total: int | None = None
+    if manifest is not None and None not in sizes:
+        total = sum(filter(None, sizes))
+        if total >= _LARGEST:  # the column has 64 bits with a sign
+            total = None
     strategy = archived.ingest_strategy if archived else None
     bundle = archived.bundle_terminal if archived else None
     values = (

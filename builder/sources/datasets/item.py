@@ -140,7 +140,7 @@ class FilesetManifestFile:
     """A file of a fileset: the platform's description of it, and the result of archiving it.
 
     Digests are hexadecimal, in lower case. `path` is relative, with `/`
-    (builder.sources.datasets.strategies.keys). `platform_url` is the URL of its bytes. Not in the
+    (builder.sources.datasets.strategies.paths). `platform_url` is the URL of its bytes. Not in the
     proposal: `sha512`, `crc32`, and the place in the store. That is `key`, and within a bundle or a
     WARC `offset` and `compression` (stored or deflated).
     """

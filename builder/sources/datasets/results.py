@@ -202,12 +202,12 @@ class Keeping:
 
     def recover(self) -> int:
         """Put the journal of earlier processes into the intake; return the number of outcomes."""
-        outcomes = 0
+        count = 0
         for outcome in self.journal.outcomes():
             self.results.add(outcome)
-            outcomes += 1
+            count += 1
         self._commit()
-        return outcomes
+        return count
 
     def add(self, outcome: IngestOutcome) -> None:
         """Add an outcome. Raises StoreError."""

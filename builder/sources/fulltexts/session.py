@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from builder.errors import UsageError
-from builder.http.client import origin_of
+from builder.http.url import origin_of
 from builder.obi.content import Row, SeenRow
 from builder.obi.history import OpenedRun
 from builder.obi.run import Committed, ObiRun, ObiRuntime, Purpose, claim, history

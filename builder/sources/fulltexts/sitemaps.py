@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from xml.parsers import expat
 
-from builder.http.client import FetchRequest, HttpClient, origin_of
+from builder.http.client import FetchRequest, HttpClient
 from builder.http.errors import Deferred, FetchError
 from builder.http.limits import Limits
 from builder.http.responses import read_body
-from builder.http.url import normalise
+from builder.http.url import normalise, origin_of
 
 _BYTES = 50_000_000  # of a sitemap, unpacked, as the protocol has it
 _FILES = 20  # sitemaps of a host that are read

@@ -189,7 +189,7 @@ class Repaired:
 def page(data: bytes, charset: str | None) -> ListPage:
     """Read a response and repair it if necessary. Raises Broken.
 
-    `charset` is that of the Content-Type. After Broken, `taken_apart` reads what is still readable.
+    `charset` is that of the Content-Type. After Broken, `take_apart` reads what is still readable.
     """
     unbound = False
     # In UTF-16 and UTF-32, byte offsets of a parser differ.

@@ -38,9 +38,9 @@ class PageEntry(NamedTuple):
     """A record, or a header without `text` if only identifiers are listed.
 
     The members up to `text` are those of a HarvestedRow. `text` is the record's element with the
-    namespaces that it needs. `start` and `end` are its
-    offsets in the bytes of the response. `fault` describes what was repaired in it. `bare` means
-    that the record is not deleted, and yet has no element in its metadata.
+    namespaces that it needs. `start` and `end` are its offsets in the bytes of the response.
+    `fault` describes what was repaired in it. `bare` means that the record is not deleted, and yet
+    has no element in its metadata.
     """
 
     identifier: str

@@ -252,9 +252,9 @@ def together(splits: Sequence[Split], most: int) -> Iterator[tuple[Split, ...]]:
     """Yield the splits in groups to read together: whole files up to `most` bytes."""
     group: list[Split] = []
     for split in splits:
-        alone = any(each.kind != "whole" for each in (split, *group[-1:]))
+        is_border = any(each.kind != "whole" for each in (split, *group[-1:]))
         full = sum(s.bytes for s in group) + split.bytes > most or len(group) == TOGETHER
-        if group and (alone or full):
+        if group and (is_border or full):
             yield tuple(group)
             group = []
         group.append(split)

@@ -55,17 +55,23 @@ class SetRule:
 
         `languages` are comma separated; `collections` are the most specific sets of collections.
         """
-        host, kind = where.host.name if where.host else "", media_type or ""
-        spoken = (languages or "").lower().split(",")
+        kind = media_type or ""
         return (
-            (not self.hosts or f".{host}".endswith(tuple(f".{own}" for own in self.hosts)))
+            (
+                not self.hosts
+                or f".{where.host.name if where.host else ''}".endswith(
+                    tuple(f".{own}" for own in self.hosts)
+                )
+            )
             and (not self.url_prefixes or _lower_origin(where.url).startswith(self.url_prefixes))
-            and (not self.types or not {kind, f"{kind.partition('/')[0]}/*"}.isdisjoint(self.types))
+            and (
+                not self.types or kind in self.types or f"{kind.partition('/')[0]}/*" in self.types
+            )
             and (
                 not self.languages
                 or any(
                     f"{tag.strip()}-".startswith(f"{own}-")
-                    for tag in spoken
+                    for tag in (languages or "").lower().split(",")
                     for own in self.languages
                 )
             )

@@ -194,7 +194,7 @@ class Crawl:
 
 
 def read_crawl_start(block: RecordBlock) -> bytes:
-    """Return the first MAX_BYTES bytes of a block."""
+    """Return the first CRAWL_BYTES bytes of a block."""
     return _read_bytes(block, CRAWL_BYTES)
 
 

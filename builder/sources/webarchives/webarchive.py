@@ -243,7 +243,7 @@ class ArchiveReader(Iterator[Event]):
     def _read_records(
         self, head: bytes, archive: ArchiveStart, stream: BinaryIO, start: int, end: int | None
     ) -> Iterator[Event]:
-        """Read the archive at `found` in a file with the first bytes `head`."""
+        """Read the archive `archive` in a file with the first bytes `head`."""
         is_later = start > archive.offset
         records = _STREAMS[archive.packing](
             archive.head, stream, start if is_later else 0, archive.offset

@@ -20,6 +20,7 @@ from functions.oai.render import check, redif_fields
 from functions.oai.render.render import Renderer
 from functions.snapshot import documents, oai_name, obi
 from tests.builder.obi.archive import PREFIX, Repec
+from tests.builder.sources.datasets.test_formats import told
 from tests.builder.sources.redif import samples
 from tests.builder.sources.redif.samples import (
     ARCHIVE,
@@ -94,14 +95,6 @@ def made(prefix: str, data: bytes, **inherited: Any) -> etree._Element:
     assert page.codes == []
     (metadata,) = page.root.iter("{*}metadata")
     return metadata[0]
-
-
-def told(element: etree._Element) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for one in element.iter("*"):
-        if not len(one):
-            found.setdefault(etree.QName(one).localname, []).append(one.text or "")
-    return found
 
 
 def test_an_article_in_dublin_core() -> None:

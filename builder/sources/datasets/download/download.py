@@ -69,8 +69,7 @@ class FileDownloader:
         *,
         stop: Stop | None = None,
     ) -> Received:
-        """Download a file of at most `limit` bytes into a sink; see
-        builder.sources.datasets.protocols.
+        """Download a file of at most `limit` bytes into a sink, as `Downloader` of protocols says.
 
         If it fails, its replicas are tried in order. The error is then that of the platform's URL.
         """

@@ -27,7 +27,7 @@ def describe_redirects(answer: Response) -> tuple[HttpExchange, ...]:
 
 
 def mark_exchanges(exchanges: Iterable[HttpExchange], sha256: str) -> tuple[HttpExchange, ...]:
-    """Complete the URLs of exchanges that led to a file (builder.http.url.mark_file)."""
+    """Complete the URLs of exchanges that led to a file (builder.http.secrets.mark_file)."""
     return tuple(
         replace(
             exchange,

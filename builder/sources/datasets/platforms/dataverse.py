@@ -182,7 +182,7 @@ def _file(target: Persistent, api: Api) -> FilesetError:
     parent = text(inner(file, "datasetVersion").get("datasetPersistentId"))
     name = text(file.get("label")) or target.id or target.number
     of = f" of the dataset {parent}" if parent else ""
-    return FilesetError("platform-scope", f"{name} is one file{of}", code="file-level")
+    return ScopeError(f"{name} is one file{of}", "file-level")
 
 
 def _dataset(target: Persistent, api: Api) -> Mapping[str, Any]:

@@ -127,7 +127,7 @@ def texts(value: object, apart: str = "") -> tuple[str, ...]:
 def name(value: object, what: str) -> str:
     """Return a file's name unchanged. Raises FilesetError (platform-bad-response) if it is empty.
 
-    builder.sources.datasets.strategies.keys decides later whether the name is safe.
+    builder.sources.datasets.strategies.paths decides later whether the name is safe.
     """
     if not isinstance(value, str) or not value:
         raise FilesetError("platform-bad-response", f"{what} has no name")
@@ -223,7 +223,9 @@ def apart(
     paths = Counter(file.path for file in files)
     return tuple(
         replace(file, path=f"{name}/{file.path}") if paths[file.path] > 1 else file
-        for file, name in zip(files, names or range(1, len(files) + 1), strict=True)
+        for file, name in zip(
+            files, range(1, len(files) + 1) if names is None else names, strict=True
+        )
     )
 
 
@@ -243,7 +245,7 @@ def wrap_part_errors() -> Iterator[None]:
 
 
 def part_document(api: Api, url: str, hosts: Sequence[str] = ()) -> Any:
-    """Return the document of a part. Raises FilesetError as the API and `parts` do."""
+    """Return the document of a part. Raises FilesetError as the API and `wrap_part_errors` do."""
     with wrap_part_errors():
         return api.document(url, hosts=hosts)
 
@@ -317,4 +319,5 @@ def base_url(url: str) -> str:
     parts = urlsplit(url)
     if host(url) in DATAVERSE | INVENIORDM:
         return f"https://{host(url)}"
+    # Not by builder.http.url, whose parser is not packed into functions that only read records.
     return f"{parts.scheme}://{parts.netloc}"

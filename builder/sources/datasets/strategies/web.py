@@ -65,7 +65,7 @@ class Captured(ArchivingStrategy):
 
     def _key(self, item: FilesetPlatformItem, objects: Sequence[KeptObject]) -> str:
         now = digits(self.wall())
-        return key_of(item, now, (warc.key for warc in objects if warc.key.startswith(WARCS)))
+        return key_of(item, now, (stored.key for stored in objects if stored.key.startswith(WARCS)))
 
 
 class _WebRun:

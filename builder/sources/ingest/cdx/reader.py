@@ -136,7 +136,7 @@ def read(
 ) -> IndexResult:
     """Read an index from its beginning and write its captures and faults as files of the intake.
 
-    `form` is the result of form.find_form; `size` is the number of bytes of text in a block. Raises
+    `form` is the result of text.find_form; `size` is the number of bytes of text in a block. Raises
     OSError for the file, and StoreError.
     """
     text = IndexText(file, index.name, min(size, PIECE))

@@ -135,7 +135,7 @@ def test_no_two_platforms_have_one_name() -> None:
 
 def test_the_guide_has_the_rows_of_the_platforms_in_the_order_in_which_they_are_tried() -> None:
     platforms = (*PLATFORMS, LAST)
-    rows = [one.facts.row for one in platforms]
+    rows = [platform.facts.row for platform in platforms]
     lines = GUIDE.read_text("utf-8").splitlines()
     first = lines.index(rows[0])
     assert lines[first : first + len(rows) + 1] == [*rows, ""]

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
+from builder.http.url import origin_of
 from builder.sources.datasets.item import (
     DatasetResource,
     Description,
@@ -74,7 +75,7 @@ class GitLab:
             part_document(api, f"{request.api}?license=true"), "the project"
         )
         path = json_document.text(about.get("path_with_namespace")) or request.path
-        page = f"{request.api.partition(_API)[0]}/{path}/-/releases/{quote(tag, safe='')}"
+        page = f"{origin_of(request.api)}/{path}/-/releases/{quote(tag, safe='')}"
         links = json_document.entries(json_document.inner(release, "assets").get("links"))
         return FilesetPlatformItem(
             platform_name=NAME,
