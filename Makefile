@@ -56,8 +56,8 @@ prove-engines: $(TOOLS)
 		default-jre-headless) >/dev/null 2>&1 || echo "no Java: Spark is not proved" >&2
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade \
 		--target .engines -r infra/requirements-engines.txt
-	PYTHONPATH=.engines $(BIN)/python -m pytest tests/builder/sources/ingest/test_engines.py \
-		tests/builder/sources/ingest/test_clusters.py
+	PYTHONPATH=.engines $(BIN)/python -m pytest tests/builder/sources/webarchives/ingest/test_engines.py \
+		tests/builder/sources/webarchives/ingest/test_clusters.py
 
 # The pages in Chromium: their HTML, their look, the keyboard, and the way to archived copies. Installs
 # into .pages; SCREENSHOTS=FOLDER takes pictures, PROOF="-k keyboard" proves a part.

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from builder.intake import intake
-from builder.sources.webarchives.events import Capture
+from builder.intake.rows import Capture
 from functions.database import engine
 from functions.snapshot import oai_name
 from functions.snapshot.store import Writer

@@ -73,29 +73,15 @@ MEMBER_IMPORTS = {
     },
     "builder.publish": {
         "builder.sources.datasets",
-        "builder.sources.webarchives",
     },
     "builder.restore": {
         "builder.sources.datasets",
-        "builder.sources.webarchives",
     },
-    "builder.sources": {
-        "builder.sources.webarchives",
-    },
-    "builder.sources.datasets": {
+    "builder.sources.redif": {
         "builder.sources.webarchives",
     },
     "builder.sources.harvest": {
-        "builder.sources.ingest",
         "builder.sources.redif",
-        "builder.sources.webarchives",
-    },
-    "builder.sources.ingest": {
-        "builder.sources.webarchives",
-    },
-    "builder.sources.redif": {
-        "builder.sources.ingest",
-        "builder.sources.webarchives",
     },
     "builder.verify": {
         "builder.outputs.log",

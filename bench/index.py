@@ -16,18 +16,16 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from builder.sources.ingest.cdx import reader
-from builder.sources.ingest.cdx.block import IndexFile
-from builder.sources.ingest.cdx.text import find_form
-from builder.sources.intake_rows import IntakeWriter
-from builder.sources.webarchives import cdx, index_entry
-from builder.sources.webarchives.events import Capture
+from builder.intake.rows import Capture, IntakeWriter
+from builder.sources.webarchives.cdx import index_entry, notation, reader
+from builder.sources.webarchives.cdx.block import IndexFile
+from builder.sources.webarchives.cdx.text import find_form
 from builder.sources.webarchives.rules import DocumentRules
 
 LOOP = 20_000  # lines that the plain loop reads
 _TYPES = ["text/html"] * 12 + ["image/jpeg"] * 4 + ["image/png", "text/css", "application/pdf"]
 _WORDS = ("clanek", "Foto", "galerie", "archiv", "detail", "user", "zpravy", "index", "2007")
-_LEGEND = cdx.Legend(tuple(cdx.FORMS[0].split()))
+_LEGEND = notation.Legend(tuple(notation.FORMS[0].split()))
 
 
 def entries(count: int, seed: int = 1) -> Iterator[tuple[str, str, dict[str, str]]]:
@@ -101,9 +99,9 @@ def loop(path: Path, threads: int, folder: Path) -> int:
     with path.open("rb") as file:
         for line in islice(file, LOOP):
             read = (
-                cdx.parse_cdxj_line(line)
+                notation.parse_cdxj_line(line)
                 if path.suffix == ".cdxj"
-                else cdx.parse_cdx_line(line[:-1], _LEGEND)
+                else notation.parse_cdx_line(line[:-1], _LEGEND)
             )
             if read[0] is not None:
                 item = index_entry.build_capture(read[0], rules)[0]

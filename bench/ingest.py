@@ -33,8 +33,7 @@ from isal import isal_zlib
 from lxml import html
 from warcio.archiveiterator import ArchiveIterator
 
-from builder.sources.intake_rows import IntakeWriter
-from builder.sources.webarchives.events import Capture, Fault
+from builder.intake.rows import Capture, Fault, IntakeWriter
 from builder.sources.webarchives.rules import DocumentRules
 from builder.sources.webarchives.webarchive import read_archive
 from builder.suffix_list import split_suffix

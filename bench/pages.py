@@ -24,9 +24,9 @@ from urllib.parse import quote
 from wsgiref.simple_server import make_server
 
 from bench.generate import captures, fill
+from builder.intake.rows import Capture
 from builder.publish.publish import publish
 from builder.runtime import Runtime
-from builder.sources.webarchives.events import Capture
 from builder.store.folder import FolderStore
 from functions.config import configuration
 from functions.database.files import Files

@@ -32,7 +32,7 @@ WALKS = {
     # name: what is followed, and its first function
     "capture": (
         "WARC bytes to rows of the intake",
-        "builder/sources/ingest/split_reader.py:carry_out",
+        "builder/sources/webarchives/ingest/split_reader.py:carry_out",
     ),
     "request": ("ListRecords to XML", "functions/oai/application.py:answer"),
     "token": ("a resumption token to its place in the list", "functions/oai/token.py:of_store"),

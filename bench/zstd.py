@@ -20,7 +20,7 @@ from pathlib import Path
 import zstandard
 
 from bench.ingest import crawl
-from builder.sources.webarchives.events import Capture
+from builder.intake.rows import Capture
 from builder.sources.webarchives.rules import DocumentRules
 from builder.sources.webarchives.webarchive import read_archive
 from functions.archive import zstd

@@ -7,12 +7,12 @@ import pytest
 
 from builder.commands.command_table import COMMANDS
 from builder.http.errors import OUTCOMES
+from builder.intake.rows import FAULT_CODES
 from builder.restore import captures as rebuild
 from builder.snapshot import views
 from builder.sources.harvest.version import ROW
 from builder.sources.redif import spool as redif
 from builder.sources.redif.form import specification
-from builder.sources.webarchives.events import FAULT_CODES
 from builder.store import findings as findings
 from functions.config import keys
 from functions.database import engine

@@ -17,13 +17,13 @@ from pathlib import Path
 
 from bench.generate import captures, fill
 from builder.intake import intake
+from builder.intake.rows import IntakeWriter
 from builder.outputs.log.bundle import verify_bundle
 from builder.outputs.log.log import sign_snapshots
 from builder.outputs.log.prove import Prover
 from builder.outputs.log.signer import create_key, open_signer
 from builder.publish.publish import publish
 from builder.runtime import Runtime
-from builder.sources.intake_rows import IntakeWriter
 from builder.store.folder import FolderStore
 from functions.config import configuration
 from functions.database import engine

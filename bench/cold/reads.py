@@ -24,10 +24,9 @@ from werkzeug.serving import make_server
 
 from bench.generate import captures, fill
 from builder.intake import intake
+from builder.intake.rows import Capture, IntakeWriter
 from builder.publish.publish import publish
 from builder.runtime import Runtime
-from builder.sources.intake_rows import IntakeWriter
-from builder.sources.webarchives.events import Capture
 from builder.store.folder import FolderStore
 from functions.config import configuration
 from functions.snapshot import layout

@@ -20,9 +20,9 @@ from pathlib import Path
 
 from bench.ingest import crawl
 from builder.intake import intake
-from builder.sources.ingest import parts
-from builder.sources.ingest.commit import commit
-from builder.sources.ingest.plan import (
+from builder.sources.webarchives.ingest import parts
+from builder.sources.webarchives.ingest.commit import commit
+from builder.sources.webarchives.ingest.plan import (
     IngestJob,
     IngestPart,
     IngestPlan,
@@ -30,7 +30,7 @@ from builder.sources.ingest.plan import (
     part_name,
     write_plan,
 )
-from builder.sources.ingest.splits import ArchiveFile, Split
+from builder.sources.webarchives.ingest.splits import ArchiveFile, Split
 from builder.sources.webarchives.rules import DocumentRules
 from builder.store.folder import FolderStore
 from functions.config import configuration

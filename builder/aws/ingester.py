@@ -25,12 +25,19 @@ from typing import Any
 from builder.aws.invocation import find_surroundings, open_invocation
 from builder.errors import UsageError
 from builder.intake import intake
-from builder.sources.ingest import bucket_files, ingest, parts
-from builder.sources.ingest.commit import check_parts, commit
-from builder.sources.ingest.plan import LARGEST, IngestJob, IngestPlan, read_plan, write_plan
-from builder.sources.ingest.remote.files import SourceAccess
 from builder.sources.redif.read_files import NOTHING_NEW, leave_known
 from builder.sources.redif.source import sort_sources
+from builder.sources.webarchives.ingest import ingest, parts
+from builder.sources.webarchives.ingest.commit import check_parts, commit
+from builder.sources.webarchives.ingest.plan import (
+    LARGEST,
+    IngestJob,
+    IngestPlan,
+    read_plan,
+    write_plan,
+)
+from builder.sources.webarchives.remote import bucket_files
+from builder.sources.webarchives.remote.files import SourceAccess
 from builder.sources.webarchives.rules import DocumentRules
 from builder.store import aws
 from builder.store.context import Context

@@ -16,6 +16,7 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from builder.intake.rows import Capture, Fault
 from builder.sources.webarchives import events, side_records
 from builder.sources.webarchives import identity as instant
 from builder.sources.webarchives.recognise import read_head, recognise
@@ -184,7 +185,7 @@ def _is_alone(stream: BinaryIO, capture: CaptureRow, *, declared: bool = True) -
         return False
     stream.seek(0)
     parsed = list(_events(stream))
-    if len(parsed) != 1 or not isinstance(parsed[0], events.Capture):
+    if len(parsed) != 1 or not isinstance(parsed[0], Capture):
         return False
     if parsed[0].content_damaged:
         return False
@@ -195,7 +196,7 @@ def _events(stream: BinaryIO) -> Iterator[events.Event]:
     """Yield what an ingest reads from it: two events at most, without faults of single records."""
     count = 0
     for event in read_archive(stream, "record.warc.gz", _ALL):
-        if isinstance(event, events.Fault) and not event.code.startswith(("gzip-", "header-")):
+        if isinstance(event, Fault) and not event.code.startswith(("gzip-", "header-")):
             continue
         yield event
         count += 1
@@ -203,7 +204,7 @@ def _events(stream: BinaryIO) -> Iterator[events.Event]:
             return
 
 
-def _agrees(record: events.Capture, capture: CaptureRow, *, declared: bool) -> bool:
+def _agrees(record: Capture, capture: CaptureRow, *, declared: bool) -> bool:
     """Return whether a record agrees with the snapshot, as far as this can be compared."""
     dates = (record.fetch_date or "", capture.date or "")
     many = min(_SECOND, *map(len, dates))

@@ -5,7 +5,6 @@ last, and only a run with a summary counts. So an interrupted run is never visib
 """
 
 import contextlib
-import errno
 import json
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,10 +13,10 @@ from datetime import datetime
 from pathlib import Path
 
 from builder.intake.lines import SUFFIX, LineWriter
+from builder.store.durable import writing
 from builder.threads import map_in_order
 from functions.snapshot import item_tables, layout, schema
 from functions.snapshot.errors import (
-    NO_SPACE,
     RELEASE,
     VERSION,
     DamagedStore,
@@ -57,11 +56,6 @@ _LINES = frozenset({"sources", "filesets"})
 _THREADS = 32  # that fetch files: many runs have a small file each
 _SUMMARIES = 64  # that are read at a time
 _FEW = 4  # runs that are listed one by one: one listing also names runs that are not finished
-
-WORK_PREFIX = "ingest-"
-"""How the name of an ingest's work folder begins; such folders may be in `layout.TEMPORARY`."""
-KNOWN_PREFIX = "known-"
-"""The same of the folders of files that an ingest need not read again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,30 +180,6 @@ def summary(run: IntakeRun) -> bytes:
     if run.parts:
         document["parts"] = run.parts
     return json.dumps(document, indent=1).encode()
-
-
-@contextlib.contextmanager
-def writing(folder: Path) -> Iterator[None]:
-    """Raise errors of writing to the local disk as StoreError.
-
-    Row writers blame a full disk on scratch files; the error names `folder` if it occurred there.
-    """
-    try:
-        yield
-    except StoreError as error:
-        if NO_SPACE in str(error) and str(folder) in f"{error} {error.__cause__}":
-            raise _full(folder) from error
-        raise
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise _full(folder) from error
-        raise StoreError(f"{folder} cannot be written: {error.strerror}") from error
-
-
-def _full(folder: Path) -> StoreError:
-    return StoreError(
-        f"{folder}: the disk is full; free some space and run the command again; it resumes"
-    )
 
 
 def runs(store: Writer) -> Iterator[IntakeRun]:

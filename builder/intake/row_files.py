@@ -6,7 +6,8 @@ from itertools import groupby
 from pathlib import Path
 
 from builder.errors import explaining
-from builder.intake.intake import TABLES, part_path, writing
+from builder.intake.intake import TABLES, part_path
+from builder.store.durable import writing
 from builder.store.parquet.writer import write_rows
 from functions.database import engine
 from functions.snapshot.errors import StoreError
@@ -38,7 +39,7 @@ def gather_rows(
     """Write the rows, in order, as files of FILE_ROWS rows, each when it is requested.
 
     Rows of the files `renamed` may get another identity, from the connection's table `renamed`
-    (builder.sources.ingest.workdir). Raises StoreError.
+    (builder.store.workdir). Raises StoreError.
     """
     for number, rows in enumerate(_group(_join_neighbours(spans))):
         target = part_path(folder, table, f"{number:06}")

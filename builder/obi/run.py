@@ -12,7 +12,6 @@ from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
-from builder.intake.intake import writing
 from builder.obi import content, key, log_table
 from builder.obi.claim import (
     ObiRuntime,
@@ -27,6 +26,7 @@ from builder.obi.claim import (
 from builder.obi.content import Redirect, Row
 from builder.obi.history import DOCUMENTS, LOG, Committed, OpenedRun, history, is_open, standing
 from builder.store import durable
+from builder.store.durable import writing
 from functions.snapshot.errors import Conflict, DamagedStore, MissingObject, StoreError
 from functions.snapshot.store import Writer
 

@@ -14,11 +14,11 @@ from builder.errors import UsageError
 from builder.snapshot.draft import Draft
 from builder.snapshot.lookup import NATURAL_ORDER, find, rows_of
 from builder.snapshot.transaction import NothingSelectedError
-from builder.sources.webarchives import identity
 from functions.archive import message as digests
 from functions.database import engine
 from functions.snapshot import schema
 from functions.snapshot.errors import NothingPublished
+from functions.url import authority
 
 HOST_PATTERN = "^[A-Za-z][A-Za-z0-9+-]*://[^/?#]*"
 """A URL up to the end of its host, as a regular expression for Python and DuckDB."""
@@ -88,7 +88,7 @@ def parse_digest(text: str) -> str:
 
 def parse_url_prefix(text: str) -> str:
     """Return the beginning of a URL in the form of `url`, with scheme and host in lower case."""
-    prefix = identity.text(text.encode("utf-8", "surrogateescape"))
+    prefix = authority.text(text.encode("utf-8", "surrogateescape"))
     if not _SCHEME.match(prefix):
         raise ValueError(f"expected a URL with its scheme, such as http://{text.lstrip('/')}")
     start = _HOST.match(prefix)

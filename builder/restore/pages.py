@@ -21,8 +21,8 @@ from urllib.parse import quote, urldefrag, urljoin, urlsplit
 
 import webencodings
 
+from builder import charset
 from builder.restore.plan import Plan, Planned
-from builder.sources.webarchives import charset
 
 Reference = Callable[[str], str | None]
 """Returns the replacement of a reference, or None to keep it."""

@@ -1,6 +1,5 @@
 """Sources: what can be ingested, one folder for each.
 
 `webarchives` holds web archives and their indexes, `redif` trees and tarballs of RePEc, `harvest`
-other repositories, `datasets` filesets of platforms, `fulltexts` what templates refer to. `ingest`
-divides files among processes and machines, and writes runs of the intake.
+other repositories, `datasets` filesets of platforms, `fulltexts` what templates refer to.
 """

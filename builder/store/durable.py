@@ -17,7 +17,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from functions.snapshot.errors import DamagedStore, StoreError
+from functions.snapshot.errors import NO_SPACE, DamagedStore, StoreError
 from functions.snapshot.store import Reader
 
 DRAFT = ".draft"
@@ -26,6 +26,30 @@ _MOST = 4096  # objects in a batch
 _BYTES = 32 << 20
 _CHUNK = 1 << 20  # bytes
 _TRIES = 100
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Raise errors of writing to the local disk as StoreError.
+
+    Row writers blame a full disk on scratch files; the error names `folder` if it occurred there.
+    """
+    try:
+        yield
+    except StoreError as error:
+        if NO_SPACE in str(error) and str(folder) in f"{error} {error.__cause__}":
+            raise _full(folder) from error
+        raise
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise _full(folder) from error
+        raise StoreError(f"{folder} cannot be written: {error.strerror}") from error
+
+
+def _full(folder: Path) -> StoreError:
+    return StoreError(
+        f"{folder}: the disk is full; free some space and run the command again; it resumes"
+    )
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from builder.snapshot import consistency, recovery, views
 from builder.snapshot.commit import instant_line
 from builder.snapshot.expiry import snapshots
 from builder.snapshot.orphans import ORPHAN_AGE
+from builder.store import workdir
 from builder.store.findings import DAMAGE, Finding
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore, MissingObject
@@ -276,14 +277,14 @@ def leftovers(store: Writer, named: Collection[str] | None, now: datetime) -> It
             if unnamed and entry.modified <= now - ORPHAN_AGE:
                 yield Finding("orphan", entry.key, "no kept snapshot names it")
     yield from _intake(store)
-    begun = layout.TEMPORARY + intake.WORK_PREFIX
+    begun = layout.TEMPORARY + workdir.WORK_PREFIX
     works: dict[str, int] = {}
     for entry in store.entries(layout.TEMPORARY):
         if entry.key.startswith(begun) and entry.key.count("/") > 1:
             folder = "/".join(entry.key.split("/")[:2]) + "/"
             works[folder] = works.get(folder, 0) + entry.bytes
             continue
-        if entry.key.startswith(layout.TEMPORARY + intake.KNOWN_PREFIX):
+        if entry.key.startswith(layout.TEMPORARY + workdir.KNOWN_PREFIX):
             continue  # of ReDIF files, for the next ingest
         yield Finding("temporary", entry.key, f"an unfinished upload of {entry.bytes:,} bytes")
     for folder, size in works.items():

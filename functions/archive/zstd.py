@@ -48,6 +48,11 @@ def open_compressor(stream: BinaryIO, level: int = 3) -> BinaryIO:
     return compressor.stream_writer(stream, closefd=False)
 
 
+def begins(head: bytes) -> bool:
+    """Tell whether `head` begins a frame or a skippable frame."""
+    return head.startswith(MAGIC) or SKIPPABLE.match(head) is not None
+
+
 def parse_frame_header(data: bytes) -> FrameHeader:
     """Parse a frame's header. Raises ZstdError if it is truncated or invalid."""
     try:

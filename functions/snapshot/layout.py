@@ -36,7 +36,7 @@ RUN_SUMMARY = "run.json"
 RUN_PUBLISHED = "run.published"
 """The mark of a run that is published and being removed."""
 PLAN = "plan.json"
-"""The plan of a run that many processes write (builder.sources.ingest.plan)."""
+"""The plan of a run that many processes write (builder.sources.webarchives.ingest.plan)."""
 
 GROUP_ROWS = 4096
 """Rows of a row group, which one page reads. Between 2,000 and 10,000, this measured best."""

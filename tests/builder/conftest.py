@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from builder.intake import intake
+from builder.intake.rows import Capture, Fault, IntakeWriter
 from builder.publish.publish import publish
 from builder.publish.reinstate import reinstate
 from builder.publish.selection import Selection
@@ -16,8 +17,6 @@ from builder.publish.withdraw import Withdrawn, withdraw
 from builder.runtime import Runtime
 from builder.snapshot.expiry import Expired, expire
 from builder.snapshot.transaction import ChangeResult
-from builder.sources.intake_rows import IntakeWriter
-from builder.sources.webarchives.events import Capture, Fault
 from builder.store.folder import FolderStore
 from builder.verify.choice import Sample, StorePart
 from builder.verify.verify import Verified, VerifyRuntime, verify

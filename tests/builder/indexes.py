@@ -4,9 +4,9 @@ import functools
 import io
 import json
 
-from builder.sources.ingest.cdx import reader
-from builder.sources.ingest.cdx.reader import IndexFile
-from builder.sources.ingest.cdx.text import find_form
+from builder.sources.webarchives.cdx import reader
+from builder.sources.webarchives.cdx.reader import IndexFile
+from builder.sources.webarchives.cdx.text import find_form
 from builder.sources.webarchives.rules import DocumentRules
 from functions.database import engine
 

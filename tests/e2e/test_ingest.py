@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from builder.sources.ingest import parts, splits
-from builder.sources.ingest.plan import IngestPart
+from builder.intake.paths import list_files
+from builder.sources.webarchives.ingest import parts, splits
+from builder.sources.webarchives.ingest.plan import IngestPart
 from tests.bucket import Bucket
 from tests.builder.indexes import line
 from tests.builder.sources.webarchives.containers import http
@@ -155,7 +156,8 @@ def test_the_same_command_while_it_is_at_work(home: Home, tmp_path: Path) -> Non
     os.mkfifo(fifo)
     program = (
         "import sys\n"
-        "from builder.sources.ingest import parts; from builder.commands.cli import main\n"
+        "from builder.sources.webarchives.ingest import parts\n"
+        "from builder.commands.cli import main\n"
         "real = parts.write_part\n"
         f"parts.write_part = lambda *a, **b: (open({str(fifo)!r}).read(), real(*a, **b))[1]\n"
         "sys.exit(main(sys.argv[1:]))"
@@ -243,7 +245,7 @@ def test_links_to_folders_are_followed_and_each_is_read_once(tmp_path: Path) -> 
         (source / name).symlink_to(away)
     (away / "back").symlink_to(source)
     (away / "deep" / "again").symlink_to(away)
-    found = [str(path.relative_to(source)) for path in splits.find([str(source)])]
+    found = [str(path.relative_to(source)) for path in list_files([str(source)])]
     assert found == ["b-link/deep/x.warc", "real/x.warc"]
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from builder.sources.ingest import bucket_files
-from builder.sources.ingest.splits import ArchiveFile
+from builder.sources.webarchives.ingest.splits import ArchiveFile
+from builder.sources.webarchives.remote import bucket_files
 from tests.bucket import Bucket, administrator
 from tests.builder.indexes import line
 from tests.e2e.conftest import Home, warc
@@ -161,7 +161,7 @@ def test_a_server_that_does_not_answer_ends_it_and_nothing_read_is_lost(
     place = f"s3://{bucket.bucket}/other.warc"
     with proxied(bucket.endpoint) as proxy:
         monkeypatch.setenv("SHEAF_STORE_ENDPOINT", proxy.url)
-        monkeypatch.setattr("builder.sources.ingest.splits.TOGETHER", 1)
+        monkeypatch.setattr("builder.sources.webarchives.ingest.splits.TOGETHER", 1)
         found = bucket_files.find
 
         def outage(*given: object) -> list[ArchiveFile]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from builder.sources.webarchives.events import Capture
+from builder.intake.rows import Capture
 from functions.oai import figures as figures_of_pages
 from functions.oai.figures import KindFigures, MediaTypeFigures, PublishFigures, ValueFigures
 from functions.oai.repository import PublishedRecord, RecordSelection, Repository

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import cast
 
 from builder.intake import intake
+from builder.intake.rows import IntakeWriter
 from builder.publish.publish import NothingToPublish
 from builder.snapshot.transaction import NothingSelectedError
-from builder.sources.intake_rows import IntakeWriter
 from functions.snapshot import layout
 from functions.snapshot.errors import Conflict, DamagedStore, NothingPublished, StoreError
 from functions.snapshot.manifest import Manifest

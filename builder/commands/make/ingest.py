@@ -13,23 +13,37 @@ from typing import Any
 from builder.arguments import declare
 from builder.errors import UsageError
 from builder.intake import intake
+from builder.intake.paths import is_folder
 from builder.obi.run import ObiRuntime
 from builder.progress import IngestProgress, ProgressBar
-from builder.sources.ingest import ingest, splits, workdir
-from builder.sources.ingest.commit import commit
-from builder.sources.ingest.engines import ENGINES, EngineOptions
-from builder.sources.ingest.ingest import IngestOptions
-from builder.sources.ingest.parts import PartTask, carry_out_part, list_missing, read_part
-from builder.sources.ingest.plan import LARGEST, IngestJob, IngestPlan, read_plan, write_plan
-from builder.sources.ingest.remote.files import SourceAccess
-from builder.sources.ingest.result import IngestResult
 from builder.sources.redif import ingest as redif
 from builder.sources.redif.account import RedifReport
 from builder.sources.redif.job import RedifJob, accept_held, is_done, plan_jobs
 from builder.sources.redif.read_files import NOTHING_NEW, leave_known, list_failed
 from builder.sources.redif.source import STDIN, Sources, read_list, sort_sources
 from builder.sources.redif.staging import Acceptance
+from builder.sources.webarchives.ingest import ingest
+from builder.sources.webarchives.ingest.commit import commit
+from builder.sources.webarchives.ingest.engines import ENGINES, EngineOptions
+from builder.sources.webarchives.ingest.ingest import IngestOptions
+from builder.sources.webarchives.ingest.parts import (
+    PartTask,
+    carry_out_part,
+    list_missing,
+    read_part,
+)
+from builder.sources.webarchives.ingest.plan import (
+    LARGEST,
+    IngestJob,
+    IngestPlan,
+    read_plan,
+    write_plan,
+)
+from builder.sources.webarchives.ingest.result import IngestResult
+from builder.sources.webarchives.ingest.splits import ArchiveFile
+from builder.sources.webarchives.remote.files import SourceAccess
 from builder.sources.webarchives.rules import DocumentRules
+from builder.store import workdir
 from builder.store.context import Context
 from builder.text import tally
 from functions.snapshot import layout
@@ -132,7 +146,7 @@ def run(context: Context) -> int:
 
 def _find_harvests(source: str) -> tuple[Path, ...]:
     """Return the folders of `sheaf harvest` at a source."""
-    if source == STDIN or not splits.is_folder(source):
+    if source == STDIN or not is_folder(source):
         return ()
     from builder.sources.harvest.ingest import find  # loads the renderer
 
@@ -189,7 +203,13 @@ def _archives(
     folder = workdir.folder_of(_home(context), None if STDIN in sources.archives else fingerprint)
     with workdir.open_workdir(folder) as work:
         if STDIN in sources.archives:
-            job = replace(job, files=(*job.files, work.spool(sys.stdin.buffer)))
+            job = replace(
+                job,
+                files=(
+                    *job.files,
+                    replace(ArchiveFile.of(work.spool(sys.stdin.buffer), "-"), named=True),
+                ),
+            )
         jobs, name = context.arguments.jobs, intake.run_name(context.now())
         with IngestProgress(job.bytes, len(job.files)) as bar:
             options = IngestOptions(bar, jobs, context.say, connection=connection)

@@ -12,8 +12,8 @@ from typing import Any
 
 from builder.arguments import declare
 from builder.errors import UsageError
+from builder.intake.paths import is_folder, list_files
 from builder.progress import show_bytes
-from builder.sources.ingest import splits
 from builder.sources.redif.form import template
 from builder.sources.redif.form.notation import to_base64
 from builder.sources.redif.form.specification import CODES, ERROR, Diagnostic
@@ -89,13 +89,13 @@ def _find_files(sources: Sequence[str]) -> list[Path]:
     for source in sources:
         if source == _STDIN:
             files.append(Path(_STDIN))
-        elif splits.is_folder(source):
-            inside = [p for p in splits.find([source]) if p.suffix.lower() in _SUFFIXES]
+        elif is_folder(source):
+            inside = [p for p in list_files([source]) if p.suffix.lower() in _SUFFIXES]
             if not inside:
                 raise UsageError(f"{source} has no .rdf or .redif file")
             files += inside
         else:
-            files += (_plain_file(path) for path in splits.find([source]))
+            files += (_plain_file(path) for path in list_files([source]))
     return list(dict.fromkeys(files))
 
 

@@ -13,7 +13,7 @@ from builder.arguments import declare
 from builder.demo import samples
 from builder.demo.scenario import HOST, DemoReport, Scenario, ScenarioError
 from builder.errors import UsageError, explaining
-from builder.sources.ingest import splits
+from builder.intake.paths import list_files
 from builder.store.context import Context
 
 _MARK = ".sheaf-demo"
@@ -41,7 +41,7 @@ def run(context: Context) -> int:
     a site from the archive.
     """
     arguments = context.arguments
-    paths = splits.find(arguments.sources)  # errors of the arguments are reported before any work
+    paths = list_files(arguments.sources)  # errors of the arguments are reported before any work
     places = list(dict.fromkeys(str(path.resolve().parent) for path in paths))
     folder = _clear(Path(arguments.folder))
     with ExitStack() as stack:

@@ -20,13 +20,12 @@ from datetime import datetime
 from pathlib import Path
 
 from builder.intake import intake
-from builder.intake.intake import writing
 from builder.intake.lines import LineWriter
 from builder.sources.datasets import request, result
 from builder.sources.datasets.entry import FilesetEntry, entry
 from builder.sources.datasets.item import IngestOutcome
 from builder.store.documents import build
-from builder.store.durable import LineJournal
+from builder.store.durable import LineJournal, writing
 from functions.snapshot.store import Writer
 from functions.store.folder_lock import lock_folder
 
@@ -140,7 +139,7 @@ class Results:
         row = entry(outcome)
         with self._lock:
             writer = self._open()
-            with intake.writing(self._folder):
+            with writing(self._folder):
                 names = (row.identity, row.version_identity, row.kind, row.sets)
                 writer.append((row.deed, *names, row.document, *row.result))
             self._count += 1
@@ -154,7 +153,7 @@ class Results:
         with self._lock:
             folder = self._folder / self._name
             if self._writer is not None:
-                with intake.writing(folder):
+                with writing(folder):
                     self._writer.close()
                 self._writer = None
             if not self._parts:
@@ -172,7 +171,7 @@ class Results:
                 self._name = intake.run_name(self._clock())
             self._parts += 1
             folder = self._folder / self._name
-            with intake.writing(folder):
+            with writing(folder):
                 folder.mkdir(parents=True, exist_ok=True)
                 path = intake.part_path(folder, "filesets", str(self._parts))
                 self._writer = LineWriter(path, intake.TABLES["filesets"])

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from builder.errors import UsageError
-from builder.intake.intake import writing
 from builder.obi.claim import complete_run
 from builder.obi.history import LOG, OpenedRun, is_open, standing
 from builder.obi.run import ObiRuntime, history
 from builder.sources.fulltexts.journal import ResponseJournal
+from builder.store.durable import writing
 from functions.snapshot.store import Writer
 from functions.store.folder_lock import lock_folder
 

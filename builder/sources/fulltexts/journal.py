@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from builder.http.errors import OUTCOMES, FetchError
-from builder.intake.intake import writing
 from builder.obi.content import ExchangeRow
 from builder.sources.fulltexts.pdf_text import PdfText
 from builder.sources.fulltexts.results import FileContent, Moved, Result, Unchanged
 from builder.store import documents
-from builder.store.durable import LineJournal, sync
+from builder.store.durable import LineJournal, sync, writing
 
 _LINES, _FILES = "responses", "files"
 

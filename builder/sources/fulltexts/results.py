@@ -11,8 +11,8 @@ from builder.http.errors import FetchError
 from builder.http.limits import parse_http_date
 from builder.http.responses import Fields, Response
 from builder.http.secrets import clean_fields
-from builder.intake.intake import writing
 from builder.obi.content import ExchangeRow
+from builder.store.durable import writing
 
 HEAD = 1024
 _LONGEST = 1000  # most characters of a header field that are kept

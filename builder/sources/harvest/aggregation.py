@@ -5,8 +5,8 @@ from pathlib import Path
 
 from builder.intake import intake
 from builder.sources.harvest.ingest import Gathered, HarvestIngest
-from builder.sources.ingest import workdir
 from builder.sources.redif.read_files import find_readings
+from builder.store import workdir
 from builder.store.context import Context
 from functions.oai.render import check
 

@@ -19,6 +19,7 @@ from urllib.parse import quote
 from builder.errors import UsageError, explaining
 from builder.intake import intake
 from builder.intake.intake import IntakeSource
+from builder.intake.rows import FAULT_CODES, Fault, IntakeWriter
 from builder.sources.harvest import folder, records
 from builder.sources.harvest.errors import Broken, HarvestError
 from builder.sources.harvest.fragment import (
@@ -32,8 +33,7 @@ from builder.sources.harvest.fragment import (
 from builder.sources.harvest.repository import HarvestedRepository, find_repository
 from builder.sources.harvest.state import HarvestState
 from builder.sources.harvest.version import HarvestedRow
-from builder.sources.intake_rows import IntakeWriter
-from builder.sources.webarchives.events import FAULT_CODES, Fault
+from builder.store.durable import writing
 from builder.store.parquet.writer import RowWriter
 from builder.text import tally
 from functions.snapshot import oai_name
@@ -174,7 +174,7 @@ class HarvestIngest:
         are ingested. Raises UsageError and StoreError.
         """
         gathered = Gathered(name)
-        with intake.writing(scratch):
+        with writing(scratch):
             rows = RowWriter(intake.part_path(scratch, "harvested", "000000"), INTAKE)
             names = RowWriter(intake.part_path(scratch, "set_names", "000000"), NAMES)
             faults = HarvestFaults(IntakeWriter(scratch, "000000"), gathered)

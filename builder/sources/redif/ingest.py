@@ -13,11 +13,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from builder.errors import UsageError, explaining
-from builder.intake.intake import writing
+from builder.intake import pool
 from builder.obi.history import DOCUMENTS, LOG
 from builder.obi.run import ObiRun, ObiRuntime, Purpose, claim
-from builder.sources.ingest import pool
-from builder.sources.ingest.workdir import Work
 from builder.sources.redif import tarball
 from builder.sources.redif.account import RedifReport, build_report
 from builder.sources.redif.entry import LogEntries, Parents
@@ -39,6 +37,8 @@ from builder.sources.redif.spool import (
 from builder.sources.redif.staging import PREFIX, UNKNOWN, UNREAD, compare, stage
 from builder.sources.redif.stored_state import read_state
 from builder.sources.redif.stretches import Stretches
+from builder.store.durable import writing
+from builder.store.workdir import Work
 from functions.database import engine
 from functions.snapshot.errors import Conflict, StoreError
 from functions.snapshot.store import Writer

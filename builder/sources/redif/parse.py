@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 from builder.http.url import normalise
-from builder.intake.intake import writing
 from builder.sources.redif.form import template
 from builder.sources.redif.form.document import (
     ARCHIVE,
@@ -35,6 +34,7 @@ from builder.sources.redif.form.specification import Diagnostic, guess_type
 from builder.sources.redif.form.template import Template, file_blocks
 from builder.sources.redif.form.template_text import LIMIT, EncodedLines, TemplateText
 from builder.sources.redif.spool import ALONE, KEPT, Segment, Spooled
+from builder.store.durable import writing
 from builder.store.parquet.writer import RowWriter
 from functions.archive.redif_text import make_text
 from functions.database import engine

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from builder.intake import intake
 from builder.snapshot import query
-from builder.sources.ingest.splits import ArchiveFile, reading_of
+from builder.sources.webarchives.ingest.splits import ArchiveFile, reading_of
 from builder.sources.webarchives.rules import DocumentRules
 from builder.text import tally
 from functions.database import engine

@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import BinaryIO
 
 from builder.errors import UsageError
-from builder.sources.ingest import splits
-from builder.sources.ingest.cdx.text import find_form, is_secondary
-from builder.sources.ingest.remote import files as remote_files
-from builder.sources.ingest.remote.files import SourceAccess
-from builder.sources.ingest.splits import ArchiveFile
+from builder.intake.paths import is_folder, list_files
 from builder.sources.redif import tarball
 from builder.sources.redif.listing import FoundFile
 from builder.sources.redif.spool import FileOrigin, Flaw, RedifFile, is_redif, path_text
 from builder.sources.webarchives import recognise, search
+from builder.sources.webarchives.cdx.text import find_form, is_secondary
+from builder.sources.webarchives.ingest.splits import ArchiveFile
+from builder.sources.webarchives.remote import files as remote_files
+from builder.sources.webarchives.remote.files import SourceAccess
 from builder.threads import map_requests
 
 STDIN = "-"
@@ -195,8 +195,8 @@ def sort_sources(
             has_archive = any(map(_is_archive, others))
             source_files = [ArchiveFile.of(path) for path in others] if has_archive else []
         else:
-            is_named = not splits.is_folder(source)
-            paths = splits.find([source])
+            is_named = not is_folder(source)
+            paths = list_files([source])
             named = [] if is_named else [p for p in paths if tarball.names_tarball(p.name)]
             states = [path for path in named if tarball.holds_redif(path)]
             dated += map(str, states)
@@ -242,7 +242,7 @@ def tarballs(paths: Sequence[str], tist: int | None) -> list[tuple[FileOrigin, i
     origins: list[tuple[FileOrigin, int]] = []
     for name in dict.fromkeys(paths):
         path = Path(name)
-        if splits.is_folder(name) or not path.is_file():
+        if is_folder(name) or not path.is_file():
             raise UsageError(f"{name}: no such file")
         own = tarball.tist_of(path.name) if tist is None else tist
         if own is None:
@@ -264,7 +264,7 @@ def tarballs(paths: Sequence[str], tist: int | None) -> list[tuple[FileOrigin, i
 
 def _origin(source: str) -> FileOrigin | None:
     path = Path(source)
-    if splits.is_folder(source):
+    if is_folder(source):
         return FileOrigin(path, source, True) if tree_holds_redif(path) else None
     if path.is_file() and tarball.holds_redif(path):
         return FileOrigin(path, source, False)

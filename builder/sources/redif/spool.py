@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from builder.intake.intake import writing
+from builder.store.durable import writing
 from functions.snapshot.documents import write_compact
 
 FAULT_CODES: dict[str, str] = {

@@ -21,11 +21,10 @@ from typing import Any, BinaryIO, Self, cast
 
 from builder.errors import UsageError
 from builder.sources.redif.spool import Flaw, RedifFile, hides, is_hidden, is_redif, path_text
-from builder.sources.webarchives import recognise
 from functions.archive import zstd
 from functions.archive.stream import HEAD
 
-_BZIP2, _XZ = b"BZh", b"\xfd7zXZ\x00"
+_GZIP, _BZIP2, _XZ = b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00"
 _MEMORY = 256 << 20  # bytes that xz may use: the file sets the size of its window
 _CHUNK = 1 << 17
 _DATE = re.compile(r"(?<!\d)(\d{4})-(\d\d)-(\d\d)(?!\d)")
@@ -67,17 +66,17 @@ class DecompressedTarball:
 
 def is_packed(head: bytes) -> bool:
     """Return whether a file that begins with `head` is packed in one of these formats."""
-    return recognise.is_gzip(head) or recognise.is_zstd(head) or head.startswith((_BZIP2, _XZ))
+    return zstd.begins(head) or head.startswith((_GZIP, _BZIP2, _XZ))
 
 
 def _unpacker(stream: BinaryIO, head: bytes) -> Callable[[int], bytes]:
-    if recognise.is_gzip(head):
+    if head.startswith(_GZIP):
         return gzip.GzipFile(fileobj=stream).read
     if head.startswith(_BZIP2):
         return _Members(stream, bz2.BZ2Decompressor).read
     if head.startswith(_XZ):
         return _Members(stream, lambda: lzma.LZMADecompressor(memlimit=_MEMORY)).read
-    if recognise.is_zstd(head):
+    if zstd.begins(head):
         return zstd.ZstdReader(stream).read
     return stream.read
 

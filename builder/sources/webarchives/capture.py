@@ -5,10 +5,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from builder.sources.webarchives import charset, html
+from builder import charset
+from builder.charset import Charset
+from builder.intake.rows import Capture, Fault
+from builder.sources.webarchives import html
 from builder.sources.webarchives import identity as instant
-from builder.sources.webarchives.charset import Charset
-from builder.sources.webarchives.events import Capture, Fault, Ordinals
+from builder.sources.webarchives.events import Ordinals
 from builder.sources.webarchives.identity import parse_address, text
 from builder.sources.webarchives.payload import Payload, detect_type, essence
 from builder.sources.webarchives.rules import REDIRECTS, DocumentRules, http_status

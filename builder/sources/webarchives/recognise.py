@@ -43,7 +43,7 @@ def read_head(stream: BinaryIO) -> bytes:
         if not piece:
             break
         head += piece
-        if len(head) >= HEAD == size and is_zstd(head):
+        if len(head) >= HEAD == size and zstd.begins(head):
             size = zstd.bytes_needed(head)
     return head
 
@@ -59,7 +59,7 @@ def recognise(head: bytes) -> str | None:
         )
         return "wacz" if any(map(_WACZ_NAME.match, names)) else None
     kind = _recognise_plain(unpack_head(head))
-    return kind and kind + (".gz" if is_gzip(head) else ".zst" if is_zstd(head) else "")
+    return kind and kind + (".gz" if is_gzip(head) else ".zst" if zstd.begins(head) else "")
 
 
 def describe_unknown(head: bytes) -> tuple[str, str]:
@@ -71,7 +71,7 @@ def describe_unknown(head: bytes) -> tuple[str, str]:
             return code, detail
     if _CDXJ.match(head):
         return "not-an-archive", "a CDXJ index"
-    if is_gzip(head) or is_zstd(head):
+    if is_gzip(head) or zstd.begins(head):
         inside = describe_unknown(unpack_head(head))[1] or "nothing known"
         return "not-an-archive", f"{'gzip' if is_gzip(head) else 'zstd'} of {inside}"
     return "not-an-archive", ""
@@ -82,14 +82,9 @@ def is_gzip(head: bytes) -> bool:
     return head.startswith(_GZIP)
 
 
-def is_zstd(head: bytes) -> bool:
-    """Tell whether `head` begins a zstd frame or a skippable frame (RFC 8878)."""
-    return head.startswith(zstd.MAGIC) or bool(zstd.SKIPPABLE.match(head))
-
-
 def is_broken_zstd(head: bytes) -> bool:
     """Tell whether a zstd frame within `head` cannot be decoded."""
-    return is_zstd(head) and _decompress_zstd(head)[1] is not None
+    return zstd.begins(head) and _decompress_zstd(head)[1] is not None
 
 
 def packing(head: bytes) -> str | None:
@@ -100,7 +95,7 @@ def packing(head: bytes) -> str | None:
     """
     if is_gzip(head) and (recognise(head) or is_broken_gzip(head)):
         return "gz"
-    if is_zstd(head) and (recognise(head) or is_broken_zstd(head)):
+    if zstd.begins(head) and (recognise(head) or is_broken_zstd(head)):
         return "zst"
     if _recognise_plain(head):
         return ""
@@ -143,7 +138,7 @@ def unpack_head(head: bytes) -> bytes:
     """Return a file's decompressed first bytes."""
     if is_gzip(head):
         return inflate_head(head)
-    return _decompress_zstd(head)[0] if is_zstd(head) else head
+    return _decompress_zstd(head)[0] if zstd.begins(head) else head
 
 
 def inflate_head(head: bytes) -> bytes:

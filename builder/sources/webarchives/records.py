@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 
+from builder.intake.rows import Fault
 from builder.sources.webarchives import side_records
 from builder.sources.webarchives.backlog import Backlog, Exchanges, PendingCapture, RecordEvent
 from builder.sources.webarchives.capture import Captures, DocumentRecord, trim_to_next_record
-from builder.sources.webarchives.events import Edge, Event, Fault, Ordinals, Skipped
+from builder.sources.webarchives.events import Edge, Event, Ordinals, Skipped
 from builder.sources.webarchives.payload import Payload, read_declared, read_payload
 from builder.sources.webarchives.rules import DocumentRules, http_status, refusal_reason
 from builder.sources.webarchives.side_records import Crawl

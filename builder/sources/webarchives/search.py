@@ -12,7 +12,6 @@ from typing import BinaryIO
 
 from builder.sources.webarchives.recognise import (
     is_other,
-    is_zstd,
     packing,
     recognise,
     unpack_head,
@@ -72,7 +71,7 @@ def find_start(
     if further and not recognise(head) and not is_other(head):
         if head.startswith(_MEMBER):
             packed = "gz"
-        elif is_zstd(head):
+        elif zstd.begins(head):
             packed = "zst"
         else:
             return _search(head, stream, limit)
@@ -127,7 +126,7 @@ def _packing_of(near: bytes) -> str | None:
     """Return the compression of the record at the start of `near`; None without a record."""
     if near.startswith(_MEMBER):
         return "gz" if begins_record(unpack_head(near[: 1 << 12])) else None
-    if is_zstd(near):
+    if zstd.begins(near):
         return "zst" if begins_record(unpack_head(near)) or _wants_dictionary(near) else None
     return "" if begins_record(near) else None
 

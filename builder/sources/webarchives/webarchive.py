@@ -20,7 +20,8 @@ from collections.abc import Generator, Iterator, Sequence
 from io import BytesIO
 from typing import BinaryIO, cast
 
-from builder.sources.webarchives.events import Edge, Event, Fault, Ordinals
+from builder.intake.rows import Fault
+from builder.sources.webarchives.events import Edge, Event, Ordinals
 from builder.sources.webarchives.recognise import (
     describe_unknown,
     is_zip,

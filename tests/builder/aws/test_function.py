@@ -11,7 +11,7 @@ import pytest
 from builder.aws import publisher
 from builder.errors import UsageError
 from builder.intake import intake
-from builder.sources.intake_rows import IntakeWriter
+from builder.intake.rows import IntakeWriter
 from functions.config import configuration
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot.errors import ConfigurationError, DamagedStore

@@ -10,7 +10,7 @@ import pytest
 from builder.aws import ingester
 from builder.errors import UsageError
 from builder.intake import intake
-from builder.sources.ingest import splits
+from builder.sources.webarchives.ingest import splits
 from builder.store import aws
 from functions.snapshot.errors import StoreError
 from tests.bucket import Bucket, administrator

@@ -9,12 +9,12 @@ from typing import Any
 from builder.obi.content import Row
 from builder.obi.history import Committed
 from builder.obi.run import ObiRuntime, Purpose, claim
-from builder.sources.ingest import workdir
 from builder.sources.redif.account import RedifReport
 from builder.sources.redif.ingest import RedifRuntime, ingest
 from builder.sources.redif.job import RedifJob
 from builder.sources.redif.spool import NO_ENCODINGS, FileOrigin
 from builder.sources.redif.staging import Acceptance
+from builder.store import workdir
 from tests.builder.conftest import World
 from tests.builder.sources.redif.trees import archive, tree
 from tests.functions.oai.client import Client, Page

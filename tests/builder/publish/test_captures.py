@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from builder.intake import row_files
+from builder.intake.rows import Capture
 from builder.publish.publish import publish
-from builder.sources.webarchives.events import Capture
 from builder.store.folder import FolderStore
 from functions.database import engine
 from functions.oai.repository import PublishedRecord

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builder.intake.rows import Capture
 from builder.kinds.collections.collections import FACETS, SHOWN
 from builder.publish.publish import publish
 from builder.publish.selection import Selection
 from builder.snapshot.transaction import NothingSelectedError
-from builder.sources.webarchives.events import Capture
 from functions.database import engine
 from functions.oai.repository import PublishedRecord
 from functions.oai.repository import RecordSelection as Selected

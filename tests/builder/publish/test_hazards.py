@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 from builder.intake import intake
+from builder.intake.rows import IntakeWriter
 from builder.publish.publish import publish
 from builder.runtime import Runtime
 from builder.snapshot.transaction import ChangeResult
-from builder.sources.intake_rows import IntakeWriter
 from builder.store.folder import FolderStore
 from functions.config import configuration
 from functions.oai.repository import RecordSelection

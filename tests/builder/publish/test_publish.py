@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
+from builder.intake.rows import Fault
 from builder.publish.publish import NothingToPublish
-from builder.sources.webarchives.events import Fault
 from functions.snapshot import layout
 from functions.snapshot.errors import ConfigurationError
 from functions.snapshot.manifest import Manifest

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.sources.webarchives.events import Capture
+from builder.intake.rows import Capture
 from builder.sources.webarchives.rules import DocumentRules
 from builder.sources.webarchives.webarchive import read_archive
 from tests.builder.conftest import World

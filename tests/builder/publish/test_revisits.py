@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from builder.intake.rows import Capture
 from builder.kinds.captures.revisit_search import RevisitSearch
 from builder.publish.selection import Selection
-from builder.sources.webarchives.events import Capture
 from builder.sources.webarchives.rules import DocumentRules
 from builder.sources.webarchives.webarchive import read_archive
 from functions.database import engine

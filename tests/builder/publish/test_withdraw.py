@@ -4,11 +4,11 @@ from datetime import timedelta
 
 import pytest
 
+from builder.intake.rows import Fault
 from builder.publish.selection import Item, Preview, Selection, preview
 from builder.publish.withdraw import preview_selection
 from builder.snapshot.expiry import snapshots
 from builder.snapshot.transaction import NothingSelectedError
-from builder.sources.webarchives.events import Fault
 from functions.database import engine
 from functions.oai.repository import PublishedRecord
 from functions.snapshot import schema

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builder.intake.rows import Capture
 from builder.publish.selection import Selection
 from builder.snapshot import figures
 from builder.snapshot.transaction import NothingSelectedError
-from builder.sources.webarchives.events import Capture
 from builder.verify import figures as checks
 from functions.database import engine
 from functions.snapshot import figure_rows, layout

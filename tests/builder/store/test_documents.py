@@ -2,7 +2,7 @@
 
 import pytest
 
-from builder.sources.ingest.splits import Split
+from builder.sources.webarchives.ingest.splits import Split
 from builder.store import documents
 
 FILE = {"path": "/a/\udc80.warc", "label": "a", "bytes": 1, "modified": 2, "later": "ignored"}

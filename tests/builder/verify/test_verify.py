@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from builder.errors import UsageError
+from builder.intake.rows import Capture
 from builder.publish.selection import Selection
 from builder.snapshot import set_listings, views
 from builder.snapshot.views import store_views
-from builder.sources.webarchives.events import Capture
 from builder.store.findings import CODES, DAMAGE
 from builder.store.folder import FolderStore
 from builder.store.parquet.data_file import group_span

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
-from builder.sources.webarchives import events
+from builder.intake.rows import Capture
 from functions.content.archives import PlacedArchives
 from functions.content.contents import ArchivedContents
 from functions.content.protocols import Content
@@ -37,7 +37,7 @@ class Stored:
         (self.folder / name).write_bytes(data)
         self.list(captures(data, name=name))
 
-    def list(self, found: Sequence[events.Capture]) -> None:
+    def list(self, found: Sequence[Capture]) -> None:
         """List captures."""
         for one in found:
             fields = {name: getattr(one, name) for name in one.__slots__} | {"refers_to": None}

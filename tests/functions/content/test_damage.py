@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.sources.webarchives import events
+from builder.intake.rows import Capture
 from functions.content.archives import PlacedArchives
 from functions.content.protocols import ContentError
 from functions.store.slice import FolderSlices
@@ -23,7 +23,7 @@ SMALL = {name: FORMS[name]() for name in FORMS}
 FOUND = {name: captures(data, name=name) for name, data in SMALL.items()}
 
 
-def listed(folder: Path, found: list[events.Capture]) -> Stored:
+def listed(folder: Path, found: list[Capture]) -> Stored:
     made = Stored(folder, FolderSlices(folder))
     made.list(found)
     return made

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from builder.sources.webarchives import cdx, events, index_entry
+from builder.intake.rows import Capture
+from builder.sources.webarchives.cdx import index_entry, notation
 from functions.content import archived_payload
 from functions.content.capture_row import CaptureRow
 from functions.content.protocols import ContentError
@@ -41,9 +42,7 @@ def stored_at(path: Path) -> Stored:
     """Return the captures of a file where it lies."""
     made = Stored(path.parent, FolderSlices(path.parent))
     with path.open("rb") as stream:
-        made.list(
-            [e for e in read_archive(stream, path.name, ALL) if isinstance(e, events.Capture)]
-        )
+        made.list([e for e in read_archive(stream, path.name, ALL) if isinstance(e, Capture)])
     return made
 
 
@@ -92,11 +91,11 @@ INDEXED = {
 def test_an_index_alone_leads_to_bytes_that_have_its_digests(index: str) -> None:
     stored = Stored(DATA / "core", FolderSlices(DATA / "core"))
     for line in (DATA / "oracle" / index).read_bytes().splitlines():
-        found, _ = cdx.parse_cdxj_line(line)
+        found, _ = notation.parse_cdxj_line(line)
         if found is None:
             continue
         made, _ = index_entry.build_capture(found, ALL)
-        if isinstance(made, events.Capture):
+        if isinstance(made, Capture):
             made.warc_filename = Path(INDEXED[index]).name
             stored.list([made])
     assert stored.records

@@ -8,9 +8,9 @@ from random import Random
 
 import pytest
 
+from builder.intake.rows import Capture
 from builder.publish.selection import Selection
 from builder.publish.withdraw import withdraw
-from builder.sources.webarchives import events
 from functions.content import search
 from functions.content.capture_row import CaptureRow
 from functions.content.protocols import NEWEST, BytePlace
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.shared(2)
 _LONG = "x" * 600
 
 
-def taken(surt: str, date: str | None, digest: str = "A", **changes: object) -> events.Capture:
+def taken(surt: str, date: str | None, digest: str = "A", **changes: object) -> Capture:
     """Return a capture of a URL whose SURT is that, at a date (W3CDTF)."""
     url = f"http://example.org/{surt}"
     exact = date is not None and len(date) == 20

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from builder.intake.rows import Capture
 from builder.publish.selection import Selection
 from builder.publish.withdraw import withdraw
-from builder.sources.webarchives.events import Capture
 from builder.verify.verify import VerifyRuntime, verify
 from functions.oai.repository import PublishedRecord, RecordSelection
 from functions.oai.repository_duckdb.repository import DuckRepository

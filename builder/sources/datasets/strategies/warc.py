@@ -18,9 +18,9 @@ from urllib.parse import urlsplit
 from builder.sources.datasets.item import Cdx, FileMeta, HttpExchange, PlatformAnswer
 from builder.sources.datasets.manifest_file import MeasuredSink
 from builder.sources.datasets.protocols import Received, ZipSink
-from builder.sources.webarchives import identity
 from functions import distribution
 from functions.snapshot import instant
+from functions.url import surt
 
 WARC = "warc"
 """Compression of a file in a WARC record: its offset is the start of the record's gzip member."""
@@ -176,7 +176,7 @@ def _sha1(hexadecimal: str) -> str:
 def cdx(received: Received, placed: Placed, key: str) -> Cdx:
     """Return the CDX line of a response."""
     return Cdx(
-        surt=identity.parse_address(received.terminal_url.encode()).surt,
+        surt=surt.of(received.terminal_url.encode()),
         datetime=received.terminal_dt,
         url=received.terminal_url,
         mimetype=received.media_type,

@@ -4,7 +4,7 @@ import io
 from collections.abc import Sequence
 from typing import BinaryIO
 
-from builder.sources.webarchives import events
+from builder.intake.rows import Capture
 from functions.content.capture_row import FIELDS, CaptureRow
 from functions.content.protocols import ContentError
 from tests.builder.sources.webarchives.containers import captures
@@ -30,7 +30,7 @@ class Shelf:
         return [listed(found) for found in captures(self.files[name], name=name)]
 
 
-def listed(capture: events.Capture) -> CaptureRow:
+def listed(capture: Capture) -> CaptureRow:
     """Return a capture as a snapshot lists it."""
     fields = {name: getattr(capture, name, None) for name in FIELDS}
     return CaptureRow.of(f"oai:b.cz:{capture.identity}", 1, capture.sets, fields)

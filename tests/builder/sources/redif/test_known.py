@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from builder.intake.intake import KNOWN_PREFIX
 from builder.obi import replay
 from builder.obi.history import history
 from builder.sources.redif.form import template
 from builder.sources.redif.form.template import Template
 from builder.sources.redif.form.template_text import EncodedLines, TemplateText
 from builder.sources.redif.stored_state import read_state
+from builder.store.workdir import KNOWN_PREFIX
 from functions.database import engine
 from tests.builder.sources.redif.samples import without
 from tests.builder.sources.redif.trees import (

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 import zstandard
 
-from builder.sources.webarchives.events import FAULT_CODES, Capture, Event, Fault, Skipped
+from builder.intake.rows import FAULT_CODES, Capture, Fault
+from builder.sources.webarchives.events import Event, Skipped
 from builder.sources.webarchives.rules import DocumentRules
 from builder.sources.webarchives.webarchive import read_archive
 

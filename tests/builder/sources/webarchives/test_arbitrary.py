@@ -6,7 +6,8 @@ import zipfile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.sources.webarchives.events import FAULT_CODES, Capture, Fault, Skipped
+from builder.intake.rows import FAULT_CODES, Capture, Fault
+from builder.sources.webarchives.events import Skipped
 from builder.sources.webarchives.html import title_and_language
 from builder.sources.webarchives.rules import DocumentRules
 from builder.sources.webarchives.webarchive import read_archive

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from builder.intake.rows import Capture, Fault
 from builder.sources.webarchives import backlog
-from builder.sources.webarchives.events import Capture, Fault
 from functions.archive import stream
 from tests.builder.sources.webarchives.containers import (
     arc,

@@ -9,7 +9,7 @@ import zipfile
 
 import pytest
 
-from builder.sources.webarchives.events import Capture, Fault
+from builder.intake.rows import Capture, Fault
 from builder.sources.webarchives.webarchive import read_archive
 from tests.builder.sources.webarchives.containers import (
     ALL,

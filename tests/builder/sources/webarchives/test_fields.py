@@ -2,7 +2,8 @@
 
 import pytest
 
-from builder.sources.webarchives import charset, html, identity, payload
+from builder import charset
+from builder.sources.webarchives import html, identity, payload
 from builder.sources.webarchives import identity as instant
 from builder.suffix_list import suffix_list_version
 from functions.archive import message

@@ -9,7 +9,8 @@ from random import Random
 import pytest
 import zstandard
 
-from builder.sources.webarchives.events import Capture, Skipped
+from builder.intake.rows import Capture
+from builder.sources.webarchives.events import Skipped
 from builder.sources.webarchives.recognise import read_head, recognise
 from functions.archive import zstd
 from functions.archive.zstd_frames import ZstdFrames

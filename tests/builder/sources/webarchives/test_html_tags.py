@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from builder.sources.webarchives.charset import read_plain_head
+from builder.charset import read_plain_head
 from builder.sources.webarchives.html import find_title
 from tests.extent import examples
 

@@ -18,8 +18,9 @@ from zipfile import ZipFile
 
 import pytest
 
+from builder.intake.rows import Capture, Fault
 from builder.sources.webarchives import identity
-from builder.sources.webarchives.events import Capture, Fault, Skipped
+from builder.sources.webarchives.events import Skipped
 from builder.sources.webarchives.webarchive import read_archive
 from functions.archive import record_header
 from functions.archive.stream import RecordStream

@@ -9,7 +9,8 @@ from itertools import accumulate, pairwise
 import pytest
 import zstandard
 
-from builder.sources.webarchives.events import Capture, Skipped
+from builder.intake.rows import Capture
+from builder.sources.webarchives.events import Skipped
 from builder.sources.webarchives.rules import DocumentRules
 from tests.builder.sources.webarchives.containers import (
     ALL,

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.sources.webarchives.events import Capture, Edge, Event, Fault, Ordinals
+from builder.intake.rows import Capture, Fault
+from builder.sources.webarchives.events import Edge, Event, Ordinals
 from builder.sources.webarchives.side_records import Crawl
 from builder.sources.webarchives.webarchive import read_archive
 from functions.snapshot.oai_name import capture_identity

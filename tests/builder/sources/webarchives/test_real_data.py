@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from builder.sources.webarchives.events import FAULT_CODES, Capture, Fault, Skipped
+from builder.intake.rows import FAULT_CODES, Capture, Fault
+from builder.sources.webarchives.events import Skipped
 from builder.sources.webarchives.recognise import read_head, recognise
 from builder.sources.webarchives.rules import DocumentRules
 from builder.sources.webarchives.side_records import Crawl

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from builder.intake.rows import Capture
 from builder.sources.webarchives.backlog import NEAR
-from builder.sources.webarchives.events import Capture
 from builder.sources.webarchives.side_records import REQUEST_BYTES, CaptureRequest, read_request
 from builder.sources.webarchives.webarchive import read_archive
 from functions.archive.record import BufferedBlock

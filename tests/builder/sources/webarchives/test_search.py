@@ -7,7 +7,8 @@ import tracemalloc
 
 import pytest
 
-from builder.sources.webarchives.events import Capture, Event, Fault
+from builder.intake.rows import Capture, Fault
+from builder.sources.webarchives.events import Event
 from builder.sources.webarchives.search import names_archive
 from builder.sources.webarchives.webarchive import read_archive
 from tests.builder.sources.webarchives.containers import (

@@ -15,7 +15,7 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 import builder
-from builder.sources.webarchives.events import FAULT_CODES, Fault
+from builder.intake.rows import FAULT_CODES, Fault
 from builder.sources.webarchives.recognise import recognise
 from builder.sources.webarchives.rules import DocumentRules
 from functions import archive

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.sources.webarchives.events import Capture, Event, Fault, Skipped
+from builder.intake.rows import Capture, Fault
+from builder.sources.webarchives.events import Event, Skipped
 from builder.sources.webarchives.webarchive import read_archive
 from functions.archive.record_header import (
     READ_FIELDS,

@@ -1,1 +1,0 @@
-"""Readers of capture indexes in SQL, many lines at a time."""

@@ -1,0 +1,264 @@
+"""Join of the results of all splits: the sources and the rows of a run.
+
+A file whose ranges do not join is read again in one piece, as a part of its own. The rows of an
+ingest by one machine are gathered in few large files. Those of many machines stay where they are,
+because one machine would fetch them all: `run.json` names their files in the order of the plan.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+
+from builder.intake import intake, row_files
+from builder.sources.webarchives.cdx import columns as index_columns
+from builder.sources.webarchives.ingest.plan import IngestPlan, SplitResult
+from builder.sources.webarchives.ingest.result import judge
+from builder.sources.webarchives.ingest.splits import ArchiveFile
+from builder.sources.webarchives.side_records import Crawl
+from builder.store.durable import writing
+from functions.database import engine
+from functions.snapshot.store import Reader, Writer
+
+_MEMORY = 1024  # megabytes, of DuckDB while it joins rows
+_ONCE = ("gzip-not-per-record", "zstd-not-per-record")
+"""Faults that are reported once for a file: its records have no offsets."""
+_CAPTURE_ROWS = (
+    "read_parquet($files, filename = true, file_row_number = true, hive_partitioning = false)"
+)
+_FIELDS = "raw, second, status, digest"
+_AGAIN = f"""
+CREATE OR REPLACE TABLE again AS SELECT identity FROM {_CAPTURE_ROWS}
+GROUP BY identity HAVING count(DISTINCT filename) > 1
+"""
+_ALIKE = f"""
+CREATE OR REPLACE TABLE alike AS
+WITH captures AS (
+    SELECT filename AS file, file_row_number AS row, identity,
+        coalesce(url_bytes, encode(url)) AS raw,
+        coalesce(regexp_replace(fetch_date, '[.][0-9]+Z$', 'Z'), '') AS second,
+        CASE WHEN fetch_status IS NULL OR warc_record_type = 'revisit' THEN ''
+            ELSE fetch_status::VARCHAR END AS status,
+        coalesce(content_digest, '') AS digest
+    FROM {_CAPTURE_ROWS}
+), several AS (
+    SELECT DISTINCT {_FIELDS} FROM captures WHERE identity IN (FROM again)
+)
+SELECT *,
+    row_number() OVER (PARTITION BY {_FIELDS}, file ORDER BY row) - 1 AS within,
+    row_number() OVER (
+        PARTITION BY {_FIELDS} ORDER BY list_position($files, file), row) - 1 AS ordinal
+FROM captures SEMI JOIN several USING ({_FIELDS})
+"""
+Reread = Callable[[Mapping[int, ArchiveFile]], Iterable[SplitResult]]
+"""Reads files, by their numbers in the plan, in one piece each; returns the results in order."""
+
+
+@dataclass
+class FileJoin:
+    """The files of a plan, in order, each with the results that have its rows.
+
+    `store` has the parts. `whole` names the files that were read in one piece although they are
+    large.
+    """
+
+    store: Reader
+    plan: IngestPlan
+    database: engine.Connection
+    say: Callable[[str], None]
+    whole: list[str] = field(default_factory=list)
+    _files: list[tuple[SplitResult, ...]] = field(default_factory=list)
+    _renumbered: set[int] = field(default_factory=set)
+    _renamed: set[Path] = field(default_factory=set)
+
+    def join(self, results: Iterable[SplitResult], reread: Reread) -> None:
+        """Take the results of all files in the order of the plan, and join those of ranges."""
+        torn: dict[int, ArchiveFile] = {}
+        odd = set()
+        for number, pieces in enumerate(_group(results)):
+            self._files.append(pieces)
+            file = pieces[0].split.file
+            if len(pieces) == 1:
+                continue
+            if any(map(_is_lost, pieces)):
+                # A file of which a part failed again and again is not opened once more.
+                flawed = (piece.split.file for piece in pieces if piece.split.file.flaw)
+                torn[number] = next(flawed, file)
+            elif not self._renumber(number, pieces[1:]):
+                torn[number] = file
+                odd.add(number)
+                self.say(f"{file.label}: its ranges do not join, so it is read in one piece")
+        for (number, file), result in zip(torn.items(), reread(torn), strict=True):
+            self._files[number] = (result,)
+            if number in odd and not _is_lost(result):
+                self.whole.append(file.label)
+
+    def sources(self) -> Iterator[intake.IntakeSource]:
+        """Yield the result of each file; tell of those that changed while they were read."""
+        for first, *ranges in self._files:
+            source, file = first.source, first.split.file
+            if any(piece.changed for piece in (first, *ranges)):
+                self.say(
+                    f"{file.label} changed while it was read: ingest it again when it is complete"
+                )
+            if ranges:
+                source = join_ranges(ranges, source.digest)
+            yield judge(file, source)
+
+    def gather(self, folder: Path, number: int | None = None) -> Iterator[tuple[str, Path]]:
+        """Write the rows of all files, or of one, as few large files in `folder`; name them.
+
+        Each is written when it is requested. The rows of an index are in large files already, which
+        come last, with new names.
+        """
+        files = self._files if number is None else [self._files[number]]
+        every = [piece for pieces in files for piece in pieces]
+        for table in ("captures", "faults"):
+            spans = (
+                row_files.RowSpan(
+                    self._fetch(result.file(table)),
+                    getattr(result, f"{table}_at"),
+                    getattr(result.source, table),
+                )
+                for result in every
+                if not result.own and getattr(result.source, table)
+            )
+            for path in row_files.gather_rows(self.database, spans, table, folder, self._renamed):
+                yield path.name, path
+        own = [name for result in every if result.own for name in result.files()]
+        for place, name in enumerate(own):
+            table = name.rpartition("/")[2].partition("-")[0]
+            yield intake.part_path(Path(), table, f"own-{place:06}").name, self._fetch(name)
+
+    def place(self, store: Writer, folder: Path) -> dict[str, None]:
+        """Return the names of all data files in the order of the plan.
+
+        Only the rows of files with renumbered captures are gathered in `folder` and put into the
+        store; the others are there.
+        """
+        names: dict[str, None] = {}
+        for number, pieces in enumerate(self._files):
+            if number not in self._renumbered:
+                names |= dict.fromkeys(name for piece in pieces for name in piece.files())
+                continue
+            for name, path in self.gather(folder, number):
+                joined = f"joined-{number:06}/{name}"
+                with writing(path), path.open("rb") as file:
+                    store.put(self.plan.key(joined), file)
+                path.unlink()
+                names[joined] = None
+        return names
+
+    def _renumber(self, number: int, ranges: tuple[SplitResult, ...]) -> bool:
+        """Return whether a file's ranges join; renumber captures that occur in several of them."""
+        if not ranges_meet(ranges):
+            return False
+        captures = [
+            self._fetch(piece.file("captures")) for piece in ranges if piece.source.captures
+        ]
+        renamed = renumber_captures(self.database, captures)
+        if renamed:
+            self._renamed |= renamed
+            self._renumbered.add(number)
+        return renamed is not None
+
+    def _fetch(self, name: str) -> Path:
+        return self.store.local(self.plan.key(name))
+
+
+def _group(results: Iterable[SplitResult]) -> Iterator[tuple[SplitResult, ...]]:
+    """Yield the results of each file: of the whole, or of its digest and its ranges."""
+    pieces: list[SplitResult] = []
+    for result in results:
+        if pieces and result.split.kind != "range":
+            yield tuple(pieces)
+            pieces = []
+        pieces.append(result)
+    if pieces:
+        yield tuple(pieces)
+
+
+def _is_lost(result: SplitResult) -> bool:
+    """Return whether a split could not be read; a fault then says so."""
+    return "unreadable" in result.source.codes
+
+
+def connect(scratch: Path, jobs: int) -> engine.Connection:
+    """Return the database that joins rows; `scratch` is an empty folder for it."""
+    with engine.reading(str(scratch)):
+        return engine.connect(threads=jobs, memory_megabytes=_MEMORY, scratch=scratch)
+
+
+def _identities(columns: str, source: str) -> str:
+    """Return a query of `columns`, with the identity of each row of `source` as `counted`."""
+    rows = index_columns.halves(f"SELECT *, {index_columns.HASHED} AS hash FROM ({source})")
+    triples = "(SELECT $triples::VARCHAR[] AS triples)"
+    return f"SELECT {columns}, {index_columns.IDENTITY} AS counted FROM ({rows}), {triples}"
+
+
+_WITHIN = _identities("identity", "SELECT * REPLACE (within AS ordinal) FROM alike")
+_ODD = f"SELECT count(*) FROM ({_WITHIN}) WHERE counted != identity"
+_CREATE_RENAMED = "CREATE TABLE IF NOT EXISTS renamed (file VARCHAR, row BIGINT, identity VARCHAR)"
+_RENAMED = "INSERT INTO renamed " + _identities(
+    "file, row", "SELECT * FROM alike WHERE ordinal != within"
+)
+_FILES = "SELECT DISTINCT file FROM alike WHERE ordinal != within"
+
+
+def ranges_meet(pieces: Sequence[SplitResult]) -> bool:
+    """Return whether each range begins with exactly the record at which the previous one ended."""
+    if any(sum(code in piece.source.codes for piece in pieces) > 1 for code in _ONCE):
+        return False
+    # A request may belong to a document in the next range, which only the whole file shows.
+    return all(
+        before.next is not None and before.next == after.first and not before.next.open
+        for before, after in pairwise(pieces)
+    )
+
+
+def renumber_captures(connection: engine.Connection, captures: Sequence[Path]) -> set[Path] | None:
+    """Renumber equal captures over the ranges of a file; return the Parquet files that change.
+
+    New identities are written to the table `renamed`: Parquet file of captures, row number in it,
+    and identity. Returns None if the columns do not determine the identities; the file must then be
+    read as a whole.
+    """
+    files = [str(path) for path in captures]
+    if len(files) < 2:
+        return set()
+    triples = {"triples": index_columns.TRIPLES}
+    with engine.reading("the intermediate results"):
+        connection.execute(_CREATE_RENAMED)
+        connection.execute(_AGAIN, {"files": files})
+        if not connection.execute("FROM again LIMIT 1").fetchall():
+            return set()  # as nearly always; what follows takes ten times as long
+        connection.execute(_ALIKE, {"files": files})
+        ((odd,),) = connection.execute(_ODD, triples).fetchall()
+        if odd:
+            return None
+        connection.execute(_RENAMED, triples)
+        return {Path(file) for (file,) in connection.execute(_FILES).fetchall()}
+
+
+def join_ranges(pieces: Sequence[SplitResult], digest: str) -> intake.IntakeSource:
+    """Return the result of a file from the results of its ranges, in order."""
+    first = pieces[0].source
+    skips = sum((Counter(piece.source.skips) for piece in pieces), Counter[str]())
+    codes = sum((Counter(piece.source.codes) for piece in pieces), Counter[str]())
+    crawl = Crawl()
+    for source in (piece.source for piece in pieces):
+        crawl = crawl.fill_from(
+            Crawl(source.software, source.operator, source.part_of, source.description)
+        )
+    return replace(
+        first,
+        digest=digest,
+        format=next((p.source.format for p in pieces if p.source.format), ""),
+        captures=sum(piece.source.captures for piece in pieces),
+        skipped=skips.total(),
+        faults=codes.total(),
+        skips=dict(skips),
+        codes=dict(codes),
+        **asdict(crawl),
+    )
