@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from builder.intake.paths import list_files
+from builder.sources.redif import source
 from builder.sources.webarchives.ingest import parts, splits
 from builder.sources.webarchives.ingest.plan import IngestPart
 from tests.bucket import Bucket
@@ -256,14 +257,14 @@ def test_a_file_that_is_gone_once_it_was_found(
     crawls.mkdir()
     warc(crawls / "one.warc.gz", PAGES)
     gone = warc(crawls / "two.warc.gz", PAGES)
-    real = splits.find
+    real = source.list_files
 
     def renaming(sources: Sequence[str]) -> list[Path]:
         found = real(sources)
         gone.rename(crawls / "three.warc.gz")
         return found
 
-    monkeypatch.setattr(splits, "find", renaming)
+    monkeypatch.setattr(source, "list_files", renaming)
     result = home("ingest", "--jobs", "1", "--json", crawls)
     assert (result.code, result.json["failed"]) == (1, 1)
     assert [s["codes"] for s in result.json["sources"]] == [{}, {"unreadable": 1}]

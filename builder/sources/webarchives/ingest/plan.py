@@ -34,6 +34,7 @@ LARGEST = 4096
 """Megabytes of a chunk at most: 9 minutes of a function on Lambda, whose limit is 15."""
 PAGE = 500
 """Chunks of a page: few, because each reader of a chunk reads the whole page."""
+_PAGE_NAME = "plan-{:06}.jsonl"
 PART = "000000"
 """The name of a part's files, as rows.IntakeWriter has it."""
 
@@ -171,7 +172,10 @@ def write_plan(store: Writer, run: str, job: IngestJob, most: int) -> IngestPlan
     if equal := _find_equal(store, plan):
         return equal
     for first in range(0, len(chunks), PAGE):
-        store.put(plan.key(_page(first)), BytesIO("".join(lines[first : first + PAGE]).encode()))
+        store.put(
+            plan.key(_PAGE_NAME.format(first)),
+            BytesIO("".join(lines[first : first + PAGE]).encode()),
+        )
     store.create(plan.key(layout.PLAN), json.dumps(asdict(plan), indent=1).encode())
     return plan
 
@@ -208,7 +212,7 @@ def read_chunk(store: Reader, plan: IngestPlan, index: int) -> tuple[Split, ...]
     if not 0 <= index < plan.chunks:
         raise UsageError(f"--index {index}: expected a number from 0 to {plan.chunks - 1}")
     page = index // PAGE * PAGE
-    line = store.read(plan.key(_page(page))).splitlines()[index - page]
+    line = store.read(plan.key(_PAGE_NAME.format(page))).splitlines()[index - page]
     return build(tuple[Split, ...], json.loads(line))
 
 
@@ -227,7 +231,3 @@ def find_part(store: Reader, plan: IngestPlan, index: int) -> IngestPart | None:
 def part_name(index: int) -> str:
     """Return the name of a part's object below the run's prefix."""
     return f"part-{index:06}.json"
-
-
-def _page(first: int) -> str:
-    return f"plan-{first:06}.jsonl"
