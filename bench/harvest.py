@@ -30,9 +30,9 @@ from builder.publish.publish import publish
 from builder.runtime import Runtime
 from builder.store.folder import FolderStore
 from functions.config import configuration
-from functions.oai.repository import PublishedRecord, RecordSelection
-from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.oai.token import Token
+from functions.reading.duck_repository import DuckRepository
+from functions.reading.repository import PublishedRecord, RecordSelection
 from functions.snapshot.manifest import Manifest, Span
 
 _PAGE = 1000

@@ -38,13 +38,13 @@ ROOMS = (
     "functions.search",
     "functions.oai",
     "functions.http",
+    "functions.reading",
     "functions.database",
     "functions.archive",
     "functions.store",
     "functions.config",
     "functions.snapshot",
     "functions.url",
-    "functions",
 )
 FAMILIES = ("builder.exports", "builder.kinds", "builder.outputs", "builder.sources")
 """Packages whose folders are members of a family."""
@@ -120,7 +120,7 @@ _STORED_KEYS = {
     "builder.restore.manifest kept",
     "builder.snapshot.expiry kept",
     "builder.verify.verify kept",
-    "functions.oai.repository found",
+    "functions.reading.repository found",
 }
 SMALL = 10
 """Lines from which on a private function that is used once need not be read where it is used."""

@@ -34,8 +34,8 @@ from functions.http import wsgi
 from functions.http.http_message import compress
 from functions.oai.application import Application
 from functions.oai.render.render import Renderer
-from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.oai.token import Token
+from functions.reading.duck_repository import DuckRepository
 from functions.snapshot import schema
 
 _NAMESPACE = "bench.example.org"

@@ -39,7 +39,7 @@ sed -n 's/^\([A-Za-z0-9._-]*==[^ ]*\).*/\1/p' requirements.lock > "$work/constra
   --constraint "$work/constraints.txt" "$work/one/dist/"*.whl
 "$work/installed/bin/python" -m pip uninstall --quiet --yes --disable-pip-version-check \
   pip setuptools
-version=$("$work/installed/bin/python" -c 'from functions.distribution import *; print(version())')
+version=$("$work/installed/bin/python" -c 'from builder.distribution import *; print(version())')
 "$TOOLS/bin/cyclonedx-py" environment --output-reproducible --mc-type application \
   --pyproject "$work/one/source/pyproject.toml" --output-format JSON \
   --output-file "$work/one/dist/sheaf_archive-$version.cdx.json" "$work/installed/bin/python"

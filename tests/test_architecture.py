@@ -55,7 +55,7 @@ HEAVY = {
         "builder/store/parquet/ranges.py builder/store/parquet/reader.py "
         "builder/store/parquet/texts.py builder/store/parquet/writer.py"
     ),
-    "apig_wsgi": "functions/oai/lambda_instance.py",
+    "apig_wsgi": "functions/http/lambda_instance.py",
     "gunicorn": "builder/serve/server.py builder/serve/worker.py",
     "isal": "builder/serve/server.py functions/archive/inflate.py",
     "msgspec": (

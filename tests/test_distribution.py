@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from builder import distribution
 from builder.commands.cli import describe_version
-from functions import distribution
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("builder", "functions", "templates")
@@ -114,7 +114,7 @@ def check_files(wheel: Path) -> None:
 
 
 def test_a_release_names_the_commit_that_git_archive_wrote(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "functions/distribution.py export-subst" in (ROOT / ".gitattributes").read_text()
+    assert "builder/distribution.py export-subst" in (ROOT / ".gitattributes").read_text()
     monkeypatch.setattr(distribution, "_ARCHIVED", "0" * 40)
     assert describe_version().splitlines()[1] == f"commit {'0' * 40}"
 

@@ -27,8 +27,8 @@ from functions.config import configuration
 from functions.database import engine
 from functions.http.http_message import Call
 from functions.oai.application import Application
-from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.oai.token import Token
+from functions.reading.duck_repository import DuckRepository
 from functions.site.assembly import site_over
 from functions.snapshot.layout import StoreAddress
 from functions.snapshot.manifest import Manifest

@@ -23,7 +23,7 @@ from builder.publish.publish import publish
 from builder.runtime import Runtime
 from builder.store.folder import FolderStore
 from functions.config import configuration
-from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.reading.duck_repository import DuckRepository
 from functions.search.query import parse
 from functions.search.search import WordSearch
 from functions.snapshot.layout import StoreAddress

@@ -25,7 +25,7 @@ from bench import baseline
 from bench.harvest import baseline_token, published, rows
 from bench.server import FIRST, Server, gunicorn, nginx, sheaf
 from builder.store.folder import FolderStore
-from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.reading.duck_repository import DuckRepository
 
 _TOKEN = re.compile(rb"<resumptionToken[^>]*>([^<]+)<")
 _RECORDS = 1000

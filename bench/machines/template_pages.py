@@ -25,7 +25,7 @@ from builder.store.folder import FolderStore
 from functions.config import configuration
 from functions.http.http_message import Call
 from functions.oai.application import Application
-from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.reading.duck_repository import DuckRepository
 
 _FORMATS = ("oai_dc", "redif", "amf")
 _HERE = Path(__file__).parents[2]

@@ -15,11 +15,11 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NoReturn
 
+from builder import distribution
 from builder.commands.command_table import COMMANDS, FAMILIES, Command, ending, overview
 from builder.errors import UsageError
 from builder.http.secrets import clean_text
 from builder.store.context import Context, from_environment
-from functions import distribution
 from functions.snapshot.errors import SheafError
 
 _VALUED = ("--store", "--config")

@@ -29,7 +29,7 @@ from builder.text import tally
 from functions.content import assembly
 from functions.content.protocols import Archives
 from functions.database import engine
-from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.reading.duck_repository import DuckRepository
 from functions.snapshot import oai_name
 from functions.store.slice import open_reader
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from functions.oai.render import datacite
-from functions.oai.request import is_uri
+from functions.snapshot import datacite
+from functions.snapshot.oai_name import is_uri
 
 FILE = "ro-crate-metadata.json"
 """Name of the description, in the root of the crate."""

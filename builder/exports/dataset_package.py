@@ -24,7 +24,7 @@ from builder.sources.datasets.strategies.record import KeptRecord
 from builder.text import visible
 from functions.content import stored
 from functions.content.protocols import ContentError
-from functions.oai.repository import PublishedRecord
+from functions.reading.repository import PublishedRecord
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.instant import from_digits
 from functions.snapshot.store import Writer

@@ -22,8 +22,8 @@ from builder.outputs.dumps.selection import DumpSelection, Since, read_pages
 from builder.progress import ProgressBar
 from builder.store.context import Context
 from builder.text import tally
-from functions.oai.repository import Repository
-from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.reading.duck_repository import DuckRepository
+from functions.reading.repository import Repository
 from functions.snapshot import instant, schema
 from functions.snapshot.errors import ConfigurationError, MissingObject, NothingPublished
 from functions.snapshot.manifest import Manifest

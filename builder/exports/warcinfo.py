@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
+from builder import distribution
 from builder.exports import record_copy
-from functions import distribution
 from functions.snapshot import instant
 
 

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
+from builder import distribution
 from builder.http import connections, errors, politeness, responses
 from builder.http.addresses import AddressPolicy
 from builder.http.cookies import Cookies
@@ -23,7 +24,6 @@ from builder.http.responses import FollowedRedirect, Response
 from builder.http.secrets import strip_secrets
 from builder.http.settings import Proxies
 from builder.http.url import Redirects, origin_of
-from functions import distribution
 from functions.config.configuration import Configuration, default
 from functions.snapshot.errors import ConfigurationError
 

@@ -22,8 +22,8 @@ from functions.content import stored
 from functions.content.protocols import ContentError
 from functions.content.stored import Holding
 from functions.database import engine
-from functions.oai.repository import PublishedRecord, Repository
-from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.reading.duck_repository import DuckRepository
+from functions.reading.repository import PublishedRecord, Repository
 from functions.snapshot.errors import NothingPublished
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.store import Writer

@@ -32,9 +32,9 @@ from functions.content.contents import ArchivedContents
 from functions.content.protocols import BytePlace, ContentError
 from functions.content.search import CaptureSearch
 from functions.content.terms import Range
-from functions.oai.as_of import AsOf
-from functions.oai.repository import PublishedRecord, RecordSelection, Repository
-from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.reading.as_of import AsOf
+from functions.reading.duck_repository import DuckRepository
+from functions.reading.repository import PublishedRecord, RecordSelection, Repository
 from functions.snapshot.errors import NothingPublished
 from functions.snapshot.manifest import Manifest, Span
 from functions.snapshot.store import Writer

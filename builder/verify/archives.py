@@ -8,7 +8,7 @@ from builder.store.findings import Finding
 from functions.content.assembly import open_archives
 from functions.content.protocols import Archives, ContentError
 from functions.database import engine
-from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.reading.duck_repository import DuckRepository
 from functions.snapshot.errors import DamagedStore, MissingObject, StoreError
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.store import Writer

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime
 
+from builder import distribution
 from builder.errors import UsageError
 from builder.store.findings import DAMAGE, Finding
 from builder.store.identity import read_identity, revise_identity
@@ -14,7 +15,6 @@ from builder.text import tally
 from builder.verify.choice import Sample, StorePart, parse_part
 from builder.verify.comparison import Comparison
 from builder.verify.verify import Verified
-from functions import distribution
 from functions.snapshot.errors import Conflict, DamagedStore
 from functions.snapshot.fixity import (
     FIXITY,

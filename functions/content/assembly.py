@@ -20,9 +20,9 @@ from functions.content.stored import ObjectReader
 from functions.database.files import FILE
 from functions.http import aws, http_message
 from functions.http.http_message import Call, HttpResponse
-from functions.oai.lambda_instance import InstanceParts, now
-from functions.oai.repository_duckdb.repository import DuckRepository
-from functions.oai.service import Service
+from functions.http.lambda_instance import InstanceParts, now
+from functions.http.service import Service
+from functions.reading.duck_repository import DuckRepository
 from functions.snapshot.layout import S3_SCHEME, StoreAddress
 from functions.store import slice
 from functions.store.catalog import Cache

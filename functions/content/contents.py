@@ -16,7 +16,7 @@ from functions.content.archives import PlacedArchives
 from functions.content.capture_row import CaptureRow
 from functions.content.protocols import ByteRange, Content, ContentError
 from functions.content.stored import Holding, ObjectReader
-from functions.oai.repository import PublishedRecord, Repository
+from functions.reading.repository import PublishedRecord, Repository
 from functions.snapshot import oai_name, schema
 from functions.snapshot.manifest import Manifest
 from functions.store.slice import Slices

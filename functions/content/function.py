@@ -6,7 +6,7 @@ It is built like functions.site.function, from the same variables and the same s
 import os
 
 from functions.content import assembly
-from functions.oai import lambda_instance
+from functions.http import lambda_instance
 
 handler = lambda_instance.Instance(
     os.environ, lambda_instance.root(os.environ), lambda_instance.write, assembly.of_lambda

@@ -23,9 +23,8 @@ from functions.content.search import CaptureSearch
 from functions.http import access_log, http_message
 from functions.http.access_log import AccessLog
 from functions.http.http_message import Call, HttpResponse, Reply
-from functions.oai.named_item import find_record
-from functions.oai.repository import Repository
-from functions.oai.service import Service
+from functions.http.service import Service
+from functions.reading.repository import Repository, find_item
 from functions.snapshot import obi
 from functions.snapshot.manifest import Manifest
 from functions.store import s3_request
@@ -349,7 +348,7 @@ class ContentApplication(Service):
     def _find(self, manifest: Manifest, request: ContentRequest) -> Content:
         """Return the content of an item, or of a file by its own URL or handle."""
         for identifier in request.identifiers:
-            record = find_record(self._repository, manifest, identifier, fields=_FIELDS)
+            record = find_item(self._repository, manifest, identifier, fields=_FIELDS)
             if record is not None:
                 return self._contents.find(manifest, record, file=request.file, at=request.at)
         if request.file:

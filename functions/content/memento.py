@@ -20,8 +20,7 @@ from functions.content.neighbours import address, date, find_before, find_links,
 from functions.content.protocols import NEWEST, BytePlace
 from functions.content.search import CaptureSearch
 from functions.content.terms import NoScope, Scope, cut_surt
-from functions.http.http_message import Call, FormError, Reply
-from functions.oai.request import show
+from functions.http.http_message import Call, FormError, Reply, show
 from functions.snapshot import instant
 from functions.snapshot.manifest import Manifest
 from functions.url import authority

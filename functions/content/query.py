@@ -13,7 +13,7 @@ from functions.content import terms
 from functions.content.capture_row import FORMS
 from functions.content.protocols import NEWEST, PYWB, Dialect
 from functions.content.terms import MATCHES, Collapse, Filter, NoScope, NoSieve, ResumeKey, Scope
-from functions.oai.request import show
+from functions.http.http_message import show
 from functions.snapshot.errors import SheafError
 from functions.snapshot.instant import from_digits
 

@@ -20,8 +20,7 @@ from urllib.parse import unquote
 from functions.content import header_fields
 from functions.content.protocols import Content, ContentError
 from functions.http import http_message
-from functions.http.http_message import Call, FormError
-from functions.oai.request import show
+from functions.http.http_message import Call, FormError, show
 from functions.snapshot.errors import SheafError
 
 _TAG = re.compile(r'(W/)?("[\x21\x23-\x7e\x80-\xff]*")')

@@ -14,8 +14,8 @@ from functions.archive.redif_text import restore_text
 from functions.content import archived_payload
 from functions.content.protocols import ByteRange, ContentError
 from functions.database.files import FILE, Files
-from functions.oai.repository import PublishedRecord
-from functions.oai.repository_duckdb.redirects import RedirectTables
+from functions.reading.redirects import RedirectTables
+from functions.reading.repository import PublishedRecord
 from functions.snapshot import obi
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.instant import from_digits

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 from functions.config import check
 from functions.config.configuration import Configuration
 from functions.oai.format import Format
-from functions.oai.repository import PublishedRecord
 from functions.oai.request import OaiFault
+from functions.reading.repository import PublishedRecord
 from functions.snapshot import oai_name
 
 

@@ -13,15 +13,15 @@ from typing import Protocol
 from functions.config.configuration import Configuration
 from functions.http import access_log, http_message
 from functions.http.http_message import OAI_PATH, Call, FormError, HttpResponse, Reply
+from functions.http.service import Service
 from functions.oai.answer import Answer, SetList
-from functions.oai.as_of import AsOf, PointerReading
 from functions.oai.format import Formats
 from functions.oai.provider import Provider
 from functions.oai.render import check, schemas
 from functions.oai.render.render import Renderer, render_document
-from functions.oai.repository import Repository
 from functions.oai.request import BAD_ARGUMENT, error
-from functions.oai.service import Service
+from functions.reading.as_of import AsOf, PointerReading
+from functions.reading.repository import Repository
 from functions.snapshot.errors import SheafError
 from functions.store import s3_request
 

@@ -19,13 +19,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
 
-from functions.oai.request import is_uri
 from functions.snapshot.errors import ConfigurationError, StoreError
 from functions.snapshot.manifest import Manifest
+from functions.snapshot.oai_name import MANDATORY, is_uri
 from functions.snapshot.schema import KINDS
 
 TEMPLATES = Path(__file__).parents[2] / "templates"
-MANDATORY = "oai_dc"
 _SCHEMA = "http://www.openarchives.org/OAI/2.0/oai_dc.xsd"
 _NAMESPACE = "http://www.openarchives.org/OAI/2.0/oai_dc/"
 TABLE = "formats.toml"

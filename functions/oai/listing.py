@@ -8,14 +8,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
+from functions.http.http_message import show
 from functions.oai import token as tokens
 from functions.oai.answer import RecordList, Resumption
-from functions.oai.as_of import PointerReading
 from functions.oai.format import Format, FormatDrift, Formats
 from functions.oai.render.sheet import Sheet, fill_page
 from functions.oai.render.template_filters import filter_records, sifts
-from functions.oai.repository import RecordSelection, Repository
-from functions.oai.repository_duckdb.record_rows import DOCUMENT
 from functions.oai.request import (
     LIST_IDENTIFIERS,
     NO_FORMAT,
@@ -25,10 +23,12 @@ from functions.oai.request import (
     OaiFault,
     OaiRequest,
     error,
-    show,
 )
 from functions.oai.resumption import find_manifest, is_known, name_set
 from functions.oai.token import Token
+from functions.reading.as_of import PointerReading
+from functions.reading.record_rows import DOCUMENT
+from functions.reading.repository import RecordSelection, Repository
 from functions.snapshot import instant
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import Manifest, Span

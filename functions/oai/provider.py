@@ -6,6 +6,7 @@ Identify responses also follow the guidelines (section 4.2).
 from collections.abc import Callable, Collection, Sequence
 
 from functions.config.configuration import Configuration
+from functions.http.http_message import show
 from functions.oai.answer import (
     REPEC,
     Answer,
@@ -17,14 +18,10 @@ from functions.oai.answer import (
     parse_statement,
     read_rights,
 )
-from functions.oai.as_of import AsOf, PointerReading
 from functions.oai.format import FormatDrift, Formats
 from functions.oai.listing import ListService
-from functions.oai.named_item import find_record
 from functions.oai.render import template_filters
 from functions.oai.render.sheet import Sheet
-from functions.oai.repository import Repository
-from functions.oai.repository_duckdb.record_rows import DOCUMENT
 from functions.oai.request import (
     GET_RECORD,
     IDENTIFY,
@@ -41,11 +38,13 @@ from functions.oai.request import (
     OaiRequest,
     error,
     parse,
-    show,
 )
 from functions.oai.resumption import find_manifest, is_known
 from functions.oai.set_list import SetListService, configured_sets
 from functions.oai.token import Token
+from functions.reading.as_of import AsOf, PointerReading
+from functions.reading.record_rows import DOCUMENT
+from functions.reading.repository import Repository, find_item
 from functions.snapshot import layout, oai_name
 from functions.snapshot.documents import HARVESTED
 from functions.snapshot.errors import MissingObject
@@ -228,7 +227,7 @@ class Provider:
         manifest = self._manifest(reading)
         if request.identifier is None:
             return FormatList(self._formats.formats_for(manifest.kinds()))
-        record = find_record(self._repository, manifest, request.identifier, fields=())
+        record = find_item(self._repository, manifest, request.identifier, fields=())
         if record is None:
             raise error(NO_ITEM, f"There is no item {show(request.identifier)}.")
         formats = self._formats.of_kind(record.kind)
@@ -245,7 +244,7 @@ class Provider:
         """Section 4.1; an unknown item and an unknown format are reported together."""
         manifest = self._manifest(reading)
         name, prefix = request.identifier or "", request.prefix or ""
-        record = find_record(self._repository, manifest, name, fields=self._fields(prefix))
+        record = find_item(self._repository, manifest, name, fields=self._fields(prefix))
         row = self._formats.get(prefix)
         if row is not None and row not in self._formats.formats_for(manifest.kinds()):
             row = None

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from functions.http.http_message import show
 from functions.snapshot import oai_name
 from functions.snapshot.errors import SheafError
 from functions.snapshot.instant import from_datestamp
@@ -29,7 +30,6 @@ CODES = frozenset(
 UNREADABLE = frozenset({BAD_VERB, BAD_ARGUMENT})
 """Errors for which `<request>` has no attributes (section 3.2)."""
 
-_LONGEST = 80
 IDENTIFY = "Identify"
 LIST_FORMATS = "ListMetadataFormats"
 LIST_SETS = "ListSets"
@@ -69,11 +69,6 @@ class OAIError(SheafError):
 def error(code: str, message: str) -> OAIError:
     """Return the error with a single fault."""
     return OAIError(OaiFault(code, message))
-
-
-def show(text: str) -> str:
-    """Return client input in quotes, cut to a length that suits a message."""
-    return f'"{text}"' if len(text) <= _LONGEST else f'"{text[:_LONGEST]}..."'
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,33 +116,18 @@ class OaiRequest:
 
 
 _PREFIX = re.compile(r"[A-Za-z0-9\-_.!~*'()]+")
-# RFC 3986, but unescaped characters that XML Schema's anyURI would escape are allowed.
-_URI = re.compile(
-    r"(?:[A-Za-z][A-Za-z0-9+.\-]*:|(?=[^:/?#]*(?:[/?#]|\Z)))"
-    r"(?://(?:[A-Za-z0-9\-._~!$&'()*+,;=:]*@)?"
-    r"[^/?#@:\[\]%\s]*(?::[0-9]{1,5})?(?=[/?#]|\Z)|(?!//))"
-    r"(?:[^#%\[\]]|%[0-9A-Fa-f]{2})*(?:\#(?:[^#%\[\]]|%[0-9A-Fa-f]{2})*)?"
-)
-_NOT_IN_XML = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffd-\uffff]")
 _LAST_OF_DAY = timedelta(hours=23, minutes=59, seconds=59)
 
 
-def is_uri(text: str) -> bool:
-    """Return whether `text` is a valid anyURI for the schema."""
-    # The schema strips blanks, so a text of blanks is empty.
-    is_blank = not text.strip()
-    return not is_blank and _URI.fullmatch(text) is not None and not _NOT_IN_XML.search(text)
-
-
 _FORMS: dict[str, tuple[Callable[[str], bool], str]] = {
-    "identifier": (is_uri, "a URI"),
+    "identifier": (oai_name.is_uri, "a URI"),
     "metadataPrefix": (lambda v: bool(_PREFIX.fullmatch(v)), "a metadata prefix"),
     "set": (oai_name.is_set, "a setSpec"),
     "from": (lambda v: _instant(v) is not None, "a date YYYY-MM-DD or YYYY-MM-DDThh:mm:ssZ"),
     "until": (lambda v: _instant(v) is not None, "a date YYYY-MM-DD or YYYY-MM-DDThh:mm:ssZ"),
     # Other faults of a token are reported with the request's attributes, which cannot hold this
     # one.
-    "resumptionToken": (lambda v: _NOT_IN_XML.search(v) is None, "a resumption token"),
+    "resumptionToken": (lambda v: oai_name.NOT_IN_XML.search(v) is None, "a resumption token"),
 }
 
 

@@ -6,9 +6,9 @@ OAI-PMH 2.0, section 3.5 (flow control).
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from functions.oai.as_of import PointerReading
-from functions.oai.repository import Repository
 from functions.oai.token import Token
+from functions.reading.as_of import PointerReading
+from functions.reading.repository import Repository
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import Manifest
 

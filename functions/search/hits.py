@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from functions.oai.repository_duckdb.record_rows import DOCUMENT
+from functions.reading.record_rows import DOCUMENT
 from functions.search import fields, words
 from functions.search.query import WordQuery
 from functions.snapshot import oai_name

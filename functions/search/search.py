@@ -12,8 +12,8 @@ from itertools import islice
 
 from functions.database.columns import Columns
 from functions.database.files import FILE, Files
-from functions.oai.repository_duckdb.record_rows import DOCUMENT, Narrowed
-from functions.oai.repository_duckdb.sets import SetTable
+from functions.reading.record_rows import DOCUMENT, Narrowed
+from functions.reading.sets import SetTable
 from functions.search.hits import FoundRecord, HitCollector, SearchPage, examine
 from functions.search.postings import PREFIX_GROUPS, Postings, ReadAllowance
 from functions.search.query import WordQuery

@@ -6,8 +6,8 @@ from typing import Any
 
 from functions.http.http_message import FormError
 from functions.oai.answer import ErrorList, OneRecord, RecordList, SetList
-from functions.oai.repository import PublishedRecord
 from functions.oai.request import VERBS
+from functions.reading.repository import PublishedRecord
 from functions.site.fields import read_title, shorten
 from functions.site.page import PageError, PageRequest, SitePage
 

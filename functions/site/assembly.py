@@ -3,16 +3,16 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from functions.content.calendar import CaptureCalendar
 from functions.content.search import CaptureSearch
 from functions.http import aws
+from functions.http.lambda_instance import InstanceParts, now
+from functions.http.service import Service
 from functions.oai.answer import Answer
 from functions.oai.application import Application, OaiParts, PageService
-from functions.oai.lambda_instance import InstanceParts, now
 from functions.oai.render.render import render_document
-from functions.oai.repository_duckdb.repository import DuckRepository
-from functions.oai.service import Service
+from functions.reading.duck_repository import DuckRepository
 from functions.search.search import WordSearch
-from functions.site.captures.calendar import CaptureCalendar
 from functions.site.page import PageParts
 from functions.site.site import WebSite
 from functions.snapshot.dumps import DumpIndex, read_index

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from functions.oai.repository import PublishedRecord, RecordSelection
+from functions.reading.repository import PublishedRecord, RecordSelection
 from functions.site.fields import read_authors, read_date, read_title, shorten
 from functions.site.page import PageError, PageRequest, SitePage
 from functions.snapshot.manifest import Span

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from functions.oai.render import redif_fields
-from functions.oai.repository import PublishedRecord
+from functions.reading import redif_fields
+from functions.reading.repository import PublishedRecord
 from functions.search.fields import harvested_title
 from functions.site.language import Language
 from functions.snapshot import instant, schema

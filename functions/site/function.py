@@ -7,7 +7,7 @@ standard output, one line of JSON for each request.
 
 import os
 
-from functions.oai import lambda_instance
+from functions.http import lambda_instance
 from functions.site import assembly
 
 handler = lambda_instance.Instance(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from functions.http import http_message
 from functions.http.http_message import Reply
-from functions.oai.repository import RecordSelection
+from functions.reading.repository import RecordSelection
 from functions.site.page import PageError, PageRequest
 from functions.snapshot.errors import ConfigurationError
 from functions.snapshot.manifest import Span

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from functions.oai.figures import Figures, MediaTypeFigures, ValueFigures
 from functions.oai.request import (
     GET_RECORD,
     IDENTIFY,
@@ -13,6 +12,7 @@ from functions.oai.request import (
     LIST_RECORDS,
     LIST_SETS,
 )
+from functions.reading.figures import Figures, MediaTypeFigures, ValueFigures
 from functions.site import dcat
 from functions.site.chart import Bar, draw_bars, draw_line, draw_months
 from functions.site.page import PageRequest, SitePage

@@ -7,16 +7,16 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from functions.config.configuration import Configuration
+from functions.content.calendar import CaptureCalendar
 from functions.content.search import CaptureSearch
 from functions.http.http_message import IN_PATH, OAI_PATH, Call
 from functions.oai.answer import Answer
-from functions.oai.as_of import AsOf, PointerReading
 from functions.oai.format import Format, Formats
 from functions.oai.render.copy_address import CopyAddresses
-from functions.oai.repository import PublishedRecord, Repository
+from functions.reading.as_of import AsOf, PointerReading
+from functions.reading.repository import PublishedRecord, Repository
 from functions.search.hits import SearchPage
 from functions.search.query import WordQuery
-from functions.site.captures.calendar import CaptureCalendar
 from functions.site.language import Language
 from functions.snapshot.dumps import DumpIndex
 from functions.snapshot.errors import SheafError

@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 from functions.http import http_message
 from functions.http.http_message import Reply
-from functions.oai.figures import KindFigures
 from functions.oai.request import LIST_IDENTIFIERS
+from functions.reading.figures import KindFigures
 from functions.site.page import PageRequest, SitePage
 from functions.snapshot import instant
 from functions.snapshot.dumps import FOLDER, DumpEntry

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from functions.oai.repository import PublishedRecord
+from functions.reading.repository import PublishedRecord
 from functions.search.hits import SearchHit
 from functions.search.query import SearchQueryError, WordQuery, mark, parse
 from functions.search.search import NoWordsError

@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterable, Sequence
 from urllib.parse import quote, unquote
 
+MANDATORY = "oai_dc"
+"""The metadata format that every record is available in (OAI-PMH 2.0, section 3.4)."""
 _LENGTH = 15  # bytes; a multiple of five, so that base32 needs no padding
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 _PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
@@ -30,6 +32,15 @@ _NAMESPACE = re.compile(r"[A-Za-z][A-Za-z0-9-]*(\.[A-Za-z][A-Za-z0-9-]*)+")
 _SET_PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~*'()")
 _ORDINARY = re.compile(r"[A-Za-z0-9\-_.~*'()]+")
 _ESCAPE = re.compile(rb"!([0-9A-F]{2})")
+# RFC 3986, but unescaped characters that XML Schema's anyURI would escape are allowed.
+_URI = re.compile(
+    r"(?:[A-Za-z][A-Za-z0-9+.\-]*:|(?=[^:/?#]*(?:[/?#]|\Z)))"
+    r"(?://(?:[A-Za-z0-9\-._~!$&'()*+,;=:]*@)?"
+    r"[^/?#@:\[\]%\s]*(?::[0-9]{1,5})?(?=[/?#]|\Z)|(?!//))"
+    r"(?:[^#%\[\]]|%[0-9A-Fa-f]{2})*(?:\#(?:[^#%\[\]]|%[0-9A-Fa-f]{2})*)?"
+)
+NOT_IN_XML = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffd-\uffff]")
+"""Characters that no argument and no URI of the protocol has."""
 _DATASETS = {
     # level 1: name of its level 2 sets
     "platform": "Datasets of the platform {}",
@@ -220,6 +231,13 @@ def join_set(*names: str) -> str:
 def split_set(spec: str) -> tuple[str, ...]:
     """Return the names of the levels of `spec`, from the root down."""
     return tuple(map(unescape_level, spec.split(":")))
+
+
+def is_uri(text: str) -> bool:
+    """Return whether `text` is a valid anyURI for the schema."""
+    # The schema strips blanks, so a text of blanks is empty.
+    is_blank = not text.strip()
+    return not is_blank and _URI.fullmatch(text) is not None and not NOT_IN_XML.search(text)
 
 
 def is_set(spec: str) -> bool:

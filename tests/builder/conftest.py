@@ -23,8 +23,8 @@ from builder.verify.verify import Verified, VerifyRuntime, verify
 from functions.config import configuration
 from functions.config.configuration import Configuration
 from functions.database import engine
-from functions.oai.repository import PublishedRecord, RecordSelection
-from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.reading.duck_repository import DuckRepository
+from functions.reading.repository import PublishedRecord, RecordSelection
 from functions.snapshot import layout, oai_name
 from functions.snapshot.manifest import Manifest, Span
 from functions.snapshot.store import Writer

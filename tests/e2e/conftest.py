@@ -18,7 +18,7 @@ from builder.store.context import Context
 from builder.store.folder import FolderStore
 from functions.config import configuration
 from functions.oai.application import Application
-from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.reading.duck_repository import DuckRepository
 from tests.clock import CLOCK, make_context
 from tests.serving import serving
 

@@ -20,7 +20,7 @@ from functions.http.http_message import Call, HttpResponse
 from functions.oai.application import Application
 from functions.snapshot.errors import StoreUnavailable
 from tests.functions.oai.client import START, configured
-from tests.functions.oai.memory import MemoryRepository, capture
+from tests.functions.reading.memory import MemoryRepository, capture
 from tests.patience import in_real_time
 from tests.serving import Serving, serving
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from functions.content import assembly
-from functions.oai.lambda_instance import Instance
+from functions.http.lambda_instance import Instance
 from tests.bucket import administrator, fresh
 from tests.e2e.conftest import Home, make_home, sheaf, warc
 from tests.e2e.test_s3 import Bucketed

@@ -15,7 +15,7 @@ from functions.content import cdx, memento
 from functions.content.search import CaptureSearch
 from functions.http.http_message import Call, Reply
 from functions.oai.application import Application
-from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.reading.duck_repository import DuckRepository
 from functions.search.query import parse
 from functions.search.search import WordSearch
 from functions.site.assembly import site_over

@@ -17,7 +17,7 @@ from builder.store.folder import FolderStore
 from functions.config import configuration
 from functions.content import assembly
 from functions.oai.application import Application
-from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.reading.duck_repository import DuckRepository
 from functions.site.assembly import site_over
 from functions.snapshot import layout
 from functions.store.catalog import Catalogue

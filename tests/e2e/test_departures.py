@@ -15,12 +15,12 @@ from builder.publish.selection import Selection as Chosen
 from builder.publish.withdraw import withdraw
 from builder.snapshot import set_listings
 from builder.snapshot.expiry import retire
-from functions.oai.repository import RecordSelection, Repository
+from functions.reading.repository import RecordSelection, Repository
 from functions.snapshot import layout, oai_name
 from functions.snapshot.manifest import Manifest, Span
 from tests.builder.conftest import NAMESPACE, World, capture
 from tests.extent import examples
-from tests.functions.oai.memory import Item, MemoryRepository
+from tests.functions.reading.memory import Item, MemoryRepository
 
 COUNT = 12
 SOME = (0, 2, 3, 5, COUNT - 1)

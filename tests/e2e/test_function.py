@@ -18,7 +18,7 @@ import pytest
 
 from functions.database import engine
 from functions.http import origin
-from functions.oai.lambda_instance import MARGIN, Instance, Shares
+from functions.http.lambda_instance import MARGIN, Instance, Shares
 from functions.site import assembly
 from functions.snapshot import layout
 from tests.bucket import Bucket, fresh

@@ -15,7 +15,7 @@ import pytest
 
 from functions.config import configuration
 from functions.oai.application import Application
-from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.reading.duck_repository import DuckRepository
 from functions.snapshot import layout
 from functions.snapshot.errors import VERSION
 from functions.snapshot.manifest import Manifest

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from functions.oai.lambda_instance import Instance
+from functions.http.lambda_instance import Instance
 from functions.site import assembly
 from functions.snapshot import instant, layout
 from functions.store.catalog import Catalogue

@@ -16,7 +16,7 @@ from builder.demo import samples
 from builder.store.folder import FolderStore
 from functions.config import configuration
 from functions.oai.application import Application
-from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.reading.duck_repository import DuckRepository
 from functions.site.assembly import site_over
 from tests.clock import CLOCK
 from tests.e2e.conftest import Home, warc

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 import pytest
 
 from builder.intake.rows import Capture
-from functions.oai import figures as figures_of_pages
-from functions.oai.figures import KindFigures, MediaTypeFigures, PublishFigures, ValueFigures
-from functions.oai.repository import PublishedRecord, RecordSelection, Repository
-from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.reading import figures as figures_of_pages
+from functions.reading.duck_repository import DuckRepository
+from functions.reading.figures import KindFigures, MediaTypeFigures, PublishFigures, ValueFigures
+from functions.reading.repository import PublishedRecord, RecordSelection, Repository
 from functions.snapshot import oai_name, schema
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import Manifest, Span
 from tests.builder.conftest import NAMESPACE, Clock, World, capture
-from tests.functions.oai.memory import Item, MemoryRepository
+from tests.functions.reading.memory import Item, MemoryRepository
 
 
 def hosted(number: int, **changes: object) -> Capture:

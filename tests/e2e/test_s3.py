@@ -21,7 +21,7 @@ from msgspec import structs
 from builder.snapshot import query as question
 from functions.config import configuration
 from functions.oai.application import Application
-from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.reading.duck_repository import DuckRepository
 from functions.snapshot import layout
 from functions.snapshot.errors import StoreError
 from functions.snapshot.pointer import Pointer, Witness

@@ -27,8 +27,8 @@ from functions.snapshot.errors import StoreUnavailable
 from functions.snapshot.pointer import Pointer
 from tests.e2e.conftest import Home, make_home, warc
 from tests.functions.oai.client import configured
-from tests.functions.oai.memory import MemoryRepository, capture
 from tests.functions.oai.validity import codes, valid
+from tests.functions.reading.memory import MemoryRepository, capture
 from tests.serving import serving
 
 pytestmark = pytest.mark.shared(2)

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
 from functions.oai.application import OaiParts, PageService
-from functions.oai.as_of import STALE, PointerReading
-from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.reading.as_of import STALE, PointerReading
+from functions.reading.duck_repository import DuckRepository
 from functions.site.assembly import make_site
 from functions.snapshot import instant
 from functions.snapshot.errors import StoreUnavailable

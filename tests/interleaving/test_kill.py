@@ -31,7 +31,7 @@ from builder.store.folder import FolderStore
 from builder.verify.verify import VerifyRuntime, verify
 from functions.config import configuration
 from functions.oai.application import Application
-from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.reading.duck_repository import DuckRepository
 from functions.snapshot import layout
 from functions.store.catalog import Catalogue
 from tests.builder.beginning import begin

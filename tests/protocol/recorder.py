@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from functions.oai.as_of import PointerReading
+from functions.reading.as_of import PointerReading
 from functions.snapshot import layout
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.pointer import Pointer

@@ -19,7 +19,7 @@ from builder.snapshot.expiry import expire, retire, snapshots
 from builder.snapshot.transaction import ChangeResult, Transaction, revise
 from builder.store.folder import FolderStore
 from functions.config.configuration import Configuration
-from functions.oai.as_of import AsOf
+from functions.reading.as_of import AsOf
 from functions.snapshot.errors import NothingPublished
 from functions.snapshot.manifest import UNSTAMPED, Sequence
 from functions.snapshot.pointer import Pointer

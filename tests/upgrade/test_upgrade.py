@@ -18,7 +18,7 @@ from builder.store.context import Context, from_environment
 from builder.store.folder import FolderStore
 from functions.config import configuration
 from functions.oai.application import Application
-from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.reading.duck_repository import DuckRepository
 from functions.snapshot import instant, layout
 from functions.snapshot.errors import VERSION
 from tests.builder.conftest import Clock

@@ -18,7 +18,7 @@ from functions.http import wsgi
 from functions.http.access_log import AccessLog
 from functions.http.wsgi import WsgiApplication
 from functions.oai.application import Application
-from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.reading.duck_repository import DuckRepository
 from functions.site import assembly as pages
 from functions.snapshot.errors import NothingPublished, StoreError
 from functions.store import catalog

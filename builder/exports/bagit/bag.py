@@ -10,9 +10,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from builder import distribution
 from builder.errors import UsageError
 from builder.exports.dataset_package import PAYLOAD
-from functions import distribution
 
 _ALGORITHMS = ("sha256", "sha512")
 _DECLARATION = b"BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"

@@ -7,7 +7,7 @@ from builder.errors import UsageError
 from builder.exports import record_parts
 from builder.outputs.dumps import json_lines
 from builder.store.context import Context
-from functions.oai.format import MANDATORY
+from functions.snapshot.oai_name import MANDATORY
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -20,6 +20,7 @@ from typing import BinaryIO, cast
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
+from builder import distribution
 from builder.errors import UsageError
 from builder.exports import staging
 from builder.exports.obi_source import LoggedObject
@@ -30,7 +31,6 @@ from builder.runtime import Advance
 from builder.sources.datasets.item import HttpExchange
 from builder.sources.datasets.strategies.warc import http_head, request_head
 from builder.store.durable import sync_file
-from functions import distribution
 from functions.content.archived_payload import read_pieces
 from functions.snapshot import instant
 from functions.snapshot.store import Reader

@@ -16,8 +16,8 @@ from functions.oai.answer import Answer, RecordList
 from functions.oai.format import Format, Formats
 from functions.oai.render import check, template_filters
 from functions.oai.render.render import Renderer
-from functions.oai.repository import PublishedRecord
 from functions.oai.request import LIST_RECORDS
+from functions.reading.repository import PublishedRecord
 from functions.snapshot import instant, schema
 from functions.snapshot.errors import ConfigurationError
 

@@ -12,8 +12,8 @@ from itertools import repeat
 from json.encoder import encode_basestring
 from typing import Any
 
-from functions.oai.repository import PublishedRecord
-from functions.oai.repository_duckdb.record_rows import Page, runs
+from functions.reading.record_rows import Page, runs
+from functions.reading.repository import PublishedRecord
 from functions.snapshot import instant, schema
 
 NAME = "jsonl"

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol, cast
 
 from functions.archive import zstd
-from functions.oai.repository import PublishedRecord
-from functions.oai.repository_duckdb.record_rows import Page
+from functions.reading.record_rows import Page
+from functions.reading.repository import PublishedRecord
 from functions.snapshot import oai_name
 from functions.snapshot.dumps import DumpPart
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from functions.oai.repository import PublishedRecord, RecordSelection, Repository
+from functions.reading.repository import PublishedRecord, RecordSelection, Repository
 from functions.snapshot import schema
 from functions.snapshot.manifest import Manifest, Span
 

@@ -16,7 +16,7 @@ from builder.outputs.dumps.keys import pack_keys
 from builder.outputs.dumps.manifest import DumpManifest
 from builder.outputs.dumps.parts import PartLimits, WrittenPart, write_parts
 from builder.outputs.dumps.selection import DumpSelection, Since, read_pages
-from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.reading.duck_repository import DuckRepository
 from functions.snapshot import dumps, seal
 from functions.snapshot.dumps import (
     DumpPart,

@@ -26,7 +26,7 @@ from builder.outputs.dumps.withdrawn import find_affected
 from builder.runtime import Runtime
 from builder.snapshot import recovery
 from functions.config.configuration import Configuration
-from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.reading.duck_repository import DuckRepository
 from functions.snapshot import dumps, seal
 from functions.snapshot.dumps import DumpIndex, DumpPart, FormatDumps, StoredDump
 from functions.snapshot.errors import Conflict, DamagedStore, MissingObject

@@ -6,7 +6,7 @@ have new versions since, so they are found behind the last position of the dumps
 """
 
 from functions.database.files import FILE
-from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.reading.duck_repository import DuckRepository
 from functions.snapshot import oai_name
 from functions.snapshot.manifest import Manifest, Span
 

@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from builder import distribution
 from builder.obi.content import SOURCE
 from builder.snapshot.sql import Statements
 from builder.sources.redif.form.document import ARCHIVE, SERIES
@@ -24,7 +25,6 @@ from builder.sources.redif.staging import PREFIX, UNKNOWN
 from builder.store.durable import writing
 from builder.store.parquet.writer import RowWriter
 from builder.store.workdir import KNOWN_PREFIX
-from functions import distribution
 from functions.database import engine
 from functions.snapshot.seal import check_seal, seal
 

@@ -14,8 +14,8 @@ from urllib.parse import quote
 
 from functions.config.configuration import Configuration
 from functions.oai.answer import read_rights
-from functions.oai.render.redif_fields import run_time
-from functions.oai.repository import PublishedRecord
+from functions.reading.redif_fields import run_time
+from functions.reading.repository import PublishedRecord
 from functions.snapshot import instant
 
 Container = Callable[[PublishedRecord], Any]

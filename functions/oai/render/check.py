@@ -15,7 +15,7 @@ from functions.oai.render import about, schemas, template_filters
 from functions.oai.render.copy_address import CopyAddresses
 from functions.oai.render.render import Renderer, template
 from functions.oai.render.template_filters import clean
-from functions.oai.repository import PublishedRecord
+from functions.reading.repository import PublishedRecord
 from functions.snapshot import documents, schema
 from functions.snapshot.errors import ConfigurationError
 

@@ -19,9 +19,8 @@ from jinja2 import nodes
 
 from functions.oai.render import escaping, loop_tree
 from functions.oai.render.about import Container
-from functions.oai.repository import PublishedRecord
-from functions.oai.repository_duckdb.record_rows import HEADER, Page
-from functions.oai.repository_duckdb.template_page import TemplatePage
+from functions.reading.record_rows import HEADER, Page, TemplatePage
+from functions.reading.repository import PublishedRecord
 from functions.snapshot import instant
 from functions.snapshot.errors import ConfigurationError
 from functions.snapshot.item_tables import COMPUTED

@@ -6,17 +6,33 @@ an attribute is there. A loop that prints its values between the same texts is o
 
 from jinja2 import nodes
 
-from functions.oai.render import escaping, redif_fields
+from functions.oai.render import escaping
+from functions.reading import redif_fields
 
 ESCAPED = "_escaped_"
 """Prefix of a column whose values are escaped."""
 ATTRIBUTE = "_attribute_"
 """Prefix of a column whose values are escaped for an XML attribute."""
+
+
+def print_texts(
+    fields: redif_fields.Fields | None, path: tuple[str, ...], before: str, after: str
+) -> str:
+    """Return the escaped `texts` of a path, each between two texts of XML."""
+    if fields and len(path) == 1:
+        values = fields.get(path[0])
+        if values and len(values) == 1 and (value := values[0]).__class__ is str and value:
+            if escaping.has_markup(value):
+                value = escaping.escape(value)
+            return before + value + after
+    return escaping.print_each(redif_fields.texts(fields, *path), before, after)
+
+
 FILTERS = {
     "attribute": escaping.attribute_text,
     "_escape": escaping.escape,
     "_print_each": escaping.print_each,
-    "_print_texts": redif_fields.print_texts,
+    "_print_texts": print_texts,
 }
 """The filters that the rewritten trees use."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from functions.oai.render.copy_address import CopyAddresses
-from functions.oai.request import is_uri
+from functions.snapshot.oai_name import is_uri
 
 _ROOM = 2_000_000
 """Bytes of XML for the files of a record, as an estimate: an answer has up to 4,000,000."""

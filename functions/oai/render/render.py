@@ -25,9 +25,9 @@ from functions.oai.render.copy_address import NO_COPIES, CopyAddresses
 from functions.oai.render.loop import Abouts, RecordLoop
 from functions.oai.render.sheet import Sheet, UnrenderedRecords
 from functions.oai.render.template import FAULTS, Templates
-from functions.oai.repository import PublishedRecord
-from functions.oai.repository_duckdb.record_rows import DOCUMENT, runs
 from functions.oai.request import NO_FORMAT, NO_RECORDS, OaiFault
+from functions.reading.record_rows import DOCUMENT, runs
+from functions.reading.repository import PublishedRecord
 from functions.snapshot import documents, schema
 from functions.snapshot.errors import ConfigurationError, StoreError
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from functions.oai.answer import RecordList
-from functions.oai.repository import PublishedRecord, RecordSelection, Repository
-from functions.oai.repository_duckdb.record_rows import join_pages
+from functions.reading.record_rows import join_pages
+from functions.reading.repository import PublishedRecord, RecordSelection, Repository
 from functions.snapshot import schema
 from functions.snapshot.manifest import Manifest
 

@@ -8,15 +8,16 @@ from typing import Any
 import jinja2
 import jinja2.nodes
 
-from functions.oai.render import datacite, escaping, redif_fields, template_filters
+from functions.oai.render import escaping, template_filters
 from functions.oai.render.copy_address import NO_COPIES, CopyAddresses
 from functions.oai.render.loop import CONSTANT, Abouts, RecordLoop, about_variable, lines
 from functions.oai.render.mets import MetsFilters
 from functions.oai.render.template_filters import Tables
-from functions.oai.repository_duckdb.record_rows import HEADER
-from functions.oai.request import is_uri
-from functions.snapshot import instant
+from functions.reading import redif_fields
+from functions.reading.record_rows import HEADER
+from functions.snapshot import datacite, instant
 from functions.snapshot.errors import ConfigurationError
+from functions.snapshot.oai_name import is_uri
 
 _PARTS = (jinja2.nodes.Include, jinja2.nodes.Import, jinja2.nodes.FromImport, jinja2.nodes.Extends)
 _EXPECTED_PART = (

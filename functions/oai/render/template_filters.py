@@ -16,10 +16,11 @@ from urllib.parse import urljoin
 from markupsafe import Markup
 
 from functions.oai.format import Format, find_file
-from functions.oai.repository import PublishedRecord
-from functions.oai.repository_duckdb.record_rows import runs
+from functions.reading.record_rows import runs
+from functions.reading.repository import PublishedRecord
 from functions.snapshot.documents import HARVESTED
 from functions.snapshot.errors import ConfigurationError
+from functions.snapshot.oai_name import MANDATORY
 
 # XML 1.0 (section 2.2) forbids these even as references: one such byte spoils a whole document.
 _CONTROLS = bytes(b for b in range(0x20) if b not in b"\t\n\r")
@@ -29,8 +30,6 @@ _FIRST = _REPLACEMENT[:1]
 """The first byte of each of them in UTF-8."""
 RAW_FORMAT = frozenset({"records"})
 """Columns that hold XML."""
-
-_MANDATORY = "oai_dc"
 
 
 @lru_cache(maxsize=1024)
@@ -122,7 +121,7 @@ def select_available(records: Sequence[PublishedRecord], row: Format) -> Sequenc
             own = [entry for entry in own if entry["namespace"] == row.namespace]
             others = [entry for entry in entries if entry["prefix"] != row.prefix]
             record = replace(record, fields={**record.fields, "records": [*own, *others]})
-        if record.deleted or own or row.prefix == _MANDATORY:
+        if record.deleted or own or row.prefix == MANDATORY:
             available.append(record)
         elif row.prefix in (record.fields.get("ended") or ()):
             available.append(replace(record, deleted=True, fields={}))
@@ -131,7 +130,7 @@ def select_available(records: Sequence[PublishedRecord], row: Format) -> Sequenc
 
 def sifts(row: Format, kinds: Collection[str]) -> bool:
     """Return whether some items of a kind in the format may be unavailable in it."""
-    return row.prefix != _MANDATORY and HARVESTED in row.crosswalks and HARVESTED in kinds
+    return row.prefix != MANDATORY and HARVESTED in row.crosswalks and HARVESTED in kinds
 
 
 def filter_records(records: Sequence[PublishedRecord], row: Format) -> Sequence[PublishedRecord]:

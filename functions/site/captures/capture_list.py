@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from functions.content import terms
+from functions.content.calendar import MonthCounts
 from functions.content.capture_row import CaptureRow
 from functions.content.protocols import NEWEST, BytePlace
 from functions.content.terms import NoScope, ResumeKey, Scope
 from functions.database import engine
-from functions.site.captures.calendar import MonthCounts
 from functions.site.captures.content_change import MARKED, find_changes, mark_months
 from functions.site.chart import HeatMap, draw_months
 from functions.site.fields import shorten

@@ -1,6 +1,6 @@
 """How to cite an item."""
 
-from functions.oai.repository import PublishedRecord
+from functions.reading.repository import PublishedRecord
 from functions.site.fields import read_authors, read_date, shorten
 from functions.site.page import PageRequest
 

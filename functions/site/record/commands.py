@@ -1,7 +1,7 @@
 """Commands for a shell that get a record, its copy, its row and its set."""
 
 from functions.database import engine
-from functions.oai.repository import PublishedRecord
+from functions.reading.repository import PublishedRecord
 from functions.site.page import PageRequest
 
 _TABLES = {"capture": "captures", "template": "templates"}

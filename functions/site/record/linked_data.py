@@ -10,8 +10,8 @@ from typing import Any
 from urllib.parse import quote
 
 from functions.http.http_message import IN_PATH
-from functions.oai.repository import PublishedRecord
 from functions.oai.request import GET_RECORD
+from functions.reading.repository import PublishedRecord
 from functions.site.fields import is_web, read_authors, read_date, shorten
 from functions.site.page import PageRequest, SitePage
 

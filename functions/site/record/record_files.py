@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from functions.oai.render import redif_fields
-from functions.oai.repository import ObjectLife, PublishedRecord
+from functions.reading import redif_fields
+from functions.reading.repository import ObjectLife, PublishedRecord
 from functions.site.fields import is_web, weigh
 from functions.site.page import PageRequest
 from functions.snapshot import obi

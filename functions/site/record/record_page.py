@@ -8,10 +8,9 @@ from urllib.parse import quote
 
 from functions.http import http_message
 from functions.http.http_message import Reply
-from functions.oai import named_item
 from functions.oai.format import Format
-from functions.oai.repository import PublishedRecord
 from functions.oai.request import GET_RECORD
+from functions.reading.repository import PublishedRecord, find_item
 from functions.site.fields import list_fields, read_title, shorten, weigh
 from functions.site.page import PageError, PageRequest, SitePage
 from functions.site.record import citation, commands, linked_data, record_files
@@ -95,7 +94,7 @@ def find_record(request: PageRequest) -> PublishedRecord:
     """Return the record that the path or the argument `id` names. Raises PageError."""
     names = (request.arguments["id"],) if "id" in request.arguments else request.names
     for name in names:
-        record = named_item.find_record(request.parts.repository, request.manifest, name)
+        record = find_item(request.parts.repository, request.manifest, name)
         if record is not None:
             return record
     shown = names[-1] if names else ""

@@ -13,7 +13,7 @@ from builder.errors import UsageError
 from builder.intake import intake
 from builder.intake.rows import IntakeWriter
 from functions.config import configuration
-from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.reading.duck_repository import DuckRepository
 from functions.snapshot.errors import ConfigurationError, DamagedStore
 from functions.snapshot.fixity import read_reports
 from tests.bucket import Bucket

@@ -21,7 +21,7 @@ import pytest
 from builder.commands.cli import main
 from builder.exports.ocfl.inventory import place
 from functions.content import assembly
-from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.reading.duck_repository import DuckRepository
 from tests.builder.conftest import World as Published
 from tests.builder.obi.kept import three_in
 from tests.builder.sources.datasets import command as commands

@@ -16,8 +16,9 @@ from builder.sources.redif.form.document import (
 )
 from functions.oai.answer import REPEC
 from functions.oai.format import load
-from functions.oai.render import check, redif_fields
+from functions.oai.render import check
 from functions.oai.render.render import Renderer
+from functions.reading import redif_fields
 from functions.snapshot import documents, oai_name, obi
 from tests.builder.obi.archive import PREFIX, Repec
 from tests.builder.sources.datasets.test_formats import told
@@ -33,7 +34,7 @@ from tests.builder.sources.redif.samples import (
 )
 from tests.builder.sources.redif.test_corpus import DATA
 from tests.functions.oai.client import Client, content
-from tests.functions.oai.memory import Item, MemoryRepository, capture
+from tests.functions.reading.memory import Item, MemoryRepository, capture
 
 DC = "{http://purl.org/dc/elements/1.1/}"
 AMF = "{http://amf.openlib.org}"

@@ -22,7 +22,7 @@ from builder.store.parquet import data_file
 from builder.store.s3 import S3Store
 from builder.verify import obi_history
 from functions.database import engine
-from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.reading.duck_repository import DuckRepository
 from functions.snapshot import layout, oai_name, obi
 from functions.snapshot.errors import ConfigurationError, DamagedStore
 from functions.store.catalog import Catalogue

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from functions.database import engine
-from functions.oai.repository import PublishedRecord, RecordSelection
-from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.reading.duck_repository import DuckRepository
+from functions.reading.repository import PublishedRecord, RecordSelection
 from functions.snapshot import layout
 from functions.snapshot.errors import StoreUnavailable
 from functions.snapshot.manifest import Manifest, Span

@@ -14,7 +14,7 @@ from builder.intake.rows import Capture
 from builder.publish.publish import publish
 from builder.store.folder import FolderStore
 from functions.database import engine
-from functions.oai.repository import PublishedRecord
+from functions.reading.repository import PublishedRecord
 from functions.store.catalog import Catalogue
 from tests.builder.conftest import World, capture
 

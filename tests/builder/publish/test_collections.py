@@ -17,9 +17,9 @@ from builder.publish.publish import publish
 from builder.publish.selection import Selection
 from builder.snapshot.transaction import NothingSelectedError
 from functions.database import engine
-from functions.oai.repository import PublishedRecord
-from functions.oai.repository import RecordSelection as Selected
-from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.reading.duck_repository import DuckRepository
+from functions.reading.repository import PublishedRecord
+from functions.reading.repository import RecordSelection as Selected
 from functions.snapshot import oai_name, schema
 from functions.snapshot.manifest import Span
 from functions.snapshot.oai_name import is_within_set

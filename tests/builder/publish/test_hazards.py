@@ -17,7 +17,7 @@ from builder.runtime import Runtime
 from builder.snapshot.transaction import ChangeResult
 from builder.store.folder import FolderStore
 from functions.config import configuration
-from functions.oai.repository import RecordSelection
+from functions.reading.repository import RecordSelection
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore, StoreError
 from functions.snapshot.manifest import Span

@@ -23,7 +23,7 @@ from builder.store.findings import DAMAGE
 from builder.store.folder import FolderStore
 from builder.verify.verify import Verified, VerifyRuntime, verify
 from functions.oai.application import Application
-from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.reading.duck_repository import DuckRepository
 from functions.snapshot import layout
 from functions.snapshot.errors import Conflict, DamagedStore, NothingPublished, StoreError
 from functions.snapshot.pointer import Expiry, Pointer, PointerEntry

@@ -10,7 +10,7 @@ from builder.publish.withdraw import preview_selection
 from builder.snapshot.expiry import snapshots
 from builder.snapshot.transaction import NothingSelectedError
 from functions.database import engine
-from functions.oai.repository import PublishedRecord
+from functions.reading.repository import PublishedRecord
 from functions.snapshot import schema
 from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue

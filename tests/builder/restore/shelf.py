@@ -17,7 +17,7 @@ from builder.store.folder import FolderStore
 from functions.config import configuration
 from functions.content import assembly
 from functions.oai.application import Application
-from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.reading.duck_repository import DuckRepository
 from tests.builder.sources.webarchives.containers import arc, filedesc, http, members, warc
 from tests.e2e.conftest import Home
 from tests.serving import serving as running

@@ -11,7 +11,7 @@ import pytest
 
 from builder.snapshot import recovery
 from functions.oai.application import Application
-from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.reading.duck_repository import DuckRepository
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.manifest import Manifest

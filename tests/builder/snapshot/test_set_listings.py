@@ -13,8 +13,8 @@ from builder.snapshot import set_listings
 from builder.snapshot.set_listings import SetIndex
 from builder.snapshot.sql import Statements
 from functions.database import engine
-from functions.oai.repository import RecordSelection
-from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.reading.duck_repository import DuckRepository
+from functions.reading.repository import RecordSelection
 from functions.snapshot import layout, oai_name
 from functions.snapshot.manifest import Manifest, Span
 from tests.builder.conftest import NAMESPACE, World, capture, resize

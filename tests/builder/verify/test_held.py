@@ -14,7 +14,7 @@ import pytest
 from builder.store.folder import FolderStore
 from functions.http.http_message import Call
 from functions.oai.application import Application
-from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.reading.duck_repository import DuckRepository
 from functions.snapshot import instant, layout
 from functions.store.catalog import Catalogue
 from tests.builder.beginning import begin

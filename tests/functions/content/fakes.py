@@ -23,11 +23,11 @@ from functions.content.protocols import (
     ContentError,
 )
 from functions.content.search import CaptureSearch
-from functions.oai.repository import PublishedRecord
+from functions.reading.repository import PublishedRecord
 from functions.snapshot.manifest import Manifest
 from functions.url import surt
 from tests.functions.oai.client import START, Clock, answer, configured, event
-from tests.functions.oai.memory import MemoryRepository, capture
+from tests.functions.reading.memory import MemoryRepository, capture
 from tests.serving import serving
 
 ID = "oai:example.org:" + "a" * 24

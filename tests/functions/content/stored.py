@@ -10,7 +10,7 @@ from builder.intake.rows import Capture
 from functions.content.archives import PlacedArchives
 from functions.content.contents import ArchivedContents
 from functions.content.protocols import Content
-from functions.oai.repository import PublishedRecord
+from functions.reading.repository import PublishedRecord
 from functions.store.slice import FolderSlices, Slices
 from tests.builder.sources.webarchives.containers import captures
 

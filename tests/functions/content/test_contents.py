@@ -10,7 +10,7 @@ from functions.content import archived_payload
 from functions.content.archives import WITHIN, PlacedArchives
 from functions.content.capture_row import CaptureRow
 from functions.content.protocols import STATUSES, ContentError
-from functions.oai.repository import PublishedRecord
+from functions.reading.repository import PublishedRecord
 from functions.store.slice import FolderSlices
 from tests.builder.sources.webarchives.containers import PAGE, http, members, warc
 from tests.functions.content.fakes import sha1

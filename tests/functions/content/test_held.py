@@ -14,7 +14,7 @@ from builder.obi.content import Redirect
 from builder.obi.run import Purpose, claim
 from functions.content import assembly
 from functions.content.handler import ContentApplication
-from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.reading.duck_repository import DuckRepository
 from functions.store.slice import open_reader
 from tests.bucket import administrator, environment, fresh
 from tests.builder.obi.archive import PREFIX, Repec

@@ -20,8 +20,8 @@ from functions.config import configuration
 from functions.content import assembly, stored
 from functions.content.contents import ArchivedContents
 from functions.content.protocols import ContentError
-from functions.oai.repository import PublishedRecord
-from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.reading.duck_repository import DuckRepository
+from functions.reading.repository import PublishedRecord
 from functions.snapshot.manifest import Manifest
 from tests.builder.beginning import begin
 from tests.builder.conftest import World

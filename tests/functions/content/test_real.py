@@ -15,7 +15,7 @@ from builder.sources.webarchives.cdx import index_entry, notation
 from functions.content import archived_payload
 from functions.content.capture_row import CaptureRow
 from functions.content.protocols import ContentError
-from functions.oai.repository import PublishedRecord
+from functions.reading.repository import PublishedRecord
 from functions.store.slice import FolderSlices
 from tests.builder.sources.webarchives.containers import ALL, read_archive
 from tests.functions.content.stored import NONE, Stored

@@ -16,7 +16,7 @@ from functions.content.capture_row import CaptureRow
 from functions.content.protocols import NEWEST, BytePlace
 from functions.content.search import CaptureSearch
 from functions.database import engine, files
-from functions.oai import repository
+from functions.reading import repository
 from functions.snapshot import layout, oai_name, schema
 from functions.snapshot.manifest import Manifest, Span
 from tests.builder.conftest import World, capture

@@ -20,7 +20,7 @@ from functions.config.configuration import Configuration
 from functions.http import aws, wsgi
 from functions.http.http_message import Call
 from functions.oai.application import Application, OaiParts, PageService
-from functions.oai.repository import Repository
+from functions.reading.repository import Repository
 from functions.site.assembly import make_site
 from tests.functions.oai.validity import OAI, codes, valid
 

@@ -5,8 +5,8 @@ import pytest
 from lxml import etree
 
 from tests.functions.oai.client import START, Client, Clock
-from tests.functions.oai.memory import MemoryRepository, capture
 from tests.functions.oai.validity import valid as check
+from tests.functions.reading.memory import MemoryRepository, capture
 
 
 @pytest.fixture(scope="session")

@@ -14,8 +14,8 @@ from urllib.parse import urlencode
 
 from functions.snapshot import instant
 from tests.functions.oai.client import START, Client, Clock, Page, SharedCache
-from tests.functions.oai.memory import MemoryRepository, capture
 from tests.functions.oai.validity import valid
+from tests.functions.reading.memory import MemoryRepository, capture
 
 SETS = ("mime:text:html", "mime:text:plain", "mime:image:png")
 ALLOWANCE = 6

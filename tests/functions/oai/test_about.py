@@ -11,10 +11,10 @@ from functions.oai.format import load
 from functions.oai.render import about
 from functions.oai.render.about import WARC, RecordOrigin
 from functions.oai.render.render import Renderer, template
-from functions.oai.repository import PublishedRecord
+from functions.reading.repository import PublishedRecord
 from tests.functions.oai.client import START, Client, Page, configured
-from tests.functions.oai.memory import EMPTY_CAPTURE, Item, MemoryRepository, capture
 from tests.functions.oai.validity import OAI, valid
+from tests.functions.reading.memory import EMPTY_CAPTURE, Item, MemoryRepository, capture
 
 pytestmark = pytest.mark.shared(2)
 

@@ -8,8 +8,8 @@ import pytest
 from functions.http import http_message
 from functions.snapshot.errors import StoreError
 from tests.functions.oai.client import START, Client, Clock, Page, content
-from tests.functions.oai.memory import MemoryRepository, capture
 from tests.functions.oai.validity import valid
+from tests.functions.reading.memory import MemoryRepository, capture
 
 KEPT = "public, max-age=86400, must-revalidate, immutable"
 ASKED = "no-cache"

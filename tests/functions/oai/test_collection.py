@@ -11,8 +11,8 @@ from lxml import etree
 
 from functions.snapshot import schema
 from tests.functions.oai.client import START, Client
-from tests.functions.oai.memory import Item, MemoryRepository, capture
 from tests.functions.oai.validity import DC
+from tests.functions.reading.memory import Item, MemoryRepository, capture
 
 HARVEST = "{urn:x-sheaf:harvest:1}"
 SCHEMA = etree.XMLSchema(

@@ -8,8 +8,8 @@ from functions.config import configuration
 from functions.oai.render import check
 from functions.oai.render.copy_address import CopyAddresses
 from functions.snapshot.errors import ConfigurationError
-from tests.functions.oai.memory import Item, capture
 from tests.functions.oai.test_formats import made
+from tests.functions.reading.memory import Item, capture
 
 DC = "{http://purl.org/dc/elements/1.1/}"
 REPLAY = "https://wayback.example.org/{timestamp}/{url}"

@@ -6,7 +6,7 @@ import pytest
 
 from functions.snapshot.manifest import Making
 from tests.functions.oai.client import Client, Clock
-from tests.functions.oai.memory import MemoryRepository
+from tests.functions.reading.memory import MemoryRepository
 
 RECORD = "verb=GetRecord&metadataPrefix=oai_dc&identifier=oai:example.org:01"
 LIST = "verb=ListRecords&metadataPrefix=oai_dc"

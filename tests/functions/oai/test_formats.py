@@ -12,12 +12,12 @@ from lxml import etree
 from functions.oai import application
 from functions.oai.render import check
 from functions.oai.render.render import render_document
-from functions.oai.repository import PublishedRecord
+from functions.reading.repository import PublishedRecord
 from functions.snapshot import schema
 from functions.snapshot.schema import Column
 from tests.functions.oai.client import START, Client, content
-from tests.functions.oai.memory import Item, MemoryRepository, capture
 from tests.functions.oai.validity import OFFICIAL, OWN, official_schema, own_xsd
+from tests.functions.reading.memory import Item, MemoryRepository, capture
 
 pytestmark = pytest.mark.shared(2)
 

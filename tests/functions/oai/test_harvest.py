@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from functions.oai.as_of import AsOf
 from functions.oai.listing import ListService
+from functions.reading.as_of import AsOf
 from tests.extent import examples
 from tests.functions.oai.model import Run
 

@@ -9,8 +9,8 @@ import pytest
 from functions.snapshot.errors import StoreError
 from functions.snapshot.pointer import Pointer
 from tests.functions.oai.client import Client, Page, content
-from tests.functions.oai.memory import MemoryRepository
 from tests.functions.oai.validity import valid
+from tests.functions.reading.memory import MemoryRepository
 
 FORM = {"content-type": "application/x-www-form-urlencoded"}
 

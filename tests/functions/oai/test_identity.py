@@ -13,8 +13,8 @@ from functions.oai.answer import Answer, Identify
 from functions.oai.render.render import Renderer
 from functions.snapshot.manifest import Manifest
 from tests.functions.oai.client import BASE, START, Client, Page, configured, content
-from tests.functions.oai.memory import MemoryRepository, capture
 from tests.functions.oai.validity import OWN, own_schema, valid
+from tests.functions.reading.memory import MemoryRepository, capture
 
 KEYS = {key.name: key for key in keys.KEYS}
 SNAPSHOT = "{urn:x-sheaf:snapshot:1}"

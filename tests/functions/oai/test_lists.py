@@ -7,7 +7,7 @@ import pytest
 
 from functions.oai.token import Token
 from tests.functions.oai.client import START, Client
-from tests.functions.oai.memory import MemoryRepository, capture
+from tests.functions.reading.memory import MemoryRepository, capture
 
 ALL = [f"oai:example.org:{n:02}" for n in range(10)]
 BY_POSITION = [f"oai:example.org:{n:02}" for n in (0, 1, 2, 4, 6, 7, 8, 9, 3, 5)]

@@ -12,7 +12,7 @@ from functions.oai.render import escaping, render
 from functions.oai.render.check import sample
 from functions.oai.render.loop import RecordLoop, lines
 from functions.oai.render.template import Templates
-from functions.oai.repository_duckdb.record_rows import HEADER, Page
+from functions.reading.record_rows import HEADER, Page
 from functions.snapshot import instant, schema
 
 _WHEN = datetime(2007, 11, 5, 12, tzinfo=UTC)

@@ -15,12 +15,12 @@ from functions.oai.answer import Answer, OneRecord, RecordList
 from functions.oai.format import TEMPLATES
 from functions.oai.render.escaping import escape
 from functions.oai.render.render import NothingRenderedError, Renderer
-from functions.oai.repository import PublishedRecord
+from functions.reading.repository import PublishedRecord
 from functions.snapshot.errors import ConfigurationError
 from tests.extent import examples
 from tests.functions.oai.client import START
-from tests.functions.oai.memory import EMPTY_CAPTURE
 from tests.functions.oai.validity import DC, valid
+from tests.functions.reading.memory import EMPTY_CAPTURE
 
 DUBLIN_CORE = formats.load().get("oai_dc")
 _FORBIDDEN = dict.fromkeys([*(c for c in range(0x20) if chr(c) not in "\t\n\r"), 0xFFFE, 0xFFFF])

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from functions.oai.request import VERBS, OAIError, is_uri, parse
+from functions.oai.request import VERBS, OAIError, parse
+from functions.snapshot.oai_name import is_uri
 from tests.functions.oai.client import Client
 
 LIST = [("verb", "ListRecords"), ("metadataPrefix", "oai_dc")]

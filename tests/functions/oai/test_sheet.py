@@ -11,10 +11,10 @@ from functions.oai.answer import RecordList
 from functions.oai.application import Application
 from functions.oai.render.sheet import Sheet, UnrenderedRecords
 from functions.oai.render.template import RecordLoop
-from functions.oai.repository import PublishedRecord
+from functions.reading.repository import PublishedRecord
 from tests.functions.oai.client import START, Page, configured, content, event, respond
-from tests.functions.oai.memory import MemoryRepository, capture
 from tests.functions.oai.validity import valid
+from tests.functions.reading.memory import MemoryRepository, capture
 
 LARGEST = 4_000_000
 _NOW = datetime(2026, 3, 1, tzinfo=UTC)

@@ -6,7 +6,7 @@ import pytest
 
 from functions.snapshot import instant
 from tests.functions.oai.client import START, Client, Page
-from tests.functions.oai.memory import MemoryRepository, capture
+from tests.functions.reading.memory import MemoryRepository, capture
 
 HOUR = timedelta(hours=1)
 OLD, REMADE, NEW = START - 3 * HOUR, START - 2 * HOUR, START - HOUR

@@ -10,7 +10,7 @@ from functions.oai.render import check, schemas
 from functions.oai.render.render import Renderer
 from functions.snapshot.errors import ConfigurationError
 from tests.functions.oai.client import START, Client, configured, content
-from tests.functions.oai.memory import MemoryRepository, capture
+from tests.functions.reading.memory import MemoryRepository, capture
 
 pytestmark = pytest.mark.shared(2)
 

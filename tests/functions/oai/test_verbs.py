@@ -6,8 +6,8 @@ import pytest
 
 from functions.snapshot import instant
 from tests.functions.oai.client import BASE, START, Client, Clock
-from tests.functions.oai.memory import Item, MemoryRepository, capture
 from tests.functions.oai.validity import DC, OAI
+from tests.functions.reading.memory import Item, MemoryRepository, capture
 
 ALL = [f"oai:example.org:{n:02}" for n in range(10)]
 LIVE, CHANGED, DELETED = (ALL[n] for n in (1, 3, 5))

@@ -12,8 +12,8 @@ from functions.http.http_message import HttpResponse
 from functions.oai.application import Application
 from tests.functions.oai.client import START, Page, configured, content, event, respond
 from tests.functions.oai.gateways import KINDS
-from tests.functions.oai.memory import MemoryRepository, capture
 from tests.functions.oai.validity import valid
+from tests.functions.reading.memory import MemoryRepository, capture
 
 GZIP = {"accept-encoding": "gzip"}
 ESCAPED = "ř\"\n\\'&<>"

@@ -14,8 +14,8 @@ from functions.oai.render.render import Renderer
 from functions.snapshot import instant, oai_name
 from tests.functions.oai import protocol
 from tests.functions.oai.client import START, Client, Clock, configured
-from tests.functions.oai.memory import Item, MemoryRepository, capture
 from tests.functions.oai.protocol import Record, Repository, Rest
+from tests.functions.reading.memory import Item, MemoryRepository, capture
 
 KINDS = {
     "capture": frozenset({"oai_dc", "simple"}),

@@ -10,8 +10,8 @@ from builder.intake.rows import Capture
 from builder.publish.selection import Selection
 from builder.publish.withdraw import withdraw
 from builder.verify.verify import VerifyRuntime, verify
-from functions.oai.repository import PublishedRecord, RecordSelection
-from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.reading.duck_repository import DuckRepository
+from functions.reading.repository import PublishedRecord, RecordSelection
 from functions.search import postings, search, words
 from functions.search.hits import SearchPage
 from functions.search.query import WordQuery, parse

@@ -19,7 +19,7 @@ from functions.snapshot import schema
 from functions.snapshot.errors import ConfigurationError
 from tests.functions.oai.client import START, Client, Clock, content
 from tests.functions.oai.conftest import ten_captures
-from tests.functions.oai.memory import Item, MemoryRepository, capture
+from tests.functions.reading.memory import Item, MemoryRepository, capture
 from tests.functions.site.crawl import ROOT, Crawl
 
 pytestmark = pytest.mark.shared(2)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from functions.oai.repository_duckdb import record_rows
+from functions.reading import record_rows
 from functions.snapshot import schema
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.manifest import (

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from itertools import chain
 from urllib.parse import urlsplit
 
+from builder import distribution
 from builder.sources.datasets.item import Cdx, FileMeta, HttpExchange, PlatformAnswer
 from builder.sources.datasets.manifest_file import MeasuredSink
 from builder.sources.datasets.protocols import Received, ZipSink
-from functions import distribution
 from functions.snapshot import instant
 from functions.url import surt
 

@@ -18,7 +18,6 @@ from typing import Any, BinaryIO
 from builder.sources.webarchives import recognise, search
 from builder.sources.webarchives.rules import DocumentRules
 from builder.suffix_list import suffix_list_version
-from functions import distribution
 
 LEAST, MOST = 8 << 20, 256 << 20
 """Bytes of a range. In a shorter range, finding the first record and syncing the results cost too

@@ -17,8 +17,8 @@ from functions.snapshot import instant
 from tests.builder.sources.datasets.outcomes import AT, DESCRIPTION, URL, failed, item, outcome
 from tests.extent import examples
 from tests.functions.oai.client import START, Client
-from tests.functions.oai.memory import Item, MemoryRepository
 from tests.functions.oai.validity import DATACITE, datacite_schema
+from tests.functions.reading.memory import Item, MemoryRepository
 
 NAME = "oai:example.org:dataset,invenio,data.example,41"
 METS, XLINK = "{http://www.loc.gov/METS/}", "http://www.w3.org/1999/xlink"

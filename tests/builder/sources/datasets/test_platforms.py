@@ -25,7 +25,7 @@ from builder.sources.datasets.platforms.detect import LAST, PLATFORMS, detect
 from builder.sources.datasets.platforms.probes import probe
 from builder.sources.datasets.protocols import FilesetError
 from builder.sources.datasets.status import STATUSES
-from functions.oai.render import datacite
+from functions.snapshot import datacite
 from tests.builder.sources.datasets.outcomes import failed, outcome
 from tests.builder.sources.datasets.pages import Pages, Site
 from tests.builder.sources.datasets.samples import ckan

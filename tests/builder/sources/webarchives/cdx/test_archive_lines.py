@@ -15,7 +15,7 @@ from builder.sources.webarchives.cdx.text import find_form
 from builder.sources.webarchives.identity import parse_address
 from builder.sources.webarchives.rules import DocumentRules
 from builder.sources.webarchives.webarchive import read_archive
-from functions.oai.repository import RecordSelection
+from functions.reading.repository import RecordSelection
 from functions.snapshot.manifest import Span
 from tests.builder.beginning import begin
 from tests.builder.indexes import ALL, NOTHING, Read, line

@@ -1,7 +1,7 @@
 """The tables of figures of a snapshot: of the whole archive, and of its publishes."""
 
 from functions.database.files import FILE, Files
-from functions.oai.figures import Figures, PublishFigures, compose, group_publishes
+from functions.reading.figures import Figures, PublishFigures, compose, group_publishes
 from functions.snapshot import schema
 from functions.snapshot.figure_rows import CHANGES, COLUMNS, TABLE, FigureRows
 from functions.snapshot.manifest import Manifest

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from functions.oai.request import is_uri
+from functions.snapshot.oai_name import is_uri
 
 Values = Sequence[Any] | None
 

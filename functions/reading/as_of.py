@@ -33,7 +33,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from functions.oai.repository import Repository
+from functions.reading.repository import Repository
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore, NothingPublished, StoreUnavailable
 from functions.snapshot.pointer import REMEDY, Pointer, PointerEntry, contradiction

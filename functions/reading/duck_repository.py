@@ -8,13 +8,12 @@ from typing import Any
 from functions.database import engine
 from functions.database.columns import Columns
 from functions.database.files import FILE, Files
-from functions.oai.repository import PublishedRecord, RecordSelection
-from functions.oai.repository_duckdb import record_rows
-from functions.oai.repository_duckdb.details import DetailTables
-from functions.oai.repository_duckdb.figures import FigureTable
-from functions.oai.repository_duckdb.record_rows import Page, Range
-from functions.oai.repository_duckdb.sets import SetTable
-from functions.oai.repository_duckdb.template_page import TemplatePage
+from functions.reading import record_rows
+from functions.reading.details import DetailTables
+from functions.reading.figure_table import FigureTable
+from functions.reading.record_rows import Page, Range, TemplatePage
+from functions.reading.repository import PublishedRecord, RecordSelection
+from functions.reading.sets import SetTable
 from functions.snapshot import documents
 from functions.snapshot.manifest import DataFile, Manifest, RowGroup, Span, overlapping
 from functions.snapshot.pointer import Pointer
@@ -36,7 +35,7 @@ _MOST = 8
 
 
 class DuckRepository:
-    """Implements Repository (functions.oai.repository) over a store. Thread-safe.
+    """Implements Repository (functions.reading.repository) over a store. Thread-safe.
 
     Up to about `capacity` bytes of rows are cached for the next page. With `ahead` a thread reads
     some of them in advance (see Files). The database takes `memory` megabytes. The search for

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from functions.oai.figures import Figures, PublishFigures, compose, group_publishes
-from functions.oai.repository import ObjectLife, PublishedRecord, RecordSelection, SetRow
+from functions.reading.figures import Figures, PublishFigures, compose, group_publishes
+from functions.reading.repository import ObjectLife, PublishedRecord, RecordSelection, SetRow
 from functions.snapshot import figure_rows, oai_name, schema
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.figure_rows import FigureRows
@@ -44,7 +44,7 @@ class Snapshot:
 
 
 class MemoryRepository:
-    """Implements functions.oai.repository.Repository.
+    """Implements functions.reading.repository.Repository.
 
     `estimate` distorts the size of a list that begins within a sequence, as a real one may.
     """

@@ -7,8 +7,8 @@ from itertools import chain
 from typing import Any
 
 from functions.database.files import FILE, Files
-from functions.oai.repository import SetRow
-from functions.oai.repository_duckdb.record_rows import Range
+from functions.reading.record_rows import Range
+from functions.reading.repository import SetRow
 from functions.snapshot.manifest import DataFile, Key, Manifest
 from functions.store.catalog import Cache, Catalogue
 

@@ -13,7 +13,6 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any
 
-from functions.oai.render import escaping
 from functions.snapshot import instant, oai_name
 
 Fields = Mapping[str, Any]
@@ -63,17 +62,6 @@ def _texts_of(node: Fields, name: str) -> list[str]:
     if len(values) == 1 and values[0].__class__ is str and values[0]:
         return [values[0]]
     return [*dict.fromkeys(value for value in values if isinstance(value, str) and value)]
-
-
-def print_texts(fields: Fields | None, path: tuple[str, ...], before: str, after: str) -> str:
-    """Return the escaped `texts` of a path, each between two texts of XML."""
-    if fields and len(path) == 1:
-        values = fields.get(path[0])
-        if values and len(values) == 1 and (value := values[0]).__class__ is str and value:
-            if escaping.has_markup(value):
-                value = escaping.escape(value)
-            return before + value + after
-    return escaping.print_each(texts(fields, *path), before, after)
 
 
 def handles(fields: Fields | None, *path: str) -> list[str]:

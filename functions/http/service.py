@@ -14,8 +14,8 @@ from functions.config.configuration import Configuration
 from functions.http import aws, deadline, http_message
 from functions.http.access_log import AccessLog
 from functions.http.http_message import OAI_PATH, Call, HttpResponse, Reply
-from functions.oai.as_of import AsOf
-from functions.oai.repository import Repository
+from functions.reading.as_of import AsOf
+from functions.reading.repository import Repository
 from functions.snapshot.errors import NothingPublished, StoreError
 from functions.snapshot.manifest import Manifest
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from functions.database import columns, engine
-from functions.oai.repository import PublishedRecord
-from functions.oai.repository_duckdb import record_rows as page
-from functions.oai.repository_duckdb.record_rows import Page
+from functions.reading import record_rows as page
+from functions.reading.record_rows import Page
+from functions.reading.repository import PublishedRecord
 from functions.snapshot import schema
 from functions.store.catalog import Cache
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from functions.database.files import FILE, Files
-from functions.oai.repository import ObjectLife
+from functions.reading.repository import ObjectLife
 from functions.snapshot import oai_name, schema
 from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue

@@ -6,11 +6,11 @@ from datetime import timedelta
 
 import pytest
 
-from functions.oai.as_of import AsOf
+from functions.reading.as_of import AsOf
 from functions.snapshot.errors import NothingPublished, StoreUnavailable
 from functions.snapshot.pointer import Pointer
 from tests.functions.oai.client import START, Clock
-from tests.functions.oai.memory import MemoryRepository, capture
+from tests.functions.reading.memory import MemoryRepository, capture
 
 A = "oai:example.org:a"
 

@@ -28,8 +28,8 @@ from functions.config.configuration import Configuration
 from functions.http import access_log, aws, deadline, http_message, origin, wsgi
 from functions.http.access_log import AccessLog
 from functions.http.http_message import Call, HttpResponse, Reply
-from functions.oai.repository_duckdb.repository import DuckRepository
-from functions.oai.service import Service
+from functions.http.service import Service
+from functions.reading.duck_repository import DuckRepository
 from functions.snapshot.errors import SheafError
 from functions.snapshot.store import Reader
 from functions.store import catalog

@@ -1,1 +1,0 @@
-"""OAI-PMH repository implemented with DuckDB."""
