@@ -15,12 +15,11 @@ from typing import Any
 from builder.aws import maintenance
 from builder.aws.invocation import find_surroundings, open_invocation
 from builder.errors import UsageError
-from builder.publish.publish import NothingToPublish, publish
-from builder.publish.rebuild import rebuild
+from builder.publish.publish import NothingToPublish
+from builder.publish.rebuild import publish_formats
 from builder.publish.report import report_document
 from builder.store.context import Context
 from functions.config.configuration import Configuration
-from functions.oai.render import check
 from functions.snapshot.errors import DamagedStore, NothingPublished
 
 _SCRATCH = "sheaf-publisher"
@@ -72,9 +71,7 @@ def _carry_out(context: Context, event: Mapping[str, Any]) -> dict[str, object]:
         raise UsageError(f"the event's task is none of publish, expire, verify: {task!r}")
     redate = event.get("redate") is True
     try:
-        digests = check.digests(settings)
-        rebuild(context.store, settings, context.runtime(), digests)
-        built = publish(context.store, settings, context.runtime(), digests, redate=redate)
+        built = publish_formats(context.store, settings, context.runtime(), redate=redate)
     except NothingToPublish as error:
         return {"snapshot": None, "records": 0, "message": str(error)}
     return report_document(built)

@@ -13,17 +13,30 @@ from itertools import repeat
 from builder.obi import publishes
 from builder.obi.history import history
 from builder.obi.publishes import PUBLISH, WITHDRAW, PublishRecord
-from builder.publish.publish import IntakeChange
+from builder.publish.publish import IntakeChange, publish
 from builder.publish.reinstate import Reinstatement
 from builder.publish.selection import Selection
 from builder.publish.withdraw import Withdrawal
 from builder.runtime import Runtime
-from builder.snapshot.transaction import Change, NothingSelectedError, revise
+from builder.snapshot.transaction import Change, ChangeResult, NothingSelectedError, revise
 from builder.text import tally
 from functions.config.configuration import Configuration
+from functions.oai.render import check
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
+
+
+def publish_formats(
+    store: Writer, configuration: Configuration, runtime: Runtime, *, redate: bool = False
+) -> ChangeResult:
+    """Publish (see publish.publish) with the offered formats, after what a lost store had.
+
+    Raises also ConfigurationError for a faulty format.
+    """
+    formats = check.digests(configuration)
+    rebuild(store, configuration, runtime, formats)
+    return publish(store, configuration, runtime, formats, redate=redate)
 
 
 def rebuild(

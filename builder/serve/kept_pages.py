@@ -22,7 +22,7 @@ from builder.runtime import Clock
 from functions.http import http_message
 from functions.http.access_log import AccessLog, log_entry
 from functions.http.http_message import OAI_PATH, Call, FormError, HttpResponse
-from functions.oai.application import Application
+from functions.snapshot.pointer import Pointer
 
 _LOG = logging.getLogger("sheaf")
 
@@ -33,14 +33,17 @@ _UNSENT = ("Content-Length", "Content-Type", "Content-Encoding")
 
 @dataclass
 class KeptPages:
-    """Answers by `answer`, which has the application, or from `folder`. Thread-safe.
+    """Answers by `answer`, or from `folder`. Thread-safe.
+
+    `find_pin` and `find_pointer` are those of the application (functions.oai.application).
 
     The folder holds at most `most` bytes, which each of the `workers` sees to. With `own_host`, the
     pages of each host name its own base URL.
     """
 
     answer: Callable[[Call], HttpResponse]
-    application: Application
+    find_pin: Callable[[Call], int | None]
+    find_pointer: Callable[[], Pointer | None]
     folder: Path
     most: int
     clock: Clock
@@ -58,13 +61,13 @@ class KeptPages:
     def __call__(self, call: Call) -> HttpResponse:
         """Answer a request, from the folder if the page is there and its snapshot is kept."""
         name = self._name(call)
-        pin = name and self.application.find_pin(call)
+        pin = self.find_pin(call) if name else None
         if not pin:
             response = self.answer(call)
             self._sweep()  # the pointer was read
             return response
         self._sweep()
-        path = self.folder / f"{pin[0]}-{name}"
+        path = self.folder / f"{pin}-{name}"
         begun = time.perf_counter()
         page = _open(path)
         if page is None:
@@ -129,13 +132,13 @@ class KeptPages:
 
     def _sweep(self) -> None:
         """Remove the pages of retired snapshots, once for each change of the list of these."""
-        reading = self.application.find_reading()
-        state = reading and (reading.pointer.retired, reading.pointer.expiry)
-        if reading is None or state == self._swept:
+        pointer = self.find_pointer()
+        state = pointer and (pointer.retired, pointer.expiry)
+        if pointer is None or state == self._swept:
             return
         self._swept = state
         for path in self.folder.glob("[0-9]*-*"):
-            if reading.pointer.is_retired(int(path.name.partition("-")[0])):
+            if pointer.is_retired(int(path.name.partition("-")[0])):
                 path.unlink(missing_ok=True)
 
 

@@ -20,9 +20,10 @@ from functions.oai.provider import Provider
 from functions.oai.render import check, schemas
 from functions.oai.render.render import Renderer, render_document
 from functions.oai.request import BAD_ARGUMENT, error
-from functions.reading.as_of import AsOf, PointerReading
+from functions.reading.as_of import AsOf
 from functions.reading.repository import Repository
 from functions.snapshot.errors import SheafError
+from functions.snapshot.pointer import Pointer
 from functions.store import s3_request
 
 _LOG = logging.getLogger("sheaf")
@@ -99,7 +100,7 @@ class Application(Service):
             self._log.add(access_log.log_entry(self._clock(), call, response, took, cost))
         return response
 
-    def find_pin(self, call: Call) -> tuple[int, PointerReading] | None:
+    def find_pin(self, call: Call) -> int | None:
         """Return the snapshot that a page of a list is read from (Provider.find_pin).
 
         None if the request is of another kind, or cannot be answered so.
@@ -109,9 +110,10 @@ class Application(Service):
         except (FormError, SheafError):
             return None
 
-    def find_reading(self) -> PointerReading | None:
-        """Return the cached reading of the pointer, if it still serves; this never waits."""
-        return self._present.find_reading()
+    def find_pointer(self) -> Pointer | None:
+        """Return the pointer as it was read last, if that still serves; this never waits."""
+        reading = self._present.find_reading()
+        return None if reading is None else reading.pointer
 
     def _reply(self, call: Call) -> Reply:
         # The asterisk asks for the server's own options (RFC 9110, section 9.3.7).

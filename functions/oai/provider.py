@@ -147,11 +147,10 @@ class Provider:
         base, snapshot = self.base_url(url), reading.entry.snapshot
         return Answer(reading.response_date, base, request.arguments, content, snapshot)
 
-    def find_pin(self, pairs: Sequence[tuple[str, str]]) -> tuple[int, PointerReading] | None:
+    def find_pin(self, pairs: Sequence[tuple[str, str]]) -> int | None:
         """Return the snapshot of a request's token, if its list would be read from that snapshot.
 
-        None for all other requests. The reading is the one by which this is true. Raises
-        StoreError.
+        None for all other requests. Raises StoreError.
         """
         try:
             request = parse(pairs)
@@ -167,7 +166,7 @@ class Provider:
         if find_manifest(self._repository, token.snapshot, reading)[1]:
             return None
         self._drift.check(self._repository.manifest(reading.entry.snapshot), token.prefix)
-        return token.snapshot, reading
+        return token.snapshot
 
     def refusal(self, failure: OAIError, url: str) -> Answer:
         """Answer a request that could not be parsed: without attributes (section 3.2)."""

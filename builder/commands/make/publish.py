@@ -3,12 +3,10 @@
 import argparse
 
 from builder.arguments import declare
-from builder.publish.publish import publish
 from builder.publish.purge import complete_purges
-from builder.publish.rebuild import rebuild
+from builder.publish.rebuild import publish_formats
 from builder.publish.report import report_document, report_text
 from builder.store.context import Context
-from functions.oai.render import check
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -24,10 +22,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(context: Context) -> int:
     """Publish the ingested data as the next snapshot."""
-    digests = check.digests(context.configuration)
     store, settings, runtime = context.store, context.configuration, context.runtime()
-    rebuild(store, settings, runtime, digests)
-    built = publish(store, settings, runtime, digests, redate=context.arguments.redate)
+    built = publish_formats(store, settings, runtime, redate=context.arguments.redate)
     complete_purges(store, settings, runtime)
     context.result(report_text(built), report_document(built))
     return 0

@@ -176,7 +176,8 @@ def _open_worker(site: ServedStore, number: int) -> tuple[WsgiApplication, Calla
     if site.pages is not None:
         answer = KeptPages(
             answer,
-            metadata,
+            metadata.find_pin,
+            metadata.find_pointer,
             site.pages,
             settings["serve.page_cache"] << 20,
             site.clock,

@@ -42,7 +42,8 @@ class Served:
         self.application = Application(world.repository(), values, world.clock, self.lines.append)
         self.pages = KeptPages(
             self.application.answer,
-            self.application,
+            self.application.find_pin,
+            self.application.find_pointer,
             folder,
             1 << 24,
             world.clock,
@@ -258,7 +259,8 @@ def made(folder: Path, most: int, world: World, workers: int = 1) -> KeptPages:
     application = Application(world.repository(), configured(), world.clock)
     return KeptPages(
         application.answer,
-        application,
+        application.find_pin,
+        application.find_pointer,
         folder,
         most,
         world.clock,
