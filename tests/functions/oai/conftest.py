@@ -1,23 +1,9 @@
-from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
-from lxml import etree
 
 from tests.functions.oai.client import START, Client, Clock
-from tests.functions.oai.validity import valid as check
 from tests.functions.reading.memory import MemoryRepository, capture
-
-
-@pytest.fixture(scope="session")
-def valid() -> Callable[[bytes], etree._Element]:
-    """Return what checks an answer against all schemas at hand."""
-    return check
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture

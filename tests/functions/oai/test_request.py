@@ -104,27 +104,24 @@ def test_a_message_quotes_no_more_than_a_line():
     assert len(messages(("verb", "x" * 100_000))) < 300
 
 
-def test_dates_of_a_day_hold_the_whole_day():
-    request = parse([*LIST, ("from", "2026-02-27"), ("until", "2026-02-28")])
-    assert request.start == datetime(2026, 2, 27, tzinfo=UTC)
-    assert request.end == datetime(2026, 2, 28, 23, 59, 59, tzinfo=UTC)
-
-
-def test_dates_to_the_second_are_taken_as_they_are():
-    when = "2026-02-27T01:02:03Z"
-    request = parse([*LIST, ("from", when), ("until", when)])
-    assert request.start == request.end == datetime(2026, 2, 27, 1, 2, 3, tzinfo=UTC)
+@pytest.mark.parametrize(
+    ("first", "last", "start", "end"),
+    [
+        ("2026-02-27", "2026-02-28", (2026, 2, 27), (2026, 2, 28, 23, 59, 59)),
+        ("2026-02-27T01:02:03Z", "2026-02-27T01:02:03Z", *[(2026, 2, 27, 1, 2, 3)] * 2),
+        ("0001-01-01", "9999-12-31", (1, 1, 1), (9999, 12, 31, 23, 59, 59)),
+    ],
+)
+def test_dates_are_instants_and_a_day_is_whole(first, last, start, end):
+    request = parse([*LIST, ("from", first), ("until", last)])
+    assert request.start == datetime(*start, tzinfo=UTC)
+    assert request.end == datetime(*end, tzinfo=UTC)
 
 
 def test_a_request_keeps_its_arguments_as_they_came():
     request = parse(GET[::-1])
     assert request.arguments == (GET[0], GET[2], GET[1])
     assert (request.identifier, request.prefix, request.token) == ("oai:a.b:c", "oai_dc", None)
-
-
-def test_the_extremes_of_time_are_dates():
-    request = parse([*LIST, ("from", "0001-01-01"), ("until", "9999-12-31")])
-    assert request.end == datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
 
 
 def test_the_table_is_that_of_the_protocol():
