@@ -83,7 +83,7 @@ def test_a_room_imports_only_rooms_below_it() -> None:
     for path in sources("functions", "builder"):
         module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
         own = room_of(module)
-        assert own is not None, module
+        assert own is not None or module == "functions", module
         for name in imports(path):
             room = room_of(name)
             # `from builder import errors` names the package and then the module.

@@ -166,11 +166,11 @@ def test_the_first_snapshot_is_waited_for(clock):
         present(repository, clock).reading()
 
 
-def test_a_pointer_that_vanished_is_a_store_out_of_reach(repository, clock):
+def test_a_pointer_that_vanished_is_a_store_out_of_reach(two, clock):
     """A folder that was moved, or whose disk is gone, is not one that was never published to."""
-    present = AsOf(repository, clock, 0, 5)
+    present = AsOf(two, clock, 0, 5)
     before = present.reading()
-    repository.current = Pointer()
+    two.current = Pointer()
     clock.move(60)
     assert present.reading().entry == before.entry
     assert present.reading().response_date == before.response_date
