@@ -180,4 +180,4 @@ def test_a_pointer_that_vanished_is_a_store_out_of_reach(two, clock):
     with pytest.raises(StoreUnavailable):
         present.reading()
     with pytest.raises(NothingPublished):
-        AsOf(repository, clock, 0, 5).reading()
+        AsOf(two, clock, 0, 5).reading()

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from builder import distribution
 from builder.sources.webarchives import recognise, search
 from builder.sources.webarchives.rules import DocumentRules
 from builder.suffix_list import suffix_list_version
