@@ -36,7 +36,7 @@ from warcio.archiveiterator import ArchiveIterator
 from builder.intake.rows import Capture, Fault, IntakeWriter
 from builder.sources.webarchives.rules import DocumentRules
 from builder.sources.webarchives.webarchive import read_archive
-from builder.suffix_list import split_suffix
+from builder.store.suffix_list import split_suffix
 
 _WORDS = [
     f"{a}{b}{c}"

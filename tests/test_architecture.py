@@ -62,7 +62,7 @@ HEAVY = {
         "builder/store/documents.py functions/snapshot/documents.py functions/snapshot/seal.py"
     ),
     "protego": "builder/http/politeness.py",
-    "publicsuffixlist": "builder/suffix_list.py",
+    "publicsuffixlist": "builder/store/suffix_list.py",
     "pypdfium2": "builder/sources/fulltexts/pdf_text.py",
     "warcio": "builder/exports/warc/gathered_files.py",
     "pyspark": "builder/sources/webarchives/ingest/engines.py",

@@ -23,8 +23,8 @@ from builder.store import aws
 from builder.store.folder import FolderStore
 from builder.store.identity import has_content, read_identity
 from builder.store.s3 import Store, open_store
+from builder.store.suffix_list import suffix_list_version
 from builder.store.web_store import WebStore
-from builder.suffix_list import suffix_list_version
 from functions.config import configuration
 from functions.config.configuration import Configuration
 from functions.snapshot import instant, layout

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
 
-from builder.suffix_list import split_suffix
+from builder.store.suffix_list import split_suffix
 from functions.archive.record import RecordFault, show
 from functions.snapshot import oai_name
 from functions.url import authority, surt

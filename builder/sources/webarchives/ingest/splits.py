@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 from builder import distribution
 from builder.sources.webarchives import recognise, search
 from builder.sources.webarchives.rules import DocumentRules
-from builder.suffix_list import suffix_list_version
+from builder.store.suffix_list import suffix_list_version
 
 LEAST, MOST = 8 << 20, 256 << 20
 """Bytes of a range. In a shorter range, finding the first record and syncing the results cost too

@@ -5,7 +5,7 @@ import pytest
 from builder import charset
 from builder.sources.webarchives import html, identity, payload
 from builder.sources.webarchives import identity as instant
-from builder.suffix_list import suffix_list_version
+from builder.store.suffix_list import suffix_list_version
 from functions.archive import message
 from functions.content import terms
 from functions.snapshot import oai_name
