@@ -37,7 +37,7 @@ from typing import Any
 from bench.server import nginx
 from builder.http.addresses import PublicAddresses, networks
 from builder.sources.datasets.item import FilesetManifestFile, FilesetPlatformItem
-from builder.sources.datasets.strategies.bundled import Bundled
+from builder.sources.datasets.strategies.bundle import Bundled
 from builder.sources.datasets.strategies.s3 import ObjectStrategy
 from builder.sources.datasets.strategies.web import Captured
 from builder.sources.datasets.wiring import Ways, make_ways

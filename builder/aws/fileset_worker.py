@@ -17,10 +17,10 @@ from builder.aws.invocation import find_surroundings, open_invocation
 from builder.http.secrets import clean_text
 from builder.http.settings import http_settings
 from builder.sources.datasets import wiring
+from builder.sources.datasets.ingest import FilesetSession
 from builder.sources.datasets.item import IngestOutcome, IngestRequest
 from builder.sources.datasets.request import is_final, request_or_mark
 from builder.sources.datasets.results import Results, is_kept
-from builder.sources.datasets.session import FilesetSession
 from builder.sources.datasets.wiring import Materials
 from builder.store.context import Context
 

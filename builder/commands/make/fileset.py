@@ -22,12 +22,11 @@ from builder.http.settings import http_settings
 from builder.progress import ProgressBar
 from builder.sources.datasets import request, status, wiring
 from builder.sources.datasets.download.parts import PartialFolder
-from builder.sources.datasets.ingest import Ingest
+from builder.sources.datasets.ingest import FilesetSession, Ingest
 from builder.sources.datasets.item import IngestOutcome, IngestRequest
 from builder.sources.datasets.request import Queue, connect_queue
 from builder.sources.datasets.result import describe, results
 from builder.sources.datasets.results import Keeping, Results, open_journal
-from builder.sources.datasets.session import FilesetSession
 from builder.sources.datasets.strategies.keys import FILESETS, WARCS
 from builder.sources.datasets.wiring import Materials
 from builder.store.context import Context

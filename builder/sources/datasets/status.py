@@ -34,166 +34,83 @@ class Status:
     gone: bool = False
 
 
+_TABLE = """
+success | ok | both hit lists | all files are archived and verified
+success-file | ok | hit lists | its file is archived and verified
+success-existing | ok | hit lists | all files were archived before
+success-partial | ok | hit lists | all available files are archived; others are withheld, \
+failed or too large
+no-platform-match | request | | no known platform hosts it
+skip-url-blocklist | request | | fileset.block names its URL
+bad-identifier | request | | it is neither a URL nor a DOI
+blocked-address | request | both | an address is not public, or its port is not in http.ports
+robots-disallowed | request | | the host's robots.txt forbids the landing page
+needs-token | request | lists | the platform requires a token to download files
+platform-scope | platform | | it is not a single version of a dataset
+platform-restricted | platform | lists closes | access to it is restricted
+platform-embargoed | platform | lists closes | it is under embargo
+platform-gone | platform | closes gone | the platform removed it
+platform-404 | platform | | the platform has no such dataset
+platform-login-wall | platform | retryable | the response was a login page
+platform-bot-wall | platform | retryable | the response was a page that blocks robots
+platform-rate-limited | platform | retryable | the platform limits the rate of requests
+platform-timeout | platform | retryable | the platform did not answer in time
+platform-http-error | platform | retryable | the platform answered with an error
+platform-error | platform | | the platform contradicts itself
+platform-bad-response | platform | retryable | the platform's answer cannot be parsed
+incomplete-manifest | platform | retryable | the platform lists fewer files than it counts
+empty-manifest | platform | | it has no files
+metadata-only | platform | lists closes | its files are not stored by the platform
+too-many-files | limit | | it has more files than fileset.limits.files
+too-large-size | limit | | its files exceed fileset.limits.bytes in total
+too-large-file | limit | both | a file is larger than fileset.limits.file_bytes
+unsafe-path | limit | both | a file's path leads elsewhere, or is too long
+over-limit-stream | limit | both | more bytes were received than allowed
+pending | file | both | not processed yet
+exists | file | file hit | it was archived before
+verified | file | file hit | it is archived, and its digest is the platform's
+unverified | file | file hit | it is archived; the platform declares no digest
+error-platform-download | file | both retryable | it could not be downloaded
+file-404 | file | both | the platform lists it but does not have it
+file-forbidden | file | both | the platform lists it but restricts access to it
+truncated | file | both retryable | each attempt ended before the file was complete
+stalled | file | both retryable | its bytes came too slowly or not at all
+html-decoy | file | both retryable | the response was a page or an error, not the file
+mismatch-size | file | both | its size is not the platform's
+mismatch-md5 | file | both | its MD5 is not the platform's
+mismatch-sha1 | file | both | its SHA-1 is not the platform's
+mismatch-sha256 | file | both | its SHA-256 is not the platform's
+mismatch-sha512 | file | both | its SHA-512 is not the platform's
+mismatch-crc32 | file | both | its CRC-32 is not the bundle's
+encoding-ambiguous | file | both | it has a content coding, and no digest identifies the right bytes
+withheld | file | file | the platform lists it but withholds it
+skipped | file | file | it is not stored: another file of the dataset failed
+bundle-unreadable | bundle | both | the platform's bundle is not a readable zip
+bundle-missing-member | bundle | both | the bundle lacks a file of the manifest
+bundle-extra-member | bundle | file | the bundle has a file that is not in the manifest
+bundle-unsafe-member | bundle | both | a file's path in the bundle leads outside of it
+bundle-bomb | bundle | both | the unpacked bundle exceeds the limit
+error-store-upload | store | both retryable | the store did not accept it
+error-store-verify | store | both retryable | the stored bytes differ from the written ones
+mismatch-existing | store | both | the archived files were altered; nothing is overwritten
+changed-during-ingest | run | retryable | the platform changed it during the download
+deadline-exceeded | run | both retryable | it exceeded the time limit
+cancelled | run | both retryable | the run was stopped
+not-implemented | run | | Sheaf does not support this
+internal-error | run | | an internal error of Sheaf
+"""
+"""Name, family, properties and meaning of each status."""
+
+
+def _parse_row(line: str) -> Status:
+    name, family, flags, meaning = (cell.strip() for cell in line.split("|"))
+    scope = next((scope for scope in (FILE, BOTH) if scope in flags.split()), RESULT)
+    properties = dict.fromkeys(set(flags.split()) - {scope}, True)
+    return Status(name, family, meaning, scope, **properties)
+
+
 STATUSES: Mapping[str, Status] = {
-    status.name: status
-    for status in (
-        Status("success", "ok", "all files are archived and verified", BOTH, hit=True, lists=True),
-        Status("success-file", "ok", "its file is archived and verified", hit=True, lists=True),
-        Status("success-existing", "ok", "all files were archived before", hit=True, lists=True),
-        Status(
-            "success-partial",
-            "ok",
-            "all available files are archived; others are withheld, failed or too large",
-            hit=True,
-            lists=True,
-        ),
-        Status("no-platform-match", "request", "no known platform hosts it"),
-        Status("skip-url-blocklist", "request", "fileset.block names its URL"),
-        Status("bad-identifier", "request", "it is neither a URL nor a DOI"),
-        Status(
-            "blocked-address",
-            "request",
-            "an address is not public, or its port is not in http.ports",
-            BOTH,
-        ),
-        Status("robots-disallowed", "request", "the host's robots.txt forbids the landing page"),
-        Status(
-            "needs-token", "request", "the platform requires a token to download files", lists=True
-        ),
-        Status("platform-scope", "platform", "it is not a single version of a dataset"),
-        Status(
-            "platform-restricted", "platform", "access to it is restricted", lists=True, closes=True
-        ),
-        Status("platform-embargoed", "platform", "it is under embargo", lists=True, closes=True),
-        Status("platform-gone", "platform", "the platform removed it", closes=True, gone=True),
-        Status("platform-404", "platform", "the platform has no such dataset"),
-        Status("platform-login-wall", "platform", "the response was a login page", retryable=True),
-        Status(
-            "platform-bot-wall",
-            "platform",
-            "the response was a page that blocks robots",
-            retryable=True,
-        ),
-        Status(
-            "platform-rate-limited",
-            "platform",
-            "the platform limits the rate of requests",
-            retryable=True,
-        ),
-        Status(
-            "platform-timeout", "platform", "the platform did not answer in time", retryable=True
-        ),
-        Status(
-            "platform-http-error", "platform", "the platform answered with an error", retryable=True
-        ),
-        Status("platform-error", "platform", "the platform contradicts itself"),
-        Status(
-            "platform-bad-response",
-            "platform",
-            "the platform's answer cannot be parsed",
-            retryable=True,
-        ),
-        Status(
-            "incomplete-manifest",
-            "platform",
-            "the platform lists fewer files than it counts",
-            retryable=True,
-        ),
-        Status("empty-manifest", "platform", "it has no files"),
-        Status(
-            "metadata-only",
-            "platform",
-            "its files are not stored by the platform",
-            lists=True,
-            closes=True,
-        ),
-        Status("too-many-files", "limit", "it has more files than fileset.limits.files"),
-        Status("too-large-size", "limit", "its files exceed fileset.limits.bytes in total"),
-        Status("too-large-file", "limit", "a file is larger than fileset.limits.file_bytes", BOTH),
-        Status("unsafe-path", "limit", "a file's path leads elsewhere, or is too long", BOTH),
-        Status("over-limit-stream", "limit", "more bytes were received than allowed", BOTH),
-        Status("pending", "file", "not processed yet", BOTH),
-        Status("exists", "file", "it was archived before", FILE, hit=True),
-        Status(
-            "verified", "file", "it is archived, and its digest is the platform's", FILE, hit=True
-        ),
-        Status(
-            "unverified", "file", "it is archived; the platform declares no digest", FILE, hit=True
-        ),
-        Status(
-            "error-platform-download", "file", "it could not be downloaded", BOTH, retryable=True
-        ),
-        Status("file-404", "file", "the platform lists it but does not have it", BOTH),
-        Status("file-forbidden", "file", "the platform lists it but restricts access to it", BOTH),
-        Status(
-            "truncated",
-            "file",
-            "each attempt ended before the file was complete",
-            BOTH,
-            retryable=True,
-        ),
-        Status("stalled", "file", "its bytes came too slowly or not at all", BOTH, retryable=True),
-        Status(
-            "html-decoy",
-            "file",
-            "the response was a page or an error, not the file",
-            BOTH,
-            retryable=True,
-        ),
-        Status("mismatch-size", "file", "its size is not the platform's", BOTH),
-        Status("mismatch-md5", "file", "its MD5 is not the platform's", BOTH),
-        Status("mismatch-sha1", "file", "its SHA-1 is not the platform's", BOTH),
-        Status("mismatch-sha256", "file", "its SHA-256 is not the platform's", BOTH),
-        Status("mismatch-sha512", "file", "its SHA-512 is not the platform's", BOTH),
-        Status("mismatch-crc32", "file", "its CRC-32 is not the bundle's", BOTH),
-        Status(
-            "encoding-ambiguous",
-            "file",
-            "it has a content coding, and no digest identifies the right bytes",
-            BOTH,
-        ),
-        Status("withheld", "file", "the platform lists it but withholds it", FILE),
-        Status("skipped", "file", "it is not stored: another file of the dataset failed", FILE),
-        Status("bundle-unreadable", "bundle", "the platform's bundle is not a readable zip", BOTH),
-        Status("bundle-missing-member", "bundle", "the bundle lacks a file of the manifest", BOTH),
-        Status(
-            "bundle-extra-member",
-            "bundle",
-            "the bundle has a file that is not in the manifest",
-            FILE,
-        ),
-        Status(
-            "bundle-unsafe-member",
-            "bundle",
-            "a file's path in the bundle leads outside of it",
-            BOTH,
-        ),
-        Status("bundle-bomb", "bundle", "the unpacked bundle exceeds the limit", BOTH),
-        Status("error-store-upload", "store", "the store did not accept it", BOTH, retryable=True),
-        Status(
-            "error-store-verify",
-            "store",
-            "the stored bytes differ from the written ones",
-            BOTH,
-            retryable=True,
-        ),
-        Status(
-            "mismatch-existing",
-            "store",
-            "the archived files were altered; nothing is overwritten",
-            BOTH,
-        ),
-        Status(
-            "changed-during-ingest",
-            "run",
-            "the platform changed it during the download",
-            retryable=True,
-        ),
-        Status("deadline-exceeded", "run", "it exceeded the time limit", BOTH, retryable=True),
-        Status("cancelled", "run", "the run was stopped", BOTH, retryable=True),
-        Status("not-implemented", "run", "Sheaf does not support this"),
-        Status("internal-error", "run", "an internal error of Sheaf"),
-    )
+    status.name: status for status in map(_parse_row, _TABLE.strip().splitlines())
 }
 
 

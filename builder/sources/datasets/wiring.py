@@ -31,9 +31,8 @@ from builder.sources.datasets.manifest_file import wrap_store_errors
 from builder.sources.datasets.platforms.detect import detect
 from builder.sources.datasets.protocols import Downloader, FilesetError, FilesetIngestStrategy
 from builder.sources.datasets.strategies import record
-from builder.sources.datasets.strategies.archiveorg import Items
-from builder.sources.datasets.strategies.archiveorg_client import ArchiveClient
-from builder.sources.datasets.strategies.bundled import Bundled
+from builder.sources.datasets.strategies.archiveorg import ArchiveClient, Items
+from builder.sources.datasets.strategies.bundle import Bundled
 from builder.sources.datasets.strategies.choice import STRATEGIES
 from builder.sources.datasets.strategies.keys import lease_key
 from builder.sources.datasets.strategies.s3 import ObjectStrategy

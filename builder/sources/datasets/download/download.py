@@ -1,30 +1,345 @@
 """File downloader; implements builder.sources.datasets.protocols.Downloader.
 
-An interrupted download continues at its last byte if the rest can be trusted. Either a strong
-validator shows that the file is unchanged, or a digest will verify it at the end. Otherwise it
-restarts with a new sink.
+A file is received in one or several responses, and verified on the way. An interrupted download
+continues at its last byte if the rest can be trusted. Either a strong validator shows that the file
+is unchanged, or a digest will verify it at the end. Otherwise it restarts with a new sink.
+
+Validators of responses show whether two of them are of the same bytes. Decoys are pages and errors
+that servers send in place of a file.
 """
 
-from collections.abc import Mapping
+import hashlib
+import json
+import mimetypes
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from builder.http import responses
 from builder.http.client import FetchRequest, HttpClient
 from builder.http.errors import Deferred, FetchError
 from builder.http.limits import Limits, Stop
+from builder.http.responses import Response
+from builder.http.secrets import clean_fields, mark_file, strip_secrets
 from builder.http.url import normal_url
 from builder.sources.datasets.download import api
-from builder.sources.datasets.download.exchanges import digits
-from builder.sources.datasets.download.partial import (
-    ContentMismatch,
-    PartialDownload,
-    RestartDownload,
-    packs,
-)
+from builder.sources.datasets.download.exchanges import describe_redirects, digits, mark_exchanges
 from builder.sources.datasets.download.parts import DatasetParts, FilePart
-from builder.sources.datasets.item import FAIL_ALONE, REPLICAS, FilesetManifestFile
-from builder.sources.datasets.manifest_file import best_digest
+from builder.sources.datasets.item import FAIL_ALONE, GIT, REPLICAS, FilesetManifestFile
+from builder.sources.datasets.manifest_file import EVERY, Digests, begin_digests, best_digest
 from builder.sources.datasets.protocols import FilesetError, OpenSink, Received, ZipSink
+from builder.sources.datasets.result import to_json
+from builder.store.documents import build
+
+_HEAD = 1024
+_TYPES = mimetypes.MimeTypes()  # Python's own table, the same on every system
+_ERRORS = frozenset({"error", "errors", "error_message", "errormessage", "exception"})
+_PACKED = (".gz", ".tgz", ".svgz", ".z", ".taz")
+_PAGES = (".html", ".htm", ".xhtml", ".shtml", ".mhtml")
+_LONGEST = 1000  # characters of an entity tag that is sent back
+_PAGE = "a page, judging by its first bytes"
+_RANGE = re.compile(r"bytes\s+([0-9]{1,18})-[0-9]*/([0-9]{1,18}|\*)")
+
+
+class ContentMismatch(Exception):
+    """The received bytes are not the file: `status` says why, `seen` identifies the bytes.
+
+    `over`: the file is too large, and a retry cannot change that.
+    """
+
+    def __init__(self, status: str, detail: str, seen: str, over: bool = False) -> None:
+        super().__init__(f"{status}: {detail}")
+        self.status = status
+        self.detail = detail
+        self.seen = seen
+        self.over = over
+
+
+class RestartDownload(Exception):
+    """The download must start again. `is_other`: the file changed, or the server ignores ranges."""
+
+    def __init__(self, is_other: bool = False) -> None:
+        super().__init__("the download must start again")
+        self.is_other = is_other
+
+
+@dataclass(slots=True)
+class PartialDownload:
+    """The received part of a file. With `unpack`, a content coding is decoded, if there is one.
+
+    What a later process could continue is also written to `part`.
+    """
+
+    file: FilesetManifestFile
+    limit: int
+    sink: ZipSink
+    part: FilePart | None = None
+    unpack: bool = False
+    head: Received | None = None
+    coding: str | None = None
+    _digests: Digests = field(init=False)
+    _first: tuple[str, str] = ("", "")
+    _tag: str | None = None
+    _total: int | None = None
+    _refuses: bool = False
+    _page: bool = False
+
+    def __post_init__(self) -> None:
+        self._digests = begin_digests(self.file)
+
+    @property
+    def size(self) -> int:
+        """Bytes received."""
+        return self._digests.size
+
+    def can_continue(self) -> bool:
+        """Return whether only the missing bytes can be requested."""
+        return bool(self.size) and self._may_continue()
+
+    def _may_continue(self) -> bool:
+        if self.coding or self._refuses:
+            return False
+        return self._tag is not None or best_digest(self.file) is not None
+
+    def is_whole(self) -> bool:
+        """Return whether the file is complete, by the platform's size and digests."""
+        if self.coding or not (self.file.size is not None or best_digest(self.file)):
+            return False
+        return self._digests.mismatch(self.file) is None
+
+    def headers(self) -> dict[str, str]:
+        """Return the headers that request the file, or the rest of an unchanged file."""
+        fields = {"Accept": "*/*", "Accept-Encoding": "identity"}
+        if self.size:
+            fields["Range"] = f"bytes={self.size}-"
+            if self._tag is not None:
+                fields["If-Range"] = self._tag
+        return fields
+
+    def take(self, answer: Response, at: str) -> None:
+        """Read a response with status 200 or 206, received at `at` (14 digits).
+
+        Raises ContentMismatch and RestartDownload; FetchError if the response breaks off or cannot
+        be decoded; and the errors of the sink.
+        """
+        if answer.status == 206:
+            self._continue(answer)
+        elif self.size:
+            raise RestartDownload(is_other=True)
+        else:
+            self._begin(answer, at)
+        came: Iterable[bytes] = answer.body
+        if self.coding and self.unpack:
+            came = responses.unpack(came)
+        self._fill(came)
+        framed = {"content-length", "transfer-encoding"} & answer.headers.keys()
+        # A response without a length may have ended too early.
+        if not (framed or self._page or self.coding) and self.size < (self.file.size or 0):
+            raise FetchError("cut-short", f"{self.size:,} bytes, without a Content-Length")
+
+    def _begin(self, answer: Response, at: str) -> None:
+        self.coding = responses.content_coding(answer.headers)
+        self._first = _validators(answer.headers)
+        tag = _strong_validator(answer.headers)
+        is_sendable = tag.isascii() and tag.isprintable() and len(tag) <= _LONGEST
+        self._tag = tag if tag and is_sendable else None
+        self._refuses = answer.headers.get("accept-ranges", "").strip().lower() == "none"
+        length = answer.headers.get("content-length", "").strip()
+        self._total = int(length[:18]) if length.isascii() and length.isdigit() else None
+        digests: dict[str, Any] = dict.fromkeys(EVERY, "")
+        self.head = Received(
+            size=0,
+            **digests,
+            verified=None,
+            media_type=api.media_type(answer.headers),
+            terminal_dt=at,
+            terminal_url=strip_secrets(answer.url, marked=True),
+            terminal_status_code=answer.status,
+            reason=answer.reason,
+            headers=clean_fields(answer.raw),
+            sent=clean_fields(answer.sent),
+            address=answer.address,
+            redirects=describe_redirects(answer),
+        )
+        if self.part is not None and self._may_continue():
+            state = {"first": self._first, "tag": self._tag, "total": self._total}
+            self.part.begin({**state, "head": to_json(self.head)})
+
+    def resume(self) -> None:
+        """Take what an earlier process received. Raises RestartDownload if that is too much."""
+        earlier = self.part and self.part.read()
+        if not earlier:
+            return
+        state, came = earlier
+        self.head = build(Received, state["head"])
+        self._first = (state["first"][0], state["first"][1])
+        self._tag, self._total = state["tag"], state["total"]
+        for data in came:
+            if self.size + len(data) > self._most():
+                raise RestartDownload
+            self._digests.take(data)
+            self.sink.write(data)
+
+    def _continue(self, answer: Response) -> None:
+        """Check that a response with status 206 is the rest of the same file.
+
+        A server may ignore If-Range. So without a digest that verifies the whole file at the end,
+        both responses must have one strong validator (RFC 9110, section 15.3.7.3).
+        """
+        if not self.size:
+            raise FetchError("bad-answer", "a part, although the whole file was requested", 206)
+        headers = answer.headers
+        span = _RANGE.match(headers.get("content-range", ""))
+        if span is None or int(span[1]) != self.size or responses.content_coding(headers):
+            raise RestartDownload(is_other=True)
+        now = _validators(headers)
+        changed = any(a and b and a != b for a, b in zip(self._first, now, strict=True))
+        same = self._tag is not None and _strong_validator(headers) == self._tag
+        if changed or not (same or best_digest(self.file)):
+            raise RestartDownload(is_other=True)
+        if self._total is not None and span[2] not in ("*", str(self._total)):
+            raise RestartDownload(is_other=True)
+
+    def _fill(self, came: Iterable[bytes]) -> None:
+        head = None if self.size else b""
+        for data in came:
+            if head is None:
+                self._write(data)
+                continue
+            head += data
+            if len(head) >= _HEAD:
+                self._look(head)
+                self._write(head)
+                head = None
+        if head is not None:
+            self._look(head)
+            self._write(head)
+
+    def _look(self, head: bytes) -> None:
+        """Check the first bytes and the Content-Length. Raises ContentMismatch."""
+        assert self.head is not None
+        kind = self.head.media_type
+        packed = self.coding is not None and not self.unpack
+        if not is_page_file(self.file):
+            page = api.is_html(kind) if packed else api.is_page(kind, head)
+            nothing = not head and self.file.size is None
+            self._page = page or (nothing and not best_digest(self.file))
+        detail = _PAGE if head else "no bytes received, and no size declared"
+        error = not self._page and is_json_error(self.file, kind, head)
+        if (self._page or error) and not best_digest(self.file):
+            excerpt = " ".join(head[:200].decode("utf-8", "replace").split())
+            detail = f"JSON in place of the file: {excerpt}" if error else detail
+            raise ContentMismatch("html-decoy", detail, hashlib.sha256(head).hexdigest())
+        if self._total is not None and not (self.coding and self.unpack):
+            self._measure(self._total, f"length {self._total}")
+
+    def _measure(self, size: int, seen: str) -> None:
+        """Raise ContentMismatch for a size that differs from the file's or exceeds the limit."""
+        if self.file.size is not None and size != self.file.size:
+            raise self._mismatch("mismatch-size", f"{size:,} bytes, not {self.file.size:,}", seen)
+        if size > self.limit:
+            over = f"more than {self.limit:,} bytes"
+            raise self._mismatch("over-limit-stream", over, seen, over=True)
+
+    def _write(self, data: bytes) -> None:
+        size = self.size + len(data)
+        if size > self._most():
+            self._measure(size, f"{self.size} {self._digests.of('sha256')}")
+        self._digests.take(data)
+        self.sink.write(data)
+        if self.part is not None:
+            self.part.write(data)
+
+    def _most(self) -> int:
+        return self.limit if self.file.size is None else min(self.file.size, self.limit)
+
+    def finish(self) -> Received:
+        """Return the complete file. Raises ContentMismatch if it is not the platform's file.
+
+        Raises FetchError if it is shorter than the first Content-Length.
+        """
+        assert self.head is not None
+        short = self._total is not None and self.size < self._total and not self.coding
+        if short and not self.is_whole():
+            raise FetchError("cut-short", f"{self.size:,} of {self._total:,} bytes received")
+        every: dict[str, Any] = self._digests.every()
+        status = self._digests.mismatch(self.file)
+        if status is not None:
+            name = status.removeprefix("mismatch-")
+            declared = getattr(self.file, name) or f"a git blob {self.file.extra[GIT]}"
+            detail = f"{every.get(name, str(self.size))} received, {declared} declared"
+            raise self._mismatch(status, detail, every["sha256"])
+        if self.coding and not best_digest(self.file) and self.file.size is None:
+            raise ContentMismatch("encoding-ambiguous", self.coding, every["sha256"], over=True)
+        return replace(
+            self.head,
+            size=self.size,
+            verified=best_digest(self.file),
+            **every,
+            unpacked=bool(self.coding and self.unpack),
+            terminal_url=mark_file(self.head.terminal_url, every["sha256"]),
+            redirects=mark_exchanges(self.head.redirects, every["sha256"]),
+        )
+
+    def _mismatch(self, status: str, detail: str, seen: str, over: bool = False) -> ContentMismatch:
+        if self._page:
+            return ContentMismatch("html-decoy", _PAGE, seen)
+        return ContentMismatch(status, detail, seen, over)
+
+
+def _validators(headers: Mapping[str, str]) -> tuple[str, str]:
+    """Return ETag and Last-Modified of a response, "" for a missing one."""
+    return headers.get("etag", "").strip(), headers.get("last-modified", "").strip()
+
+
+def _strong_validator(headers: Mapping[str, str]) -> str:
+    """Return the strong validator of a response, or "".
+
+    A Last-Modified is one without an ETag, and at least a second before Date (RFC 9110, sections
+    8.8.2.2 and 13.1.5).
+    """
+    etag, modified = _validators(headers)
+    if etag:
+        return etag if etag.startswith('"') else ""
+    try:
+        age = parsedate_to_datetime(headers.get("date", "")) - parsedate_to_datetime(modified)
+    except (TypeError, ValueError):
+        return ""
+    return modified if age.total_seconds() >= 1 else ""
+
+
+def packs(file: FilesetManifestFile, url: str) -> bool:
+    """Return whether the file's names show that it is itself compressed, apart from its coding."""
+    named = (file.path.lower(), unquote(urlsplit(url).path).lower())
+    return any(name.endswith(_PACKED) for name in named)
+
+
+def is_page_file(file: FilesetManifestFile) -> bool:
+    """Return whether the file itself is an HTML page, by its type or name."""
+    kind = (file.mimetype or "").partition(";")[0].strip().lower()
+    return api.is_html(kind) or file.path.lower().endswith(_PAGES)
+
+
+def is_json_error(file: FilesetManifestFile, kind: str | None, head: bytes) -> bool:
+    """Return whether JSON came, such as an error, for a file of unknown size that is not JSON.
+
+    Its name tells that it is not. If the name has no known type, JSON with an error is one.
+    """
+    is_json = (kind or "").endswith(("/json", "+json"))
+    if not is_json or "json" in (file.mimetype or "") or file.size is not None:
+        return False
+    named, packing = _TYPES.guess_type(file.path)
+    if named or packing:
+        return "json" not in (named or "")
+    try:
+        document = json.loads(head)
+    except ValueError:
+        return False
+    return isinstance(document, dict) and not _ERRORS.isdisjoint(map(str.lower, document))
+
 
 WORTH = 16 << 20
 """Bytes of progress after which a resumable download gets all its tries again."""

@@ -2,6 +2,6 @@
 
 To add a platform: write a class with the methods of `FilesetPlatformHelper`
 (builder.sources.datasets.protocols) in a module here, and add it to PLATFORMS in `detect`. The
-first that matches a URL is taken. If anybody can install the platform, add a row to PROBES in
-`probes` that recognises an installation.
+first that matches a URL is taken. If anybody can install the platform, add a row to PROBES there
+that recognises an installation.
 """

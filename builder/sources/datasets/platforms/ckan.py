@@ -28,22 +28,11 @@ from builder.sources.datasets.platforms.metadata import (
 from builder.sources.datasets.protocols import Api, FilesetError, PlatformFacts, ScopeError
 
 NAME = "ckan"
-_HOSTS = frozenset(
-    (
-        "catalog.data.gov",
-        "data.boston.gov",
-        "data.ca.gov",
-        "data.gov.au",
-        "data.gov.ie",
-        "data.gov.uk",
-        "data.humdata.org",
-        "data.nhm.ac.uk",
-        "demo.ckan.org",
-        "open.canada.ca",
-        "opendata.swiss",
-        "www.data.gov.uk",
-    )
-)
+_HOST_NAMES = """
+catalog.data.gov data.boston.gov data.ca.gov data.gov.au data.gov.ie data.gov.uk
+data.humdata.org data.nhm.ac.uk demo.ckan.org open.canada.ca opendata.swiss www.data.gov.uk
+"""
+_HOSTS = frozenset(_HOST_NAMES.split())
 _DATASET = re.compile(
     r"(?P<root>(?:/[^/]+)*?)/dataset/(?P<id>[a-z0-9_-]{2,100})(?:/(?P<rest>.*))?", re.I
 )

@@ -48,18 +48,10 @@ _RELATIONS = {
     "data_management_plan": "IsDocumentedBy",
 }
 """Dryad's relations in DataCite's terms. Dryad's other relations have no equivalent."""
-_OF_VERSION = frozenset(
-    (
-        "abstract",
-        "authors",
-        "keywords",
-        "publicationDate",
-        "relatedWorks",
-        "title",
-        "versionNumber",
-        "visibility",
-    )
-)
+_VERSION_FIELDS = """
+abstract authors keywords publicationDate relatedWorks title versionNumber visibility
+"""
+_OF_VERSION = frozenset(_VERSION_FIELDS.split())
 """What a version says of itself; the rest, such as the licence, is of the dataset."""
 
 

@@ -39,28 +39,13 @@ _SITES = {"data.4tu.nl": "https://data.4tu.nl/v2"}
 """Hosts that serve Figshare's API themselves."""
 _PREFIXES = {"10.6084": _API, "10.4121": "https://data.4tu.nl/v2"}
 """DOI prefixes used for Figshare's articles only, with the API's address."""
-_PORTALS = frozenset(
-    (
-        "bridges.monash.edu",
-        "data.dtu.dk",
-        "data.lib.vt.edu",
-        "data.ncl.ac.uk",
-        "dro.deakin.edu.au",
-        "drum.um.edu.mt",
-        "figshare.com",
-        "figshare.scilifelab.se",
-        "hammer.purdue.edu",
-        "kilthub.cmu.edu",
-        "opal.latrobe.edu.au",
-        "orda.shef.ac.uk",
-        "ourarchive.otago.ac.nz",
-        "rdr.ucl.ac.uk",
-        "repository.lboro.ac.uk",
-        "research-repository.rmit.edu.au",
-        "researchdata.smu.edu.sg",
-        "zivahub.uct.ac.za",
-    )
-)
+_PORTAL_NAMES = """
+bridges.monash.edu data.dtu.dk data.lib.vt.edu data.ncl.ac.uk dro.deakin.edu.au drum.um.edu.mt
+figshare.com figshare.scilifelab.se hammer.purdue.edu kilthub.cmu.edu opal.latrobe.edu.au
+orda.shef.ac.uk ourarchive.otago.ac.nz rdr.ucl.ac.uk repository.lboro.ac.uk
+research-repository.rmit.edu.au researchdata.smu.edu.sg zivahub.uct.ac.za
+"""
+_PORTALS = frozenset(_PORTAL_NAMES.split())
 """Hosts of portals; hosts below figshare.com need not be listed."""
 
 TYPES = {

@@ -39,30 +39,10 @@ _OTHERS = {
 }
 """Platforms' names of licences, in lower case. Names without a version are left out."""
 _ORCID = re.compile(r"(?:https?://(?:www\.)?orcid\.org/)?(\d{4}-\d{4}-\d{4}-\d{3}[\dX])/?", re.I)
-_BREAKS = frozenset(
-    (
-        "address",
-        "article",
-        "br",
-        "dd",
-        "div",
-        "dl",
-        "dt",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "hr",
-        "li",
-        "ol",
-        "p",
-        "pre",
-        "tr",
-        "ul",
-    )
-)
+_BREAK_TAGS = """
+address article br dd div dl dt h1 h2 h3 h4 h5 h6 hr li ol p pre tr ul
+"""
+_BREAKS = frozenset(_BREAK_TAGS.split())
 _HIDDEN = frozenset(("script", "style"))
 _MARKUP = re.compile(r"<[a-zA-Z/!]|&(?:#\d+|#[xX][0-9a-fA-F]+|[a-zA-Z]+);")
 _SPACE = re.compile(r"[^\S\n]+")

@@ -25,8 +25,7 @@ from builder.sources.datasets.item import (
 )
 from builder.sources.datasets.protocols import FilesetError
 from builder.sources.datasets.result import result
-from builder.sources.datasets.strategies.archiveorg import Items
-from builder.sources.datasets.strategies.archiveorg_client import ArchiveClient
+from builder.sources.datasets.strategies.archiveorg import ArchiveClient, Items
 from builder.sources.datasets.strategies.keys import item_name, place
 from builder.store.folder import FolderStore
 from tests.builder.sources.datasets import fakes, test_s3

@@ -16,7 +16,7 @@ from builder import zip
 from builder.sources.datasets.item import FilesetPlatformItem
 from builder.sources.datasets.protocols import FilesetError
 from builder.sources.datasets.strategies import record
-from builder.sources.datasets.strategies.bundled import Bundled
+from builder.sources.datasets.strategies.bundle import Bundled
 from builder.sources.datasets.strategies.keys import place
 from builder.store.folder import FolderStore
 from functions.snapshot.store import Sink, Writer

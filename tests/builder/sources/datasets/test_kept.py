@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from builder.sources.datasets.item import FAIL_ALONE, ArchiveStrategyResult, FilesetPlatformItem
 from builder.sources.datasets.protocols import FilesetError, FilesetIngestStrategy
 from builder.sources.datasets.strategies import record
-from builder.sources.datasets.strategies.bundled import Bundled
+from builder.sources.datasets.strategies.bundle import Bundled
 from builder.sources.datasets.strategies.keys import RECORD, place
 from builder.sources.datasets.strategies.s3 import ObjectStrategy
 from builder.store.folder import FolderStore

@@ -21,8 +21,7 @@ from lxml import etree
 
 from builder.sources.datasets.item import DatasetResource, FilesetPlatformItem, IngestRequest
 from builder.sources.datasets.platforms import figshare
-from builder.sources.datasets.platforms.detect import LAST, PLATFORMS, detect
-from builder.sources.datasets.platforms.probes import probe
+from builder.sources.datasets.platforms.detect import LAST, PLATFORMS, detect, probe
 from builder.sources.datasets.protocols import FilesetError
 from builder.sources.datasets.status import STATUSES
 from functions.snapshot import datacite

@@ -14,6 +14,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from builder.sources.datasets import request as queues
+from builder.sources.datasets.ingest import FilesetSession
 from builder.sources.datasets.item import IngestOutcome, IngestRequest
 from builder.sources.datasets.request import (
     Queue,
@@ -22,7 +23,6 @@ from builder.sources.datasets.request import (
     is_final,
     retry_wait,
 )
-from builder.sources.datasets.session import FilesetSession
 from builder.store.folder import FolderStore
 from functions.snapshot.errors import StoreError
 from tests.bucket import ACCESS_KEY, REGION, SECRET_KEY

@@ -17,10 +17,10 @@ import pytest
 from builder.sources.datasets import request as line
 from builder.sources.datasets import results
 from builder.sources.datasets.entry import FilesetEntry
+from builder.sources.datasets.ingest import FilesetSession
 from builder.sources.datasets.item import IngestOutcome, IngestRequest
 from builder.sources.datasets.request import BadLine, read_requests
 from builder.sources.datasets.results import Keeping
-from builder.sources.datasets.session import FilesetSession
 from functions.snapshot.errors import StoreError
 
 AT = "20261122100000"

@@ -10,7 +10,7 @@ import pytest
 
 from builder.sources.datasets.item import FilesetPlatformItem
 from builder.sources.datasets.protocols import FilesetError, FilesetIngestStrategy
-from builder.sources.datasets.strategies.bundled import Bundled
+from builder.sources.datasets.strategies.bundle import Bundled
 from builder.sources.datasets.strategies.s3 import ObjectStrategy
 from builder.sources.datasets.strategies.web import Captured
 from builder.store.folder import FolderStore

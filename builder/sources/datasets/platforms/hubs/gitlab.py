@@ -26,20 +26,11 @@ from builder.sources.datasets.protocols import Api, FilesetError, PlatformFacts,
 
 NAME = "gitlab"
 _API = "/api/v4/projects/"
-_HOSTS = frozenset(
-    (
-        "codebase.helmholtz.cloud",
-        "framagit.org",
-        "git.rwth-aachen.de",
-        "gitlab.com",
-        "gitlab.gnome.org",
-        "gitlab.inria.fr",
-        "gitlab.mpcdf.mpg.de",
-        "gitlab.kitware.com",
-        "jugit.fz-juelich.de",
-        "salsa.debian.org",
-    )
-)
+_HOST_NAMES = """
+codebase.helmholtz.cloud framagit.org git.rwth-aachen.de gitlab.com gitlab.gnome.org
+gitlab.inria.fr gitlab.mpcdf.mpg.de gitlab.kitware.com jugit.fz-juelich.de salsa.debian.org
+"""
+_HOSTS = frozenset(_HOST_NAMES.split())
 _PROJECT = re.compile(r"/(?P<path>[^/]+(?:/[^/-][^/]*)+?)(?:/-(?:/(?P<rest>.*))?)?/?")
 _RELEASE = re.compile(r"releases/(?!permalink(?:/|$))(?P<tag>[^/]+)(?P<file>/downloads/.+)?/?")
 _NEWEST = re.compile(r"(?:releases(?:/permalink/latest)?)?/?")

@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from builder.sources.datasets.platforms.json_document import day, doi, join_url, texts, values_at
-from builder.sources.datasets.platforms.pages.json_ld import read_datasets
 from builder.sources.datasets.platforms.pages.links import (
     WebLink,
     is_same,
     media_type,
     parse_header,
 )
+from builder.sources.datasets.platforms.pages.schema_org import read_datasets
 
 _READ = 4 << 20
 """Bytes of a page that are searched."""
@@ -44,19 +44,10 @@ _NAMES = {
 }
 _DOIS = ("citation_doi", "dc.identifier", "dcterms.identifier", "doi", "prism.doi")
 _PEOPLE = ("citation_author", "dc.creator", "dcterms.creator")
-_LINKS = frozenset(
-    (
-        "alternate",
-        "author",
-        "canonical",
-        "cite-as",
-        "describedby",
-        "item",
-        "license",
-        "linkset",
-        "type",
-    )
-)
+_LINK_TYPES = """
+alternate author canonical cite-as describedby item license linkset type
+"""
+_LINKS = frozenset(_LINK_TYPES.split())
 """Types of links that are kept: those of FAIR Signposting, and some that lead to the dataset."""
 
 

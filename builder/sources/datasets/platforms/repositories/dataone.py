@@ -38,20 +38,11 @@ NAME = "dataone"
 DOMAIN = "search.dataone.org"
 _NODE = "cn.dataone.org"
 _QUERY = f"https://{_NODE}/cn/v2/query/solr/"
-_HOSTS = frozenset(
-    (
-        "arcticdata.io",
-        "cn.dataone.org",
-        "data.ess-dive.lbl.gov",
-        "dataone.org",
-        "goa.nceas.ucsb.edu",
-        "knb.ecoinformatics.org",
-        "opc.dataone.org",
-        "search.dataone.org",
-        "www.arcticdata.io",
-        "www.dataone.org",
-    )
-)
+_HOST_NAMES = """
+arcticdata.io cn.dataone.org data.ess-dive.lbl.gov dataone.org goa.nceas.ucsb.edu
+knb.ecoinformatics.org opc.dataone.org search.dataone.org www.arcticdata.io www.dataone.org
+"""
+_HOSTS = frozenset(_HOST_NAMES.split())
 _DOI = re.compile(r"10\.(?:5063|15485|18739)/.*")
 """DOIs of the Knowledge Network for Biocomplexity, ESS-DIVE and the Arctic Data Center."""
 _PUBLISHERS = {
