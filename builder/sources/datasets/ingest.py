@@ -264,18 +264,12 @@ class Ingest:
             raise FilesetError(
                 "changed-during-ingest", str(error), manifest=error.manifest
             ) from error
-        name = archived.status
-        if status.of(name).hit:
-            states = [file.status for file in archived.manifest]
-            name = status.of_dataset(
-                archived.ingest_strategy, states, existing=name == "success-existing"
-            )
         failed = {file.status for file in archived.manifest} & FAIL_ALONE
-        asks = _may_be_changed(name) or failed
+        asks = _may_be_changed(archived.status) or failed
         if asks and self._is_changed(course, helper, api):
-            detail = f"{name}: {archived.detail or ', '.join(sorted(map(str, failed)))}"
+            detail = f"{archived.status}: {archived.detail or ', '.join(sorted(map(str, failed)))}"
             return "changed-during-ingest", detail.removesuffix(": "), ""
-        return name, archived.detail or item.detail, ""
+        return archived.status, archived.detail or item.detail, ""
 
     def _archive(
         self, course: _Course, item: FilesetPlatformItem, check: Callable[[], None]
@@ -285,7 +279,8 @@ class Ingest:
         strategy = self.strategy(course.choice.strategy, course.until, check)
         where = (item.platform_name, item.platform_domain, item.platform_id)
         with self._turns.of(where, check):
-            archived = _whole(strategy.check_existing(item) or strategy.process(item), item)
+            archived = strategy.check_existing(item) or strategy.process(item)
+        _check_whole(archived, item)
         # It stays in the item of its first result, whatever names are configured now.
         name = archived.archiveorg_item_name or item.archiveorg_item_name
         course.item = replace(item, archiveorg_item_name=name)
@@ -327,18 +322,13 @@ class Ingest:
         return _facts(now) != _facts(course.item)
 
 
-def _whole(archived: ArchiveStrategyResult, item: FilesetPlatformItem) -> ArchiveStrategyResult:
-    """Add the withheld files to a strategy's result.
-
-    Raises AssertionError if the result reports success but lacks a file that the platform gives.
-    """
+def _check_whole(archived: ArchiveStrategyResult, item: FilesetPlatformItem) -> None:
+    """Raise AssertionError if a result reports success but lacks a file that the platform gives."""
     states = {file.path: file.status or "" for file in archived.manifest}
     for file in item.files if status.of(archived.status).hit else ():
         name = states.get(file.path, "")
         if name not in FAIL_ALONE and not status.of(name).hit:
             raise AssertionError(f"{archived.ingest_strategy} did not store {file.path}")
-    withheld = tuple(file for file in item.withheld if file.path not in states)
-    return replace(archived, manifest=archived.manifest + withheld)
 
 
 def _may_be_changed(name: str) -> bool:

@@ -195,14 +195,11 @@ class Items(ArchivingStrategy):
         recorded = earlier.archived.archiveorg_item_name if earlier else None
         return recorded or keys.item_name(item, self.settings["fileset.strategy"])
 
-    def archive(self, item: FilesetPlatformItem, base: str) -> KeepingRecord:
-        """Archive the item's files at archive.org."""
-        return record.of(item, _ArchiveOrgRun(self, item, None).archive())
-
-    def complete(self, item: FilesetPlatformItem, base: str, first: KeepingRecord) -> KeepingRecord:
-        """Archive the files that the record or the item at archive.org lacks."""
-        run = _ArchiveOrgRun(self, item, first)
-        return self.extend(item, base, first, lambda: record.of(item, run.archive()))
+    def archive(
+        self, item: FilesetPlatformItem, base: str, first: KeepingRecord | None
+    ) -> KeepingRecord:
+        """Archive the files that the record, or the item at archive.org, lacks."""
+        return _ArchiveOrgRun(self, item, first).archive()
 
 
 def _existing(
@@ -276,8 +273,8 @@ class _ArchiveOrgRun:
             detail = f"the item {self._name} has other files, such as {others[0]}"
             raise FilesetError("mismatch-existing", detail, item=self._item)
 
-    def archive(self) -> ArchiveStrategyResult:
-        """Archive all files and return the result."""
+    def archive(self) -> KeepingRecord:
+        """Archive all files and return the record."""
         if self._item.platform_name == ARCHIVEORG:
             return self._result([self._find_hosted(file) for file in self._item.files])
         if self._strategy.name != BUNDLED:
@@ -328,13 +325,13 @@ class _ArchiveOrgRun:
         self._terminal = files.terminal(received)
         return earlier or arrived
 
-    def _bundle(self, item: FilesetPlatformItem) -> ArchiveStrategyResult:
+    def _bundle(self, item: FilesetPlatformItem) -> KeepingRecord:
         """Archive all files as one zip."""
         with closing(self._spool()) as spool:
             packed, meta = pack(item, self._strategy, spool.open, BUNDLE, self._record)
             self._put(_bundle_file(meta), spool)
         manifest = [replace(file, key=None) for file in packed]
-        return record.result_of(
+        return record.of_files(
             self._item, BUNDLED, manifest, bundle=meta, archiveorg_item=self._name
         )
 
@@ -358,8 +355,8 @@ class _ArchiveOrgRun:
         detail = f"the item {self._name} has another {path}; nothing is overwritten"
         return FilesetError("mismatch-existing", detail, item=self._item)
 
-    def _result(self, manifest: Sequence[FilesetManifestFile]) -> ArchiveStrategyResult:
-        return record.result_of(
+    def _result(self, manifest: Sequence[FilesetManifestFile]) -> KeepingRecord:
+        return record.of_files(
             self._item,
             self._strategy.name,
             manifest,

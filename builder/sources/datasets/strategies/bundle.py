@@ -298,9 +298,11 @@ class Bundled(ArchivingStrategy):
 
     name: str = field(default=NAME, init=False)
 
-    def archive(self, item: FilesetPlatformItem, base: str) -> KeepingRecord:
+    def archive(
+        self, item: FilesetPlatformItem, base: str, first: KeepingRecord | None
+    ) -> KeepingRecord:
         """Archive the item's files as one zip."""
-        run = _BundleRun(self, item, base, None)
+        run = _BundleRun(self, item, base, first)
         return run.find_existing() or run.archive()
 
     def complete(self, item: FilesetPlatformItem, base: str, first: KeepingRecord) -> KeepingRecord:
@@ -308,14 +310,13 @@ class Bundled(ArchivingStrategy):
         key = base + BUNDLE
         within = {f.path for f in record.archived_files(first).values() if f.key == key}
         members, others = record.split(item, within)
-        run = _BundleRun(self, members, base, first)
-        stored = run.find_existing() or run.archive()
+        stored = self.archive(members, base, first)
         if not others.manifest:
             return stored
         files = ObjectStrategy(
             FILESET, self.store, self.downloader, self.settings, go_on=self.go_on
         )
-        return self.extend(item, base, first, lambda: files.keep(others, base, first))
+        return self.extend(item, base, first, lambda: files.archive(others, base, first))
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,7 +360,7 @@ class _BundleRun:
         except FilesetError as error:
             if error.status in ("deadline-exceeded", "cancelled"):
                 raise
-            record.forget(self.strategy.store, self.base, self.key)
+            record.forget(self.strategy.store, self.key)
             return None
 
     def _download(self) -> KeepingRecord:
@@ -381,7 +382,7 @@ class _BundleRun:
         try:
             return self._examine(files.terminal(received))
         except FilesetError:
-            record.forget(self.strategy.store, self.base, self.key)
+            record.forget(self.strategy.store, self.key)
             raise
 
     def _examine(self, terminal: Terminal | None) -> KeepingRecord:
@@ -409,8 +410,7 @@ class _BundleRun:
     def _record(
         self, manifest: Sequence[FilesetManifestFile], of: FileMeta, terminal: Terminal | None
     ) -> KeepingRecord:
-        archived = record.result_of(
-            self.item, NAME, manifest, terminal=terminal, bundle=of, location=self.key
+        objects = [KeptObject(self.key, of.size_bytes, of.sha256hex)]
+        return record.of_files(
+            self.item, NAME, manifest, objects, terminal=terminal, bundle=of, location=self.key
         )
-        objects = (KeptObject(self.key, of.size_bytes, of.sha256hex),)
-        return record.of(self.item, archived, objects)

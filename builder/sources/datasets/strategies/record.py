@@ -69,24 +69,25 @@ class KeepingRecord:
     described: Mapping[str, Any] = field(default_factory=dict)
 
 
-def result_of(
+def of_files(
     item: FilesetPlatformItem,
     strategy: str,
     manifest: Files,
+    objects: Iterable[KeptObject] = (),
     *,
     terminal: Terminal | None = None,
     cdx: Cdx | None = None,
     bundle: FileMeta | None = None,
     location: str | None = None,
     archiveorg_item: str | None = None,
-) -> ArchiveStrategyResult:
-    """Return the result of archiving an item, whose status follows from the states of its files.
+) -> KeepingRecord:
+    """Create the record of an item that was archived; its status follows from those of its files.
 
     `terminal` and `cdx` are those of the only file, or of the `bundle`.
     """
     files = tuple(manifest)
     alone = files[0] if strategy.endswith("-file") else None
-    return ArchiveStrategyResult(
+    archived = ArchiveStrategyResult(
         ingest_strategy=strategy,
         status=_status(item, strategy, files),
         manifest=files,
@@ -100,12 +101,13 @@ def result_of(
         archiveorg_item_name=archiveorg_item,
         location=location,
     )
+    return of(item, archived, objects)
 
 
 def of(
     item: FilesetPlatformItem,
     archived: ArchiveStrategyResult,
-    objects: tuple[KeptObject, ...] = (),
+    objects: Iterable[KeptObject] = (),
 ) -> KeepingRecord:
     """Create the record of an item that was just archived."""
     manifest = tuple(file for file in archived.manifest if file.status not in NOT_TRIED)
@@ -341,11 +343,12 @@ def _add_answers(
     return replace(record, objects=objects, described=platform_answers.describe(item))
 
 
-def forget(store: Writer, base: str, key: str) -> None:
-    """Remove an object that no record names; no result mentions it.
+def forget(store: Writer, key: str) -> None:
+    """Remove an object below a dataset's prefix that no record names; no result mentions it.
 
     Raises FilesetError (error-store-verify) if another run has written the record meanwhile.
     """
+    base = place_of(key) or ""
     if read(store, base) is not None:
         raise FilesetError("error-store-verify", f"another run archived {base} at the same time")
     store.remove(key)
@@ -442,11 +445,17 @@ def _check_sizes(
 def add_withheld(
     archived: ArchiveStrategyResult, item: FilesetPlatformItem
 ) -> ArchiveStrategyResult:
-    """Add the files that the platform withholds now, in the item's order."""
+    """Add the files that the platform withholds now, in the item's order, and judge all of them."""
     by_path = {file.path: file for file in (*item.withheld, *archived.manifest)}
     order = [file.path for file in item.manifest or () if file.path in by_path]
     rest = [path for path in by_path if path not in set(order)]
-    return replace(archived, manifest=tuple(by_path[path] for path in (*order, *rest)))
+    archived = replace(archived, manifest=tuple(by_path[path] for path in (*order, *rest)))
+    name = archived.status
+    if status.of(name).hit:
+        states = [file.status for file in archived.manifest]
+        existing = name == "success-existing"
+        name = status.of_dataset(archived.ingest_strategy, states, existing=existing)
+    return replace(archived, status=name)
 
 
 def _status(item: FilesetPlatformItem, strategy: str, files: Files) -> str:

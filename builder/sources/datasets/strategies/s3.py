@@ -17,7 +17,7 @@ from builder.sources.datasets import manifest_file as files
 from builder.sources.datasets.item import FilesetManifestFile, FilesetPlatformItem, Terminal
 from builder.sources.datasets.protocols import FilesetError, ZipSink
 from builder.sources.datasets.strategies import record
-from builder.sources.datasets.strategies.keys import file_keys as keys_of
+from builder.sources.datasets.strategies.keys import file_keys
 from builder.sources.datasets.strategies.record import KeepingRecord, KeptObject
 from builder.sources.datasets.strategies.strategy import ArchivingStrategy
 from builder.sources.datasets.strategies.transfer import Quota, refill, transfer
@@ -32,31 +32,6 @@ _MANY, _BYTES, _SECONDS = 1024, 8 << 20, 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectStrategy(ArchivingStrategy):
-    """The strategies s3-file and s3-fileset, of which `name` is one."""
-
-    def archive(self, item: FilesetPlatformItem, base: str) -> KeepingRecord:
-        """Archive each of the item's files as an object."""
-        return self.keep(item, base, None)
-
-    def complete(self, item: FilesetPlatformItem, base: str, first: KeepingRecord) -> KeepingRecord:
-        """Archive what an interrupted run left or what failed then, and missing objects again."""
-        stored = self.keep(item, base, first)
-        manifest = stored.archived.manifest
-        return record.extend(self.store, base, first, item, manifest, stored.objects)
-
-    def keep(
-        self, item: FilesetPlatformItem, base: str, first: KeepingRecord | None
-    ) -> KeepingRecord:
-        """Store the item's files below `base`, and return their record, which is not written yet.
-
-        Files in the record `first` are fetched only if their objects are missing.
-        """
-        run = _FileRun(self, item, base, first)
-        return run.record(run.keep_all())
-
-
-@dataclass(frozen=True, slots=True)
 class _Fetched:
     """A file that was fetched: where from, and its bytes if they are not stored yet."""
 
@@ -65,61 +40,59 @@ class _Fetched:
     data: bytes | None = None
 
 
-class _FileRun:
-    """One attempt to archive an item below `base`; `earlier` is its record, if it has one."""
+@dataclass(frozen=True, slots=True)
+class ObjectStrategy(ArchivingStrategy):
+    """The strategies s3-file and s3-fileset, of which `name` is one."""
 
-    def __init__(
-        self,
-        strategy: ObjectStrategy,
-        item: FilesetPlatformItem,
-        base: str,
-        earlier: KeepingRecord | None,
-    ) -> None:
-        self._strategy = strategy
-        self._item = item
-        self._base = base
-        self._many = len(item.files) > 1
-        self._keys = keys_of(self._base, [file.path for file in item.files])
-        self._there = {entry.key for entry in strategy.store.entries(self._base)}
-        self._archived = record.archived_files(earlier)
-        self._keys |= {path: file.key for path, file in self._archived.items() if file.key}
-        self._quota = Quota(item.files, strategy.settings)
-        self._small = SmallObjects(strategy.store, self._settle)
-        self._taken: dict[str, FilesetManifestFile] = {}
-        self._terminal: Terminal | None = None
+    def archive(
+        self, item: FilesetPlatformItem, base: str, first: KeepingRecord | None = None
+    ) -> KeepingRecord:
+        """Archive each file as an object; one in the record `first` only if its object is missing.
 
-    def keep_all(self) -> tuple[FilesetManifestFile, ...]:
-        """Return all files once their objects are stored. Raises FilesetError and StoreError."""
-        item, settings, begin = self._item, self._strategy.settings, self._small.begin
+        Raises FilesetError and StoreError.
+        """
+        archived = record.archived_files(first)
+        keys = file_keys(base, [file.path for file in item.files])
+        keys |= {path: file.key for path, file in archived.items() if file.key}
+        present = {entry.key for entry in self.store.entries(base)}
+        quota = Quota(item.files, self.settings)
+        terminals: list[Terminal] = []
+        small = SmallObjects(self.store, self._check_rival)
+
+        def fetch(file: FilesetManifestFile, stop: Stop) -> _Fetched:
+            key, earlier = keys[file.path], archived.get(file.path)
+            stored = self._reuse(file, key, earlier) if key in present else None
+            return _Fetched(stored) if stored else self._download(file, key, earlier, quota, stop)
+
+        def keep(file: FilesetManifestFile, fetched: _Fetched) -> FilesetManifestFile:
+            quota.take(fetched.file.size or 0)
+            terminals.extend(filter(None, [fetched.terminal]))
+            if fetched.data is not None:
+                small.add(fetched.file, fetched.data)
+            return fetched.file
+
         try:
-            manifest = tuple(
-                transfer(item, self._fetch, self._keep, item.files, settings, idle=begin)
-            )
+            stored = transfer(item, fetch, keep, item.files, self.settings, idle=small.begin)
+            manifest = tuple(stored)
         except FilesetError:
             with contextlib.suppress(StoreError, FilesetError):  # the first error says more
-                self._small.finish()  # a later run finds them
+                small.finish()  # a later run finds them
             raise
-        self._small.finish()
-        return manifest
+        small.finish()
+        return record.of_files(
+            item,
+            self.name,
+            manifest,
+            [KeptObject(f.key, f.size or 0, f.sha256 or "") for f in manifest if f.key],
+            terminal=terminals[-1] if terminals else None,
+            location=manifest[0].key if self.name == FILE else base,
+        )
 
-    def _fetch(self, file: FilesetManifestFile, stop: Stop) -> _Fetched:
-        key = self._keys[file.path]
-        earlier = self._archived.get(file.path)
-        stored = self._reuse(file, key, earlier) if key in self._there else None
-        return self._download(file, key, earlier, stop) if stored is None else _Fetched(stored)
-
-    def _keep(self, file: FilesetManifestFile, fetched: _Fetched) -> FilesetManifestFile:
-        self._quota.take(fetched.file.size or 0)
-        self._terminal = fetched.terminal or self._terminal
-        if fetched.data is not None:
-            key = fetched.file.key or ""
-            self._taken[key] = fetched.file
-            self._small.add(key, fetched.data)
-        return fetched.file
-
-    def _settle(self, key: str) -> None:
-        """Accept a small file that another run has stored. Raises Conflict if it is another one."""
-        self._check_rival(self._taken[key], key, None)
+    def complete(self, item: FilesetPlatformItem, base: str, first: KeepingRecord) -> KeepingRecord:
+        """Archive what an interrupted run left or what failed then, and missing objects again."""
+        stored = self.archive(item, base, first)
+        manifest = stored.archived.manifest
+        return record.extend(self.store, base, first, item, manifest, stored.objects)
 
     def _reuse(
         self, file: FilesetManifestFile, key: str, earlier: FilesetManifestFile | None
@@ -130,81 +103,76 @@ class _FileRun:
         FilesetError (mismatch-existing) if a recorded object was altered.
         """
         if earlier is not None:
-            if (size := self._strategy.store.size(key)) != earlier.size:
+            if (size := self.store.size(key)) != earlier.size:
                 detail = (
                     f"{key} has {size or 0:,} bytes, but had {earlier.size:,} when it was "
                     "archived; remove it to fetch it again"
                 )
                 raise FilesetError("mismatch-existing", detail)
             return earlier
-        chunks = record.chunks(self._strategy.store, key, self._strategy.go_on)
-        digests = files.compute_digests(chunks, file)
+        digests = files.compute_digests(record.chunks(self.store, key, self.go_on), file)
         if digests.mismatch(file):
-            record.forget(self._strategy.store, self._base, key)
+            record.forget(self.store, key)
             return None
         return replace(files.with_digests(file, digests), key=key)
 
     def _download(
-        self, file: FilesetManifestFile, key: str, earlier: FilesetManifestFile | None, stop: Stop
+        self,
+        file: FilesetManifestFile,
+        key: str,
+        earlier: FilesetManifestFile | None,
+        quota: Quota,
+        stop: Stop,
     ) -> _Fetched:
         # With a record, the same bytes as the first time, whatever the platform lists now.
         wanted = file if earlier is None else files.like(file, earlier)
-        limit = self._quota.limit(wanted)
+        limit = quota.limit(wanted)
         most = limit if wanted.size is None else wanted.size
-        is_small = self._many and wanted.size is not None and most <= SMALL
+        is_small = len(quota.files) > 1 and wanted.size is not None and most <= SMALL
         buffer = io.BytesIO() if is_small else None
 
         def open_sink() -> AbstractContextManager[ZipSink]:
-            return refill(buffer) if buffer else self._strategy.store.creating(key, most)
+            return refill(buffer) if buffer else self.store.creating(key, most)
 
         try:
-            received = self._strategy.downloader.download(wanted, limit, open_sink, stop=stop)
+            received = self.downloader.download(wanted, limit, open_sink, stop=stop)
         except Conflict:  # another run wrote it meanwhile
-            return _Fetched(self._check_rival(file, key, earlier))
+            return _Fetched(self._check_rival(replace(file, key=key), earlier))
         stored = earlier or replace(files.add_received(file, received), key=key)
         return _Fetched(stored, files.terminal(received), buffer.getvalue() if buffer else None)
 
     def _check_rival(
-        self, file: FilesetManifestFile, key: str, earlier: FilesetManifestFile | None
+        self, file: FilesetManifestFile, earlier: FilesetManifestFile | None = None
     ) -> FilesetManifestFile:
         """Return the file that another run has stored. Raises Conflict if it is another one."""
-        exists = self._strategy.store.size(key) is not None
+        key = file.key or ""
+        exists = self.store.size(key) is not None
         if not exists or (stored := self._reuse(file, key, earlier)) is None:
             raise Conflict(f"{key} already exists")
         return stored
 
-    def record(self, manifest: tuple[FilesetManifestFile, ...]) -> KeepingRecord:
-        """Return the record of all files."""
-        name = self._strategy.name
-        location = manifest[0].key if name == FILE else self._base
-        archived = record.result_of(
-            self._item, name, manifest, terminal=self._terminal, location=location
-        )
-        objects = tuple(KeptObject(f.key, f.size or 0, f.sha256 or "") for f in manifest if f.key)
-        return record.of(self._item, archived, objects)
-
 
 @dataclass(slots=True)
 class SmallObjects:
-    """Writes objects to a store; `settle` is called for the key of one that was there already.
+    """Writes objects to a store; `settle` is called for one that was there already.
 
     All methods are for one thread, and raise what an earlier write raised: StoreError, and what
     `settle` raises. At most twice the bytes of a batch are in memory.
     """
 
     store: Writer
-    settle: Callable[[str], None]
-    _waiting: list[tuple[str, bytes]] = field(init=False, default_factory=list)
+    settle: Callable[[FilesetManifestFile], object]
+    _waiting: list[tuple[FilesetManifestFile, bytes]] = field(init=False, default_factory=list)
     _bytes: int = field(init=False, default=0)
     _since: float = field(init=False, default=0.0)
     _pool: ThreadPoolExecutor | None = field(init=False, default=None)
     _writing: Future[None] | None = field(init=False, default=None)
 
-    def add(self, key: str, data: bytes) -> None:
-        """Take an object, and begin to write if there are enough."""
+    def add(self, file: FilesetManifestFile, data: bytes) -> None:
+        """Take a file with its key, and begin to write if there are enough."""
         if not self._waiting:
             self._since = time.monotonic()
-        self._waiting.append((key, data))
+        self._waiting.append((file, data))
         self._bytes += len(data)
         late = time.monotonic() - self._since >= _SECONDS
         if late or self._bytes >= _BYTES or len(self._waiting) >= _MANY:
@@ -232,7 +200,8 @@ class SmallObjects:
         if writing is not None:
             writing.result()
 
-    def _write(self, batch: Sequence[tuple[str, bytes]]) -> None:
-        for (key, _), written in zip(batch, self.store.create_all(batch), strict=True):
-            if not written:
-                self.settle(key)
+    def _write(self, batch: Sequence[tuple[FilesetManifestFile, bytes]]) -> None:
+        objects = [(file.key or "", data) for file, data in batch]
+        for (file, _), is_written in zip(batch, self.store.create_all(objects), strict=True):
+            if not is_written:
+                self.settle(file)

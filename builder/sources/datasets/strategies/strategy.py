@@ -37,7 +37,7 @@ class ArchivingStrategy(ABC):
         with wrap_store_errors(item):
             base = record.locate(self.store, item)
             if (first := self.begin(base)) is None:
-                stored = record.write(self.store, base, self.archive(item, base), item)
+                stored = record.write(self.store, base, self.archive(item, base, None), item)
             else:
                 stored = self.complete(item, base, first)
             return record.add_withheld(stored.archived, item)
@@ -55,12 +55,17 @@ class ArchivingStrategy(ABC):
         return record.of_strategy(self.store, base, self.name)
 
     @abstractmethod
-    def archive(self, item: FilesetPlatformItem, base: str) -> KeepingRecord:
-        """Archive all files; return the record, which is not written. Raises FilesetError."""
+    def archive(
+        self, item: FilesetPlatformItem, base: str, first: KeepingRecord | None
+    ) -> KeepingRecord:
+        """Archive all files, or those that the record `first` lacks. Raises FilesetError.
 
-    @abstractmethod
+        Returns the record of what was archived, which is not written.
+        """
+
     def complete(self, item: FilesetPlatformItem, base: str, first: KeepingRecord) -> KeepingRecord:
         """Archive what the record `first` lacks; return the record. Raises FilesetError."""
+        return self.extend(item, base, first, lambda: self.archive(item, base, first))
 
     def extend(
         self,

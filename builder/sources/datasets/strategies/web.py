@@ -1,6 +1,6 @@
 """Strategy that stores the platform's responses in one WARC for each request."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,16 +10,13 @@ from builder.sources.datasets import manifest_file as files
 from builder.sources.datasets.download.exchanges import digits
 from builder.sources.datasets.item import (
     WITHIN,
-    ArchiveStrategyResult,
-    Cdx,
     FilesetManifestFile,
     FilesetPlatformItem,
 )
 from builder.sources.datasets.protocols import FilesetError, Received
 from builder.sources.datasets.strategies import record, warc
 from builder.sources.datasets.strategies.bundle import ZIP, examine
-from builder.sources.datasets.strategies.keys import BUNDLE, RECORD, WARCS
-from builder.sources.datasets.strategies.keys import warc_key as key_of
+from builder.sources.datasets.strategies.keys import BUNDLE, RECORD, WARCS, warc_key
 from builder.sources.datasets.strategies.record import KeepingRecord, KeptObject
 from builder.sources.datasets.strategies.strategy import ArchivingStrategy
 from builder.sources.datasets.strategies.transfer import FileSpool, Quota, ahead_of, transfer
@@ -51,128 +48,119 @@ class Captured(ArchivingStrategy):
         self.store.remove(base + RECORD)
         return None
 
-    def archive(self, item: FilesetPlatformItem, base: str) -> KeepingRecord:
+    def archive(
+        self, item: FilesetPlatformItem, base: str, first: KeepingRecord | None = None
+    ) -> KeepingRecord:
         """Archive the responses for the item's files or its platform's bundle."""
-        run = _WebRun(self, item, self._key(item, ()))
-        return run.bundle() if self.name == BUNDLED else run.each()
+        keys = [stored.key for stored in first.objects] if first else []
+        key = warc_key(item, digits(self.wall()), [key for key in keys if key.startswith(WARCS)])
+        if self.name == BUNDLED and first is None:
+            return self._capture_bundle(item, key)
+        lacking = record.lacking(first, item) if first else item.manifest
+        return self._capture_files(replace(item, manifest=lacking), key)
 
     def complete(self, item: FilesetPlatformItem, base: str, first: KeepingRecord) -> KeepingRecord:
         """Archive the responses for the files that the record lacks."""
-        if not (lacking := record.lacking(first, item)):  # another run has archived it meanwhile
-            return replace(first, archived=replace(first.archived, status="success-existing"))
-        run = _WebRun(self, replace(item, manifest=lacking), self._key(item, first.objects))
-        return self.extend(item, base, first, run.each)
+        if record.lacking(first, item):
+            # Super without arguments does not work in a class with slots.
+            return ArchivingStrategy.complete(self, item, base, first)
+        # Another run has archived it meanwhile.
+        return replace(first, archived=replace(first.archived, status="success-existing"))
 
-    def _key(self, item: FilesetPlatformItem, objects: Sequence[KeptObject]) -> str:
-        now = digits(self.wall())
-        return key_of(item, now, (stored.key for stored in objects if stored.key.startswith(WARCS)))
+    def _capture_files(self, item: FilesetPlatformItem, key: str) -> KeepingRecord:
+        """Archive one response for each file. Raises FilesetError and StoreError.
 
+        Files are fetched in parallel, and their records are written in order.
+        """
+        quota = Quota(item.files, self.settings)
+        memory = _MEMORY // ahead_of(self.settings)
+        spools: set[FileSpool] = set()
+        captured: list[tuple[Received, Placed]] = []
 
-class _WebRun:
-    """One attempt to archive an item's files in the WARC at `key`."""
-
-    def __init__(self, strategy: Captured, item: FilesetPlatformItem, key: str) -> None:
-        self.key = key
-        self._strategy = strategy
-        self._item = item
-        self._quota = Quota(item.files, strategy.settings)
-        self._memory = _MEMORY // ahead_of(strategy.settings)
-        self._open: set[FileSpool] = set()
-        self._last: tuple[Received, Cdx] | None = None
-
-    def each(self) -> KeepingRecord:
-        """Archive one response for each file. Raises FilesetError and StoreError."""
-        with self._records() as records:
-            manifest = self._transfer(records)
-        assert self._last is not None
-        received, line = self._last
-        archived = record.result_of(
-            self._item,
-            self._strategy.name,
-            manifest,
-            terminal=files.terminal(received),
-            cdx=line,
-            location=self.key,
-        )
-        return self._record(archived, records)
-
-    def bundle(self) -> KeepingRecord:
-        """Archive the platform's bundle. Raises FilesetError and StoreError."""
-        if not self._item.web_bundle_url:
-            raise FilesetError("not-implemented", "the platform offers no bundle", item=self._item)
-        wanted = FilesetManifestFile(
-            path=BUNDLE, mimetype=ZIP, platform_url=self._item.web_bundle_url
-        )
-        with self._records() as records, closing(self._spool()) as spool:
-            by = self._strategy
-            received = by.downloader.download(wanted, self._quota.most, spool.open)
-            partial = bool(by.settings["fileset.partial"])
-            manifest = examine(self._item, spool.file, spool.file, self.key, by, partial)
-            placed = records.response(received, spool.pieces)
-        archived = record.result_of(
-            self._item,
-            BUNDLED,
-            [_within(file, placed) for file in manifest],
-            terminal=files.terminal(received),
-            cdx=warc.cdx(received, placed, self.key),
-            bundle=files.meta(files.add_received(wanted, received)),
-            location=self.key,
-        )
-        return self._record(archived, records)
-
-    @contextmanager
-    def _records(self) -> Iterator[WarcRecords]:
-        names = (self._item.platform_name, self._item.platform_domain, self._item.platform_id)
-        about = f"files of {' '.join(name for name in names if name)}"
-        at = self.key.removesuffix(".warc.gz")[-14:]
-        try:
-            with self._strategy.store.creating(self.key, self._quota.most_written) as sink:
-                yield WarcRecords(sink, self.key, at, about)
-        except Conflict as error:
-            detail = f"another run stores it in {self.key}"
-            raise FilesetError("error-store-upload", detail, item=self._item) from error
-
-    def _transfer(self, records: WarcRecords) -> tuple[FilesetManifestFile, ...]:
-        """Fetch the files in parallel, and write their records in order."""
-        item, settings = self._item, self._strategy.settings
+        def fetch(file: FilesetManifestFile, stop: Stop) -> tuple[Received, FileSpool]:
+            # A spool first, because a WARC record states its length before its bytes.
+            spool = FileSpool(self.scratch, memory, self.go_on)
+            spools.add(spool)
+            received = self.downloader.download(file, quota.limit(file), spool.open, stop=stop)
+            return received, spool
 
         def keep(
             file: FilesetManifestFile, fetched: tuple[Received, FileSpool]
         ) -> FilesetManifestFile:
             received, spool = fetched
-            self._quota.take(received.size)
+            quota.take(received.size)
             placed = records.response(received, spool.pieces)
-            self._open.discard(spool)
+            spools.discard(spool)
             spool.close()
-            self._last = received, warc.cdx(received, placed, self.key)
+            captured[:] = [(received, placed)]
             return replace(
                 files.add_received(file, received),
-                key=self.key,
+                key=key,
                 offset=placed.offset,
                 compression=warc.WARC,
                 extra={**file.extra, warc.LENGTH: placed.bytes},
             )
 
+        with self._records(item, key, quota) as records:
+            try:
+                kept = transfer(item, fetch, keep, item.files, self.settings, together=True)
+                manifest = tuple(kept)
+            finally:
+                for spool in spools:
+                    spool.close()
+        ((received, placed),) = captured
+        return record.of_files(
+            item,
+            self.name,
+            manifest,
+            [_object(key, records)],
+            terminal=files.terminal(received),
+            cdx=warc.cdx(received, placed, key),
+            location=key,
+        )
+
+    def _capture_bundle(self, item: FilesetPlatformItem, key: str) -> KeepingRecord:
+        """Archive the platform's bundle. Raises FilesetError and StoreError."""
+        if not item.web_bundle_url:
+            raise FilesetError("not-implemented", "the platform offers no bundle", item=item)
+        wanted = FilesetManifestFile(path=BUNDLE, mimetype=ZIP, platform_url=item.web_bundle_url)
+        quota = Quota(item.files, self.settings)
+        memory = _MEMORY // ahead_of(self.settings)
+        with (
+            self._records(item, key, quota) as records,
+            closing(FileSpool(self.scratch, memory, self.go_on)) as spool,
+        ):
+            received = self.downloader.download(wanted, quota.most, spool.open)
+            partial = bool(self.settings["fileset.partial"])
+            manifest = examine(item, spool.file, spool.file, key, self, partial)
+            placed = records.response(received, spool.pieces)
+        return record.of_files(
+            item,
+            BUNDLED,
+            [_within(file, placed) for file in manifest],
+            [_object(key, records)],
+            terminal=files.terminal(received),
+            cdx=warc.cdx(received, placed, key),
+            bundle=files.meta(files.add_received(wanted, received)),
+            location=key,
+        )
+
+    @contextmanager
+    def _records(self, item: FilesetPlatformItem, key: str, quota: Quota) -> Iterator[WarcRecords]:
+        names = (item.platform_name, item.platform_domain, item.platform_id)
+        about = f"files of {' '.join(name for name in names if name)}"
+        at = key.removesuffix(".warc.gz")[-14:]
         try:
-            return tuple(transfer(item, self._fetch, keep, item.files, settings, together=True))
-        finally:
-            for spool in self._open:
-                spool.close()
+            with self.store.creating(key, quota.most_written) as sink:
+                yield WarcRecords(sink, key, at, about)
+        except Conflict as error:
+            detail = f"another run stores it in {key}"
+            raise FilesetError("error-store-upload", detail, item=item) from error
 
-    def _fetch(self, file: FilesetManifestFile, stop: Stop) -> tuple[Received, FileSpool]:
-        """Download a file to a spool first: a WARC record states its length before its bytes."""
-        spool = self._spool()
-        self._open.add(spool)
-        limit = self._quota.limit(file)
-        return self._strategy.downloader.download(file, limit, spool.open, stop=stop), spool
 
-    def _spool(self) -> FileSpool:
-        return FileSpool(self._strategy.scratch, self._memory, self._strategy.go_on)
-
-    def _record(self, archived: ArchiveStrategyResult, records: WarcRecords) -> KeepingRecord:
-        meta = records.meta()
-        stored = KeptObject(self.key, meta.size_bytes, meta.sha256hex)
-        return record.of(self._item, archived, (stored,))
+def _object(key: str, records: WarcRecords) -> KeptObject:
+    meta = records.meta()
+    return KeptObject(key, meta.size_bytes, meta.sha256hex)
 
 
 def _within(file: FilesetManifestFile, placed: Placed) -> FilesetManifestFile:

@@ -21,6 +21,7 @@ from builder.sources.datasets.item import (
     Terminal,
 )
 from builder.sources.datasets.protocols import Api, FilesetError, PlatformFacts
+from builder.sources.datasets.strategies import record
 from functions.config import configuration
 from tests.builder.sources.datasets.pages import Pages
 
@@ -123,7 +124,7 @@ class Strategy:
         finally:
             with fakes.lock:
                 fakes.active.remove(item.platform_id)
-        if found.status == "success":
+        if found.status in ("success", "success-file"):
             again = replace(found, status="success-existing")
             fakes.kept[self.name, item.platform_id] = again
         return found
@@ -136,7 +137,7 @@ def archived(strategy: Strategy, item: FilesetPlatformItem) -> ArchiveStrategyRe
         for file in item.files
     )
     single = strategy.name.endswith("-file")
-    return ArchiveStrategyResult(
+    result = ArchiveStrategyResult(
         ingest_strategy=strategy.name,
         status="success",
         manifest=done,
@@ -144,6 +145,7 @@ def archived(strategy: Strategy, item: FilesetPlatformItem) -> ArchiveStrategyRe
         file_terminal=TERMINAL if single else None,
         file_cdx=CDX if single and strategy.name.startswith("web") else None,
     )
+    return record.add_withheld(result, item)
 
 
 @dataclass

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
+from builder.sources.datasets.platforms.pages.head import read_datasets
 from builder.sources.datasets.platforms.pages.schema_org import (
     creators,
     describe,
     file_path,
     list_files,
-    read_datasets,
 )
 
 PAGE = "https://example.org/set/1"

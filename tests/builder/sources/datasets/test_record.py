@@ -221,12 +221,12 @@ def test_what_another_strategy_recorded_meanwhile_stays(store: FolderStore) -> N
     with pytest.raises(FilesetError, match="another run"):
         record.of_strategy(store, BASE, "s3-fileset-bundled")
     with pytest.raises(FilesetError, match="another run"):
-        record.forget(store, BASE, OBJECTS[0].key)
+        record.forget(store, OBJECTS[0].key)
     assert existing(store) is not None
     store.remove(OBJECTS[0].key)
     assert record.of_strategy(store, BASE, "s3-fileset-bundled") is None
     assert record.read(store, BASE) is None
-    record.forget(store, BASE, OBJECTS[1].key)
+    record.forget(store, OBJECTS[1].key)
     assert OBJECTS[1].key not in set(store.keys(BASE))
 
 
