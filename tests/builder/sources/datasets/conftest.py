@@ -1,10 +1,14 @@
 """A fake server of all platforms for each test, and the ways to it."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from builder.store.folder import FolderStore
+from functions.snapshot.store import Writer
+from tests.bucket import fresh
 from tests.builder.sources.datasets import command as commands
 from tests.builder.sources.datasets.command import Command
 from tests.builder.sources.datasets.server import Server, serving
@@ -15,6 +19,16 @@ from tests.builder.sources.datasets.world import World, world
 def server() -> Iterator[Server]:
     with serving() as made:
         yield made
+
+
+@pytest.fixture(params=["folder", "moto"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Writer]:
+    if request.param == "folder":
+        yield FolderStore(tmp_path / "store")
+        return
+    endpoint = request.getfixturevalue(f"{request.param}_server")
+    with closing(fresh(endpoint, part=5 << 20)) as bucket:
+        yield bucket
 
 
 @pytest.fixture

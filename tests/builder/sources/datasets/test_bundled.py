@@ -4,7 +4,7 @@ import io
 import random
 import tracemalloc
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -46,15 +46,6 @@ BODIES: dict[str, Body] = {
 def parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """A member is large, and so in two parts, with half the bytes."""
     monkeypatch.setattr(zip, "PART", PART)
-
-
-@pytest.fixture(params=["folder", "moto"])
-def store(
-    request: pytest.FixtureRequest, tmp_path: Path, make_bucket: Callable[..., Writer]
-) -> Writer:
-    if request.param == "folder":
-        return FolderStore(tmp_path / "store")
-    return make_bucket(part=5 << 20)
 
 
 def strategy(store: Writer, there: World, **settings: Any) -> Bundled:

@@ -1,6 +1,8 @@
 """A request's way, step by step, over a platform and a strategy of the tests' own."""
 
 import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -59,6 +61,13 @@ def test_files_that_are_withheld_are_told_beside_those_that_are_kept() -> None:
     assert told == {"a.csv": "verified", "b.csv": "verified", "c.csv": "withheld"}
 
 
+def raising(error: Exception) -> Callable[[Strategy, FilesetPlatformItem], ArchiveStrategyResult]:
+    def failing(strategy: Strategy, item: FilesetPlatformItem) -> ArchiveStrategyResult:
+        raise error
+
+    return failing
+
+
 @pytest.mark.parametrize("name", ["platform-embargoed", "platform-restricted", "platform-gone"])
 def test_an_item_that_the_platform_refuses_is_told_with_its_metadata(name: str) -> None:
     refused = item(platform_status=name, until="2027-01-01", detail="until then")
@@ -112,10 +121,7 @@ def test_what_a_platform_raises_is_the_outcome() -> None:
     ],
 )
 def test_every_error_is_one_outcome(error: Exception, name: str) -> None:
-    def failing(strategy: Strategy, item: FilesetPlatformItem) -> ArchiveStrategyResult:
-        raise error
-
-    made = Fakes(process=failing)
+    made = Fakes(process=raising(error))
     found = made.ingest().process(made.give(URL, item(file())))
     assert found.status == name
     assert str(error) in found.detail
@@ -127,12 +133,8 @@ def test_every_error_is_one_outcome(error: Exception, name: str) -> None:
 
 
 def test_a_file_that_fails_tells_how_far_all_had_come() -> None:
-    def failing(strategy: Strategy, item: FilesetPlatformItem) -> ArchiveStrategyResult:
-        first, second = item.files
-        marked = [replace(first, status="verified"), replace(second, status="stalled")]
-        raise FilesetError("stalled", "b.csv: 3 bytes", manifest=marked)
-
-    made = Fakes(process=failing)
+    marked = [file("a.csv", status="verified"), file("b.csv", status="stalled")]
+    made = Fakes(process=raising(FilesetError("stalled", "b.csv: 3 bytes", manifest=marked)))
     found = made.ingest().process(made.give(URL, item(file("a.csv"), file("b.csv"))))
     assert (found.status, found.detail) == ("stalled", "b.csv: 3 bytes")
     assert found.archived is not None
@@ -159,10 +161,7 @@ def test_a_dataset_that_changes_meanwhile_is_told_from_one_that_is_wrong(
 
 
 def test_a_new_version_alone_is_a_change_too() -> None:
-    def failing(strategy: Strategy, item: FilesetPlatformItem) -> ArchiveStrategyResult:
-        raise FilesetError("file-404", "a.csv")
-
-    made = Fakes(process=failing)
+    made = Fakes(process=raising(FilesetError("file-404", "a.csv")))
     request = made.give(URL, item(file(), version="1"), item(file(), version="2"))
     assert made.ingest().process(request).status == "changed-during-ingest"
 
@@ -200,7 +199,8 @@ def test_one_that_is_to_end_ends_before_the_next_question() -> None:
     assert (found.status, made.platform.asked) == ("cancelled", [])
 
 
-def test_two_requests_for_one_dataset_take_turns() -> None:
+@pytest.mark.parametrize("ends", [False, True])
+def test_requests_for_one_dataset_take_turns_and_those_that_wait_are_heard(ends: bool) -> None:
     entered, go = threading.Event(), threading.Event()
 
     def waiting(strategy: Strategy, item: FilesetPlatformItem) -> ArchiveStrategyResult:
@@ -211,36 +211,16 @@ def test_two_requests_for_one_dataset_take_turns() -> None:
     made = Fakes(process=waiting)
     ingest = made.ingest()
     requests = [made.give(f"{URL}{n}", item(file())) for n in range(3)]
-    found: list[str] = []
-    threads = [
-        threading.Thread(target=lambda r=r: found.append(ingest.process(r).status))  # type: ignore[misc]
-        for r in requests
-    ]
-    for thread in threads:
-        thread.start()
-    assert entered.wait(30)
-    go.set()
-    for thread in threads:
-        thread.join()
-    assert sorted(found) == ["success-existing", "success-existing", "success-file"]
+    with ThreadPoolExecutor(3) as pool:
+        first = pool.submit(ingest.process, requests[0])
+        assert entered.wait(30)
+        others = [pool.submit(ingest.process, request) for request in requests[1:]]
+        if ends:
+            made.stop.set()
+            assert [other.result().status for other in others] == ["cancelled"] * 2
+        go.set()
+    assert first.result().status == "success-file"
+    assert {other.result().status for other in others} == {
+        "cancelled" if ends else "success-existing"
+    }
     assert made.most == 1
-
-
-def test_whoever_waits_for_a_turn_is_heard_when_the_run_ends() -> None:
-    entered, go = threading.Event(), threading.Event()
-
-    def waiting(strategy: Strategy, item: FilesetPlatformItem) -> ArchiveStrategyResult:
-        entered.set()
-        assert go.wait(30)
-        return archived(strategy, item)
-
-    made = Fakes(process=waiting)
-    ingest = made.ingest()
-    requests = [made.give(f"{URL}{n}", item(file())) for n in range(2)]
-    first = threading.Thread(target=ingest.process, args=(requests[0],))
-    first.start()
-    assert entered.wait(30)
-    made.stop.set()
-    assert ingest.process(requests[1]).status == "cancelled"
-    go.set()
-    first.join()

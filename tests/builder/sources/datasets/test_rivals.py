@@ -3,7 +3,6 @@
 import re
 import threading
 from collections import Counter
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,9 +14,7 @@ from builder.sources.datasets import wiring
 from builder.sources.datasets.download.parts import PartialFolder
 from builder.sources.datasets.item import IngestOutcome, IngestRequest
 from builder.sources.datasets.wiring import Materials
-from builder.store.folder import FolderStore
 from functions.snapshot.store import Writer
-from tests.bucket import Bucket
 from tests.builder.sources.datasets.deposits import deposit
 from tests.builder.sources.datasets.server import Server, served
 from tests.builder.sources.datasets.world import PLAIN, settings_of, world
@@ -28,13 +25,6 @@ WAYS = {
     "bundle": {"fileset.strategy": {"backend": "s3", "bundle": "always"}},
     "web": {"fileset.strategy": "web"},
 }
-
-
-@pytest.fixture(params=["folder", "bucket"])
-def store(
-    request: pytest.FixtureRequest, tmp_path: Path, make_bucket: Callable[..., Bucket]
-) -> Writer:
-    return FolderStore(tmp_path / "store") if request.param == "folder" else make_bucket()
 
 
 @pytest.mark.sampled(3)

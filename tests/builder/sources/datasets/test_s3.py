@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from builder.sources.datasets.strategies.s3 import ObjectStrategy
 from builder.store.folder import FolderStore
 from functions.snapshot.errors import StoreUnavailable
 from functions.snapshot.store import Sink, Writer
-from tests.bucket import Bucket, administrator, fresh
+from tests.bucket import Bucket, administrator
 from tests.builder.sources.datasets.body import Body, Generated, digest
 from tests.builder.sources.datasets.server import Server, served, then
 from tests.builder.sources.datasets.world import World, fileset_settings, manifest_file
@@ -35,14 +35,7 @@ LARGE = Generated(300_000)
 """A file that is not written together with others."""
 
 
-@pytest.fixture(params=["folder", "moto", "weed"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Writer]:
-    if request.param == "folder":
-        yield FolderStore(tmp_path / "store")
-        return
-    endpoint = request.getfixturevalue(f"{request.param}_server")
-    with closing(fresh(endpoint, part=5 << 20)) as bucket:
-        yield bucket
+every_store = pytest.mark.parametrize("store", ["folder", "moto", "weed"], indirect=True)
 
 
 def item_of(
@@ -85,6 +78,7 @@ def dangling(store: Writer) -> list[Any]:
 
 
 @pytest.mark.sampled(3)
+@every_store
 def test_every_file_is_an_object_and_the_record_comes_last(
     server: Server, there: World, store: Writer
 ) -> None:
@@ -112,6 +106,7 @@ def test_every_file_is_an_object_and_the_record_comes_last(
 
 
 @pytest.mark.sampled(3)
+@every_store
 def test_what_an_unfinished_run_left_is_not_trusted(
     server: Server, there: World, store: Writer
 ) -> None:
@@ -186,6 +181,7 @@ def test_a_store_that_does_not_take_a_file_is_told(
 
 
 @pytest.mark.sampled(3)
+@every_store
 def test_what_another_strategy_recorded_and_lost_begins_anew(
     server: Server, there: World, store: Writer
 ) -> None:
@@ -200,6 +196,7 @@ def test_what_another_strategy_recorded_and_lost_begins_anew(
 
 
 @pytest.mark.sampled(3)
+@every_store
 def test_a_broken_connection_is_gone_on_with_into_the_same_object(
     server: Server, there: World, store: Writer
 ) -> None:

@@ -4,8 +4,6 @@ import base64
 import gzip
 import hashlib
 import io
-from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,9 +19,7 @@ from builder.sources.datasets.protocols import Received
 from builder.sources.datasets.strategies.keys import RECORD, place, warc_key
 from builder.sources.datasets.strategies.warc import WarcRecords
 from builder.sources.datasets.strategies.web import BUNDLED, FILE, FILESET, Captured
-from builder.store.folder import FolderStore
 from functions.snapshot.store import Writer
-from tests.bucket import fresh
 from tests.builder.sources.datasets.body import Body, Generated, whole, zipped
 from tests.builder.sources.datasets.server import Server, redirect, served
 from tests.builder.sources.datasets.world import AGENT, World, manifest_file, world
@@ -46,15 +42,6 @@ def there(server: Server, tmp_path: Path) -> World:
     for path, body in BODIES.items():
         server.add(BASE + path, served(body, "text/csv" if path == "a.csv" else "image/png"))
     return world(server, tmp_path, wall=lambda: START)
-
-
-@pytest.fixture(params=["folder", "moto"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Writer]:
-    if request.param == "folder":
-        yield FolderStore(tmp_path / "store")
-        return
-    with closing(fresh(request.getfixturevalue("moto_server"))) as bucket:
-        yield bucket
 
 
 def item(*paths: str, **more: Any) -> FilesetPlatformItem:
