@@ -20,6 +20,7 @@ from builder.sources.datasets.item import (
     FilesetManifestFile,
     FilesetPlatformItem,
     IngestOutcome,
+    total_size,
 )
 from builder.sources.datasets.result import file_json
 from functions.snapshot import item_tables, oai_name
@@ -183,12 +184,9 @@ def _file(file: FilesetManifestFile, verified: bool) -> dict[str, Any]:
 def _result(outcome: IngestOutcome) -> tuple[Any, ...]:
     item, archived = outcome.item, outcome.archived
     manifest = (archived.manifest if archived else ()) or (item.manifest if item else None)
-    sizes = [file.size for file in manifest or ()]
-    total: int | None = None
-    if manifest is not None and None not in sizes:
-        total = sum(filter(None, sizes))
-        if total >= _LARGEST:  # the column has 64 bits with a sign
-            total = None
+    total = None if manifest is None else total_size(file.size for file in manifest)
+    if total is not None and total >= _LARGEST:  # the column has 64 bits with a sign
+        total = None
     strategy = archived.ingest_strategy if archived else None
     bundle = archived.bundle_terminal if archived else None
     values = (
@@ -204,7 +202,7 @@ def _result(outcome: IngestOutcome) -> tuple[Any, ...]:
         item and item.version,
         strategy,
         total,
-        None if manifest is None else len(sizes),
+        None if manifest is None else len(manifest),
         item and _archiveorg(item, strategy),
         archived and archived.bundle_archiveorg_path,
         bundle and bundle.terminal_url,

@@ -33,7 +33,6 @@ from builder.sources.datasets.item import (
 from builder.sources.datasets.protocols import (
     Api,
     FilesetError,
-    FilesetIngestStrategy,
     FilesetPlatformHelper,
 )
 from builder.sources.datasets.strategies import keys
@@ -122,9 +121,10 @@ _DOTTED = re.compile(r"[0-9]+(?:\.[0-9]+){0,7}")
 _WIDTH = 12
 Detect = Callable[[IngestRequest, Api], tuple[DatasetResource, FilesetPlatformHelper]]
 """Finds the resource of a request and its platform. Raises FilesetError."""
-Strategies = Callable[[str, float, Callable[[], None]], FilesetIngestStrategy]
-"""Returns the strategy with that name. It works until that time of the monotonic clock. It calls
-the given function now and then, which raises FilesetError to end it."""
+Archive = Callable[[FilesetPlatformItem, str, float, Callable[[], None]], ArchiveStrategyResult]
+"""Archives an item by the strategy with that name, unless it is archived already. It works until
+that time of the monotonic clock. It calls the given function now and then, which raises
+FilesetError to end it."""
 
 _OTHERWISE = frozenset({"file-404", "file-forbidden", "over-limit-stream", "bundle-missing-member"})
 """Statuses of a file that can mean that the dataset has changed; so can each mismatch."""
@@ -184,7 +184,7 @@ class Ingest:
 
     detect: Detect
     api: Callable[[float], Api]
-    strategy: Strategies
+    archive: Archive
     settings: Configuration
     clock: Callable[[], datetime]
     seconds: float
@@ -276,10 +276,9 @@ class Ingest:
     ) -> ArchiveStrategyResult:
         """Archive the item's files, unless they are archived already."""
         assert course.choice is not None
-        strategy = self.strategy(course.choice.strategy, course.until, check)
         where = (item.platform_name, item.platform_domain, item.platform_id)
         with self._turns.of(where, check):
-            archived = strategy.check_existing(item) or strategy.process(item)
+            archived = self.archive(item, course.choice.strategy, course.until, check)
         _check_whole(archived, item)
         # It stays in the item of its first result, whatever names are configured now.
         name = archived.archiveorg_item_name or item.archiveorg_item_name

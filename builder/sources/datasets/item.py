@@ -3,12 +3,22 @@
 The fields are named as in the fileset ingest proposal; fields of our own are marked as such.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 DATASET = "dataset"
 """The ingest type of a request for a fileset."""
+
+
+def total_size(sizes: Iterable[int | None]) -> int | None:
+    """Return the bytes of files in all; None if a size is unknown."""
+    total = 0
+    for size in sizes:
+        if size is None:
+            return None
+        total += size
+    return total
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +243,11 @@ class FilesetPlatformItem:
     def files(self) -> tuple[FilesetManifestFile, ...]:
         """The files to archive: the manifest without those that are left out."""
         return tuple(file for file in self.manifest or () if file.status not in LEFT_OUT)
+
+    def withhold(self, status: str, detail: str) -> "FilesetPlatformItem":
+        """Return the item with that status, and with all its files withheld."""
+        files = tuple(replace(file, status="withheld") for file in self.manifest or ())
+        return replace(self, platform_status=status, detail=detail, manifest=files)
 
     @property
     def withheld(self) -> tuple[FilesetManifestFile, ...]:

@@ -104,8 +104,8 @@ def add_received(file: FilesetManifestFile, received: Received) -> FilesetManife
         size=received.size,
         **{name: getattr(received, name) for name in EVERY},
         mimetype=file.mimetype or received.media_type,
-        terminal_url=received.terminal_url,
-        terminal_dt=received.terminal_dt,
+        terminal_url=received.last.url,
+        terminal_dt=received.last.at,
     )
 
 
@@ -151,9 +151,9 @@ def meta(file: FilesetManifestFile) -> FileMeta:
 def terminal(received: Received) -> Terminal:
     """Return the source of a downloaded file."""
     return Terminal(
-        terminal_url=received.terminal_url,
-        terminal_dt=received.terminal_dt,
-        terminal_status_code=received.terminal_status_code,
+        terminal_url=received.last.url,
+        terminal_dt=received.last.at,
+        terminal_status_code=received.last.status,
         terminal_sha1hex=received.sha1,
     )
 

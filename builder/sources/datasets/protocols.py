@@ -1,4 +1,4 @@
-"""Protocols of filesets: platform, platform API, downloader and strategy."""
+"""Protocols of filesets: platform, platform API and downloader."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -8,7 +8,6 @@ from typing import Any, Protocol
 from builder.http.limits import Stop
 from builder.http.secrets import clean_text
 from builder.sources.datasets.item import (
-    ArchiveStrategyResult,
     DatasetResource,
     FilesetManifestFile,
     FilesetPlatformItem,
@@ -151,11 +150,8 @@ class Received:
     """A file that was received completely, and how it was verified; digests are hexadecimal.
 
     `verified` names the best digest that the manifest gives (sha512, sha256, sha1, md5, git_oid),
-    None if it gives none. `media_type` is the server's. `headers` are all headers of the response,
-    in order, as sent, and `sent` those of the request; `unpacked` is true if a content coding was
-    decoded.
-    `terminal_url` has no signatures or tokens (builder.http.url). `redirects` led to it, and
-    `address` is the server's IP address.
+    None if it gives none. `media_type` is the server's, and `unpacked` is true if a content coding
+    was decoded. `last` is the exchange that gave the bytes, and `redirects` led to it.
     """
 
     size: int
@@ -166,14 +162,8 @@ class Received:
     crc32: str
     verified: str | None
     media_type: str | None
-    terminal_url: str
-    terminal_dt: str
-    terminal_status_code: int
-    reason: str = "OK"
-    headers: tuple[tuple[str, str], ...] = ()
+    last: HttpExchange
     unpacked: bool = False
-    sent: tuple[tuple[str, str], ...] = ()
-    address: str | None = None
     redirects: tuple[HttpExchange, ...] = ()
 
 
@@ -199,23 +189,5 @@ class Downloader(Protocol):
         FilesetError with a status of a file: file-404, file-forbidden, truncated, stalled,
         html-decoy, mismatch-size, mismatch-md5 and the like, encoding-ambiguous,
         over-limit-stream, blocked-address, deadline-exceeded, cancelled, error-platform-download.
-        """
-        ...
-
-
-class FilesetIngestStrategy(Protocol):
-    """A way to archive the files of an item."""
-
-    def check_existing(self, item: FilesetPlatformItem) -> ArchiveStrategyResult | None:
-        """Return what is archived of exactly this item; None if it is missing or incomplete.
-
-        The status is success-existing, or mismatch-existing if stored bytes were altered.
-        """
-        ...
-
-    def process(self, item: FilesetPlatformItem) -> ArchiveStrategyResult:
-        """Archive the item's files and return the result. Raises FilesetError.
-
-        Files that are archived already are not downloaded again.
         """
         ...

@@ -25,6 +25,7 @@ from builder.sources.datasets.item import (
     IngestOutcome,
     IngestRequest,
     Terminal,
+    total_size,
 )
 from builder.sources.datasets.manifest_file import compute_digests, meta, with_digests
 from builder.text import tally, visible
@@ -84,7 +85,6 @@ def _describe_result(outcome: IngestOutcome) -> dict[str, Any]:
     if item is None:
         return document | {"platform_name": outcome.platform}
     manifest = files or item.manifest or ()
-    sizes = [file.size for file in manifest]
     document |= {
         "manifest": [file_json(file) for file in manifest],
         "platform_name": item.platform_name,
@@ -95,8 +95,8 @@ def _describe_result(outcome: IngestOutcome) -> dict[str, Any]:
         "until": item.until,
         "ingest_strategy": archived.ingest_strategy if archived else outcome.strategy,
         "strategy_reason": outcome.reason or None,
-        "file_count": len(sizes),
-        "total_size": None if None in sizes else sum(size for size in sizes if size is not None),
+        "file_count": len(manifest),
+        "total_size": total_size(file.size for file in manifest),
     }
     if (document["ingest_strategy"] or "").startswith("archiveorg-"):
         document["archiveorg_item_name"] = item.archiveorg_item_name

@@ -1,8 +1,8 @@
 """Wiring: creates the parts of the fileset ingest from the configuration.
 
 The parts are the access to platforms over HTTP for a whole run, the strategies by name, and the
-ingest itself. Any strategy is held so that two processes fetch a dataset once, and is continued by
-a later one.
+ingest itself. A dataset is held so that two processes fetch it once, and is continued by a later
+one.
 """
 
 import math
@@ -24,18 +24,19 @@ from builder.http.politeness import HostQueue
 from builder.http.settings import HttpSettings, http_settings
 from builder.sources.datasets.download.api import PlatformApi
 from builder.sources.datasets.download.download import FileDownloader
-from builder.sources.datasets.download.parts import PartialFolder
+from builder.sources.datasets.download.parts import DatasetParts, PartialFolder
 from builder.sources.datasets.ingest import Ingest
 from builder.sources.datasets.item import ArchiveStrategyResult, FilesetPlatformItem
 from builder.sources.datasets.manifest_file import wrap_store_errors
 from builder.sources.datasets.platforms.detect import detect
-from builder.sources.datasets.protocols import Downloader, FilesetError, FilesetIngestStrategy
+from builder.sources.datasets.protocols import FilesetError
 from builder.sources.datasets.strategies import record
 from builder.sources.datasets.strategies.archiveorg import ArchiveClient, Items
 from builder.sources.datasets.strategies.bundle import Bundled
 from builder.sources.datasets.strategies.choice import STRATEGIES
 from builder.sources.datasets.strategies.keys import lease_key
 from builder.sources.datasets.strategies.s3 import ObjectStrategy
+from builder.sources.datasets.strategies.strategy import ArchivingStrategy
 from builder.sources.datasets.strategies.web import Captured
 from builder.store.lease import Leases
 from functions.config.configuration import Configuration
@@ -135,79 +136,73 @@ class Materials:
     scratch: Path
     parts: PartialFolder | None = None
 
-
-@dataclass(frozen=True, slots=True)
-class ContinuedStrategy:
-    """The strategy `name`, or the one that has archived other files of the dataset.
-
-    `make` creates it with a downloader, whose parts are kept in `folder`. The folder's lock holds
-    the dataset on this machine, and a lease in the store on all machines; without a folder, nothing
-    is held. `go_on` is called while another process holds it, and may raise a FilesetError.
-    """
-
-    name: str
-    make: Callable[[str, Downloader], FilesetIngestStrategy]
-    store: Writer
-    downloader: FileDownloader
-    folder: PartialFolder | None
-    leases: Leases | None
-    go_on: Callable[[], None]
-
-    def check_existing(self, item: FilesetPlatformItem) -> ArchiveStrategyResult | None:
-        """Return what is archived of exactly this item; None if it is missing or incomplete."""
-        return self.make(self.name, self.downloader).check_existing(item)
-
-    def process(self, item: FilesetPlatformItem) -> ArchiveStrategyResult:
-        """Archive the item's files, unless another process did meanwhile. Raises FilesetError."""
-        with wrap_store_errors(item):
-            base = record.locate(self.store, item)
-            name = record.begun_by(self.store, base) or self.name
-        if self.folder is None or self.leases is None:
-            return self.make(name, self.downloader).process(item)
-        together = name.startswith("web-") or name.endswith("-bundled")
-        with (
-            self.folder.hold(base, self.go_on, lasting=together) as parts,
-            wrap_store_errors(item),
-            self.leases.hold(lease_key(base), self.go_on) as waited,
-        ):
-            strategy = self.make(name, replace(self.downloader, parts=parts))
-            waited = waited or (parts is not None and parts.waited)
-            done = strategy.check_existing(item) if waited else None
-            done = done or strategy.process(item)
-            if parts is not None:
-                parts.clear()
-            return done
+    def wall(self) -> float:
+        """Return the seconds since 1970."""
+        return self.clock().timestamp()
 
 
 def make_strategy(
-    materials: Materials, name: str, until: float, go_on: Callable[[], None]
-) -> FilesetIngestStrategy:
+    materials: Materials,
+    name: str,
+    until: float,
+    go_on: Callable[[], None],
+    parts: DatasetParts | None = None,
+) -> ArchivingStrategy:
     """Create a strategy by name; it downloads nothing after `until` (the clock of `ways`).
 
-    `go_on` is called now and then, and raises FilesetError to end a request. Raises FilesetError
-    (not-implemented) for a name that is none.
+    `go_on` is called now and then, and raises FilesetError to end a request. Downloads are
+    continued from `parts`. Raises FilesetError (not-implemented) for a name that is none.
     """
     if name not in STRATEGIES:
         raise FilesetError("not-implemented", f"there is no strategy {name}")
-    m, parts = materials, materials.parts
+    ways, scratch = materials.ways, materials.scratch
+    common = (materials.store, replace(ways.downloader(until), parts=parts), materials.settings)
+    if name.startswith("web-"):
+        return Captured(name, *common, scratch, materials.wall, go_on=go_on)
+    if name.startswith("archiveorg-"):
+        client = ArchiveClient.of(materials.environment, ways.api(until), ways.http.total_seconds)
+        return Items(name, *common, client, scratch, go_on=go_on)
+    if name.endswith("-bundled"):
+        return Bundled(*common, go_on=go_on)
+    return ObjectStrategy(name, *common, go_on=go_on)
 
-    def wall() -> float:
-        return m.clock().timestamp()
 
-    def make(by_name: str, downloader: Downloader) -> FilesetIngestStrategy:
-        if by_name.startswith("web-"):
-            return Captured(by_name, m.store, downloader, m.settings, m.scratch, wall, go_on=go_on)
-        if by_name.startswith("archiveorg-"):
-            api = m.ways.api(until)
-            archive = ArchiveClient.of(m.environment, api, m.ways.http.total_seconds)
-            return Items(by_name, m.store, downloader, m.settings, archive, m.scratch, go_on=go_on)
-        if by_name.endswith("-bundled"):
-            return Bundled(m.store, downloader, m.settings, go_on=go_on)
-        return ObjectStrategy(by_name, m.store, downloader, m.settings, go_on=go_on)
+def archive(
+    materials: Materials,
+    item: FilesetPlatformItem,
+    name: str,
+    until: float,
+    go_on: Callable[[], None],
+) -> ArchiveStrategyResult:
+    """Archive an item by the strategy `name`, or by the one that has archived other files of it.
 
-    leases = None if parts is None else Leases(m.store, wall, parts.sleep)
-    downloader = m.ways.downloader(until)
-    return ContinuedStrategy(name, make, m.store, downloader, parts, leases, go_on)
+    The other parameters are as for `make_strategy`. With `parts` of the materials, the dataset is
+    held meanwhile: by its folder's lock on this machine, and by a lease in the store on all. Raises
+    FilesetError.
+    """
+    strategy = make_strategy(materials, name, until, go_on)
+    if (existing := strategy.check_existing(item)) is not None:
+        return existing
+    store, folder = materials.store, materials.parts
+    with wrap_store_errors(item):
+        base = record.locate(store, item)
+        name = record.begun_by(store, base) or name
+    if folder is None:
+        return make_strategy(materials, name, until, go_on).process(item)
+    together = name.startswith("web-") or name.endswith("-bundled")
+    leases = Leases(store, materials.wall, folder.sleep)
+    with (
+        folder.hold(base, go_on, lasting=together) as parts,
+        wrap_store_errors(item),
+        leases.hold(lease_key(base), go_on) as waited,
+    ):
+        strategy = make_strategy(materials, name, until, go_on, parts)
+        waited = waited or (parts is not None and parts.waited)
+        done = strategy.check_existing(item) if waited else None
+        done = done or strategy.process(item)
+        if parts is not None:
+            parts.clear()
+        return done
 
 
 def ways(settings: Configuration, stop: threading.Event, clock: Callable[[], datetime]) -> Ways:
@@ -233,7 +228,7 @@ def ingest(
     return Ingest(
         detect=partial(detect, clock=materials.clock, block=settings["fileset.block"]),
         api=materials.ways.api,
-        strategy=partial(make_strategy, materials),
+        archive=partial(archive, materials),
         settings=settings,
         clock=materials.clock,
         seconds=seconds,

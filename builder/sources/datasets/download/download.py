@@ -23,10 +23,14 @@ from builder.http.client import FetchRequest, HttpClient
 from builder.http.errors import Deferred, FetchError
 from builder.http.limits import Limits, Stop
 from builder.http.responses import Response
-from builder.http.secrets import clean_fields, mark_file, strip_secrets
 from builder.http.url import normal_url
 from builder.sources.datasets.download import api
-from builder.sources.datasets.download.exchanges import describe_redirects, digits, mark_exchanges
+from builder.sources.datasets.download.exchanges import (
+    describe_answer,
+    describe_redirects,
+    digits,
+    mark_exchanges,
+)
 from builder.sources.datasets.download.parts import DatasetParts, FilePart
 from builder.sources.datasets.item import FAIL_ALONE, GIT, REPLICAS, FilesetManifestFile
 from builder.sources.datasets.manifest_file import EVERY, Digests, begin_digests, best_digest
@@ -155,13 +159,7 @@ class PartialDownload:
             **digests,
             verified=None,
             media_type=api.media_type(answer.headers),
-            terminal_dt=at,
-            terminal_url=strip_secrets(answer.url, marked=True),
-            terminal_status_code=answer.status,
-            reason=answer.reason,
-            headers=clean_fields(answer.raw),
-            sent=clean_fields(answer.sent),
-            address=answer.address,
+            last=describe_answer(answer, at),
             redirects=describe_redirects(answer),
         )
         if self.part is not None and self._may_continue():
@@ -274,14 +272,16 @@ class PartialDownload:
             raise self._mismatch(status, detail, every["sha256"])
         if self.coding and not best_digest(self.file) and self.file.size is None:
             raise ContentMismatch("encoding-ambiguous", self.coding, every["sha256"], over=True)
+        exchanges = [*self.head.redirects, self.head.last]
+        *redirects, last = mark_exchanges(exchanges, every["sha256"])
         return replace(
             self.head,
             size=self.size,
             verified=best_digest(self.file),
             **every,
             unpacked=bool(self.coding and self.unpack),
-            terminal_url=mark_file(self.head.terminal_url, every["sha256"]),
-            redirects=mark_exchanges(self.head.redirects, every["sha256"]),
+            last=last,
+            redirects=tuple(redirects),
         )
 
     def _mismatch(self, status: str, detail: str, seen: str, over: bool = False) -> ContentMismatch:

@@ -21,6 +21,19 @@ def digits(at: float) -> str:
     return to_digits(datetime.fromtimestamp(at, UTC))
 
 
+def describe_answer(answer: Response, at: str) -> HttpExchange:
+    """Return the last exchange of a response, received `at` (14 digits), without its body."""
+    return HttpExchange(
+        url=strip_secrets(answer.url, marked=True),
+        at=at,
+        status=answer.status,
+        reason=answer.reason,
+        sent=clean_fields(answer.sent),
+        headers=clean_fields(answer.raw),
+        address=answer.address,
+    )
+
+
 def describe_redirects(answer: Response) -> tuple[HttpExchange, ...]:
     """Return the redirects that led to a response, in order; `mark_exchanges` completes them."""
     return tuple(map(_describe, answer.redirects))
@@ -66,18 +79,8 @@ def pack_answer(
     """
     room = _ROOM - sum(len(stored.packed or b"") for stored in earlier)
     packed = zlib.compress(body, 1)
-    last = HttpExchange(
-        url=strip_secrets(answer.url, marked=True),
-        at=digits(now),
-        status=answer.status,
-        reason=answer.reason,
-        sent=clean_fields(answer.sent),
-        headers=clean_fields(answer.raw),
-        address=answer.address,
-    )
-    *redirects, last = mark_exchanges(
-        [*describe_redirects(answer), last], hashlib.sha256(body).hexdigest()
-    )
+    exchanges = [*describe_redirects(answer), describe_answer(answer, digits(now))]
+    *redirects, last = mark_exchanges(exchanges, hashlib.sha256(body).hexdigest())
     return PlatformAnswer(
         last=last,
         redirects=tuple(redirects),

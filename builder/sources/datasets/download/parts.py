@@ -31,6 +31,8 @@ _MOST = 16 << 30
 _FREE = 1 << 30
 _SECONDS = 7 * 86_400.0
 _WAIT = 0.2
+_STATE = 2
+"""Version of the state of a part; parts with another one are not continued."""
 State = Mapping[str, Any]
 
 
@@ -132,7 +134,8 @@ class DatasetParts:
         size = file.size
         if (size or 0) > self.room or not (self.lasting or size is None or size >= _SMALL):
             return None
-        facts = [file.path, file.platform_url, size, file.md5, file.sha1, file.sha256, file.sha512]
+        digests = (file.md5, file.sha1, file.sha256, file.sha512)
+        facts = [_STATE, file.path, file.platform_url, size, *digests]
         name = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
         return FilePart(self.folder / name, self)
 

@@ -93,15 +93,10 @@ class Dryad(HostedPlatform):
             raise FilesetError("platform-bad-response", "the dataset names no version")
         related = (*item.description.related, *_other_versions(api, dataset, item.version))
         item = replace(item, description=replace(item.description, related=related))
-        manifest = tuple(_files(api, version_url))
+        item = replace(item, manifest=tuple(_files(api, version_url)))
         if api.shows_token(DOMAIN):
-            return replace(item, manifest=manifest)
-        return replace(
-            item,
-            platform_status="needs-token",
-            manifest=tuple(replace(file, status="withheld") for file in manifest),
-            detail=f"fileset.tokens has no token for {DOMAIN}",
-        )
+            return item
+        return item.withhold("needs-token", f"fileset.tokens has no token for {DOMAIN}")
 
 
 def _other_versions(api: Api, dataset: Mapping[str, Any], own: str | None) -> Iterator[Related]:

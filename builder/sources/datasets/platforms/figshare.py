@@ -15,6 +15,7 @@ from builder.sources.datasets.item import (
     FilesetManifestFile,
     FilesetPlatformItem,
     Related,
+    total_size,
 )
 from builder.sources.datasets.platforms import json_document
 from builder.sources.datasets.platforms.json_document import (
@@ -250,9 +251,7 @@ def _files(api: Api, where: str, article: Mapping[str, Any]) -> Sequence[Mapping
 
 
 def _total(files: Sequence[Mapping[str, Any]]) -> int | None:
-    """Return the files' bytes in all; None if a size is unknown."""
-    sizes = [json_document.size(file.get("size")) for file in files]
-    return None if None in sizes else sum(size or 0 for size in sizes)
+    return total_size(json_document.size(file.get("size")) for file in files)
 
 
 def _complete(article: Mapping[str, Any], files: Sequence[Mapping[str, Any]]) -> bool:

@@ -14,15 +14,13 @@ _BUNDLE = "one uncompressed zip below `filesets/`; each member is one range read
 _WARC = "the exchanges with the platform in one WARC below `warcs/`, with redirects and requests"
 _ITEM = "an item at archive.org, by its S3 interface (keys `IA_ACCESS_KEY`, `IA_SECRET_KEY`)"
 STRATEGIES: Mapping[str, str] = {
-    "s3-file": _OBJECTS,
-    "s3-fileset": _OBJECTS,
-    "s3-fileset-bundled": _BUNDLE,
-    "web-file": _WARC,
-    "web-fileset": _WARC,
-    "web-fileset-bundled": _WARC,
-    "archiveorg-file": _ITEM,
-    "archiveorg-fileset": _ITEM,
-    "archiveorg-fileset-bundled": _ITEM,
+    f"{backend}-{entity}": text
+    for backend, files, bundle in (
+        ("s3", _OBJECTS, _BUNDLE),
+        ("web", _WARC, _WARC),
+        ("archiveorg", _ITEM, _ITEM),
+    )
+    for entity, text in (("file", files), ("fileset", files), ("fileset-bundled", bundle))
 }
 """What each strategy stores, as the documentation says it."""
 ARCHIVEORG = "archiveorg"

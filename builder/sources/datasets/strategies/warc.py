@@ -74,15 +74,7 @@ class WarcRecords:
         """
         for redirect in received.redirects:
             self._redirect(redirect)
-        last = HttpExchange(
-            url=received.terminal_url,
-            at=received.terminal_dt,
-            status=received.terminal_status_code,
-            reason=received.reason,
-            sent=received.sent,
-            headers=received.headers,
-            address=received.address,
-        )
+        last = received.last
         http = http_head(last, received.size, received.unpacked)
         pieces = iter(payload())
         first = next(pieces, b"")
@@ -176,11 +168,11 @@ def _sha1(hexadecimal: str) -> str:
 def cdx(received: Received, placed: Placed, key: str) -> Cdx:
     """Return the CDX line of a response."""
     return Cdx(
-        surt=surt.of(received.terminal_url.encode()),
-        datetime=received.terminal_dt,
-        url=received.terminal_url,
+        surt=surt.of(received.last.url.encode()),
+        datetime=received.last.at,
+        url=received.last.url,
         mimetype=received.media_type,
-        status_code=received.terminal_status_code,
+        status_code=received.last.status,
         sha1b32=base32(received.sha1),
         warc_csize=placed.bytes,
         warc_offset=placed.offset,

@@ -169,14 +169,17 @@ class Fakes:
         return IngestRequest(url, given={"base_url": url})
 
     def ingest(self, seconds: float = 60, **more: Any) -> Ingest:
-        def strategy(name: str, until: float, go_on: Callable[[], None]) -> Strategy:
+        def archive(
+            item: FilesetPlatformItem, name: str, until: float, go_on: Callable[[], None]
+        ) -> ArchiveStrategyResult:
             self.until.append(until)
-            return Strategy(name, self)
+            strategy = Strategy(name, self)
+            return strategy.check_existing(item) or strategy.process(item)
 
         return Ingest(
             detect=self.detect,
             api=lambda until: Pages(DOCUMENTS),
-            strategy=strategy,
+            archive=archive,
             settings=self.settings,
             clock=lambda: NOW,
             seconds=seconds,

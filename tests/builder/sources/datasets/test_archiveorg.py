@@ -320,7 +320,9 @@ def test_a_request_tells_the_item_that_has_its_files(archive: Archive, bundle: s
     ingest = Ingest(
         detect=lambda request, _: (DatasetResource(url=request.base_url), platform),
         api=lambda until: Pages(fakes.DOCUMENTS),
-        strategy=lambda name, until, go_on: archive.run(name),
+        archive=lambda item, name, until, go_on: (
+            archive.run(name).check_existing(item) or archive.run(name).process(item)
+        ),
         settings=settings,
         clock=lambda: datetime(2026, 11, 22, tzinfo=UTC),
         seconds=600,

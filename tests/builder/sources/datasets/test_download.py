@@ -64,10 +64,10 @@ def test_a_file_comes_as_it_is(there: World, size: int, chunked: bool) -> None:
     assert found.size == size
     for name in ("md5", "sha1", "sha256", "sha512", "crc32"):
         assert getattr(found, name) == digest(name, body)
-    assert (found.terminal_url, found.terminal_status_code, found.reason) == (URL, 200, "OK")
+    assert (found.last.url, found.last.status, found.last.reason) == (URL, 200, "OK")
     assert found.media_type == "application/octet-stream"
-    assert ("Accept-Ranges", "bytes") in found.headers
-    assert len(found.terminal_dt) == 14
+    assert ("Accept-Ranges", "bytes") in found.last.headers
+    assert len(found.last.at) == 14
     (asked,) = there.server.asked()
     assert asked.headers["accept-encoding"] == "identity"
     assert asked.headers["user-agent"].startswith("Sheaf/")
@@ -571,7 +571,7 @@ def test_redirects_lead_to_object_stores_and_tokens_do_not(server: Server, tmp_p
     server.add(URL, redirect(store, 303))
     server.add(store, served(BODY))
     found = got(there)
-    assert found.terminal_url == store.partition("?")[0]  # the signature is nobody else's
+    assert found.last.url == store.partition("?")[0]  # the signature is nobody else's
     assert server.asked(store)
     first, second = server.asked()
     assert first.headers["authorization"] == "Bearer secret"

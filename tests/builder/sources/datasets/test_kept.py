@@ -10,11 +10,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from builder.sources.datasets.item import FAIL_ALONE, ArchiveStrategyResult, FilesetPlatformItem
-from builder.sources.datasets.protocols import FilesetError, FilesetIngestStrategy
+from builder.sources.datasets.protocols import FilesetError
 from builder.sources.datasets.strategies import record
 from builder.sources.datasets.strategies.bundle import Bundled
 from builder.sources.datasets.strategies.keys import RECORD, place
 from builder.sources.datasets.strategies.s3 import ObjectStrategy
+from builder.sources.datasets.strategies.strategy import ArchivingStrategy
 from builder.store.folder import FolderStore
 from tests.builder.sources.datasets.server import Server, served, serving
 from tests.builder.sources.datasets.test_s3 import HOST, item_of
@@ -45,7 +46,7 @@ def body_of(store: FolderStore, found: ArchiveStrategyResult, path: str) -> byte
     return data if file.offset is None else data[file.offset :][: file.size]
 
 
-def request(strategy: FilesetIngestStrategy, item: FilesetPlatformItem) -> ArchiveStrategyResult:
+def request(strategy: ArchivingStrategy, item: FilesetPlatformItem) -> ArchiveStrategyResult:
     return strategy.check_existing(item) or strategy.process(item)
 
 
@@ -78,7 +79,7 @@ def test_what_is_told_to_be_kept_is_kept(
     item = item_of(server, dict(BODIES))
     with tempfile.TemporaryDirectory() as folder:
         store = FolderStore(Path(folder))
-        chosen: dict[str, FilesetIngestStrategy] = {
+        chosen: dict[str, ArchivingStrategy] = {
             "s3-fileset": ObjectStrategy("s3-fileset", store, there.downloader(), settings_of({})),
             "s3-fileset-bundled": Bundled(store, there.downloader(), settings_of({})),
         }
@@ -103,9 +104,7 @@ def test_what_is_told_to_be_kept_is_kept(
         _ends_well(store, chosen[record.begun_by(store, place(item)) or last], item)
 
 
-def _ends_well(
-    store: FolderStore, strategy: FilesetIngestStrategy, item: FilesetPlatformItem
-) -> None:
+def _ends_well(store: FolderStore, strategy: ArchivingStrategy, item: FilesetPlatformItem) -> None:
     """See that a request comes to its end once all that was altered is taken away."""
     found = request(strategy, item)
     for _ in range(2 * len(BODIES)):

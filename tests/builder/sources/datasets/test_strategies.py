@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from builder.sources.datasets.item import FilesetManifestFile, FilesetPlatformItem
-from builder.sources.datasets.protocols import FilesetError, FilesetIngestStrategy
+from builder.sources.datasets.protocols import FilesetError
+from builder.sources.datasets.strategies.strategy import ArchivingStrategy
 from builder.sources.datasets.wiring import Materials, make_strategy
 from builder.store.folder import FolderStore
 from functions.snapshot.store import Writer
@@ -51,7 +52,7 @@ class Bench:
 
     def strategy(
         self, name: str = "", go_on: Callable[[], None] = lambda: None, **settings: Any
-    ) -> FilesetIngestStrategy:
+    ) -> ArchivingStrategy:
         scratch = self.folder / "scratch"
         scratch.mkdir(exist_ok=True)
         ways = world(
@@ -89,7 +90,7 @@ class Bench:
         if data is not None:
             self.store.create(place, data)
 
-    def refuse(self, strategy: FilesetIngestStrategy, item: FilesetPlatformItem) -> FilesetError:
+    def refuse(self, strategy: ArchivingStrategy, item: FilesetPlatformItem) -> FilesetError:
         with pytest.raises(FilesetError) as caught:
             strategy.process(item)
         return caught.value

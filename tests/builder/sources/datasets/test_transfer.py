@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from builder.sources.datasets.item import FilesetPlatformItem
-from builder.sources.datasets.protocols import FilesetError, FilesetIngestStrategy
+from builder.sources.datasets.protocols import FilesetError
 from builder.sources.datasets.strategies.bundle import Bundled
 from builder.sources.datasets.strategies.s3 import ObjectStrategy
+from builder.sources.datasets.strategies.strategy import ArchivingStrategy
 from builder.sources.datasets.strategies.web import Captured
 from builder.store.folder import FolderStore
 from builder.threads import map_in_order
@@ -31,7 +32,7 @@ START = 1_800_000_000.0
 
 def strategy_of(
     name: str, there: World, folder: Path, connections: int = 4
-) -> tuple[FilesetIngestStrategy, FolderStore]:
+) -> tuple[ArchivingStrategy, FolderStore]:
     settings = fileset_settings(host_concurrent=connections, tries=1, partial=False)
     store, by = FolderStore(folder), there.downloader()
     if name.endswith("-bundled"):

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
-from builder.sources.datasets.item import ArchiveStrategyResult, FilesetPlatformItem
+from builder.sources.datasets.item import ArchiveStrategyResult, FilesetPlatformItem, HttpExchange
 from builder.sources.datasets.manifest_file import Digests
 from builder.sources.datasets.protocols import Received
 from builder.sources.datasets.strategies.keys import RECORD, place, warc_key
@@ -231,11 +231,9 @@ def test_any_answer_makes_a_record_that_others_read(
         size=len(body),
         verified=None,
         media_type=None,
-        terminal_url="https://a.example.org/x",
-        terminal_dt=AT,
-        terminal_status_code=200,
-        reason=reason,
-        headers=tuple(headers),
+        last=HttpExchange(
+            url="https://a.example.org/x", at=AT, status=200, reason=reason, headers=tuple(headers)
+        ),
         **every,
     )
     out = io.BytesIO()

@@ -67,14 +67,11 @@ class HuggingFace(HostedPlatform):
             for entry in json_document.objects_of(page, "the list of files")
             if json_document.text(entry.get("type")) != "directory"
         )
+        item = replace(item, manifest=files)
         if about.get("gated") in (None, False) or api.shows_token(DOMAIN):
-            return replace(item, manifest=files)
-        return replace(
-            item,
-            platform_status="needs-token",
-            manifest=tuple(replace(file, status="withheld") for file in files),
-            detail=f"its users must accept terms, and fileset.tokens has no token for {DOMAIN}",
-        )
+            return item
+        detail = f"its users must accept terms, and fileset.tokens has no token for {DOMAIN}"
+        return item.withhold("needs-token", detail)
 
 
 def _parse_resource(resource: DatasetResource) -> tuple[str, str | None]:

@@ -116,11 +116,8 @@ class Webpage:
         address = strip_secrets(resource.url.partition("#")[0])
         free = dataset.get("isAccessibleForFree")
         closed = free is False or (json_document.text(free) or "").lower().endswith("false")
-        if closed:
-            files = tuple(replace(file, status="withheld") for file in files)
-        return FilesetPlatformItem(
+        item = FilesetPlatformItem(
             platform_name=NAME,
-            platform_status="platform-restricted" if closed else "success",
             platform_domain=json_document.host(resource.url),
             platform_id=description.doi or address.partition("://")[2].partition("/")[2] or "/",
             version=description.version,
@@ -128,9 +125,12 @@ class Webpage:
                 [replace(file, extra={"listed_by": way}) for file in files]
             ),
             web_base_url=strip_secrets(resource.url),
-            detail="its page says that it is not free" if closed else _WAYS[way],
+            detail=_WAYS[way],
             description=replace(description, url=strip_secrets(resource.url)),
         )
+        if closed:
+            return item.withhold("platform-restricted", "its page says that it is not free")
+        return item
 
 
 def _datasets(resource: DatasetResource) -> tuple[Mapping[str, Any], ...]:
