@@ -1,8 +1,10 @@
 """Whatever befalls a place, what is told to be kept is kept, and nothing is written over."""
 
+import math
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,10 +14,8 @@ from hypothesis import strategies as st
 from builder.sources.datasets.item import FAIL_ALONE, ArchiveStrategyResult, FilesetPlatformItem
 from builder.sources.datasets.protocols import FilesetError
 from builder.sources.datasets.strategies import record
-from builder.sources.datasets.strategies.bundle import Bundled
 from builder.sources.datasets.strategies.keys import RECORD, place
-from builder.sources.datasets.strategies.s3 import ObjectStrategy
-from builder.sources.datasets.strategies.strategy import ArchivingStrategy
+from builder.sources.datasets.wiring import Materials, archive, make_strategy
 from builder.store.folder import FolderStore
 from tests.builder.sources.datasets.server import Server, served, serving
 from tests.builder.sources.datasets.test_s3 import HOST, item_of
@@ -44,10 +44,6 @@ def body_of(store: FolderStore, found: ArchiveStrategyResult, path: str) -> byte
     file = next(file for file in found.manifest if file.path == path)
     data = store.read(file.key or "")
     return data if file.offset is None else data[file.offset :][: file.size]
-
-
-def request(strategy: ArchivingStrategy, item: FilesetPlatformItem) -> ArchiveStrategyResult:
-    return strategy.check_existing(item) or strategy.process(item)
 
 
 def meddle(store: FolderStore, server: Server, step: str, number: int) -> None:
@@ -79,10 +75,14 @@ def test_what_is_told_to_be_kept_is_kept(
     item = item_of(server, dict(BODIES))
     with tempfile.TemporaryDirectory() as folder:
         store = FolderStore(Path(folder))
-        chosen: dict[str, ArchivingStrategy] = {
-            "s3-fileset": ObjectStrategy("s3-fileset", store, there.downloader(), settings_of({})),
-            "s3-fileset-bundled": Bundled(store, there.downloader(), settings_of({})),
-        }
+        materials = Materials(
+            store=store,
+            settings=settings_of({}),
+            ways=there.ways,
+            environment={},
+            clock=lambda: datetime(2026, 11, 22, tzinfo=UTC),
+            scratch=there.scratch,
+        )
         for step, how in (("request", last), *some):
             if isinstance(how, int):
                 meddle(store, server, step, how)
@@ -90,7 +90,8 @@ def test_what_is_told_to_be_kept_is_kept(
             known = record.read(store, place(item))
             before = {key: store.read(key) for key in store.keys("filesets/")}
             with suppress(FilesetError):
-                found = request(chosen[how], item)
+                strategy = make_strategy(materials, how, math.inf, lambda: None)
+                found = strategy.check_existing(item) or strategy.process(item)
                 if found.status != "mismatch-existing":
                     states = {file.path: file.status or "" for file in found.manifest}
                     assert states.keys() == BODIES.keys()
@@ -100,22 +101,23 @@ def test_what_is_told_to_be_kept_is_kept(
                 if kept.key in before and kept.key in set(store.keys(kept.key)):
                     assert store.read(kept.key) == before[kept.key]
         item_of(server, dict(BODIES))
-        # As an ingest chooses it: by the strategy of what is archived, if nothing of that is gone.
-        _ends_well(store, chosen[record.begun_by(store, place(item)) or last], item)
+        _ends_well(store, item, lambda: archive(materials, item, last, math.inf, lambda: None))
 
 
-def _ends_well(store: FolderStore, strategy: ArchivingStrategy, item: FilesetPlatformItem) -> None:
+def _ends_well(
+    store: FolderStore, item: FilesetPlatformItem, request: Callable[[], ArchiveStrategyResult]
+) -> None:
     """See that a request comes to its end once all that was altered is taken away."""
-    found = request(strategy, item)
+    found = request()
     for _ in range(2 * len(BODIES)):
         if found.status != "mismatch-existing":
             break
         altered = {f.key for f in found.manifest if f.status == "mismatch-existing"}
         store.remove(*filter(None, altered))
-        found = request(strategy, item)
+        found = request()
     assert found.status in {"success", "success-existing"}
     assert {path: body_of(store, found, path) for path in BODIES} == BODIES
     kept = record.read(store, place(item))
     assert kept is not None
     assert {*store.keys("filesets/")} == {place(item) + RECORD, *(o.key for o in kept.objects)}
-    assert request(strategy, item).status == "success-existing"
+    assert request().status == "success-existing"
