@@ -103,8 +103,8 @@ class Captured(ArchivingStrategy):
 
         with self._records(item, key, quota) as records:
             try:
-                kept = transfer(item, fetch, keep, item.files, self.settings, together=True)
-                manifest = tuple(kept)
+                stored = transfer(item, fetch, keep, item.files, self.settings, together=True)
+                manifest = tuple(stored)
             finally:
                 for spool in spools:
                     spool.close()
