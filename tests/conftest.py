@@ -2,13 +2,17 @@
 
 import atexit
 import contextlib
+import faulthandler
 import gc
 import os
 import shutil
 import signal
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,6 +39,31 @@ def _end_quietly() -> None:
 
 
 atexit.register(_end_quietly)
+
+
+@cache
+def _traces() -> "tempfile.TemporaryDirectory[str]":
+    return tempfile.TemporaryDirectory(prefix="sheaf-traces-")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Give each process of the tests a file, into which it writes where it crashes."""
+    node.workerinput["trace"] = f"{_traces().name}/{node.gateway.id}"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Write that; what crashes print by themselves is lost among thousands of tests."""
+    if worker := getattr(config, "workerinput", None):
+        faulthandler.enable(os.open(worker["trace"], os.O_WRONLY | os.O_CREAT))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_handlecrashitem(report: Any) -> None:
+    """Show where a process crashed at the test that it was running."""
+    trace = Path(report.node.workerinput["trace"]).read_text() or "no trace: it was killed"
+    report.longrepr = f"{report.longrepr}\n{trace}"
 
 
 def pytest_sessionstart() -> None:

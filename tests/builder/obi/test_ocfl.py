@@ -262,10 +262,15 @@ def ended_at(step: int, work: Callable[[], object]) -> bool:
                 if left < 0:
                     os.kill(os.getpid(), signal.SIGKILL)
 
-        sys.addaudithook(count)
-        work()
-        os._exit(0)
-    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+        try:
+            sys.addaudithook(count)
+            work()
+            os._exit(0)
+        finally:
+            os._exit(1)  # this copy of the process must never go on with the tests
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert code in (0, -signal.SIGKILL)
+    return code != 0
 
 
 @pytest.mark.sampled(2)
