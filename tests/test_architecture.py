@@ -46,10 +46,7 @@ HEAVY = {
     "distributed": "builder/sources/webarchives/ingest/engines.py",
     "duckdb": "functions/database/engine.py",
     "fastavro": "builder/outputs/tables/avro.py",
-    "jinja2": (
-        "functions/oai/render/loop.py functions/oai/render/loop_tree.py "
-        "functions/oai/render/template.py"
-    ),
+    "jinja2": "functions/oai/render/loop.py functions/oai/render/template.py",
     "obstore": "functions/store/client.py",
     "pyarrow": (
         "builder/store/parquet/ranges.py builder/store/parquet/reader.py "
@@ -176,6 +173,13 @@ def loaded(path: Path, known: set[Path]) -> set[Path]:
 def test_what_archives_datasets_does_without_the_large_libraries(path: str) -> None:
     found = {p.relative_to(ROOT).as_posix() for p in loaded(ROOT / "builder" / path, set())}
     assert not found & {HEAVY["duckdb"], HEAVY["pyarrow"]}
+
+
+def test_listing_knows_no_xml_and_rendering_no_database() -> None:
+    folders = {file.parent.name for file in loaded(ROOT / "functions/oai/listing.py", set())}
+    assert "render" not in folders
+    for path in sources("functions/oai/render"):
+        assert "database" not in {file.parent.name for file in loaded(path, set())}, path
 
 
 def third_parties(path: Path) -> set[str]:

@@ -94,7 +94,7 @@ class KeptPages:
         if call.method != "GET" or not is_list or not call.wants_gzip(1 << 20):
             return None
         try:
-            pairs = sorted(call.pairs())  # their order and their escapes do not change the page
+            pairs = sorted(call.pairs)  # their order and their escapes do not change the page
         except FormError:
             return None
         text = f"{call.base if self.own_host else ''}\0{urlencode(pairs)}"

@@ -252,7 +252,7 @@ def reply(call: Call, search: CaptureSearch, manifest: Manifest, settings: Confi
     if dialect is None:
         return refusal(404, f"There is no such index; known: {', '.join(DIALECTS)}.")
     try:
-        pairs = call.pairs()
+        pairs = call.pairs
         stores = (manifest.store, *(name for _, name in manifest.former))
         query = parse_query(pairs, manifest.namespace, stores, dialect)
         most = settings["content.lines"]

@@ -147,7 +147,7 @@ def _parse_request(call: Call, rest: str) -> MementoRequest:
         url = f"{rest}?{call.query}" if call.query else rest
         url = unquote(url) if _CODED.match(url) else url
     else:
-        arguments = dict(call.pairs())
+        arguments = dict(call.pairs)
         url, after = arguments.pop("url", ""), arguments.pop("after", "")
         if arguments:
             raise NoScope(

@@ -146,7 +146,7 @@ class ContentRequest:
 def read_request(call: Call) -> ContentRequest:
     """Return the request in a call to PATH. Raises ArgumentError."""
     try:
-        pairs = call.pairs()
+        pairs = call.pairs
     except FormError as error:
         raise ArgumentError(str(error)) from error
     arguments: dict[str, str] = {}

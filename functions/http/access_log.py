@@ -63,7 +63,7 @@ def log_entry(
 def _arguments(call: Call) -> dict[str, str]:
     """Return the arguments of the call, unchecked."""
     try:
-        pairs = call.pairs()
+        pairs = call.pairs
     except FormError:
         return {}
     arguments = dict(reversed(pairs))  # of a repeated argument, the first value

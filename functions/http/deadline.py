@@ -22,13 +22,11 @@ class Stopped(SystemExit):
     """Ends a thread silently, after its answer is no longer awaited."""
 
 
-def answer_within(seconds: float | None, work: Callable[[], T]) -> T:
-    """Return or raise the outcome of `work` within `seconds` (None: no limit).
+def answer_within(seconds: float, work: Callable[[], T]) -> T:
+    """Return or raise the outcome of `work` within `seconds`.
 
     The work runs in the caller's context (contextvars). Raises DeadlineError after `seconds`.
     """
-    if seconds is None:
-        return work()
     results: list[T] = []
     failures: list[BaseException] = []
 

@@ -10,6 +10,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -106,7 +107,7 @@ class FormError(SheafError):
     """A request that is not a valid form; the text is a sentence for the client."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Call:
     """An HTTP request: `base` is scheme, host and any prefix, `path` lies below it.
 
@@ -125,8 +126,9 @@ class Call:
         """The address without its query."""
         return self.base + self.path
 
+    @cached_property
     def pairs(self) -> list[tuple[str, str]]:
-        """Return decoded keys and values (OAI-PMH 2.0, section 3.1.1).
+        """Decoded keys and values (OAI-PMH 2.0, section 3.1.1).
 
         Raises FormError if the request is not a valid form.
         """

@@ -81,6 +81,8 @@ class Service(ABC):
         self, call: Call, seconds: float | None, make: Callable[[], Reply | HttpResponse]
     ) -> HttpResponse:
         """Return the answer that `make` gives; 503 if it fails or takes longer than `seconds`."""
+        if seconds is None:
+            return self._limit(call, make)
         try:
             return deadline.answer_within(seconds, lambda: self._limit(call, make))
         except deadline.DeadlineError:

@@ -4,7 +4,7 @@ Rights statements and policies are each a text or the URL of a text (guidelines 
 expressions and for the eprints description).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
@@ -184,8 +184,7 @@ class RecordList:
     same page as long as that snapshot is kept, whatever is published. This holds for pages whose
     token names the snapshot and whose list continues in it. No datestamp is earlier than `since`.
     `arguments` are the original ones of a list that a token continues. If `within` is given, only
-    headers of records available in that format count. `xml` is that of the records if it was
-    already rendered to find out how many fit.
+    headers of records available in that format count. `body` is what Render made of the records.
     """
 
     records: Sequence[PublishedRecord]
@@ -196,7 +195,7 @@ class RecordList:
     since: datetime | None = None
     arguments: tuple[tuple[str, str], ...] = ()
     within: Format | None = None
-    xml: tuple[bytes, ...] | None = None
+    body: tuple[bytes, ...] | None = None
 
     @property
     def count(self) -> int:
@@ -213,6 +212,15 @@ class RecordList:
         """True if this page is the last of its list."""
         return self.resumption is None or not self.resumption.text
 
+
+Read = Callable[[int | None], Sequence[PublishedRecord]]
+"""Returns the next records of a list, given how many are likely to fit; None if that is unknown."""
+
+Render = Callable[[RecordList, Read], tuple[tuple[bytes, ...], int]]
+"""Returns the body of a page, and the number of records that fit on it.
+
+It takes the page without its records, and what reads these.
+"""
 
 Content = ErrorList | Identify | FormatList | SetList | OneRecord | RecordList
 

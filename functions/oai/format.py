@@ -13,12 +13,15 @@ import logging
 import re
 import threading
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
 
+from functions.reading.record_rows import runs
+from functions.reading.repository import PublishedRecord
+from functions.snapshot.documents import HARVESTED
 from functions.snapshot.errors import ConfigurationError, StoreError
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.oai_name import MANDATORY, is_uri
@@ -33,7 +36,6 @@ SCHEMA_PATH = "schema/"
 
 PREFIX = re.compile(r"[A-Za-z0-9\-_.!~*'()]+")
 _FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._\-]*")
-_RAW = "harvested"
 _ROW = re.compile(r"\s*\[\[\s*format\s*\]\]")
 _LOG = logging.getLogger("sheaf")
 
@@ -103,10 +105,13 @@ def load(
         if (own / TABLE).exists():
             shipped = rows.get(MANDATORY)
             rows |= {row.prefix: row for row in _rows(own / TABLE, places)}
-            if shipped is not None and _RAW in shipped.crosswalks:
+            if shipped is not None and HARVESTED in shipped.crosswalks:
                 # An older row may lack the crosswalk of harvested items: these are given as they
                 # came.
-                crosswalks = {_RAW: shipped.crosswalks[_RAW], **rows[MANDATORY].crosswalks}
+                crosswalks = {
+                    HARVESTED: shipped.crosswalks[HARVESTED],
+                    **rows[MANDATORY].crosswalks,
+                }
                 rows[MANDATORY] = replace(rows[MANDATORY], crosswalks=crosswalks)
     if MANDATORY not in rows:
         raise ConfigurationError(f"{TABLE} has the prefixes {[*rows]}, expected {MANDATORY} too")
@@ -202,6 +207,47 @@ def _is_file(name: Any, folder: str, places: Sequence[Path]) -> bool:
 
 def _list_places(places: Sequence[Path], folder: str) -> str:
     return " or ".join(str(place / folder) for place in places)
+
+
+def select_format(records: Sequence[Mapping[str, Any]], prefix: str) -> Sequence[Mapping[str, Any]]:
+    """Return an item's record in a format; empty if it did not come in that format."""
+    return [record for record in records if record["prefix"] == prefix]
+
+
+def select_available(records: Sequence[PublishedRecord], row: Format) -> Sequence[PublishedRecord]:
+    """Return the records available in a format: those that came in it, and deleted ones.
+
+    A record that its repository ended in this format is deleted in it (OAI-PMH 2.0, section 2.5.1).
+    What came under the format's prefix in another namespace is not in the format. All records are
+    available in oai_dc.
+    """
+    available = []
+    for record in records:
+        entries = record.fields.get("records") or ()
+        own = select_format(entries, row.prefix)
+        if any(entry["namespace"] != row.namespace for entry in own):
+            own = [entry for entry in own if entry["namespace"] == row.namespace]
+            others = [entry for entry in entries if entry["prefix"] != row.prefix]
+            record = replace(record, fields={**record.fields, "records": [*own, *others]})
+        if record.deleted or own or row.prefix == MANDATORY:
+            available.append(record)
+        elif row.prefix in (record.fields.get("ended") or ()):
+            available.append(replace(record, deleted=True, fields={}))
+    return available
+
+
+def sifts(row: Format, kinds: Collection[str]) -> bool:
+    """Return whether some items of a kind in the format may be unavailable in it."""
+    return row.prefix != MANDATORY and HARVESTED in row.crosswalks and HARVESTED in kinds
+
+
+def filter_records(records: Sequence[PublishedRecord], row: Format) -> Sequence[PublishedRecord]:
+    """Return records of any kinds, without harvested ones that did not come in the format."""
+    return [
+        record
+        for kind, run in runs(records)
+        for record in (select_available(run, row) if kind == HARVESTED else run)
+    ]
 
 
 class FormatDrift:

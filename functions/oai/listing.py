@@ -3,17 +3,15 @@
 OAI-PMH 2.0, sections 2.7.1 (selective harvesting) and 3.5 (flow control).
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
 from functions.http.http_message import show
 from functions.oai import token as tokens
-from functions.oai.answer import RecordList, Resumption
-from functions.oai.format import Format, FormatDrift, Formats
-from functions.oai.render.sheet import Sheet, fill_page
-from functions.oai.render.template_filters import filter_records, sifts
+from functions.oai.answer import RecordList, Render, Resumption
+from functions.oai.format import Format, FormatDrift, Formats, filter_records, sifts
 from functions.oai.request import (
     LIST_IDENTIFIERS,
     NO_FORMAT,
@@ -24,16 +22,20 @@ from functions.oai.request import (
     OaiRequest,
     error,
 )
-from functions.oai.resumption import find_manifest, is_known, name_set
-from functions.oai.token import Token
+from functions.oai.token import Token, find_manifest, is_known, name_set
 from functions.reading.as_of import PointerReading
-from functions.reading.record_rows import DOCUMENT
-from functions.reading.repository import RecordSelection, Repository
-from functions.snapshot import instant
+from functions.reading.record_rows import DOCUMENT, join_pages
+from functions.reading.repository import PublishedRecord, RecordSelection, Repository
+from functions.snapshot import instant, schema
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import Manifest, Span
 
 _NEAR = 32  # records behind a page
+_HEADERS, _READ, _DOCUMENTS = 8000, 2000, 128
+"""Headers, records and records with documents in a page's first batch, when their size is unknown.
+Few documents, because they may be large; many headers, because each batch may cost a request."""
+_GROWTH = 4
+"""A batch has at most this many times the records so far: the next ones may be larger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,58 @@ class _Walk:
         ).to_text()
 
 
+class _Batches:
+    """Records of a list, read in batches of as many as are likely to fit on a page.
+
+    `read` returns records of a selection, up to a number. The first batch has up to `first`, and
+    all have up to `limit` records.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[RecordSelection, int], Sequence[PublishedRecord]],
+        selection: RecordSelection,
+        first: int,
+        limit: int,
+    ) -> None:
+        self._read, self._rest = read, selection
+        self._first, self._limit = first, limit
+        self._batches: list[Sequence[PublishedRecord]] = []
+        self._count, self._more = 0, not selection.is_empty
+
+    def read(self, likely: int | None) -> Sequence[PublishedRecord]:
+        """Return the next batch, empty at the end of the list or of the page (see answer.Read)."""
+        wanted = self._first
+        if self._count:
+            wanted = self._limit
+            if likely is not None:
+                wanted = min(_GROWTH * self._count, likely * 9 // 8 + 1)
+        wanted = min(wanted, self._limit - self._count)
+        if not self._more or wanted <= 0:
+            return ()
+        # One extra record shows whether more follow. The size of the list cannot: if the list
+        # outlived its snapshot, the size is an estimate.
+        records = self._read(self._rest, wanted + 1)
+        batch, self._more = records[:wanted], len(records) > wanted
+        if batch:
+            self._batches.append(batch)
+            self._count += len(batch)
+            self._rest = self._rest.behind(batch[-1].position)
+        return batch
+
+    def take(self, count: int) -> tuple[Sequence[PublishedRecord], bool]:
+        """Return the first `count` records that were read, and whether more follow.
+
+        The others must be of the last batch.
+        """
+        if not self._batches:
+            return (), False
+        left = self._count - count
+        if left:
+            self._batches[-1] = self._batches[-1][:-left]
+        return join_pages(self._batches), self._more or left > 0
+
+
 class ListService:
     """Answers ListRecords and ListIdentifiers."""
 
@@ -112,30 +166,26 @@ class ListService:
         self._formats = formats
 
     def page(
-        self,
-        request: OaiRequest,
-        reading: PointerReading,
-        limit: int,
-        new_sheet: Callable[[], Sheet | None] = lambda: None,
+        self, request: OaiRequest, reading: PointerReading, limit: int, render: Render
     ) -> RecordList:
         """Return the requested page as of `reading`, with up to `limit` records.
 
-        It has only as many records as fit on a new sheet.
+        It has only as many records as `render` takes.
         """
         if request.token is None:
-            return self._page(self._begin(request, reading), reading, limit, new_sheet)
+            return self._page(self._begin(request, reading), reading, limit, render)
         # Another reader's clock may be ahead, and the store's id may begin with that snapshot.
         newest = self._repository.manifest(reading.reached)
         token = Token.of_store(request.token, request.verb, newest)
         walk = self._resume(token, reading)
         try:
-            return self._page(walk, reading, limit, new_sheet)
+            return self._page(walk, reading, limit, render)
         except MissingObject:
             # The snapshot was retired after its manifest was read.
             if walk.manifest.snapshot >= reading.entry.snapshot:
                 raise
             moved = self._move(walk, reading, walk.manifest.snapshot)
-            return self._page(moved, reading, limit, new_sheet)
+            return self._page(moved, reading, limit, render)
 
     def _begin(self, request: OaiRequest, reading: PointerReading) -> _Walk:
         manifest = self._repository.manifest(reading.entry.snapshot)
@@ -191,21 +241,14 @@ class ListService:
         moved = replace(walk, manifest=manifest, position=place, pinned=False)
         return replace(moved, size=walk.cursor + self._size(moved))
 
-    def _page(
-        self,
-        walk: _Walk,
-        reading: PointerReading,
-        limit: int,
-        new_sheet: Callable[[], Sheet | None],
-    ) -> RecordList:
-        sheet = new_sheet()
-        page, more = self._fill(walk, limit, sheet)
+    def _page(self, walk: _Walk, reading: PointerReading, limit: int, render: Render) -> RecordList:
+        page, more = self._fill(walk, limit, render)
         place: int | None = None
         if more and walk.sifts:
             place = self._find_next(walk, page)
             if place is not None and not filter_records(page.records, walk.format):
-                walk, sheet = replace(walk, position=place), new_sheet()
-                page, more = self._fill(walk, limit, sheet)
+                walk = replace(walk, position=place)
+                page, more = self._fill(walk, limit, render)
                 place = self._find_next(walk, page) if more else None
             more = place is not None
         if not page.count:
@@ -230,7 +273,6 @@ class ListService:
             resumption=resumption,
             pinned=walk.pinned and more,
             arguments=walk.arguments() if walk.cursor else (),
-            xml=sheet.finish() if sheet else None,
         )
 
     def _find_next(self, walk: _Walk, page: RecordList) -> int | None:
@@ -250,7 +292,7 @@ class ListService:
             records = read(replace(behind, prefix=prefix), 1, fields=(DOCUMENT,))
         return records[0].position if records else None
 
-    def _fill(self, walk: _Walk, limit: int, sheet: Sheet | None) -> tuple[RecordList, bool]:
+    def _fill(self, walk: _Walk, limit: int, render: Render) -> tuple[RecordList, bool]:
         """Return the next records of a list that fit, and whether more follow."""
         headers = walk.verb == LIST_IDENTIFIERS
         # Only the harvested documents show which records came in a format.
@@ -263,17 +305,20 @@ class ListService:
             since=walk.manifest.since(walk.format.prefix),
             within=walk.format if sifts else None,
         )
-        fields = (DOCUMENT,) if sifts else self._fields(walk.format.prefix)
-        return fill_page(
-            self._repository,
+        first, selection = _HEADERS, walk.selection()
+        if sifts or not headers:
+            kinds = schema.DOCUMENTED & {*selection.kinds} & walk.manifest.kinds().keys()
+            first = _DOCUMENTS if kinds else _READ
+        read = partial(
+            self._repository.page,
             walk.manifest,
-            empty,
-            walk.selection(),
-            limit,
-            sheet,
-            fields=fields,
             headers=headers and not sifts,
+            fields=(DOCUMENT,) if sifts else self._fields(walk.format.prefix),
         )
+        batches = _Batches(read, selection, first, limit)
+        body, count = render(empty, batches.read)
+        records, more = batches.take(count)
+        return replace(empty, records=records, body=body), more
 
     def _roll_over(self, walk: _Walk, reading: PointerReading) -> _Walk | None:
         """Return how an ended list continues in snapshots published since, or None."""

@@ -15,13 +15,12 @@ from functions.oai.answer import (
     FormatList,
     Identify,
     OneRecord,
+    Render,
     parse_statement,
     read_rights,
 )
-from functions.oai.format import FormatDrift, Formats
+from functions.oai.format import FormatDrift, Formats, select_available
 from functions.oai.listing import ListService
-from functions.oai.render import template_filters
-from functions.oai.render.sheet import Sheet
 from functions.oai.request import (
     GET_RECORD,
     IDENTIFY,
@@ -39,9 +38,8 @@ from functions.oai.request import (
     error,
     parse,
 )
-from functions.oai.resumption import find_manifest, is_known
 from functions.oai.set_list import SetListService, configured_sets
-from functions.oai.token import Token
+from functions.oai.token import Token, find_manifest, is_known
 from functions.reading.as_of import AsOf, PointerReading
 from functions.reading.record_rows import DOCUMENT
 from functions.reading.repository import Repository, find_item
@@ -108,7 +106,7 @@ class Provider:
         """
         self._repository = repository
         self._drift = FormatDrift(digest)
-        self._configuration = configuration
+        self._base = str(configuration["repository.base_url"])
         self._formats = formats
         self._present = present
         named_sets = bool(configured_sets(configuration))
@@ -127,23 +125,29 @@ class Provider:
         }
 
     def answer(
-        self,
-        pairs: Sequence[tuple[str, str]],
-        url: str,
-        limit: int | None = None,
-        new_sheet: Callable[[], Sheet | None] = lambda: None,
+        self, request: OaiRequest, url: str, render: Render, limit: int | None = None
     ) -> Answer:
-        """Answer the decoded key-value pairs of a request to `url`.
+        """Answer a request to `url`, by a cached reading if possible, by a new one if it is final.
 
-        `limit` overrides the configured length of a list's page. Each page of records or headers
-        gets its own sheet and ends when that is full. Raises StoreError if the store fails.
+        `limit` overrides the configured length of a list's page. `render` makes pages of records or
+        headers. A snapshot may be removed at once if its successor's pointer came more than
+        REMEMBERED late. Then the pointer has moved on, and a new reading answers. Raises StoreError
+        if the store fails.
         """
+        most = self._limits.get(request.verb, 1) if limit is None else limit
+        reading = self._present.reading()
         try:
-            request = parse(pairs)
-        except OAIError as failure:
-            return self.refusal(failure, url)
-        most = self._limits.get(request.verb, 1)
-        reading, content = self._answer(request, most if limit is None else limit, new_sheet)
+            content = self._attempt(request, reading, most, render)
+            if content.final and reading.cached:
+                fresh, cached = self._present.reading(fresh=True), reading
+                reading = fresh
+                if (fresh.entry, fresh.reached) != (cached.entry, cached.reached):
+                    content = self._attempt(request, reading, most, render)
+        except MissingObject:
+            fresh = self._present.reading(fresh=True)
+            if fresh.entry == reading.entry and not reading.cached:
+                raise
+            reading, content = fresh, self._attempt(request, fresh, most, render)
         base, snapshot = self.base_url(url), reading.entry.snapshot
         return Answer(reading.response_date, base, request.arguments, content, snapshot)
 
@@ -178,42 +182,14 @@ class Provider:
 
     def base_url(self, url: str) -> str:
         """Return the base URL: the configured one, or that of the request (section 3.1.1.1)."""
-        return str(self._configuration["repository.base_url"] or url)
-
-    def _answer(
-        self, request: OaiRequest, limit: int, new_sheet: Callable[[], Sheet | None]
-    ) -> tuple[PointerReading, Content]:
-        """Answer by a cached reading if possible, by a new one for a final answer.
-
-        A snapshot may be removed at once if its successor's pointer came more than REMEMBERED late.
-        Then the pointer has moved on, and a new reading answers.
-        """
-        reading = self._present.reading()
-        try:
-            content = self._attempt(request, reading, limit, new_sheet)
-            if not (content.final and reading.cached):
-                return reading, content
-            fresh = self._present.reading(fresh=True)
-            if (fresh.entry, fresh.reached) == (reading.entry, reading.reached):
-                return fresh, content
-            reading = fresh
-            return reading, self._attempt(request, reading, limit, new_sheet)
-        except MissingObject:
-            fresh = self._present.reading(fresh=True)
-            if fresh.entry == reading.entry and not reading.cached:
-                raise
-            return fresh, self._attempt(request, fresh, limit, new_sheet)
+        return self._base or url
 
     def _attempt(
-        self,
-        request: OaiRequest,
-        reading: PointerReading,
-        limit: int,
-        new_sheet: Callable[[], Sheet | None],
+        self, request: OaiRequest, reading: PointerReading, limit: int, render: Render
     ) -> Content:
         try:
             if request.verb in (LIST_IDENTIFIERS, LIST_RECORDS):
-                return self._lister.page(request, reading, limit, new_sheet)
+                return self._lister.page(request, reading, limit, render)
             return self._verbs[request.verb](request, reading, limit)
         except OAIError as failure:
             return ErrorList(failure.faults)
@@ -232,9 +208,7 @@ class Provider:
         formats = self._formats.of_kind(record.kind)
         if record.kind == HARVESTED and not record.deleted:
             full = self._repository.record(manifest, record.identifier, fields=(DOCUMENT,))
-            formats = tuple(
-                f for f in formats if full and template_filters.select_available([full], f)
-            )
+            formats = tuple(f for f in formats if full and select_available([full], f))
         if not formats:
             raise error(NO_FORMATS, f"Items such as {show(request.identifier)} have no format.")
         return FormatList(formats)

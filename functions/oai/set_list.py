@@ -12,8 +12,16 @@ from functions.config.configuration import Configuration
 from functions.oai import token as tokens
 from functions.oai.answer import NamedSet, Resumption, SetList
 from functions.oai.request import NO_SETS, OaiRequest, error
-from functions.oai.resumption import find_manifest, is_known, name_set
-from functions.oai.token import EMPTIED, LIVE, NAMED, SetCursor, Token
+from functions.oai.token import (
+    EMPTIED,
+    LIVE,
+    NAMED,
+    SetCursor,
+    Token,
+    find_manifest,
+    is_known,
+    name_set,
+)
 from functions.reading.as_of import PointerReading
 from functions.reading.repository import Repository, SetRow
 from functions.snapshot import instant, oai_name

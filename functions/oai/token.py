@@ -15,14 +15,18 @@ import binascii
 import hashlib
 import re
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 
 from functions.oai import request
 from functions.oai.request import BAD_TOKEN, OAIError, error
+from functions.reading.as_of import PointerReading
+from functions.reading.repository import Repository
 from functions.snapshot import oai_name
+from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import Manifest
 
 LIVE, EMPTIED, NAMED = range(3)
@@ -30,6 +34,7 @@ LIVE, EMPTIED, NAMED = range(3)
 
 _MARKS = "+/="  # characters that no setSpec contains
 _PLACE = re.compile(r"(0|[1-9][0-9]{0,9})([+/=])(.+)", re.DOTALL)
+_SOUGHT = 1000  # sets read at a time to resolve a token's shortened set
 LONGEST = 196
 """Maximum length of a token in characters, unless its metadataPrefix has more than fifty."""
 
@@ -167,6 +172,47 @@ class Token:
 def refusal() -> OAIError:
     """Return the error for a token that this repository did not issue for this verb."""
     return error(BAD_TOKEN, "This repository did not issue this resumption token for this verb.")
+
+
+def is_known(repository: Repository, snapshot: int, reading: PointerReading) -> bool:
+    """Return whether a token's snapshot was ever in effect, or is by any allowed clock."""
+    current = repository.manifest(max(reading.reached, reading.entry.snapshot))
+    return snapshot <= reading.reached and snapshot not in current.skipped
+
+
+def find_manifest(
+    repository: Repository, snapshot: int, reading: PointerReading
+) -> tuple[Manifest, bool]:
+    """Return a snapshot's manifest, or the current one if it was retired, and whether it was."""
+    if not reading.pointer.is_retired(snapshot):
+        try:
+            return repository.manifest(snapshot), False
+        except MissingObject:
+            if snapshot >= reading.entry.snapshot:
+                raise  # the snapshot in effect is never retired, so the store is damaged
+    return repository.manifest(reading.entry.snapshot), True
+
+
+def name_set(
+    repository: Repository, manifest: Manifest, token: Token, more: Sequence[str] = ()
+) -> Token:
+    """Return the token with its set in full, from the repository or `more`.
+
+    Raises OAIError if no set matches.
+    """
+    if token.shortened is None:
+        return token
+    return token.with_set(chain(more, _beginning(repository, manifest, token.shortened[0])))
+
+
+def _beginning(repository: Repository, manifest: Manifest, start: str) -> Iterator[str]:
+    after = start
+    while rows := repository.sets(manifest, after, _SOUGHT):
+        for row in rows:
+            if not row.spec.startswith(start):
+                return
+            yield row.spec
+        after = rows[-1].spec
 
 
 def _text(data: bytes, namespace: str, store: str = "") -> str:

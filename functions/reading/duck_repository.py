@@ -1,5 +1,6 @@
 """DuckDB repository: answers from the Parquet files of a store's snapshots."""
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
@@ -11,7 +12,7 @@ from functions.database.files import FILE, Files
 from functions.reading import record_rows
 from functions.reading.details import DetailTables
 from functions.reading.figure_table import FigureTable
-from functions.reading.record_rows import Page, Range, TemplatePage
+from functions.reading.record_rows import DOCUMENT, Page, Range, TemplatePage
 from functions.reading.repository import PublishedRecord, RecordSelection
 from functions.reading.sets import SetTable
 from functions.snapshot import documents
@@ -24,6 +25,8 @@ _IN_SET = (
     "len(list_filter(list_concat(sets, left_sets), "
     "lambda s: s = $set OR starts_with(s, $set || ':'))) > 0"
 )
+"""The condition of records in a set, or that left it."""
+_LEFT_SET = "len(list_filter(left_sets, lambda s: s = $set OR starts_with(s, $set || ':'))) > 0"
 _CACHED = 64 << 20
 _MEMORY = 512
 _DEAD = f"SELECT position FROM {engine.table('$dead')} WHERE position BETWEEN $first AND $last"
@@ -107,7 +110,7 @@ class DuckRepository:
                 needed = narrowed.of(groups)
                 for read in self._read(manifest, selection, part, file, groups, missing, needed):
                     if read["position"]:
-                        page = record_rows.page(read, self._sets.stamps(manifest), selection.set)
+                        page = record_rows.page(read, manifest.sequences, selection.set)
                         pages.append(page)
                         missing -= len(page)
         return self._fill(manifest, pages, fields, headers=headers)
@@ -136,7 +139,7 @@ class DuckRepository:
             needed = record_rows.Narrowed(manifest, names).of(groups)
             columns = self._files.at(needed, file, groups, place)
             if columns["position"]:
-                page = record_rows.page(columns, self._sets.stamps(manifest), None)
+                page = record_rows.page(columns, manifest.sequences, None)
                 return self._fill(manifest, [page], None, headers=False)
         return ()
 
@@ -236,7 +239,7 @@ class DuckRepository:
         if selection.set is not None:
             conditions.append("listing = $set" if part.copied else _IN_SET)
             values["set"] = selection.set
-        conditions += record_rows.came_in_format(selection, names, values)
+        conditions += _came_in_format(selection, names, values)
         dead = [self._files.path(file) for file, _ in self._dead(manifest, first, last)]
         if dead:
             conditions.append(_LIVE)
@@ -284,6 +287,22 @@ class DuckRepository:
         self, manifest: Manifest, first: int, last: int
     ) -> Iterator[tuple[DataFile, Sequence[RowGroup]]]:
         return self._catalogue.groups(manifest, "dead", first, last)
+
+
+def _came_in_format(
+    selection: RecordSelection, names: Sequence[str], values: dict[str, Any]
+) -> Iterator[str]:
+    """Yield the condition that rows may be available in the selection's format, if it has one.
+
+    Adds the parameter to `values`. In the JSON of a document, only the prefix of a record, and of a
+    format that ended, stands between such quotes.
+    """
+    if selection.prefix is not None and DOCUMENT in names:
+        prefix = re.escape(selection.prefix)
+        values["came"] = rf'"prefix"\s*:\s*"{prefix}"|"ended"\s*:\s*\[[^\]]*"{prefix}"'
+        left = "FALSE" if selection.set is None else _LEFT_SET
+        harvested = f"kind = '{documents.HARVESTED}'"
+        yield f"(deleted OR {left} OR NOT ({harvested}) OR regexp_matches({DOCUMENT}, $came))"
 
 
 def _is_whole(groups: Sequence[RowGroup], spec: str | None, part: Range) -> bool:

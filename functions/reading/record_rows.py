@@ -6,18 +6,16 @@ for each record and a mapping of its fields took a third of a page's time.
 Positions are the ranges of a listing's versions, and a span's shares of the publishes.
 """
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from itertools import chain, groupby
 from typing import Any, overload
 
-from functions.database.columns import Columns
-from functions.reading.repository import PublishedRecord, RecordSelection
+from functions.reading.repository import PublishedRecord
 from functions.snapshot import documents, oai_name, obi, schema
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.manifest import Key, Manifest, RowGroup, Span, overlapping
+from functions.snapshot.manifest import Sequence as Publish
 
 HEADER = ("position", "identifier", "kind", "datestamp", "deleted", "sets")
 """The columns of every page: the attributes of a PublishedRecord besides its fields."""
@@ -27,7 +25,6 @@ _FIELDS = tuple(column.name for column in schema.CONTENT)
 DOCUMENT = obi.DOCUMENT.name
 """The column with the fields of schema.DOCUMENTED items; read only if there are such items."""
 _OF_CAPTURES = frozenset(column.name for column in schema.CAPTURE)
-_LEFT_SET = "len(list_filter(left_sets, lambda s: s = $set OR starts_with(s, $set || ':'))) > 0"
 _ELSEWHERE = schema.DOCUMENTED | {"capture"}
 """Kinds of items without rows in the table of documents."""
 
@@ -252,12 +249,13 @@ def columns(
     return (*header, *(name for name in _FIELDS if fields is None or name in fields))
 
 
-def page(rows: Columns, stamps: Mapping[int, datetime], spec: str | None) -> Page:
+def page(rows: Mapping[str, Sequence[Any]], publishes: Sequence[Publish], spec: str | None) -> Page:
     """Return rows of `columns` as a page of a list of the set `spec` (None: of all sets).
 
-    `stamps` are the datestamps by sequence.
+    `publishes` are those of the manifest.
     """
-    shown = {name: rows[name] for name in rows if name not in ("sequence", "left_sets")}
+    shown: dict[str, Any] = {n: rows[n] for n in rows if n not in ("sequence", "left_sets")}
+    stamps = {number: publishes[number - 1].effective for number in {*rows["sequence"]}}
     shown["datestamp"] = [stamps[number] for number in rows["sequence"]]
     shown["sets"] = [tuple(sets or ()) for sets in rows["sets"]]
     if spec is not None and any(rows["left_sets"]):
@@ -267,22 +265,6 @@ def page(rows: Columns, stamps: Mapping[int, datetime], spec: str | None) -> Pag
                 shown["deleted"][row] = True
                 shown["sets"][row] = tuple(s for s in left if oai_name.is_within_set(s, spec))
     return Page(shown)
-
-
-def came_in_format(
-    selection: RecordSelection, names: Sequence[str], values: dict[str, Any]
-) -> Iterator[str]:
-    """Yield the condition that rows may be available in the selection's format, if it has one.
-
-    Adds the parameter to `values`. In the JSON of a document, only the prefix of a record, and of a
-    format that ended, stands between such quotes.
-    """
-    if selection.prefix is not None and DOCUMENT in names:
-        prefix = re.escape(selection.prefix)
-        values["came"] = rf'"prefix"\s*:\s*"{prefix}"|"ended"\s*:\s*\[[^\]]*"{prefix}"'
-        left = "FALSE" if selection.set is None else _LEFT_SET
-        harvested = f"kind = '{documents.HARVESTED}'"
-        yield f"(deleted OR {left} OR NOT ({harvested}) OR regexp_matches({DOCUMENT}, $came))"
 
 
 class Narrowed:

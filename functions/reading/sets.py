@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import chain
 from typing import Any
 
@@ -106,10 +105,17 @@ class SetTable:
         limit: int,
         values: Mapping[str, Any],
     ) -> list[SetRow]:
-        stamps = self.stamps(manifest)
+        publishes = manifest.sequences
         rows = self._files.rows(_SETS.format(condition=condition), file, limit=limit, **values)
         return [
-            SetRow(spec, records, count, stamps[first], stamps[last], name)
+            SetRow(
+                spec,
+                records,
+                count,
+                publishes[first - 1].effective,
+                publishes[last - 1].effective,
+                name,
+            )
             for spec, records, count, first, last, name in rows
         ]
 
@@ -148,9 +154,3 @@ class SetTable:
         listing = self.listing(manifest, spec)
         within = sum(part.last - part.first + 1 for part in listing.ranges)
         return max(1, sum(records for _, _, records in listing.counts)) / max(1, within)
-
-    def stamps(self, manifest: Manifest) -> dict[int, datetime]:
-        """Return the datestamps of a snapshot's sequences, by number."""
-        return self._cache.get(
-            (manifest.snapshot, None), lambda: {s.number: s.effective for s in manifest.sequences}
-        )

@@ -31,7 +31,7 @@ def show(request: PageRequest) -> SitePage:
     """Return the page of the answer to the request in the arguments."""
     try:
         # As they were sent: an argument that is repeated is an error of the protocol.
-        pairs = [pair for pair in request.call.pairs() if pair[0] != "lang"]
+        pairs = [pair for pair in request.call.pairs if pair[0] != "lang"]
     except FormError as error:
         raise PageError(request.text("error.form")) from error
     address = request.address

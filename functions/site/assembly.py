@@ -9,8 +9,7 @@ from functions.http import aws
 from functions.http.lambda_instance import InstanceParts, now
 from functions.http.service import Service
 from functions.oai.answer import Answer
-from functions.oai.application import Application, OaiParts, PageService
-from functions.oai.render.render import render_document
+from functions.oai.application import Application, OaiParts, PageService, render_document
 from functions.reading.duck_repository import DuckRepository
 from functions.search.search import WordSearch
 from functions.site.page import PageParts
@@ -18,8 +17,8 @@ from functions.site.site import WebSite
 from functions.snapshot.dumps import DumpIndex, read_index
 from functions.snapshot.fixity import CheckReport, read_reports
 
-_RECORDS, _LARGEST = 50, 160_000
-"""Records, and bytes of them, in an answer that a page shows."""
+_RECORDS, _LARGEST = 50, 180_000
+"""Records, and bytes of the document, in an answer that a page shows."""
 
 
 def site_over(repository: DuckRepository) -> Callable[[OaiParts], PageService]:

@@ -93,7 +93,7 @@ class WebSite:
         first, _, rest = call.path[1:].partition("/")
         names = tuple(dict.fromkeys((rest, unquote(rest)))) if rest else ()
         try:
-            arguments = dict(call.pairs())
+            arguments = dict(call.pairs)
         except FormError:
             arguments = {}
         request = self._request(call, arguments, names)

@@ -13,9 +13,9 @@ from builder.outputs.dumps.parts import DumpFormat
 from builder.outputs.dumps.selection import DumpSelection
 from functions.config.configuration import Configuration
 from functions.oai.answer import Answer, RecordList
-from functions.oai.format import Format, Formats
-from functions.oai.render import check, template_filters
-from functions.oai.render.render import Renderer
+from functions.oai.format import Format, Formats, filter_records
+from functions.oai.render import check
+from functions.oai.render.render import Renderer, lookups
 from functions.oai.request import LIST_RECORDS
 from functions.reading.repository import PublishedRecord
 from functions.snapshot import instant, schema
@@ -70,7 +70,7 @@ class OaiDocuments:
         sheet = self.renderer.sheet(self.base_url, room)
         taken = sheet.take(replace(self.content, records=records))
         data = b"".join(sheet.finish())
-        shown = template_filters.filter_records(records[:taken], self.row)
+        shown = filter_records(records[:taken], self.row)
         return taken, len(shown) - sheet.missed, data
 
 
@@ -115,10 +115,10 @@ class DumpFormats:
             selection.manifest.effective,
             base_url,
             arguments,
-            RecordList((), row, None, xml=(_PLACE,)),
+            RecordList((), row, None, body=(_PLACE,)),
         )
         head, _, tail = self.renderer.document(answer).partition(_PLACE)
-        _, fields = check.lookups(self.configuration, self.formats, self.renderer)
+        _, fields = lookups(self.configuration, self.formats, self.renderer)
         return OaiDocuments(
             name,
             (*row.crosswalks,),

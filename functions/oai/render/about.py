@@ -9,16 +9,14 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 from urllib.parse import quote
 
 from functions.config.configuration import Configuration
 from functions.oai.answer import read_rights
+from functions.oai.render.loop import Container
 from functions.reading.redif_fields import run_time
 from functions.reading.repository import PublishedRecord
 from functions.snapshot import instant
-
-Container = Callable[[PublishedRecord], Any]
 
 WARC = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 """The namespace for the source format of a capture's metadata."""

@@ -1,10 +1,10 @@
 """Check of the formats: crosswalks are tried on sample records before the first request."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
@@ -54,30 +54,6 @@ def open_formats(configuration: Configuration) -> tuple[Formats, Renderer]:
     if own is not None:
         _try(Renderer(own=own) if abouts else renderer, formats, own)
     return formats, renderer
-
-
-def lookups(
-    configuration: Configuration, formats: Formats, renderer: Renderer
-) -> tuple[Callable[[str], str | None], Callable[[str], frozenset[str] | None]]:
-    """Return two functions of a prefix: a digest of its templates, and the columns they need.
-
-    Both return None for an unknown prefix. Shipped templates are compiled at the first call,
-    because a cold start has no time for all of them. An operator's own are read now: their files
-    may change.
-    """
-    rows = {row.prefix: row for row in formats.rows}
-
-    # Cached only for known prefixes: clients may send any number of others.
-    digest = cache(lambda prefix: renderer.digest(rows[prefix]))
-    fields = cache(lambda prefix: renderer.fields(rows[prefix]))
-    if configuration["formats.templates"]:
-        for prefix in rows:
-            digest(prefix)
-            fields(prefix)
-    return (
-        lambda prefix: digest(prefix) if prefix in rows else None,
-        lambda prefix: fields(prefix) if prefix in rows else None,
-    )
 
 
 def digests(configuration: Configuration) -> Mapping[str, str]:

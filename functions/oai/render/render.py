@@ -1,35 +1,40 @@
 """Rendering of answers to XML, and of the page for people to HTML.
 
-The renderer leaves out records that cannot be rendered. If it leaves out a whole page, the list
-continues with its next page: a `<ListRecords>` needs at least one record (OAI-PMH 2.0, section
-4.5), and an error would end the harvest. Tokens, cursors and sizes count the omitted records.
+The renderer leaves out records that cannot be rendered. Tokens, cursors and sizes count them.
 """
 
 import hashlib
 import json
 import logging
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
-from functions.oai.answer import Answer, ErrorList, OneRecord, RecordList
-from functions.oai.format import TEMPLATES, Format, folders
-from functions.oai.provider import Provider
+from functions.config.configuration import Configuration
+from functions.oai.answer import Answer, OneRecord, Read, RecordList
+from functions.oai.format import (
+    TEMPLATES,
+    Format,
+    Formats,
+    filter_records,
+    folders,
+    select_available,
+)
 from functions.oai.render import about, template_filters
 from functions.oai.render.copy_address import NO_COPIES, CopyAddresses
 from functions.oai.render.loop import Abouts, RecordLoop
-from functions.oai.render.sheet import Sheet, UnrenderedRecords
 from functions.oai.render.template import FAULTS, Templates
-from functions.oai.request import NO_FORMAT, NO_RECORDS, OaiFault
 from functions.reading.record_rows import DOCUMENT, runs
 from functions.reading.repository import PublishedRecord
 from functions.snapshot import documents, schema
-from functions.snapshot.errors import ConfigurationError, StoreError
+from functions.snapshot.errors import ConfigurationError
 
 _RECORD = "oai/record.xml"
 _RECORDS = {documents.HARVESTED: "oai/harvested.xml"}
@@ -38,12 +43,101 @@ _COPY = re.compile(r"\|\s*(?:(?:gathered_)?cop(?:y|ies)|mets)\b")
 """The filters that print `content.address`."""
 _LOG = logging.getLogger("sheaf")
 
-_MOST = 100_000  # records, so that a request ends even if a crosswalk fails for every record
-_STRETCH = 2_000  # records at once, if pages are shorter
+_AT_ONCE = 1024
+"""Maximum number of records written at once; work on those that do not fit is lost."""
+_SAMPLES = 4
+"""Number of records sampled to estimate the size of the first records."""
+_HEADER, _MARKUP = 512, 2
+"""Bytes of XML per record without its fields, and per character of the fields."""
+_SAFE = 0.9
+"""Share of the estimated capacity that is written next, because records differ in size."""
 
 
 class NothingRenderedError(Exception):
     """No record of an answer could be rendered in its format."""
+
+
+@dataclass(slots=True)
+class UnrenderedRecords:
+    """Records that a crosswalk could not render: the first fault, and their number."""
+
+    first: str = ""
+    count: int = 0
+
+    def add(self, problem: str, count: int = 1) -> None:
+        """Count one more failure, or `count` failures that begin with this fault."""
+        self.first = self.first or problem
+        self.count += count
+
+
+class Sheet:
+    """Writes the records of a page by `write`, up to `largest` bytes.
+
+    A page ends before its limit if the next record would exceed a number of bytes. The cut depends
+    only on the records, not on how many are written at once. So every server cuts a page at the
+    same record, and a token always gives the same page. The first record is taken whatever its
+    size: an empty page would end its list.
+    """
+
+    def __init__(
+        self, write: Callable[[RecordList], tuple[bytes, UnrenderedRecords]], largest: int | None
+    ) -> None:
+        """`write` returns the XML of records; the XML of a batch is that of each record, joined."""
+        self._write = write
+        self._largest = math.inf if largest is None else largest
+        self._bodies: list[bytes] = []
+        self._missed = UnrenderedRecords()
+        self._size = self.count = 0
+
+    def take(self, part: RecordList) -> int:
+        """Write the next records; return how many fit, on an empty sheet at least one."""
+        taken, most = 0, _AT_ONCE
+        while taken < part.count:
+            rest = part.records[taken:]
+            batch = rest[: min(most, self._next(rest))]
+            body, missed = self._write(replace(part, records=batch))
+            count, left = len(batch), self._largest - self._size
+            if len(body) <= left or (count == 1 and not self.count):
+                taken += count
+                self._bodies.append(body)
+                self._size += len(body)
+                self.count += count
+                self._missed.add(missed.first, missed.count)
+            elif count == 1:
+                break
+            else:
+                # Fewer each time, so that it ends with the single record that does not fit.
+                most = max(1, min(count // 2, int(count * left / len(body) * _SAFE)))
+        return taken
+
+    def likely(self) -> int | None:
+        """Return about how many more records fit; None if that is unlimited or unknown."""
+        if not self._size or self._largest == math.inf:
+            return None
+        return max(0, int((self._largest - self._size) * self.count / self._size))
+
+    def finish(self) -> tuple[bytes, ...]:
+        """Return the XML of the records that fit; log those that were left out."""
+        if self._missed.count:
+            # One line a page: a crosswalk that fails for all records fails alike for each.
+            more = self._missed.count - 1
+            _LOG.error("%s%s", self._missed.first, f" (and {more} more)" if more else "")
+        return tuple(self._bodies)
+
+    @property
+    def missed(self) -> int:
+        """The number of records taken that could not be rendered."""
+        return self._missed.count
+
+    def _next(self, rest: Sequence[PublishedRecord]) -> int:
+        if self._largest == math.inf:
+            return len(rest)
+        likely = self.likely()
+        if likely is None:
+            samples = rest[:: max(1, len(rest) // _SAMPLES)]
+            characters = sum(len(str(record.fields)) for record in samples) // len(samples)
+            likely = int(self._largest) // (_HEADER + _MARKUP * characters)
+        return max(1, int(likely * _SAFE))
 
 
 class Renderer:
@@ -75,11 +169,15 @@ class Renderer:
         """
         content = answer.content
         xml: tuple[bytes, ...] | None = None
-        if isinstance(content, RecordList):
-            xml = content.xml or self._render_all(content, answer.base_url)
-        elif isinstance(content, OneRecord):
+        page = content
+        if isinstance(content, OneRecord):
             page = RecordList((content.record,), content.format, None, since=content.since)
-            xml = self._render_all(page, answer.base_url)
+        if isinstance(page, RecordList):
+            xml = page.body
+            if xml is None:
+                sheet = self.sheet(answer.base_url)
+                sheet.take(page)
+                xml = sheet.finish()
         if xml is not None and not any(xml):
             raise NothingRenderedError(f"no record of {content.verb} could be rendered")
         variables = {"answer": answer, "content": content, "items": Markup(_PLACE)}
@@ -93,6 +191,16 @@ class Renderer:
     def sheet(self, base_url: str, largest: int | None = None) -> Sheet:
         """Return an empty sheet for records of at most `largest` bytes (None: unlimited)."""
         return Sheet(lambda part: self._render_part(part, base_url), largest)
+
+    def render(
+        self, empty: RecordList, read: Read, base_url: str, largest: int | None
+    ) -> tuple[tuple[bytes, ...], int]:
+        """Return the XML of the records that fit into `largest` bytes (see answer.Render)."""
+        sheet = self.sheet(base_url, largest)
+        while records := read(sheet.likely()):
+            if sheet.take(replace(empty, records=records)) < len(records):
+                break
+        return sheet.finish(), sheet.count
 
     def page(self, name: str, variables: Mapping[str, Any]) -> bytes:
         """Return a page for people by the name of its template, in UTF-8."""
@@ -131,25 +239,20 @@ class Renderer:
             makings += self.copies.templates
         return hashlib.sha256(json.dumps(makings).encode()).hexdigest()[:32]
 
-    def _render_all(self, content: RecordList, base_url: str) -> tuple[bytes, ...]:
-        sheet = self.sheet(base_url)
-        sheet.take(content)
-        return sheet.finish()
-
     def _render_part(self, content: RecordList, base_url: str) -> tuple[bytes, UnrenderedRecords]:
         """Return rendered records or, without a format, headers, and the failures."""
         row, since, missed = content.format, content.since, UnrenderedRecords()
         if row is None:
             headers, records = self.templates.loop("oai/header.xml"), content.records
             if content.within is not None:
-                records = template_filters.filter_records(records, content.within)
+                records = filter_records(records, content.within)
             return template_filters.clean((headers.render(records, {}, since),)), missed
         constants = _constants(row, base_url, self._name)
         parts: list[str] = []
         for kind, run in runs(content.records):
             loop = self.templates.loop(template(kind), _crosswalk(row, kind))
             if kind == documents.HARVESTED:
-                run = template_filters.select_available(run, row)
+                run = select_available(run, row)
             try:
                 parts.append(loop.render(run, constants, since))
             except FAULTS:
@@ -177,6 +280,30 @@ class Renderer:
         return parts
 
 
+def lookups(
+    configuration: Configuration, formats: Formats, renderer: Renderer
+) -> tuple[Callable[[str], str | None], Callable[[str], frozenset[str] | None]]:
+    """Return two functions of a prefix: a digest of its templates, and the columns they need.
+
+    Both return None for an unknown prefix. Shipped templates are compiled at the first call,
+    because a cold start has no time for all of them. An operator's own are read now: their files
+    may change.
+    """
+    rows = {row.prefix: row for row in formats.rows}
+
+    # Cached only for known prefixes: clients may send any number of others.
+    digest = cache(lambda prefix: renderer.digest(rows[prefix]))
+    fields = cache(lambda prefix: renderer.fields(rows[prefix]))
+    if configuration["formats.templates"]:
+        for prefix in rows:
+            digest(prefix)
+            fields(prefix)
+    return (
+        lambda prefix: digest(prefix) if prefix in rows else None,
+        lambda prefix: fields(prefix) if prefix in rows else None,
+    )
+
+
 def template(kind: str) -> str:
     """Return the template for a record of that kind; it includes a crosswalk."""
     return _RECORDS.get(kind, _RECORD)
@@ -192,79 +319,3 @@ def _constants(row: Format, base_url: str, repository_name: str) -> Mapping[str,
         "schema_location": f"{row.namespace} {row.schema_url(base_url)}",
         "repository_name": repository_name,
     }
-
-
-def render_document(
-    provider: Provider,
-    renderer: Renderer,
-    pairs: Sequence[tuple[str, str]],
-    url: str,
-    limit: int | None = None,
-    fits: Callable[[bytes], bool] = lambda body: True,
-    most: int = _MOST,
-    largest: int | None = None,
-) -> tuple[Answer, bytes]:
-    """Return the answer to the decoded pairs of a request to `url`, and its XML in UTF-8.
-
-    `limit` shortens the page of a list, and so does `largest`, in bytes of records. A record whose
-    document does not fit even alone counts as one that cannot be rendered. Raises StoreError if the
-    store fails, or if `most` records in a row cannot be rendered.
-    """
-    base_url = provider.base_url(url)
-
-    def new_sheet() -> Sheet | None:
-        return None if largest is None else renderer.sheet(base_url, largest)
-
-    original = answer = provider.answer(pairs, url, limit, new_sheet)
-    size, passed, is_page = limit, 0, True
-    while passed < most:
-        try:
-            body = renderer.document(answer)
-            _check_size(answer, body, fits)
-        except NothingRenderedError:
-            content = answer.content
-            if not (isinstance(content, RecordList) and not content.final and content.resumption):
-                fault = OaiFault(NO_FORMAT, "This record cannot be rendered in that format.")
-                if isinstance(content, RecordList):
-                    text = "The matching records cannot be rendered in that format."
-                    fault = OaiFault(NO_RECORDS, text)
-                failure = replace(answer, content=ErrorList((fault,)))
-                return failure, renderer.document(failure)
-            # The next records are tried in batches, each twice as long as the one before.
-            passed += content.count
-            pairs = [("verb", content.verb), ("resumptionToken", content.resumption.text)]
-            size, is_page = min(2 * content.count, _STRETCH), False
-        else:
-            if is_page:
-                return answer, body
-            size, is_page = limit, True  # some of the batch can be rendered: by pages from here on
-        answer = _in_place(provider.answer(pairs, url, size, new_sheet), original)
-    raise StoreError(f"{passed} records in a row could not be rendered; the log has the errors")
-
-
-def _check_size(answer: Answer, body: bytes, fits: Callable[[bytes], bool]) -> None:
-    """Raise NothingRenderedError if a single record is too large to be sent."""
-    content = answer.content
-    if isinstance(content, OneRecord):
-        record = content.record
-    elif isinstance(content, RecordList) and content.count == 1:
-        record = content.records[0]
-    else:
-        return
-    if not fits(body):
-        _LOG.error("%s is left out: %d bytes of XML are too large", record.identifier, len(body))
-        raise NothingRenderedError(record.identifier)
-
-
-def _in_place(answer: Answer, original: Answer) -> Answer:
-    """Return the answer to a later token as the answer to the original request.
-
-    It keeps the original cursor, and no cache may keep it permanently.
-    """
-    content = answer.content
-    if isinstance(content, RecordList) and isinstance(original.content, RecordList):
-        rest, begun = content.resumption, original.content.resumption
-        if rest is not None and begun is not None:
-            rest = replace(rest, cursor=begun.cursor)
-        content = replace(content, resumption=rest, pinned=False)
-    return replace(answer, arguments=original.arguments, content=content)

@@ -8,7 +8,7 @@ from typing import Any
 import jinja2
 import jinja2.nodes
 
-from functions.oai.render import escaping, template_filters
+from functions.oai.render import template_filters
 from functions.oai.render.copy_address import NO_COPIES, CopyAddresses
 from functions.oai.render.loop import CONSTANT, Abouts, RecordLoop, about_variable, lines
 from functions.oai.render.mets import MetsFilters
@@ -67,7 +67,7 @@ class Templates:
         )
         self._read = partial(_source, self._environment)
         self._environment.filters.update(
-            attribute=escaping.attribute,
+            attribute=template_filters.attribute,
             copies=copies.find_files,
             gathered_copy=copies.find_gathered,
             copy=copies.find,

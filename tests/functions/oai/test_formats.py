@@ -10,8 +10,8 @@ import pytest
 from lxml import etree
 
 from functions.oai import application
+from functions.oai.application import render_document
 from functions.oai.render import check
-from functions.oai.render.render import render_document
 from functions.reading.repository import PublishedRecord
 from functions.snapshot import schema
 from functions.snapshot.schema import Column

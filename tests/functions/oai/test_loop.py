@@ -8,7 +8,8 @@ import jinja2
 import pytest
 
 from functions.oai.format import TEMPLATES
-from functions.oai.render import escaping, render
+from functions.oai.render import render
+from functions.oai.render import template_filters as filters
 from functions.oai.render.check import sample
 from functions.oai.render.loop import RecordLoop, lines
 from functions.oai.render.template import Templates
@@ -164,4 +165,4 @@ def test_an_unknown_value_is_an_error_and_no_empty_text(tmp_path: Path) -> None:
     ],
 )
 def test_values_are_escaped_at_once_as_one_by_one(column: list[Any]) -> None:
-    assert [*escaping.escape_all(column)] == [escaping.escape(value) for value in column]
+    assert [*filters.escape_all(column)] == [filters.escape(value) for value in column]

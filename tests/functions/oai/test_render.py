@@ -13,8 +13,8 @@ from lxml import etree
 from functions.oai import format as formats
 from functions.oai.answer import Answer, OneRecord, RecordList
 from functions.oai.format import TEMPLATES
-from functions.oai.render.escaping import escape
 from functions.oai.render.render import NothingRenderedError, Renderer
+from functions.oai.render.template_filters import escape
 from functions.reading.repository import PublishedRecord
 from functions.snapshot.errors import ConfigurationError
 from tests.extent import examples

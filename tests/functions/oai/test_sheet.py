@@ -9,7 +9,7 @@ from lxml import etree
 
 from functions.oai.answer import RecordList
 from functions.oai.application import Application
-from functions.oai.render.sheet import Sheet, UnrenderedRecords
+from functions.oai.render.render import Sheet, UnrenderedRecords
 from functions.oai.render.template import RecordLoop
 from functions.reading.repository import PublishedRecord
 from tests.functions.oai.client import START, Page, configured, content, event, respond

@@ -68,9 +68,7 @@ def test_a_kept_reading_stays_true_of_its_own_instant(two, clock):
     here.reading()
     clock.move(1.5)
     kept = here.reading()
-    assert (
-        kept.entry.snapshot == 1
-    )  # though the kept pointer names 2, in effect since half a second
+    assert kept.entry.snapshot == 1  # but the pointer names 2, in effect since half a second
     assert here.reading(fresh=True).entry.snapshot == 2
     assert here.reading().entry.snapshot == 2
 
@@ -99,18 +97,13 @@ def test_where_the_store_does_not_answer_a_kept_reading_serves_for_longer(two, c
     assert here.reading().entry.snapshot == 2
 
 
-def test_no_second_is_kept_where_none_is_wished(two, clock):
-    here = present(two, clock, keep=0)
+@pytest.mark.parametrize(("keep", "seconds"), [(0, 0), (2, -1)])
+def test_nothing_is_kept_for_no_time_or_by_a_clock_that_went_back(two, clock, keep, seconds):
+    here = present(two, clock, keep=keep)
     assert not here.reading().cached
+    clock.move(seconds)
     assert not here.reading().cached
     assert two.reads == 2
-
-
-def test_a_clock_that_was_set_back_makes_a_new_reading(two, clock):
-    here = present(two, clock)
-    here.reading()
-    clock.move(-1)
-    assert not here.reading().cached
 
 
 def test_the_clock_is_asked_before_the_pointer(two):

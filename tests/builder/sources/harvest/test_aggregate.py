@@ -19,7 +19,7 @@ from builder.sources.harvest.fragment import cut_fragments
 from builder.sources.harvest.repository import find_repository
 from builder.store.folder import FolderStore
 from functions.oai import application
-from functions.oai.render.render import render_document
+from functions.oai.application import render_document
 from functions.reading.duck_repository import DuckRepository
 from functions.snapshot import layout
 from tests.builder.sources.harvest.element import Item
