@@ -49,7 +49,8 @@ ROOMS = (
 FAMILIES = ("builder.exports", "builder.kinds", "builder.outputs", "builder.sources")
 """Packages whose folders are members of a family."""
 MEMBER_IMPORTS = {
-    # importer: the members that it imports, beside commands, aws and the registries
+    # Importer: the members that it imports, beside commands, aws and the registries.
+    # Restore and exports are made of them: a row would only hide whose bytes they write.
     "builder.exports": {
         "builder.kinds.datasets",
         "builder.outputs.dumps",
@@ -71,8 +72,8 @@ MEMBER_IMPORTS = {
     "builder.kinds.datasets": {
         "builder.sources.datasets",
     },
-    "builder.publish": {
-        "builder.sources.datasets",
+    "builder.kinds.templates": {
+        "builder.sources.fulltexts",
     },
     "builder.restore": {
         "builder.sources.datasets",
@@ -82,11 +83,6 @@ MEMBER_IMPORTS = {
     },
     "builder.sources.harvest": {
         "builder.sources.redif",
-    },
-    "builder.verify": {
-        "builder.outputs.log",
-        "builder.sources.datasets",
-        "builder.sources.fulltexts",
     },
 }
 _IRREGULAR = frozenset(

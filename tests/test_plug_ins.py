@@ -36,17 +36,12 @@ def run(context):
 '''
 OUTPUT = '''"""A toy: the number of the newest snapshot, and a number for each that was retired."""
 
-from builder.outputs.output import OutputUpdate
+from builder.outputs.output import Output, OutputUpdate
 from builder.snapshot import recovery
 from builder.store.copier import read_document
 from builder.store.findings import Finding
 
 KEY = "toy/newest"
-copied = ("toy/",)
-
-
-def open(configuration):
-    return OutputUpdate(update, (KEY,))
 
 
 def update(store, runtime):
@@ -54,24 +49,24 @@ def update(store, runtime):
     store.replace(KEY, str(pointer.newest().snapshot).encode(), store.tag(KEY))
 
 
-def retire(store, runtime, *, anew):
-    store.create(f"toy/{'purged' if anew else 'expired'}", b"")
-    return 1
+class Toy(Output):
+    copied = ("toy/",)
 
+    def open(self, configuration):
+        return OutputUpdate(update, (KEY,))
 
-def verify(audit):
-    right = str(audit.pointer.newest().snapshot).encode()
-    if audit.store.tag(KEY) and audit.store.read(KEY) != right:
-        return [Finding("dump-altered", KEY, "it is not the newest snapshot")]
-    return []
+    def retire(self, store, runtime, *, anew):
+        store.create(f"toy/{'purged' if anew else 'expired'}", b"")
+        return 1
 
+    def verify(self, audit):
+        right = str(audit.pointer.newest().snapshot).encode()
+        if audit.store.tag(KEY) and audit.store.read(KEY) != right:
+            return [Finding("dump-altered", KEY, "it is not the newest snapshot")]
+        return []
 
-def check_copy(source, target):
-    pass
-
-
-def copy(source, copier, runtime, snapshots):
-    copier.copy([[read_document(source, KEY, replaced=True)]])
+    def copy(self, source, copier, runtime, snapshots):
+        copier.copy([[read_document(source, KEY, replaced=True)]])
 '''
 
 
@@ -109,8 +104,8 @@ def test_an_export_and_an_output_are_added_by_a_folder_and_a_row(tree: Path) -> 
     add_row(builder / "exports" / "__init__.py", "from builder.exports.toy import TOY\n", "TOY")
     add_row(
         builder / "outputs" / "__init__.py",
-        "from builder.outputs.toy import output as toy_output\n",
-        "toy_output",
+        "from builder.outputs.toy.output import Toy\n",
+        "Toy()",
     )
     sheaf(tree, "init", "--name", "A toy", "--namespace", "archive.example.org")
     assert "Write the toy." in sheaf(tree, "export", "--help")

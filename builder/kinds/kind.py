@@ -1,13 +1,19 @@
 """The shape of a kind of item: what it does in a publish, a withdrawal and a reinstatement."""
 
-from collections.abc import Callable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from builder.obi.history import Committed
+from builder.runtime import Advance
+from builder.snapshot.audit import StoreAudit
 from builder.snapshot.draft import Draft, Query
 from builder.snapshot.transaction import Transaction
+from builder.store.copier import Stage
+from builder.store.findings import Finding
 from functions.database import engine
+from functions.snapshot.store import Writer
 
 
 @dataclass(slots=True)
@@ -57,20 +63,36 @@ class KindCounts:
         return KindCounts(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
 
+@dataclass
+class KindAudit(ABC):
+    """A check of what a kind keeps beside its records, which it lists when it begins.
+
+    `count` is how many there are of its `nouns` (singular and plural), `objects` how many objects
+    these should have, `read` how many were read, and `bytes` what is to be read. `keys` name count,
+    objects and read ones in a document.
+    """
+
+    audit: StoreAudit
+    count: int = 0
+    objects: int = 0
+    read: int = 0
+    bytes: int = 0
+    findings: list[Finding] = field(default_factory=list)
+    nouns: ClassVar[tuple[str, str]]
+    keys: ClassVar[tuple[str, str, str]]
+
+    @property
+    def store(self) -> Writer:
+        """The store that is checked."""
+        return self.audit.store
+
+    @abstractmethod
+    def finish(self, advance: Advance) -> None:
+        """Read the chosen objects, and add findings on their content."""
+
+
 Step = Callable[[KindChange], KindCounts]
 Effect = Callable[[KindChange], None]
-
-
-def _count_nothing(change: KindChange) -> KindCounts:
-    return KindCounts()
-
-
-def _do_nothing(change: KindChange) -> None:
-    return None
-
-
-def _show_nothing(connection: engine.Connection, draft: Draft, wanted: str) -> bool:
-    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +106,26 @@ class Kind:
     `scrub` removes it from the kind's own tables. `recover` adds to `recovered_versions`, and
     `reinstate` brings the kind's own tables up to date. `shows` tells whether a draft's tables
     beside the records hold metadata of the items in a table of identifiers.
+
+    `verify` checks what the kind keeps beside its records. Such objects lie below the prefixes
+    `copied`; `list_copied` yields them in the order of reference, for a copy of the store.
+    `names` are those of the kind in the column `kind` of records. Items that `follow` others are
+    not withdrawn themselves: it says why. Others are counted apart in a preview if `counted` has
+    a key, the singular and the plural.
     """
 
-    check: Effect = _do_nothing
-    gather: Step = _count_nothing
-    settle: Step = _count_nothing
-    revise: Step = _count_nothing
-    inherit: Effect = _do_nothing
-    scrub: Effect = _do_nothing
-    recover: Effect = _do_nothing
-    reinstate: Effect = _do_nothing
-    shows: Callable[[engine.Connection, Draft, str], bool] = _show_nothing
+    names: tuple[str, ...]
+    check: Effect = lambda change: None
+    gather: Step = lambda change: KindCounts()
+    settle: Step = lambda change: KindCounts()
+    revise: Step = lambda change: KindCounts()
+    inherit: Effect = lambda change: None
+    scrub: Effect = lambda change: None
+    recover: Effect = lambda change: None
+    reinstate: Effect = lambda change: None
+    shows: Callable[[engine.Connection, Draft, str], bool] = lambda connection, draft, table: False
+    verify: Callable[[StoreAudit], KindAudit] | None = None
+    copied: tuple[str, ...] = ()
+    list_copied: Callable[[Writer], Iterable[Stage]] = lambda source: ()
+    follow: str = ""
+    counted: tuple[str, str, str] | None = None

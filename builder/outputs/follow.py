@@ -24,10 +24,13 @@ class OutputError(StoreError):
 
 
 def open_outputs(configuration: Configuration) -> Sequence[OutputUpdate]:
-    """Return the updates of all outputs; each checks its settings before anything is published.
+    """Return the updates of all outputs, before anything is published.
 
+    A wrong setting of any of them is refused before a service is asked.
     Raises ConfigurationError, UsageError, and StoreError if AWS does not answer.
     """
+    for output in OUTPUTS:
+        output.check(configuration)
     return [output.open(configuration) for output in OUTPUTS]
 
 

@@ -1,18 +1,14 @@
 """The shape of an output: what follows a snapshot, how it is checked, retired and copied."""
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from datetime import datetime
-from pathlib import Path
-from typing import Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from builder.runtime import Runtime
+from builder.snapshot.audit import StoreAudit
 from builder.store.copier import ObjectCopier
 from builder.store.findings import Finding
 from functions.config.configuration import Configuration
-from functions.database import engine
-from functions.snapshot.pointer import Pointer
 from functions.snapshot.store import Writer
 
 
@@ -32,60 +28,73 @@ class OutputUpdate:
 
 
 @dataclass(frozen=True, slots=True)
-class OutputAudit:
-    """A check of a store: what the outputs are compared with, and how much is read.
+class CopyComparison:
+    """Two stores that both keep the `snapshots`; a copy that is `late` lacks newer ones.
 
-    `is_read` tells by key whether an object's bytes are read. Without `listed`, the store cannot be
-    listed, or only the newest snapshot is checked. Rows are compared with `rows`, in a database
-    that `open_database` opens with a folder. `keys` and `checkpoint` are what a person trusts:
-    verifier keys, and an earlier log; None if nothing is named.
+    `keys` must have signed both; None checks no signature.
     """
 
     store: Writer
-    pointer: Pointer
-    now: datetime
-    is_read: Callable[[str], bool]
-    listed: bool
-    rows: bool
-    open_database: Callable[[], AbstractContextManager[tuple[engine.Connection, Path]]]
-    keys: Sequence[str] | None = None
-    checkpoint: str | None = None
+    copy: Writer
+    snapshots: Sequence[int]
+    late: bool
+    keys: Sequence[str] | None
 
 
-class Output(Protocol):
-    """An output. A module with these names is one."""
+@dataclass(frozen=True, slots=True)
+class OutputComparison:
+    """An output compared with that of a copy: the `names` that both should have, and findings.
 
-    copied: tuple[str, ...]
+    A copy that `is_older` may lack what lies below the prefixes `copied`. A report has the `lines`,
+    and the `document` as JSON.
+    """
+
+    names: frozenset[str] = frozenset()
+    is_older: bool = False
+    findings: Sequence[Finding] = ()
+    lines: Sequence[str] = ()
+    document: Mapping[str, object] = field(default_factory=dict)
+
+
+class Output(ABC):
+    """An output. What it does not need, it leaves out."""
+
+    copied: tuple[str, ...] = ()
     """Prefixes of the objects that a copy of the store gets; the others follow from those."""
 
+    def check(self, configuration: Configuration) -> None:  # noqa: B027 - most have nothing to check
+        """Check the configuration, before a service is asked. Raises ConfigurationError."""
+
+    @abstractmethod
     def open(self, configuration: Configuration) -> OutputUpdate:
-        """Check the configuration, before anything is published, and return the update.
+        """Return the update that the configuration wants, before anything is published.
 
         Raises ConfigurationError, UsageError, and StoreError if a service does not answer.
         """
-        ...
 
+    @abstractmethod
     def retire(self, store: Writer, runtime: Runtime, *, anew: bool) -> int:
         """Remove what no kept snapshot needs; return the number of objects. Raises StoreError.
 
         With `anew`, that is all that is not named, as after a purge. Otherwise, young objects stay
         for readers and for updates in progress.
         """
-        ...
 
-    def verify(self, audit: OutputAudit) -> Sequence[Finding]:
+    @abstractmethod
+    def verify(self, audit: StoreAudit) -> Sequence[Finding]:
         """Return what is wrong with it. Raises StoreError if the store cannot be read."""
-        ...
 
-    def check_copy(self, source: Writer, target: Writer) -> None:
+    def compare(self, comparison: CopyComparison) -> OutputComparison:
+        """Compare the outputs of two stores; a copy may have one of its own. Raises StoreError."""
+        return OutputComparison()
+
+    def check_copy(self, source: Writer, target: Writer) -> None:  # noqa: B027
         """Raise StoreError if a copy would destroy what the target has."""
-        ...
 
-    def copy(
+    def copy(  # noqa: B027 - the next publish there makes it
         self, source: Writer, copier: ObjectCopier, runtime: Runtime, snapshots: Sequence[int]
     ) -> None:
         """Bring the output of the copier's target to that of the source, after its pointer.
 
         `snapshots` are those that the target keeps. Raises as the copier does.
         """
-        ...

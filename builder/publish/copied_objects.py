@@ -7,14 +7,12 @@ of the snapshots, are in memory at a time.
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
+from builder.kinds import KINDS
 from builder.obi import key, log
 from builder.obi.content import Redirect, Version
 from builder.obi.history import ALIVE, COMMIT, MEMBERS, OPEN, history, is_open, standing
 from builder.outputs import OUTPUTS
 from builder.snapshot import views
-from builder.sources.datasets.protocols import FilesetError
-from builder.sources.datasets.strategies import record as records
-from builder.sources.datasets.strategies.keys import FILESETS, RECORD, WARCS, prefix_of
 from builder.store.copier import (
     DAMAGED,
     CopiedObject,
@@ -30,7 +28,7 @@ from functions.snapshot.manifest import Manifest
 from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
 
-LASTING = (key.ROOT, FILESETS, WARCS)
+LASTING = (key.ROOT, *(prefix for kind in KINDS for prefix in kind.copied))
 """Prefixes of the objects that no snapshot names."""
 PLACES = (
     layout.RECORDS,
@@ -69,21 +67,6 @@ def list_manifests(source: Writer, manifests: Sequence[Manifest]) -> Iterator[St
             raise DamagedStore(f"{document.key}: {problem}; `sheaf verify --repair` rewrites it")
         yield [document]
         yield [read_document(source, manifest.key)]  # last: it shows that the snapshot exists
-
-
-def list_datasets(source: Writer) -> Iterator[Stage]:
-    """Yield the objects of each archived dataset, then its record; none of unfinished ones."""
-    for where in source.keys(FILESETS):
-        base = prefix_of(where)
-        if base is None or where != base + RECORD:
-            continue
-        document = read_document(source, where, replaced=True)
-        try:
-            objects = records.parse(document.data or b"", where).objects
-        except FilesetError as error:
-            raise DamagedStore(f"{error.detail}: {DAMAGED}") from error
-        yield [CopiedObject(stored.key, stored.bytes, stored.sha256) for stored in objects]
-        yield [document]
 
 
 class RunList:

@@ -9,7 +9,7 @@ of the snapshot.
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from builder.intake import intake
 from builder.kinds import KINDS
@@ -21,7 +21,7 @@ from builder.runtime import Runtime
 from builder.snapshot import figures, words
 from builder.snapshot.draft import Draft
 from builder.snapshot.tables import SnapshotTables
-from builder.snapshot.transaction import ChangeResult, Transaction
+from builder.snapshot.transaction import Change, ChangeResult, Transaction
 from functions.config.configuration import Configuration
 from functions.oai.render.copy_address import settings_in_records
 from functions.snapshot import figure_rows
@@ -62,48 +62,37 @@ def publish(
     return change_store(store, configuration, runtime, change)
 
 
-class IntakeChange:
+@dataclass
+class IntakeChange(Change):
     """The change made by the finished runs of the intake and the new runs of the obi store.
 
     With `last`, it is that of the runs of the obi store up to this one, without the intake.
-    Implements transaction.Change.
     """
 
-    def __init__(
-        self,
-        store: Writer,
-        configuration: Configuration,
-        runtime: Runtime,
-        formats: Mapping[str, str],
-        last: int | None = None,
-        *,
-        redate: bool = False,
-    ) -> None:
-        self._store = store
-        self._redate = redate
-        self._last = last
-        self._configuration = configuration
-        self._digests = formats
-        self._runtime = runtime
-        self._runs: list[intake.IntakeRun] = []
-        self._keys: dict[str, list[str]] = {}
+    store: Writer
+    configuration: Configuration
+    runtime: Runtime
+    formats: Mapping[str, str]
+    last: int | None = None
+    redate: bool = field(default=False, kw_only=True)
+    _runs: list[intake.IntakeRun] = field(default_factory=list, init=False)
+    _keys: dict[str, list[str]] = field(default_factory=dict, init=False)
 
     def build(self, base: Transaction) -> ChangeResult:
         """Build on the newest snapshot from the runs that are there now."""
-        self._runs = list(intake.runs(self._store)) if self._last is None else []
-        last = self._last
-        committed = [run for run in history(self._store) if last is None or run.tist <= last]
+        self._runs = list(intake.runs(self.store)) if self.last is None else []
+        committed = [r for r in history(self.store) if self.last is None or r.tist <= self.last]
         new_runs = committed if committed and committed[-1].tist > base.before.run else ()
         if not self._runs and not new_runs and base.before.snapshot == 0:
             raise NothingToPublish("nothing to publish: run `sheaf ingest` first")
         if not self._runs and not new_runs:
             return self._rebuild(base)
-        self._keys = intake.keys_of(self._store, self._runs)
+        self._keys = intake.keys_of(self.store, self._runs)
         self._announce_need()
         try:
             return self._build(base, new_runs)
         except StoreError as error:
-            if self._runs != list(intake.runs(self._store)):
+            if self._runs != list(intake.runs(self.store)):
                 raise Conflict("another process published the intake") from error
             raise
 
@@ -113,10 +102,10 @@ class IntakeChange:
         records = sum(before.kinds().values())
         written: list[str] = []
         lacks_figures = before.sequences and not before.tables.get(figure_rows.TABLE)
-        if lacks_figures or (words.TABLE in before.tables) != self._configuration["search.words"]:
+        if lacks_figures or (words.TABLE in before.tables) != self.configuration["search.words"]:
             with base.draft() as (connection, draft):
                 if lacks_figures:
-                    self._runtime.say("counting the figures of all records once")
+                    self.runtime.say("counting the figures of all records once")
                     figures.update(connection, draft, before)
                 self._keep_words(draft)
                 words.complete(connection, draft)
@@ -125,7 +114,7 @@ class IntakeChange:
 
     def _keep_words(self, draft: Draft) -> None:
         """Begin or remove the table of words, as configured."""
-        if not self._configuration["search.words"]:
+        if not self.configuration["search.words"]:
             draft.tables.pop(words.TABLE, None)
         elif words.TABLE not in draft.tables:
             draft.tables[words.TABLE] = ()
@@ -133,9 +122,9 @@ class IntakeChange:
     def clean_up(self) -> None:
         """Discard the runs that were published."""
         try:
-            intake.discard(self._store, self._runs)
+            intake.discard(self.store, self._runs)
         except StoreError as error:  # published already; the next publish removes it
-            self._runtime.say(f"the intake could not be removed: {error}")
+            self.runtime.say(f"the intake could not be removed: {error}")
 
     def _build(self, base: Transaction, runs: Sequence[Committed]) -> ChangeResult:
         """Build the changes of each kind, with the `runs` of the obi store if some are new."""
@@ -145,7 +134,7 @@ class IntakeChange:
             change = KindChange(base, connection, draft, self._files, runs)
             for kind in KINDS:
                 kind.check(change)
-            self._runtime.say("comparing the intake with the last snapshot")
+            self.runtime.say("comparing the intake with the last snapshot")
             counts = sum((kind.gather(change) for kind in KINDS), KindCounts())
             faults, sources = (self._add_provenance(change, table) for table in PROVENANCE_KEYS)
             change.has_sources = sources > 0
@@ -154,9 +143,9 @@ class IntakeChange:
             changed = counts.changed + counts.moved
             after = before
             if counts.new or changed or counts.restated:
-                self._runtime.say(f"writing {counts.new:,} new and {changed:,} changed records")
+                self.runtime.say(f"writing {counts.new:,} new and {changed:,} changed records")
                 tables = SnapshotTables(connection, draft, before, change.rows or None)
-                after = tables.items(self._runtime.progress)
+                after = tables.items(self.runtime.progress)
             words.complete(connection, draft)
             manifest, described = None, self._with_formats(before)
             has_words = draft.tables.get(words.TABLE) != before.tables.get(words.TABLE)
@@ -195,7 +184,7 @@ class IntakeChange:
         scratch, store = captures * _SCRATCH_BYTES / 1e9, captures * _STORE_BYTES / 1e9
         folder = tempfile.gettempdir()
         free = shutil.disk_usage(folder).free / 1e9
-        self._runtime.say(
+        self.runtime.say(
             f"{captures:,} captures may need {scratch:.0f} GB in {folder}, where {free:.0f} GB are "
             f"free, and {store:.0f} GB in the store"
             + ("; set TMPDIR to a larger disk" if free < scratch else "")
@@ -207,15 +196,15 @@ class IntakeChange:
         A new digest takes effect with this snapshot. Raises ConfigurationError if it is new because
         of a setting, and that is not wanted.
         """
-        if not self._digests:
+        if not self.formats:
             return before
-        makings, settings = dict(before.formats), settings_in_records(self._configuration)
+        makings, settings = dict(before.formats), settings_in_records(self.configuration)
         changed = [
             prefix
-            for prefix, digest in self._digests.items()
+            for prefix, digest in self.formats.items()
             if makings.setdefault(prefix, Making(digest)).digest != digest
         ]
-        if changed and not self._redate:
+        if changed and not self.redate:
             for key, value in settings.items():
                 if before.settings.get(key, value) != value:
                     raise ConfigurationError(
@@ -224,13 +213,13 @@ class IntakeChange:
                         "`sheaf publish --redate` to give them new datestamps"
                     )
         for prefix in changed:
-            self._runtime.say(
+            self.runtime.say(
                 f"the XML of {prefix} has changed: all its records get a new datestamp"
             )
-            makings[prefix] = Making(self._digests[prefix], UNSTAMPED)
+            makings[prefix] = Making(self.formats[prefix], UNSTAMPED)
         if makings == before.formats and settings == before.settings:
             return before
         return replace(before, formats=makings, settings=settings)
 
     def _files(self, table: str) -> list[str]:
-        return intake.files(self._store, self._runs, self._keys, table)
+        return intake.files(self.store, self._runs, self._keys, table)

@@ -20,7 +20,7 @@ from builder.snapshot.draft import Draft
 from builder.snapshot.expiry import snapshots
 from builder.snapshot.lookup import find, rows_of
 from builder.snapshot.tables import SnapshotTables
-from builder.snapshot.transaction import ChangeResult, NothingSelectedError, Transaction
+from builder.snapshot.transaction import Change, ChangeResult, NothingSelectedError, Transaction
 from functions.config.configuration import Configuration
 from functions.database import engine
 from functions.snapshot import schema
@@ -63,8 +63,8 @@ def preview_selection(
 
 
 @dataclass
-class Reinstatement:
-    """The change that reinstates items. Implements transaction.Change."""
+class Reinstatement(Change):
+    """The change that reinstates items."""
 
     selection: Selection
     identifiers: tuple[str, ...] = field(default=(), init=False)
@@ -94,9 +94,6 @@ class Reinstatement:
                 moved=counts.moved,
                 keys=tuple(draft.written),
             )
-
-    def clean_up(self) -> None:
-        """Do nothing: there is nothing to remove."""
 
 
 def _lacking(connection: engine.Connection) -> str:

@@ -5,18 +5,18 @@ no column can have the value; the error says what is wrong or what was expected.
 """
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from builder.errors import UsageError
+from builder.kinds import KINDS
 from builder.snapshot.draft import Draft
 from builder.snapshot.lookup import NATURAL_ORDER, find, rows_of
 from builder.snapshot.transaction import NothingSelectedError
 from functions.archive import message as digests
 from functions.database import engine
-from functions.snapshot import schema
 from functions.snapshot.errors import NothingPublished
 from functions.url import authority
 
@@ -34,8 +34,9 @@ _HOST_OF_URL = f"regexp_extract(url, '{HOST_PATTERN}')"
 _URL = f"lower({_HOST_OF_URL}) || substr(url, length({_HOST_OF_URL}) + 1)"
 """The archived URL with scheme and host in lower case, which are not case-sensitive."""
 _HOSTS = 10
-_IS_TEMPLATE = "kind = 'template'"
-_IS_DATASET = f"kind IN {engine.texts(schema.DATASETS)}"
+_FOLLOWING = {name: kind.follow for kind in KINDS if kind.follow for name in kind.names}
+"""Why items of some kinds cannot be selected."""
+_FOLLOWS = f"kind IN {engine.texts(_FOLLOWING)}"
 _TITLE = (
     "coalesce(title, document ->> '$.fields.title[0]', document ->> '$.fields.name[0]', "
     "document ->> '$.title') AS title"
@@ -192,7 +193,7 @@ def gather(
             source = _live(draft, values)
         sql = (
             f"CREATE TABLE {table} AS SELECT * FROM {source} "
-            f"WHERE ({condition}) AND {besides} AND kind != 'collection'"
+            f"WHERE ({condition}) AND {besides} AND NOT {_FOLLOWS}"
         )
         connection.execute(sql, values)
 
@@ -219,11 +220,9 @@ def _lacking(connection: engine.Connection, draft: Draft, selection: Selection) 
         if reason := explain_set(connection, engine.table("$sets"), values):
             return reason
     if selection.identifiers:
-        collections = (
-            "SELECT identifier FROM listed_versions WHERE kind = 'collection' ORDER BY 1 LIMIT 1"
-        )
-        for (name,) in connection.execute(collections).fetchall():
-            return f"{name} is derived from the captures of its set: withdraw them with --set"
+        sql = f"SELECT identifier, kind FROM listed_versions WHERE {_FOLLOWS} ORDER BY 1 LIMIT 1"
+        for name, kind in connection.execute(sql).fetchall():
+            return f"{name} {_FOLLOWING[kind]}"
     return "no item matches; select an already withdrawn item by identifier or set only"
 
 
@@ -265,24 +264,22 @@ class Item:
 class Preview:
     """Number of items, the first items by kind, SURT and date, and the hosts with the most items.
 
-    Each host comes with its number of items; an unknown host is None. `templates` and `datasets`
-    are not counted by host.
+    Each host comes with its number of items; an unknown host is None. Items of `kinds`, by their
+    keys (Kind.counted), are not counted by host.
     """
 
     count: int
     items: tuple[Item, ...]
     hosts: tuple[tuple[str | None, int], ...]
-    templates: int = 0
-    datasets: int = 0
+    kinds: Mapping[str, int] = field(default_factory=dict)
 
 
 def preview(connection: engine.Connection, table: str, most: int | None) -> Preview:
     """Return a preview of a table with the columns of `records`, with at most `most` items."""
     with engine.reading("the items"):
-        ((count, templates, datasets),) = connection.execute(
-            f"SELECT count(*), count(*) FILTER ({_IS_TEMPLATE}), count(*) FILTER ({_IS_DATASET}) "
-            f"FROM {table}"
-        ).fetchall()
+        count = rows_of(connection, table)
+        sql = f"SELECT kind, count(*) FROM {table} GROUP BY kind"
+        counts = dict(connection.execute(sql).fetchall())
         rows = connection.execute(
             f"SELECT identifier, url, fetch_date, url_host_name, kind, {_TITLE} "
             f"FROM {table} ORDER BY {NATURAL_ORDER} LIMIT $most",
@@ -292,4 +289,9 @@ def preview(connection: engine.Connection, table: str, most: int | None) -> Prev
             f"SELECT url_host_name, count(*) AS items FROM {table} WHERE kind = 'capture' "
             f"GROUP BY ALL ORDER BY items DESC, url_host_name LIMIT {_HOSTS}"
         ).fetchall()
-    return Preview(count, tuple(Item(*row) for row in rows), tuple(hosts), templates, datasets)
+    kinds = {
+        kind.counted[0]: sum(counts.get(name, 0) for name in kind.names)
+        for kind in KINDS
+        if kind.counted
+    }
+    return Preview(count, tuple(Item(*row) for row in rows), tuple(hosts), kinds)

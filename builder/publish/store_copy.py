@@ -8,21 +8,21 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import chain
 
+from builder.kinds import KINDS
 from builder.obi import key as obi
 from builder.obi.publishes import PUBLISHES
 from builder.outputs import OUTPUTS
 from builder.publish.copied_objects import (
     PLACES,
     RunList,
-    list_datasets,
     list_files,
     list_manifests,
 )
 from builder.runtime import Progress, Runtime
 from builder.snapshot import consistency, recovery
 from builder.snapshot.expiry import complete, retire, snapshots
-from builder.sources.datasets.strategies.keys import FILESETS, WARCS
 from builder.store.copier import (
     DAMAGED,
     ForeignTarget,
@@ -32,7 +32,7 @@ from builder.store.copier import (
 )
 from builder.store.identity import read_identity, revise_identity
 from builder.store.web_store import WebStore
-from functions.snapshot import instant, layout, schema
+from functions.snapshot import instant, layout
 from functions.snapshot.errors import (
     Conflict,
     DamagedStore,
@@ -163,14 +163,16 @@ class _Copy:
         files = list_files(self._source, manifests)
         total = sum(o.size for stage in files for o in stage if not there.has(o.key, o.size))
         if runs is not None:
-            kinds = (e for prefix in (FILESETS, WARCS) for e in self._source.entries(prefix))
-            total += runs.bytes + sum(e.bytes for e in kinds if not there.has(e.key, e.bytes))
+            places = chain.from_iterable(kind.copied for kind in KINDS)
+            stored = chain.from_iterable(map(self._source.entries, places))
+            total += runs.bytes + sum(e.bytes for e in stored if not there.has(e.key, e.bytes))
         with progress(total) as advance:
             copier = ObjectCopier(self._source, self._target, there, advance)
             if runs is not None:
                 copier.there += runs.there
                 copier.copy(runs.stages())
-                copier.copy(list_datasets(self._source))
+                for kind in KINDS:
+                    copier.copy(kind.list_copied(self._source))
             copier.copy(files)
             copier.copy(list_manifests(self._source, manifests))
         # Snapshots that the target does not hold count as retired.
@@ -192,8 +194,14 @@ class _Copy:
         # An interrupted export may have left unnamed objects that the source has purged.
         retired = retire(self._target, self._runtime, staying - self._expected).retired
         numbers = sorted(staying.union(self._numbers) - set(retired))
+        failures = []
         for output in OUTPUTS:
-            output.copy(self._source, copier, self._runtime, numbers)
+            try:
+                output.copy(self._source, copier, self._runtime, numbers)
+            except StoreError as error:  # the others do not depend on it
+                failures.append(error)
+        if failures:
+            raise failures[0]
         if identity:
             objects = identity.parts - {layout.SNAPSHOTS}
             parts = [key for key in objects if self._target.size(key) is not None]
@@ -210,8 +218,9 @@ class _Copy:
             return RunList(self._source, self._target, there)
         if self._newest.run:
             self._source.refuse_list(obi.ROOT)
-        if any(self._newest.kinds().get(kind) for kind in schema.DATASETS):
-            self._source.refuse_list(FILESETS)
+        for kind in KINDS:
+            if kind.copied and any(map(self._newest.kinds().get, kind.names)):
+                self._source.refuse_list(kind.copied[0])
         return None
 
     def _earlier(self, pointer: Pointer, manifests: Sequence[Manifest]) -> set[int]:

@@ -21,7 +21,7 @@ from builder.snapshot import lookup, scratch_tables, words
 from builder.snapshot.draft import Draft, Query
 from builder.snapshot.lookup import find_files, rows_of
 from builder.snapshot.tables import SnapshotTables
-from builder.snapshot.transaction import ChangeResult, Transaction
+from builder.snapshot.transaction import Change, ChangeResult, Transaction
 from functions.config.configuration import Configuration
 from functions.database import engine
 from functions.snapshot import schema
@@ -127,8 +127,8 @@ def preview_selection(
 
 
 @dataclass
-class Withdrawal:
-    """The change that withdraws items. Implements transaction.Change."""
+class Withdrawal(Change):
+    """The change that withdraws items."""
 
     selection: Selection
     reason: str
@@ -182,6 +182,3 @@ class Withdrawal:
                 moved=counts.moved,
                 keys=tuple(draft.written),
             )
-
-    def clean_up(self) -> None:
-        """Do nothing: there is nothing to remove."""

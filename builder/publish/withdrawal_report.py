@@ -3,6 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
+from builder.kinds import KINDS
 from builder.publish.selection import Item, Preview
 from builder.publish.withdraw import Withdrawn
 from builder.text import tally
@@ -40,15 +41,12 @@ def preview_text(preview: Preview) -> str:
     if not preview.count:
         return "0 items: these are already withdrawn"
     hosts = [(f"{count:,}", host or "host unknown") for host, count in preview.hosts]
-    named = preview.templates + preview.datasets
-    if others := preview.count - named - sum(count for _, count in preview.hosts):
+    on_hosts = preview.count - sum(preview.kinds.values())
+    if others := on_hosts - sum(count for _, count in preview.hosts):
         hosts.append((f"{others:,}", "on other hosts"))
-    if preview.templates:
-        hosts.append(
-            (f"{preview.templates:,}", f"template{'s' * (preview.templates != 1)} of RePEc")
-        )
-    if preview.datasets:
-        hosts.append((f"{preview.datasets:,}", f"dataset{'s' * (preview.datasets != 1)}"))
+    for key, *nouns in filter(None, (kind.counted for kind in KINDS)):
+        if count := preview.kinds.get(key):
+            hosts.append((f"{count:,}", nouns[count != 1]))
     items = [_describe(item) for item in preview.items[:SHOWN]]
     lines = [tally(preview.count, "item")]
     lines += [f"  {count:>9}  {host}" for count, host in hosts]
@@ -72,8 +70,7 @@ def preview_document(preview: Preview) -> dict[str, Any]:
     """Return the preview as --json prints it."""
     return {
         "count": preview.count,
-        "templates": preview.templates,
-        "datasets": preview.datasets,
+        **preview.kinds,
         "hosts": [{"host": host, "items": count} for host, count in preview.hosts],
         "items": [asdict(item) for item in preview.items],
     }

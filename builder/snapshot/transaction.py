@@ -126,8 +126,8 @@ class Change(Protocol):
         ...
 
     def clean_up(self) -> None:
-        """Remove the inputs that are published now."""
-        ...
+        """Remove the inputs that are published now, if there are some."""
+        return
 
 
 def revise(

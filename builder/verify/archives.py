@@ -18,7 +18,7 @@ _SOURCES = f"SELECT DISTINCT source FROM {engine.table('$files')} WHERE captures
 _NEEDED = f"""
 SELECT DISTINCT source FROM {engine.table("$files")} r JOIN (SELECT unnest($gone) AS source) g
     ON r.warc_filename = g.source OR starts_with(r.warc_filename, g.source || '/')
-WHERE kind = 'capture' AND NOT deleted AND position NOT IN (FROM dead_positions) ORDER BY 1
+WHERE NOT deleted AND position NOT IN (FROM dead_positions) ORDER BY 1
 """
 
 

@@ -4,7 +4,6 @@ import hashlib
 import math
 import random
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from builder.errors import UsageError
@@ -57,8 +56,3 @@ def choose_keys(keys: list[str], choice: Sample | StorePart | None) -> list[str]
         return [key for key in keys if choice.holds(key)]
     count = min(len(keys), math.ceil(len(keys) * choice.percent / 100))
     return sorted(random.Random(choice.seed).sample(keys, count))
-
-
-def make_rule(choice: Sample | StorePart | None) -> Callable[[str], bool]:
-    """Return a function that returns whether an object outside of snapshots is read."""
-    return (lambda key: True) if choice is None else choice.holds

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
+from builder.snapshot.audit import SnapshotContents
 from builder.store.findings import Finding
 from builder.verify.data_files import DataFileIndex
-from builder.verify.inventory import SnapshotContents
 from functions.database import engine
 from functions.snapshot import layout
 from functions.snapshot.figure_rows import COLUMNS, TABLE, FacetCounts, FigureRows, thin

@@ -7,41 +7,24 @@ several snapshots share it.
 
 import hashlib
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from builder.intake import intake
 from builder.snapshot import consistency, recovery, views
+from builder.snapshot.audit import SnapshotContents
 from builder.snapshot.commit import instant_line
 from builder.snapshot.expiry import snapshots
 from builder.snapshot.orphans import ORPHAN_AGE
 from builder.store import workdir
 from builder.store.findings import DAMAGE, Finding
+from builder.store.web_store import WebStore
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.manifest import DataFile, Leaf, LeafReference, Manifest
 from functions.snapshot.pointer import Pointer
 from functions.snapshot.store import Writer
-
-
-@dataclass(frozen=True, slots=True)
-class SnapshotContents:
-    """A kept snapshot: its manifest and, by table, its leaves; `whole` if no leaf is missing."""
-
-    manifest: Manifest
-    leaves: Mapping[str, tuple[tuple[LeafReference, Leaf], ...]]
-    whole: bool
-
-    def files(self, *tables: str) -> Iterator[DataFile]:
-        """Yield the data files of the tables; of all tables if none is given."""
-        for table in tables or self.leaves:
-            for _, leaf in self.leaves.get(table, ()):
-                yield from leaf.files
-
-    def views(self) -> str:
-        """Return the snapshot's views as this version of Sheaf writes them."""
-        return views.naming(self.manifest, lambda table: (f.key for f in self.files(table)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +47,10 @@ class Inventory:
     findings: list[Finding] = field(default_factory=list)
     identified: bool = False
     """Whether the newest snapshot that can be read was published with an identity."""
+    files: dict[str, tuple[str, DataFile]] = field(default_factory=dict)
+    """Each data file once, by key, with its table."""
     _named: dict[int, _Named] = field(default_factory=dict)
     _leaves: dict[str, tuple[str, LeafReference, Leaf | None]] = field(default_factory=dict)
-    _files: dict[str, tuple[str, DataFile]] = field(default_factory=dict)
 
     @staticmethod
     def take(store: Writer, now: datetime, *, newest_only: bool = False) -> "Inventory":
@@ -85,10 +69,6 @@ class Inventory:
             before = manifest or before
         inventory.identified = before is not None and before.identified
         return inventory
-
-    def files(self) -> Mapping[str, tuple[str, DataFile]]:
-        """Return each data file once, by key, with its table."""
-        return self._files
 
     def sound(self) -> list[int]:
         """Return the numbers of the snapshots whose manifest is sound in itself, ascending."""
@@ -214,9 +194,9 @@ class Inventory:
             if all(consistency.is_of(table, file) for file in leaf.files):
                 # Equal descriptions of data files are shared in memory.
                 for file in leaf.files:
-                    if self._files.get(file.key) != (table, file):
-                        self._files[file.key] = (table, file)
-                leaf = Leaf(tuple(self._files[file.key][1] for file in leaf.files))
+                    if self.files.get(file.key) != (table, file):
+                        self.files[file.key] = (table, file)
+                leaf = Leaf(tuple(self.files[file.key][1] for file in leaf.files))
             else:
                 leaf = None
         self._leaves[reference.key] = (table, reference, leaf)
@@ -266,11 +246,16 @@ class Inventory:
         self.findings.append(Finding(code, key, problem))
 
 
-def leftovers(store: Writer, named: Collection[str] | None, now: datetime) -> Iterator[Finding]:
-    """Yield objects in the store that are not part of it, and old objects that are not `named`.
+def leftovers(inventory: Inventory, now: datetime, *, newest_only: bool) -> Iterator[Finding]:
+    """Yield objects in the store that are not part of it, and old ones that no snapshot names.
 
-    If `named` is None, old objects are not checked.
+    Old objects are not checked with `newest_only`, or if it is unknown what snapshots name.
     """
+    store = inventory.store
+    if isinstance(store, WebStore):
+        yield Finding("unlisted", store.address, "a web address has no listing")
+        return
+    named = inventory.names() if inventory.complete and not newest_only else None
     for prefix in (layout.RECORDS, layout.SNAPSHOTS) if named is not None else ():
         for entry in store.entries(prefix):
             unnamed = entry.key != layout.WITNESS and entry.key not in (named or ())

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime
+from operator import attrgetter
 
 from builder import distribution
 from builder.errors import UsageError
@@ -35,12 +36,9 @@ def report_text(done: Verified, choice: Sample | StorePart | None) -> str:
         read += f", drawn with --seed {choice.seed}"
     damage, notes = _counts(done.findings)
     lines.append(f"{tally(len(done.snapshots), 'snapshot')} checked, {read}")
-    if done.runs:
-        objects = f"{done.objects_read:,} of {tally(done.objects, 'object')} read"
-        lines.append(f"{tally(done.runs, 'run')} of the obi store checked, {objects}")
-    if done.datasets:
-        objects = f"{done.kept_read:,} of {tally(done.kept, 'object')} read"
-        lines.append(f"{tally(done.datasets, 'archived dataset')} checked, {objects}")
+    for kind in filter(attrgetter("count"), done.kinds):
+        objects = f"{kind.read:,} of {tally(kind.objects, 'object')} read"
+        lines.append(f"{tally(kind.count, *kind.nouns)} checked, {objects}")
     lines.append(f"{damage:,} damaged, {notes:,} noted" if damage or notes else "no problems found")
     return "\n".join(lines)
 
@@ -52,13 +50,7 @@ def comparison_text(done: Comparison) -> str:
         f"{tally(len(done.snapshots), 'snapshot')} compared, {done.read:,} of "
         f"{tally(done.objects, 'object')} read ({tally(done.bytes, 'byte')} of each store)"
     )
-    if done.log.is_older:
-        lines.append(
-            f"the log of the copy is older: {done.log.copied:,} of "
-            f"{tally(done.log.entries, 'entry', 'entries')}, which are the same"
-        )
-    elif done.log.entries and not done.log.findings:
-        lines.append(f"the logs have the same {tally(done.log.entries, 'entry', 'entries')}")
+    lines += [line for result in done.outputs for line in result.lines]
     if done.behind:
         lines.append(f"{tally(done.behind, 'object')} to be copied by `sheaf copy`")
     count = len(done.findings)
@@ -68,8 +60,11 @@ def comparison_text(done: Comparison) -> str:
 
 def comparison_document(address: str, copy: str, done: Comparison) -> dict[str, object]:
     """Return the report of a comparison as --json prints it."""
-    log = {"entries": done.log.entries, "copied": done.log.copied}
-    return {"store": address, "against": copy, **asdict(done), **_tell(done.findings), "log": log}
+    counts = {
+        name: getattr(done, name) for name in ("snapshots", "objects", "read", "bytes", "behind")
+    }
+    of_outputs = {key: value for result in done.outputs for key, value in result.document.items()}
+    return {"store": address, "against": copy, **counts, **of_outputs, **_tell(done.findings)}
 
 
 def report_document(
@@ -79,8 +74,9 @@ def report_document(
     damage, notes = _counts(done.findings)
     sample = choice if isinstance(choice, Sample) else None
     part = choice if isinstance(choice, StorePart) else None
-    counts = asdict(done)
-    del counts["findings"]
+    counts = {name: getattr(done, name) for name in ("snapshots", "files", "read", "bytes")}
+    for kind in done.kinds:
+        counts |= zip(kind.keys, (kind.count, kind.objects, kind.read), strict=True)
     return {
         "store": address,
         **counts,
@@ -93,11 +89,8 @@ def report_document(
 
 
 def _list_findings(findings: Sequence[Finding]) -> list[str]:
-    lines = []
-    for finding in findings:
-        lines.append(f"{finding.kind}: {finding.object}: {finding.problem} ({finding.code})")
-        lines.append(f"    {finding.remedy}")
-    return lines
+    pairs = ((f"{f.kind}: {f.object}: {f.problem} ({f.code})", f.remedy) for f in findings)
+    return [line for what, remedy in pairs for line in (what, f"    {remedy}")]
 
 
 def _tell(findings: Sequence[Finding]) -> dict[str, list[dict[str, str]]]:
@@ -138,8 +131,8 @@ def make_report(
         max(done.snapshots, default=0),
         f"{choice.number}/{choice.count}" if isinstance(choice, StorePart) else "",
         choice.percent if isinstance(choice, Sample) else None,
-        done.files + done.objects + done.kept,
-        done.read + done.objects_read + done.kept_read,
+        done.files + sum(kind.objects for kind in done.kinds),
+        done.read + sum(kind.read for kind in done.kinds),
         done.bytes,
         sum(finding.kind == DAMAGE for finding in done.findings),
         dict(sorted(Counter(finding.code for finding in done.findings).items())),

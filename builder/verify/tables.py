@@ -9,9 +9,9 @@ a revisit names must be among the listed records.
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from builder.snapshot.audit import SnapshotContents
 from builder.store.findings import Finding
 from builder.verify.data_files import DataFileIndex
-from builder.verify.inventory import SnapshotContents
 from functions.database import engine
 from functions.snapshot import figure_tables, layout
 from functions.snapshot.manifest import DataFile

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from builder.snapshot.audit import SnapshotContents
 from builder.store.findings import Finding
-from builder.verify.inventory import SnapshotContents
 from functions.database import engine
 from functions.snapshot.layout import WORDS
 

@@ -33,7 +33,7 @@ from builder.verify.report import (
     report_document,
     report_text,
 )
-from builder.verify.verify import Trusted, VerifyRuntime, verify
+from builder.verify.verify import VerifyRuntime, verify
 from functions.snapshot.store import Reader, Writer
 
 
@@ -90,14 +90,15 @@ def run(context: Context) -> int:
     store, began = context.published_store(), context.now()
     choice = _choice(arguments.sample, arguments.seed, arguments.part, store)
     if arguments.against is not None:
-        return _compare(context, store, choice, keys)
+        return _compare(context, store, choice)
     done = verify(
         store,
         runtime,
         newest_only=arguments.newest,
         choice=choice,
         repair=arguments.repair,
-        trusted=Trusted(arguments.keys or None, earlier),
+        keys=arguments.keys or None,
+        checkpoint=earlier,
     )
     of_archives = [] if arguments.newest else archive_findings(context, store)
     done = replace(done, findings=(*done.findings, *of_archives))
@@ -111,7 +112,6 @@ def _compare(
     context: Context,
     store: Writer,
     choice: Sample | StorePart | None,
-    keys: Sequence[VerifierKey] | None,
 ) -> int:
     arguments = context.arguments
     if arguments.newest or arguments.repair or arguments.record or arguments.checkpoint:
@@ -121,7 +121,7 @@ def _compare(
         raise UsageError("--against needs two stores that can be listed: folders or buckets")
     if copy.address == store.address:
         raise UsageError(f"{copy.address} is the store itself: name a copy of it")
-    done = compare(store, copy, context.now, show_bytes, choice, keys)
+    done = compare(store, copy, context.now, show_bytes, choice, arguments.keys or None)
     document = comparison_document(store.address, copy.address, done)
     context.result(comparison_text(done), document)
     return 1 if done.findings else 0

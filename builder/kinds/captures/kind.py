@@ -3,4 +3,9 @@
 from builder.kinds.captures import captures, revisits
 from builder.kinds.kind import Kind
 
-CAPTURES = Kind(gather=captures.merge, settle=revisits.resolve, inherit=revisits.add_inheriting)
+CAPTURES = Kind(
+    ("capture",),
+    gather=captures.merge,
+    settle=revisits.resolve,
+    inherit=revisits.add_inheriting,
+)

@@ -1,11 +1,18 @@
 """The kind of datasets."""
 
-from builder.kinds.datasets import filesets
+from builder.kinds.datasets import filesets, stored
+from builder.kinds.datasets.verify import FilesetAudit
 from builder.kinds.kind import Kind
+from functions.snapshot import schema
 
 DATASETS = Kind(
+    schema.DATASETS,
     revise=filesets.revise,
     scrub=filesets.clear_withdrawn_results,
     reinstate=filesets.rewrite_files,
     shows=filesets.shows,
+    verify=FilesetAudit.begin,
+    copied=stored.PLACES,
+    list_copied=stored.list_datasets,
+    counted=("datasets", "dataset", "datasets"),
 )

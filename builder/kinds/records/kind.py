@@ -3,4 +3,4 @@
 from builder.kinds.kind import Kind
 from builder.kinds.records import harvested
 
-RECORDS = Kind(revise=harvested.revise, reinstate=harvested.forget_parts)
+RECORDS = Kind(("harvested",), revise=harvested.revise, reinstate=harvested.forget_parts)

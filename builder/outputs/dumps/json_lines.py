@@ -66,16 +66,12 @@ def _encode_captures(page: Page) -> Iterator[str]:
     columns = []
     for column in schema.KINDS["capture"]:
         values, key = page.column(column.name), f',"{column.name}":'
-        encode = _ENCODERS.get(column.type, _encode_plain)
+        encode = _ENCODERS.get(column.type, lambda value: _dumps(_plain(value)))
         if any(value is not None for value in values):
             columns.append(["" if value is None else key + encode(value) for value in values])
     rows = zip(*columns, strict=True) if columns else repeat(())
     for head, gone, row in zip(heads, deleted, rows, strict=False):
         yield f"{head}}}\n" if gone else f"{head}{''.join(row)}}}\n"
-
-
-def _encode_plain(value: Any) -> str:
-    return _dumps(_plain(value))
 
 
 _ENCODERS: dict[str, Callable[[Any], str]] = {

@@ -64,15 +64,6 @@ def update_dumps(store: Writer, configuration: Configuration, runtime: Runtime) 
     raise Conflict("the dumps were changed by other processes every time; run the command again")
 
 
-def check_names(configuration: Configuration) -> None:
-    """Raise ConfigurationError if `publish.dumps` names something that is not a format."""
-    names = configuration["publish.dumps"]
-    if names:
-        from builder.outputs.dumps.formats import DumpFormats  # loads the renderer
-
-        DumpFormats.of(configuration).check(names)
-
-
 def _renew(
     store: Writer,
     configuration: Configuration,

@@ -10,6 +10,7 @@ from functools import partial
 
 from builder.outputs.log.checkpoint import open_checkpoint
 from builder.outputs.log.clean import remove_retired
+from builder.outputs.log.compare import compare_logs
 from builder.outputs.log.index import NEWEST, index_key, run_keys
 from builder.outputs.log.log import sign_snapshots
 from builder.outputs.log.note import ProofError, VerifierKey
@@ -24,63 +25,69 @@ from builder.outputs.log.tiles import (
     tile_key,
 )
 from builder.outputs.log.verify import log_findings
-from builder.outputs.output import OutputAudit, OutputUpdate
+from builder.outputs.output import CopyComparison, Output, OutputComparison, OutputUpdate
 from builder.runtime import Runtime
+from builder.snapshot.audit import StoreAudit
 from builder.store.copier import CopiedObject, ObjectCopier, Stage, read_document
 from builder.store.findings import Finding
 from functions.config.configuration import Configuration
 from functions.snapshot.errors import DamagedStore, StoreError
 from functions.snapshot.store import Writer
 
-copied: tuple[str, ...] = (LOG,)
 
+class LogOutput(Output):
+    """The log of the signer that `sign` names."""
 
-def open(configuration: Configuration) -> OutputUpdate:
-    """Return the update with the signer that `sign` names; without one, the log stays as it is.
+    copied = (LOG,)
 
-    Raises ConfigurationError, UsageError, and StoreError if AWS does not answer.
-    """
-    signer = open_signer(configuration)
-    if signer is None:
-        return OutputUpdate(lambda store, runtime: None)
+    def open(self, configuration: Configuration) -> OutputUpdate:
+        """Return the update; without a signer, the log stays as it is.
 
-    def run(store: Writer, runtime: Runtime) -> None:
-        sign_snapshots(store, signer, runtime)
+        Raises ConfigurationError, UsageError, and StoreError if AWS does not answer.
+        """
+        signer = open_signer(configuration)
+        if signer is None:
+            return OutputUpdate(lambda store, runtime: None)
 
-    signers = tuple(key.to_text() for key in signer.keys)
-    return OutputUpdate(run, (CHECKPOINT, NEWEST), signers=signers)
+        def run(store: Writer, runtime: Runtime) -> None:
+            sign_snapshots(store, signer, runtime)
 
+        signers = tuple(key.to_text() for key in signer.keys)
+        return OutputUpdate(run, (CHECKPOINT, NEWEST), signers=signers)
 
-def retire(store: Writer, runtime: Runtime, *, anew: bool) -> int:
-    """Remove proof indexes of retired snapshots. Raises StoreError."""
-    return remove_retired(store, runtime.clock(), anew=anew)
+    def retire(self, store: Writer, runtime: Runtime, *, anew: bool) -> int:
+        """Remove proof indexes of retired snapshots. Raises StoreError."""
+        return remove_retired(store, runtime.clock(), anew=anew)
 
+    def verify(self, audit: StoreAudit) -> Sequence[Finding]:
+        """Check the log, also at an address that cannot be listed.
 
-def verify(audit: OutputAudit) -> Sequence[Finding]:
-    """Check the log, also at an address that cannot be listed.
+        Raises ProofError if what is trusted is no key or checkpoint, and StoreError.
+        """
+        keys = None if audit.keys is None else [*map(VerifierKey.parse, audit.keys)]
+        earlier = None if audit.checkpoint is None else open_checkpoint(audit.checkpoint, keys)
+        return list(log_findings(audit.store, keys, earlier, rows=audit.rows))
 
-    Raises ProofError if what is trusted is no key or checkpoint, and StoreError.
-    """
-    keys = None if audit.keys is None else [*map(VerifierKey.parse, audit.keys)]
-    earlier = None if audit.checkpoint is None else open_checkpoint(audit.checkpoint, keys)
-    return list(log_findings(audit.store, keys, earlier, rows=audit.rows))
+    def compare(self, comparison: CopyComparison) -> OutputComparison:
+        """Compare the logs. Raises ProofError if a key is none, and StoreError."""
+        return compare_logs(comparison)
 
+    def check_copy(self, source: Writer, target: Writer) -> None:
+        """Raise StoreError unless the source's log continues that of the target."""
+        _open_source(source, target)
 
-def check_copy(source: Writer, target: Writer) -> None:
-    """Raise StoreError unless the source's log continues that of the target."""
-    _open_source(source, target)
-
-
-def copy(source: Writer, copier: ObjectCopier, runtime: Runtime, snapshots: Sequence[int]) -> None:
-    """Copy the log. It comes after the pointer: it must not name snapshots that are missing."""
-    tag, log = copier.target.tag(CHECKPOINT), _open_source(source, copier.target)
-    if log is None:
-        return
-    copier.copy(_list_log(source, log.checkpoint.size, snapshots))
-    note = log.note.encode()
-    copier.put(CopiedObject(CHECKPOINT, len(note), data=note, replaced=True), tag)
-    if source.tag(NEWEST) is not None:  # else the next publish writes it
-        copier.copy(_list_index(source, NEWEST))
+    def copy(
+        self, source: Writer, copier: ObjectCopier, runtime: Runtime, snapshots: Sequence[int]
+    ) -> None:
+        """Copy the log. It comes after the pointer: it must not name snapshots that are missing."""
+        tag, log = copier.target.tag(CHECKPOINT), _open_source(source, copier.target)
+        if log is None:
+            return
+        copier.copy(_list_log(source, log.checkpoint.size, snapshots))
+        note = log.note.encode()
+        copier.put(CopiedObject(CHECKPOINT, len(note), data=note, replaced=True), tag)
+        if source.tag(NEWEST) is not None:  # else the next publish writes it
+            copier.copy(_list_index(source, NEWEST))
 
 
 def _open_source(source: Writer, target: Writer) -> SignedLog | None:

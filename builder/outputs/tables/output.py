@@ -2,48 +2,45 @@
 
 from collections.abc import Sequence
 
-from builder.outputs.output import OutputAudit, OutputUpdate
+from builder.outputs.output import Output, OutputUpdate
 from builder.outputs.tables.clean import expire_tables
 from builder.outputs.tables.index import INDEX
 from builder.outputs.tables.update import refresh_tables, update_tables
 from builder.outputs.tables.verify import table_findings
 from builder.runtime import Runtime
+from builder.snapshot.audit import StoreAudit
 from builder.store.copier import ObjectCopier
 from builder.store.findings import Finding
 from functions.config.configuration import Configuration
 from functions.snapshot.store import Writer
 
-copied: tuple[str, ...] = ()
 
+class TablesOutput(Output):
+    """The tables of `publish.tables`."""
 
-def open(configuration: Configuration) -> OutputUpdate:
-    """Return the update that `publish.tables` wants."""
-    objects, ended = ((INDEX,), ()) if configuration["publish.tables"] else ((), (INDEX,))
-    return OutputUpdate(
-        lambda store, runtime: update_tables(store, configuration, runtime), objects, ended
-    )
+    def open(self, configuration: Configuration) -> OutputUpdate:
+        """Return the update that `publish.tables` wants."""
+        objects, ended = ((INDEX,), ()) if configuration["publish.tables"] else ((), (INDEX,))
+        return OutputUpdate(
+            lambda store, runtime: update_tables(store, configuration, runtime), objects, ended
+        )
 
+    def retire(self, store: Writer, runtime: Runtime, *, anew: bool) -> int:
+        """Drop retired snapshots and what they alone need. Raises Conflict and StoreError."""
+        return expire_tables(store, runtime, anew=anew)
 
-def retire(store: Writer, runtime: Runtime, *, anew: bool) -> int:
-    """Drop retired snapshots and what they alone need. Raises Conflict and StoreError."""
-    return expire_tables(store, runtime, anew=anew)
+    def verify(self, audit: StoreAudit) -> Sequence[Finding]:
+        """Check the objects of the tables, and the rows that they show. Raises StoreError."""
+        if not audit.listed:
+            return ()
+        if not audit.rows or audit.store.tag(INDEX) is None:
+            return list(table_findings(audit.store, audit.pointer, audit.now, None))
+        with audit.open_database() as (connection, _):
+            return list(table_findings(audit.store, audit.pointer, audit.now, connection))
 
-
-def verify(audit: OutputAudit) -> Sequence[Finding]:
-    """Check the objects of the tables, and the rows that they show. Raises StoreError."""
-    if not audit.listed:
-        return ()
-    if not audit.rows or audit.store.tag(INDEX) is None:
-        return list(table_findings(audit.store, audit.pointer, audit.now, None))
-    with audit.open_database() as (connection, _):
-        return list(table_findings(audit.store, audit.pointer, audit.now, connection))
-
-
-def check_copy(source: Writer, target: Writer) -> None:
-    """Do nothing: the tables are made anew."""
-
-
-def copy(source: Writer, copier: ObjectCopier, runtime: Runtime, snapshots: Sequence[int]) -> None:
-    """Make the tables of the target, if the source has some. Raises Conflict and StoreError."""
-    if source.tag(INDEX) is not None:
-        refresh_tables(copier.target, runtime)
+    def copy(
+        self, source: Writer, copier: ObjectCopier, runtime: Runtime, snapshots: Sequence[int]
+    ) -> None:
+        """Make the tables of the target, if the source has some. Raises Conflict and StoreError."""
+        if source.tag(INDEX) is not None:
+            refresh_tables(copier.target, runtime)

@@ -1,11 +1,16 @@
 """Every kind of item: what holds of its steps, whichever kind it is."""
 
+from pathlib import Path
+
 import pytest
 
 from builder.kinds import KINDS
 from builder.kinds.kind import KindChange, KindCounts
+from builder.publish.store_copy import export
 from builder.snapshot import scratch_tables
 from builder.snapshot.transaction import Transaction
+from builder.store.folder import FolderStore
+from functions.snapshot import schema
 from tests.builder.conftest import World, capture
 
 
@@ -29,3 +34,18 @@ def test_a_change_of_nothing_counts_and_writes_nothing(world: World, effects: st
         assert (draft.tables, draft.written) == (tables, [])
         assert (change.has_rows, change.rows, change.fields) == (False, {}, {})
         assert change.provenance == {}
+
+
+def test_what_lies_beside_records_is_checked_and_copied(world: World, tmp_path: Path) -> None:
+    assert sorted(name for kind in KINDS for name in kind.names) == sorted(schema.KINDS)
+    world.ingest([capture(1)])
+    world.publish()
+    copy = FolderStore(tmp_path / "copy")
+    export(world.store, copy, world.runtime())
+    for prefix in (prefix for kind in KINDS for prefix in kind.copied):
+        copy.create(f"{prefix}stray", b"")
+        assert any(finding.object == f"{prefix}stray" for finding in world.verify(copy).findings)
+    export(world.store, copy, world.runtime())
+    audits = world.verify(copy).kinds
+    assert [kind.verify for kind in KINDS if kind.verify] == [type(a).begin for a in audits]
+    assert not any(audit.count or audit.objects or audit.read for audit in audits)

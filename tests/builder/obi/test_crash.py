@@ -51,7 +51,7 @@ def consistent(store: Store, before: int) -> bool:
     assert not done.damaged, done.findings
     unfinished = {f.code for f in done.findings} - {"temporary"}
     assert unfinished <= {"obi-run-unfinished"}, done.findings
-    assert done.objects == done.objects_read == len(runs) * 5
+    assert done.kinds[0].objects == done.kinds[0].read == len(runs) * 5
     return len(runs) > before
 
 

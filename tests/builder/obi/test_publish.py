@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from builder.kinds.templates import template_documents, templates
+from builder.kinds.templates import obi_history, template_documents, templates
 from builder.obi import replay
 from builder.obi.content import FailureRow, Incidence, Version
 from builder.obi.history import DATED, history
@@ -20,7 +20,6 @@ from builder.publish.publish import publish
 from builder.publish.rebuild import rebuild
 from builder.store.parquet import data_file
 from builder.store.s3 import S3Store
-from builder.verify import obi_history
 from functions.database import engine
 from functions.reading.duck_repository import DuckRepository
 from functions.snapshot import layout, oai_name, obi

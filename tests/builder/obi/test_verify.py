@@ -18,7 +18,6 @@ from builder.obi.run import claim
 from builder.store.findings import CODES
 from builder.store.folder import FolderStore
 from builder.verify.choice import Sample
-from builder.verify.obi import ObiAudit
 from builder.verify.verify import Verified, VerifyRuntime, verify
 from functions.snapshot.errors import DamagedStore
 from tests.builder.obi.conftest import Time
@@ -55,9 +54,9 @@ def test_all_is_well(store: Store, time: Time, tmp_path: Path) -> None:
     filled(store, time, tmp_path)
     done: Verified = verify(store, MEANS)
     assert done.findings == ()
-    assert (done.runs, done.objects, done.objects_read) == (2, 26, 26)
+    assert [(k.count, k.objects, k.read) for k in done.kinds] == [(2, 26, 26), (0, 0, 0)]
     newest = verify(store, MEANS, newest_only=True)
-    assert (newest.runs, newest.objects) == (0, 0)
+    assert [(k.count, k.objects, k.read) for k in newest.kinds] == [(0, 0, 0)] * 2
 
 
 @pytest.mark.parametrize("percent", [0.1, 40, 100])
@@ -65,8 +64,7 @@ def test_a_sample_of_the_objects_is_read(tmp_path: Path, time: Time, percent: fl
     store = FolderStore(tmp_path / "store")
     texts = {f"{HANDLE}-{n}": f"Template {n}\n" for n in range(500)}
     ingested(store, time, texts)
-    audit = ObiAudit.begin(store, Sample(percent, 7).holds)
-    audit.finish(lambda size: None)
+    audit = verify(store, MEANS, choice=Sample(percent, 7)).kinds[0]
     assert audit.findings == []
     assert audit.objects == 501
     assert abs(audit.read - 5 * percent) < 40

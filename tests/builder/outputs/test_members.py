@@ -1,22 +1,24 @@
 """Every output: what holds of it after a change, whichever it is."""
 
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from builder.outputs import OUTPUTS
+from builder.outputs.follow import open_outputs
+from builder.outputs.log.output import LogOutput
 from builder.outputs.output import Output
+from builder.outputs.tables.index import INDEX
 from builder.publish.store_copy import export
 from builder.store.folder import FolderStore
-from builder.verify.verify import VerifyRuntime, verify
+from functions.snapshot.errors import ConfigurationError, DamagedStore
 from tests.builder.conftest import World, capture
 from tests.builder.outputs.log.conftest import sign_with
 
 SETTINGS = {"SHEAF_PUBLISH_TABLES": "true", "SHEAF_PUBLISH_DUMPS": '["jsonl"]'}
 
 
-@pytest.fixture(params=OUTPUTS, ids=lambda output: output.__name__.split(".")[-2])
+@pytest.fixture(params=OUTPUTS, ids=lambda output: type(output).__name__)
 def output(request: pytest.FixtureRequest) -> Output:
     member: Output = request.param
     return member
@@ -34,8 +36,7 @@ def settings(world: World, tmp_path: Path) -> dict[str, str]:
 
 
 def find(world: World, store: FolderStore) -> list[str]:
-    runtime = VerifyRuntime(world.clock, lambda total: nullcontext(lambda n: None), 256, 1)
-    return [f"{finding.code} {finding.object}" for finding in verify(store, runtime).findings]
+    return [f"{finding.code} {finding.object}" for finding in world.verify(store).findings]
 
 
 def test_an_update_is_whole_and_a_second_writes_nothing(
@@ -66,6 +67,24 @@ def test_it_needs_no_retired_snapshot(
     output.retire(world.store, world.runtime(), anew=True)
     assert output.retire(world.store, world.runtime(), anew=True) == 0
     assert find(world, world.store) == []
+
+
+def test_settings_are_checked_before_a_service_is_asked(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LogOutput, "open", pytest.fail)
+    with pytest.raises(ConfigurationError, match="odd is not a format of dumps"):
+        open_outputs(world.configuration(SHEAF_PUBLISH_DUMPS='["odd"]'))
+
+
+def test_a_copy_has_the_tables_though_the_log_is_damaged(
+    world: World, settings: dict[str, str], tmp_path: Path
+) -> None:
+    world.store.remove(*world.store.keys("log/tile/"))
+    copy = FolderStore(tmp_path / "copy")
+    with pytest.raises(DamagedStore, match="log/tile"):
+        export(world.store, copy, world.runtime())
+    assert copy.tag(INDEX)
 
 
 def test_a_copy_has_it_or_the_next_publish_there_makes_it(

@@ -28,7 +28,6 @@ from tests.builder.beginning import begin
 from tests.builder.conftest import NAMESPACE, World, capture, resize
 from tests.builder.interrupted import Watched
 from tests.builder.publish.test_withdraw import held
-from tests.builder.verify.test_verify import verified
 from tests.extent import examples
 
 pytestmark = pytest.mark.shared(3)
@@ -303,7 +302,7 @@ def _history(tmp_path_factory: pytest.TempPathFactory, pick: random.Random) -> N
                 assert said(found.fields) == expected
             else:
                 assert found is None or found.deleted
-        assert verified(world).findings == ()
+        assert world.verify().findings == ()
     finally:
         world.close()
 
@@ -410,4 +409,4 @@ def test_a_new_collection_beside_an_old_one_is_found_again(
         world.ingest([hosted(number)], ("collection:0", "collection:zz"))
         world.publish()
         assert true(world, "collection:0", "collection:zz", "collection:5")
-    assert verified(world).findings == ()  # of each of the three snapshots
+    assert world.verify().findings == ()  # of each of the three snapshots

@@ -21,7 +21,7 @@ from builder.publish.withdraw import withdraw
 from builder.store.copier import ForeignTarget
 from builder.store.findings import DAMAGE
 from builder.store.folder import FolderStore
-from builder.verify.verify import Verified, VerifyRuntime, verify
+from builder.verify.verify import Verified
 from functions.oai.application import Application
 from functions.reading.duck_repository import DuckRepository
 from functions.snapshot import layout
@@ -42,17 +42,10 @@ from tests.functions.oai.client import content, event, respond
 
 pytestmark = pytest.mark.shared(3)
 
-Maker = Callable[[Path], Writer]
-
-
-@pytest.fixture(params=[FolderStore], ids=["to-folder"])
-def make_target(request: pytest.FixtureRequest) -> Maker:
-    return cast(Maker, request.param)
-
 
 @pytest.fixture
-def target(make_target: Maker, tmp_path: Path) -> Writer:
-    return make_target(tmp_path / "copy")
+def target(tmp_path: Path) -> FolderStore:
+    return FolderStore(tmp_path / "copy")
 
 
 @pytest.fixture(scope="module")
@@ -112,12 +105,6 @@ def exported(world: World, target: Writer, **options: Any) -> CopyResult:
     return export(world.store, target, world.runtime(), **options)
 
 
-def verified(world: World, store: Writer) -> Verified:
-    return verify(
-        store, VerifyRuntime(world.clock, lambda total: nullcontext(lambda count: None), 512, 1)
-    )
-
-
 _FOUND: dict[tuple[object, ...], Verified] = {}
 
 
@@ -126,7 +113,7 @@ def looked_through(world: World, store: Writer) -> Verified:
     objects = {key: hashlib.sha256(store.read(key)).digest() for key in store.keys("")}
     seen = (world.clock.now, *sorted(objects.items()))
     if seen not in _FOUND:
-        _FOUND[seen] = verified(world, store)
+        _FOUND[seen] = world.verify(store)
     return _FOUND[seen]
 
 
@@ -184,20 +171,16 @@ def test_a_copy_is_the_store_without_its_intake(source: World, target: Writer) -
     assert (done.there, done.retired) == (0, ())
     assert problems(source, target) == []
     assert list(target.keys(layout.INTAKE)) == []
+    again = exported(source, target)
+    assert (again.objects, again.bytes, again.there) == (0, 0, done.objects)
 
 
-def test_a_copy_answers_as_the_store_does(
+def test_a_copy_answers_as_the_store_does_and_a_harvest_goes_on_there(
     source: World, target: Writer, answered: list[bytes]
 ) -> None:
     exported(source, target)
     assert len(answered) > 12
     assert answers(source, target, *REQUESTS) == answered
-
-
-def test_a_harvest_goes_on_at_the_copy(
-    source: World, target: Writer, answered: list[bytes]
-) -> None:
-    exported(source, target)
     lists = [page for page in answered if b"<ListRecords>" in page]
     token = etree.fromstring(lists[0]).findtext(".//{*}resumptionToken")
     assert token
@@ -218,12 +201,6 @@ def test_the_newest_snapshot_alone(source: World, target: Writer, answered: list
     assert exported(source, target).snapshots == (3, 4, 5, 6)
     assert Catalogue(target).pointer().retired == ((1, 2),)
     assert problems(source, target) == []
-
-
-def test_a_second_export_copies_nothing(source: World, target: Writer) -> None:
-    first = exported(source, target)
-    again = exported(source, target)
-    assert (again.objects, again.bytes, again.there) == (0, 0, first.objects)
 
 
 def test_an_earlier_copy_is_brought_up_to_date(
@@ -259,8 +236,6 @@ def test_a_copy_of_a_copy_and_back(source: World, target: Writer, tmp_path: Path
 
 
 def test_one_can_publish_to_a_copy(source: World, target: Writer) -> None:
-    if not isinstance(target, FolderStore):
-        pytest.skip("publishing has its own tests")
     exported(source, target)
     copy = World(target.root, source.clock, runs=70)
     copy.ingest([capture(700)])
@@ -411,7 +386,7 @@ def test_each_object_is_put_back_at_the_copy_and_missed_in_the_store(
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("earlier", [False, True], ids=["empty", "update"])
 def test_an_export_may_end_at_any_write(
-    ready: tuple[World, Path], make_target: Maker, tmp_path: Path, earlier: bool, after: bool
+    ready: tuple[World, Path], tmp_path: Path, earlier: bool, after: bool
 ) -> None:
     """Every eighth write is tried, in each of the four cases (see tests.extent).
 
@@ -427,13 +402,13 @@ def test_an_export_may_end_at_any_write(
             shutil.copytree(copy, root)
         return root
 
-    whole = Failing(make_target(begun("whole")), _NEVER)
+    whole = Failing(FolderStore(begun("whole")), _NEVER)
     exported(world, cast(Writer, whole))
     writes = _NEVER - whole.left
     assert writes > 15
     for at in places(writes, 8):
         root = begun(str(at))
-        target = make_target(root)
+        target = FolderStore(root)
         failing = Failing(target, at, after=after)
         world.clock.now = start
         with pytest.raises(Killed):
@@ -541,7 +516,7 @@ def test_damaged_views_are_not_copied_and_those_of_a_copy_are_replaced(
     source: World, target: Writer
 ) -> None:
     exported(source, target)
-    key = layout.views_key(max(verified(source, source.store).snapshots))
+    key = layout.views_key(max(source.verify().snapshots))
     good = source.store.read(key)
     target.replace(key, good.replace(b"SELECT", b"SELECS"), target.tag(key))
     exported(source, target)

@@ -198,7 +198,8 @@ def test_what_no_snapshot_has_any_more_comes_back_with_its_archive(world: World)
     assert records(world)[name(3)].deleted
     # What waits for its archive can be withdrawn again.
     found = preview_selection(world.store, world.configuration(), world.runtime(), by_name, 5)
-    assert found == Preview(1, (Item(name(3), None, None, None),), ((None, 1),))
+    kinds = {"templates": 0, "datasets": 0}
+    assert found == Preview(1, (Item(name(3), None, None, None),), ((None, 1),), kinds)
     assert world.withdraw(by_name).built.withdrawn == 1
     world.ingest([capture(3)])
     assert world.publish().changed == 0

@@ -18,7 +18,6 @@ from functions.database import engine
 from functions.snapshot import figure_rows, layout
 from functions.snapshot.figure_rows import COLUMNS, FigureRows
 from tests.builder.conftest import Clock, World, capture, resize
-from tests.builder.verify.test_verify import verified
 from tests.extent import examples
 
 pytestmark = pytest.mark.shared(2)
@@ -134,7 +133,7 @@ def test_any_history(tmp_path_factory: pytest.TempPathFactory, seed: int) -> Non
         except NothingSelectedError:
             continue
         right(world)
-    assert verified(world).findings == ()
+    assert world.verify().findings == ()
     world.close()
 
 
@@ -190,7 +189,7 @@ def test_a_store_without_figures_gets_them(
     assert len(bare.newest().sequences) == 3
     if not known:
         assert right(bare).kinds == {"capture": (10, 0)}
-        assert verified(bare).findings == ()
+        assert bare.verify().findings == ()
     bare.close()
     world.ingest([hosted(2, "h9.cz")])
     world.publish()
@@ -229,7 +228,7 @@ def test_wrong_figures_are_found(world: World, monkeypatch: pytest.MonkeyPatch) 
         )
         world.ingest([hosted(n) for n in range(4)], ("collection:news",))
         world.publish()
-    problems = {f.problem for f in verified(world).findings if f.code == "figures-wrong"}
+    problems = {f.problem for f in world.verify().findings if f.code == "figures-wrong"}
     assert problems >= {
         "1 rows of hosts are wrong or missing, the first of 'a.cz'",
         "the figures of media_types are wrong",

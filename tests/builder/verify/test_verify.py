@@ -31,7 +31,6 @@ from builder.store.parquet.data_file import group_span
 from builder.verify.choice import Sample, StorePart, parse_part
 from builder.verify.data_files import DataFileIndex
 from builder.verify.inventory import Inventory
-from builder.verify.verify import Verified
 from functions.database import engine
 from functions.snapshot import layout, schema
 from functions.snapshot.errors import NewerSchema, OlderSchemaError, StoreError
@@ -135,13 +134,9 @@ def revisited(healed: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     return copied(healed, tmp_path)
 
 
-def verified(world: World, choice: Sample | StorePart | None = None, **options: bool) -> Verified:
-    return world.verify(choice=choice, **options)
-
-
 def found(world: World, **options: Any) -> set[tuple[str, str]]:
     """Return codes and objects of the findings; leaves that tests write have no checksums."""
-    findings = verified(world, **options).findings
+    findings = world.verify(**options).findings
     return {(f.code, f.object) for f in findings}
 
 
@@ -154,7 +149,7 @@ def told(world: World, code: str) -> set[tuple[str, str]]:
     """Return objects and problems of the findings of a code, numbers written as N."""
     return {
         (finding.object, re.sub(r"[0-9,]*[0-9]", "N", finding.problem))
-        for finding in verified(world).findings
+        for finding in world.verify().findings
         if finding.code == code
     }
 
@@ -178,10 +173,6 @@ def edit(world: World, key: str, change: Callable[[Any], None]) -> None:
     document = json.loads(path(world, key).read_bytes())
     change(document)
     path(world, key).write_text(json.dumps(document))
-
-
-def keys_of(manifest: Manifest) -> str:
-    return layout.manifest_key(manifest.snapshot)
 
 
 def rewritten(world: World, key: str, rows: pa.Table) -> str:
@@ -234,7 +225,7 @@ def rewritten(world: World, key: str, rows: pa.Table) -> str:
 def put(world: World, manifest: Manifest) -> None:
     """Write a manifest, without leaves in it, and its views over those that are there."""
     manifest = replace(manifest, leaves={})
-    path(world, keys_of(manifest)).write_bytes(manifest.to_json())
+    path(world, manifest.key).write_bytes(manifest.to_json())
     text = store_views(Catalogue(world.store), manifest)
     path(world, layout.views_key(manifest.snapshot)).write_text(text, "utf-8")
 
@@ -268,7 +259,7 @@ def with_column(rows: pa.Table, name: str, values: list[Any]) -> pa.Table:
 
 
 def test_a_store_with_a_history_has_no_finding(varied: World) -> None:
-    done = verified(varied)
+    done = varied.verify()
     assert done.findings == ()
     assert len(done.snapshots) > 3
     assert done.read == done.files == len(list(varied.store.keys(layout.RECORDS)))
@@ -308,30 +299,30 @@ def test_an_empty_store_has_no_finding(world: World) -> None:
 
 
 def test_the_newest_snapshot_alone(varied: World) -> None:
-    done = verified(varied, newest_only=True)
+    done = varied.verify(newest_only=True)
     assert done.findings == ()
     assert done.snapshots == (varied.newest().snapshot,)
     assert done.files == sum(len(files(varied, table)) for table in schema.TABLES)
 
 
 def test_a_sample_is_drawn_by_its_seed(sound: World) -> None:
-    done = verified(sound, Sample(10, 7))
+    done = sound.verify(choice=Sample(10, 7))
     assert done.findings == ()
     assert done.read == -(-done.files // 10)
-    assert verified(sound, Sample(10, 7)).bytes == done.bytes
-    assert any(verified(sound, Sample(10, seed)).bytes != done.bytes for seed in range(9))
+    assert sound.verify(choice=Sample(10, 7)).bytes == done.bytes
+    assert any(sound.verify(choice=Sample(10, seed)).bytes != done.bytes for seed in range(9))
 
 
 @pytest.mark.thorough
 def test_parts_are_the_whole_store_and_each_finds_its_own_damage(sound: World) -> None:
-    whole = verified(sound)
-    parts = [verified(sound, StorePart(number, 3)) for number in (1, 2, 3)]
+    whole = sound.verify()
+    parts = [sound.verify(choice=StorePart(number, 3)) for number in (1, 2, 3)]
     assert sum(part.read for part in parts) == whole.files
     assert sum(part.bytes for part in parts) == whole.bytes
     assert all(part.read and not part.findings for part in parts)
     key = files(sound, "records")[0].key
     flipped(sound, key, 99)
-    holding = [number for number in (1, 2, 3) if verified(sound, StorePart(number, 3)).damaged]
+    holding = [number for number in (1, 2, 3) if sound.verify(choice=StorePart(number, 3)).damaged]
     assert holding == [number for number in (1, 2, 3) if StorePart(number, 3).holds(key)]
     assert len(holding) == 1
 
@@ -429,7 +420,7 @@ def test_a_file_cut_short_and_a_flipped_byte_leave_the_listings_unchecked(sound:
     flipped(sound, key, 100)
     findings = found(sound)
     assert ("file-digest", key) in findings
-    assert ("unchecked", keys_of(sound.newest())) in findings
+    assert ("unchecked", sound.newest().key) in findings
 
 
 def test_a_leaf_that_is_missing_or_edited(sound: World) -> None:
@@ -546,7 +537,7 @@ def test_a_leaf_that_says_what_the_file_does_not(
     ],
 )
 def test_an_edited_manifest(varied: World, change: Callable[[Any], None]) -> None:
-    key = keys_of(varied.newest())
+    key = varied.newest().key
     edit(varied, key, change)
     assert ("manifest-wrong", key) in listed(varied)
 
@@ -573,12 +564,12 @@ def test_runs_of_other_publishes_than_their_rows_are_of(
                 if reference["span"] == last:
                     reference["span"] = run
 
-    edit(sound, keys_of(sound.newest()), change)
+    edit(sound, sound.newest().key, change)
     assert {("leaf-wrong", key) for key in keys} <= found(sound, newest_only=True)
 
 
 def test_the_namespace_of_a_single_snapshot(sound: World) -> None:
-    key = keys_of(sound.newest())
+    key = sound.newest().key
     edit(sound, key, lambda d: d.update(namespace="another.example.org"))
     assert found(sound, newest_only=True) == {("manifest-wrong", key)}
 
@@ -588,12 +579,12 @@ def test_a_manifest_that_counts_another_way_than_its_leaf(sound: World, name: st
     manifest = sound.newest()
     leaf = manifest.tables["lookup"][0]
     value = getattr(leaf, name) + 1
-    edit(sound, keys_of(manifest), lambda d: d["tables"]["lookup"][0].__setitem__(name, value))
+    edit(sound, manifest.key, lambda d: d["tables"]["lookup"][0].__setitem__(name, value))
     assert ("leaf-wrong", leaf.key) in listed(sound)
 
 
 def test_a_manifest_with_wrong_counts(sound: World) -> None:
-    key = keys_of(sound.newest())
+    key = sound.newest().key
 
     def change(document: Any) -> None:
         document["sequences"][0][4] = {"capture": 1, "fileset": 1}
@@ -627,8 +618,8 @@ def test_a_manifest_that_says_of_a_leaf_what_that_does_not(
     manifest = sound.newest()
     key = manifest.tables["records"][0].key
     assert key in manifest.leaves
-    edit(sound, keys_of(manifest), lambda d: change(d["leaves"], key))
-    assert ("manifest-wrong", keys_of(manifest)) in listed(sound)
+    edit(sound, manifest.key, lambda d: change(d["leaves"], key))
+    assert ("manifest-wrong", manifest.key) in listed(sound)
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "views.sql"])
@@ -814,7 +805,7 @@ def test_sets_with_turns_that_they_cannot_have_taken(sound: World) -> None:
         if wrong:
             expected[changed(sound, key, rows, values)] = wrong
     assert not left
-    problems = [f for f in verified(sound).findings if f.code == "set-count"]
+    problems = [f for f in sound.verify().findings if f.code == "set-count"]
     assert {f.object: int(f.problem.split()[0]) for f in problems} == expected
 
 
@@ -856,7 +847,7 @@ def test_a_set_that_is_missing(sound: World) -> None:
     key = files(sound, "sets")[1].key
     new = rewritten(sound, key, table_of(sound, key).slice(1))
     manifest = sound.newest()
-    assert ("set-count", keys_of(manifest)) in found(sound)
+    assert ("set-count", manifest.key) in found(sound)
     put(sound, replace(manifest, sets=manifest.sets - 1))
     findings = found(sound)
     assert {code for code, _ in findings} == {"set-count", "set-range"}
@@ -900,7 +891,7 @@ def test_ranges_that_are_empty_and_twice(sound: World) -> None:
         if wrong:
             expected[changed(sound, key, rows, values)] = wrong
     assert not left
-    overlap = [f for f in verified(sound).findings if "are empty or overlap" in f.problem]
+    overlap = [f for f in sound.verify().findings if "are empty or overlap" in f.problem]
     assert {f.object: int(f.problem.split()[0]) for f in overlap} == expected
     assert {f.code for f in overlap} == {"set-range"}
 
@@ -929,7 +920,7 @@ def test_a_missing_copy(sound: World) -> None:
 
     new, findings = change_first(sound, "copies", lose), found(sound)
     assert {code for code, _ in findings} == {"copy-missing"}
-    there = {new, *(f.key for f in files(sound, "copies")), keys_of(sound.newest())}
+    there = {new, *(f.key for f in files(sound, "copies")), sound.newest().key}
     assert {key for _, key in findings} <= there
 
 
@@ -948,7 +939,7 @@ def test_rows_of_the_look_up_that_are_missing_or_lead_elsewhere(sound: World) ->
 def test_rows_of_urls_that_are_missing_or_lead_elsewhere(sound: World) -> None:
     """They are missing of each run, so that a listed capture is among those that lose theirs."""
     keys = [file.key for file in files(sound, "urls") if sum(g.rows for g in file.groups) > 1]
-    expected = {("url-missing", keys_of(sound.newest()))}
+    expected = {("url-missing", sound.newest().key)}
     for key, column in zip(keys[-3:], ("position", "stamp", "surt"), strict=True):
         rows = table_of(sound, key)
         values = rows.column(column).to_pylist()
@@ -967,7 +958,7 @@ def test_missing_ties(revisited: World) -> None:
             rows = table_of(revisited, file.key)
             if len(rows) > 1:
                 rewritten(revisited, file.key, rows.slice(0, 1))
-    key, behind = keys_of(revisited.newest()), "cannot be found by their keys, the first at N"
+    key, behind = revisited.newest().key, "cannot be found by their keys, the first at N"
     assert told(revisited, "tie-missing") == {
         (key, f"N captures {behind}"),
         (key, f"N revisits {behind}"),
@@ -992,7 +983,7 @@ def test_ties_that_lead_elsewhere(revisited: World) -> None:
     tables = ("originals", "revisits")
     expected = {("tie-wrong", change_first(revisited, table, lead)) for table in tables}
     expected.add(("revisit-wrong", change_first(revisited, "records", refer)))
-    expected.add(("records-count", keys_of(manifest)))
+    expected.add(("records-count", manifest.key))
     assert expected <= found(revisited)
 
 
@@ -1080,7 +1071,7 @@ def test_what_is_left_over_is_noted(sound: World) -> None:
         os.utime(path(sound, key), (0, 0))
     old = {("orphan", orphan), ("orphan", leaf), ("orphan", "snapshots/77/views.sql")}
     assert listed(sound) == left | old
-    assert not verified(sound, Sample(0, 1)).damaged
+    assert not sound.verify(choice=Sample(0, 1)).damaged
     assert found(sound, newest_only=True, choice=Sample(0, 1)) == left
 
 

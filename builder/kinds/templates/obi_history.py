@@ -18,16 +18,18 @@ from builder.obi.history import (
     Committed,
     OpenedRun,
     group_by_run,
+    history,
     is_open,
 )
+from builder.snapshot.audit import StoreAudit
 from builder.store.findings import Finding
 from builder.store.parquet.writer import batches, write_table
+from builder.store.web_store import WebStore
 from functions.database import engine
 from functions.snapshot import layout, obi
 from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.manifest import DataFile, Manifest
 from functions.snapshot.store import Reader, Writer
-from functions.store.catalog import Catalogue
 
 
 @dataclass
@@ -134,8 +136,25 @@ class Chain:
         self.findings.append(Finding(code, key.run(tist) + name, problem))
 
 
-def table_findings(
-    store: Reader,
+def check_tables(audit: StoreAudit) -> Iterator[Finding]:
+    """Check the tables of the newest snapshot against the logs of the runs, if `rows` are.
+
+    A store at a web address may have no logs.
+    """
+    if not audit.rows or audit.newest is None or isinstance(audit.store, WebStore):
+        return
+    try:
+        manifest = audit.read_snapshot(audit.newest).manifest
+        if manifest.run:
+            runs = history(audit.store)
+            with audit.open_database() as (connection, scratch):
+                yield from _compare_tables(audit, manifest, runs, connection, scratch)
+    except (DamagedStore, MissingObject) as error:
+        yield Finding("obi-tables", layout.manifest_key(audit.newest), str(error))
+
+
+def _compare_tables(
+    audit: StoreAudit,
     manifest: Manifest,
     runs: Sequence[Committed],
     connection: engine.Connection,
@@ -147,17 +166,16 @@ def table_findings(
     Raises DamagedStore for a log that was edited.
     """
     shown = [run for run in runs if run.tist <= manifest.run]
-    catalogue = Catalogue(store)
     if manifest.run != (shown[-1].tist if shown else 0):
         problem = f"snapshot {manifest.snapshot} shows this run, which has no commit"
         yield Finding("obi-run-removed", key.run(manifest.run), problem)
         return
-    replay.fold(connection, store, shown, scratch)
+    replay.fold(connection, audit.store, shown, scratch)
     for table in obi.TABLES:
-        files = [*catalogue.files(manifest, table)]
+        files = [*audit.catalogue.files(manifest, table)]
         if [file.key for file in files] == table_keys(connection, table, scratch):
             continue
-        differing = _differing(store, connection, table, files)
+        differing = _differing(audit.store, connection, table, files)
         if differing:
             home = files[0].key if files else layout.manifest_key(manifest.snapshot)
             problem = f"{differing:,} rows of {table} differ from the runs' logs"

@@ -8,11 +8,14 @@ compared with the newest snapshot, which is the root of trust.
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import chain, groupby
+from itertools import chain, groupby, starmap
 
+from builder.kinds.kind import KindAudit
 from builder.runtime import Advance
+from builder.snapshot.audit import SnapshotContents, StoreAudit
 from builder.sources.datasets.protocols import FilesetError
 from builder.sources.datasets.strategies import record as records
 from builder.sources.datasets.strategies.keys import (
@@ -31,7 +34,7 @@ from builder.store.findings import DAMAGE, Finding
 from builder.text import tally
 from functions.database import engine
 from functions.snapshot.errors import DamagedStore, MissingObject
-from functions.snapshot.store import ListedObject, Writer
+from functions.snapshot.store import ListedObject
 
 _ALGORITHMS = ("sha256", "sha1", "md5")
 _WARC = re.compile(rf"{WARCS}[^/]+-[0-9a-f]{{12}}-[0-9]{{14}}\.warc\.gz")
@@ -62,16 +65,11 @@ class _PublishedFile:
 
 
 @dataclass
-class FilesetAudit:
-    """Report: `places` with a record, `objects` that these name, and `bytes` to be read."""
+class FilesetAudit(KindAudit):
+    """Report: datasets with a record, objects that the records name."""
 
-    store: Writer
-    chosen: Callable[[str], bool]
-    places: int = 0
-    objects: int = 0
-    read: int = 0
-    bytes: int = 0
-    findings: list[Finding] = field(default_factory=list)
+    nouns = ("archived dataset", "archived datasets")
+    keys = ("datasets", "kept", "kept_read")
     _sizes: dict[str, int] = field(default_factory=dict)
     _due: list[KeptObject] = field(default_factory=list)
     _digests: dict[str, str] = field(default_factory=dict)
@@ -82,26 +80,21 @@ class FilesetAudit:
     """Places whose record cannot be read."""
 
     @staticmethod
-    def none(store: Writer) -> "FilesetAudit":
-        """Return an audit without any checks."""
-        return FilesetAudit(store, lambda key: False)
-
-    @staticmethod
-    def begin(store: Writer, chosen: Callable[[str], bool] = lambda key: True) -> "FilesetAudit":
-        """Check all but the bytes of objects; `chosen` selects objects to read."""
-        audit = FilesetAudit(store, chosen)
-        audit._sizes = {entry.key: entry.bytes for entry in store.entries(WARCS)}
-        warcs = {*audit._sizes}
-        for base, entries in groupby(
-            store.entries(FILESETS), key=lambda entry: prefix_of(entry.key)
-        ):
-            warcs -= audit._place(base, list(entries))
+    def begin(audit: StoreAudit) -> "FilesetAudit":
+        """Check all but the bytes of objects."""
+        check = FilesetAudit(audit)
+        if not audit.listed:
+            return check
+        check._sizes = {entry.key: entry.bytes for entry in audit.store.entries(WARCS)}
+        warcs, listed = {*check._sizes}, audit.store.entries(FILESETS)
+        for base, entries in groupby(listed, key=lambda entry: prefix_of(entry.key)):
+            warcs -= check._place(base, list(entries))
         for key in sorted(warcs):
             if _WARC.fullmatch(key):
-                audit._find("fileset-unfinished", key, "no record of a dataset names it")
+                check._find("fileset-unfinished", key, "no record of a dataset names it")
             else:
-                audit._find("fileset-stray", key, "no dataset's WARC has such a name")
-        return audit
+                check._find("fileset-stray", key, "no dataset's WARC has such a name")
+        return check
 
     def finish(self, advance: Advance) -> None:
         """Read the chosen objects and add findings on their content."""
@@ -121,26 +114,30 @@ class FilesetAudit:
             self._digests[stored.key] = digest.hexdigest()
             if digest.hexdigest() != stored.sha256:
                 self._find("fileset-altered", stored.key, "its SHA-256 differs from its record")
+        if self.audit.newest is not None and self.audit.listed:
+            with suppress(DamagedStore, MissingObject):  # reported with the snapshot's own files
+                self._check_listed(self.audit.read_snapshot(self.audit.newest))
 
-    def check_listed(
-        self, connection: engine.Connection, paths: Iterable[str]
-    ) -> Iterator[Finding]:
-        """Check the objects that a snapshot lists; `paths` are the files of its table `files`.
-
-        There is at least one such file.
-        """
+    def _check_listed(self, snapshot: SnapshotContents) -> None:
+        """Check the objects that a snapshot lists."""
+        paths = [str(self.store.local(file.key)) for file in snapshot.files("files")]
+        if not paths:
+            return
         reported = {finding.object for finding in self.findings if finding.kind == DAMAGE}
-        with engine.reading("the table files"):
-            sql = _LISTED.format(engine.table("$files"))
-            rows = engine.batches(connection, sql, {"files": list(paths)})
-        for row in chain.from_iterable(rows):
-            file = _PublishedFile(*row)
-            for finding in self._check_file(file):
-                if finding.object not in reported:
-                    reported.add(finding.object)
-                    # What is published is no remainder that may be removed.
-                    self.findings = [f for f in self.findings if f.object != finding.object]
-                    yield finding
+        published = []
+        with self.audit.open_database() as (connection, _):
+            with engine.reading("the table files"):
+                sql = _LISTED.format(engine.table("$files"))
+                rows = engine.batches(connection, sql, {"files": paths})
+            for file in starmap(_PublishedFile, chain.from_iterable(rows)):
+                for finding in self._check_file(file):
+                    if finding.object not in reported:
+                        reported.add(finding.object)
+                        published.append(finding)
+        # What is published is no remainder that may be removed.
+        objects = {finding.object for finding in published}
+        others = (finding for finding in self.findings if finding.object not in objects)
+        self.findings = [*published, *others]
 
     def _check_file(self, file: "_PublishedFile") -> Iterator[Finding]:
         """Compare a published file with its object and with the record that names it."""
@@ -202,7 +199,7 @@ class FilesetAudit:
             problem = f"{there}, and no {RECORD}"
             self._find("fileset-unfinished", base, problem)
             return set()
-        self.places += 1
+        self.count += 1
         try:
             record = records.read(self.store, base)
         except (FilesetError, DamagedStore) as error:
@@ -233,7 +230,7 @@ class FilesetAudit:
             elif size != stored.bytes:
                 problem = f"it has {size:,} bytes, but {stored.bytes:,} in its record"
                 self._find("fileset-altered", stored.key, problem)
-            elif self.chosen(stored.key):
+            elif self.audit.is_read(stored.key):
                 self.bytes += size
                 self._due.append(stored)
         for key in sorted(sizes.keys() - named - {base + RECORD}):

@@ -14,17 +14,19 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from builder.kinds.kind import KindAudit
+from builder.kinds.templates.obi_history import Chain, check_tables
 from builder.obi import key, log, replay
 from builder.obi.content import Redirect, Row, Version, restore_packed
 from builder.obi.history import Committed, history
 from builder.obi.publishes import PUBLISHES
 from builder.runtime import Advance
+from builder.snapshot.audit import StoreAudit
 from builder.sources.fulltexts import file_table
 from builder.store import durable
 from builder.store.findings import Finding
 from builder.store.key_set import KeySet
 from builder.threads import map_in_order
-from builder.verify.obi_history import Chain
 from functions.database import engine
 from functions.snapshot.errors import DamagedStore, MissingObject, StoreError
 from functions.snapshot.store import Writer
@@ -36,45 +38,39 @@ _OTHERS = (key.RUNS, key.PACKS, key.FILES, PUBLISHES)  # folders without content
 
 
 @dataclass
-class ObiAudit:
-    """Report: number of `objects` that should exist, and `bytes` to be read."""
+class ObiAudit(KindAudit):
+    """Report: runs of the obi store, and the objects that their logs name."""
 
-    store: Writer
-    chosen: Callable[[str], bool]
-    chain: Chain
-    objects: int = 0
-    read: int = 0
-    bytes: int = 0
-    findings: list[Finding] = field(default_factory=list)
+    nouns = ("run of the obi store", "runs of the obi store")
+    keys = ("runs", "objects", "objects_read")
+    chain: Chain = field(default_factory=Chain)
     _sound: list[Committed] = field(default_factory=list)
     _broken: set[str] = field(default_factory=set)
     _packs: "PackAudit | None" = None
 
     @staticmethod
-    def none(store: Writer) -> "ObiAudit":
-        """Return an audit without any checks."""
-        return ObiAudit(store, lambda where: False, Chain())
-
-    @staticmethod
-    def begin(store: Writer, chosen: Callable[[str], bool] = lambda where: True) -> "ObiAudit":
-        """Check all but the bytes of objects; `chosen` selects objects to read."""
-        chain = Chain.of(store)
-        audit = ObiAudit(store, chosen, chain, findings=list(chain.findings))
+    def begin(audit: StoreAudit) -> "ObiAudit":
+        """Check all but the bytes of objects."""
+        check = ObiAudit(audit)
+        if not audit.listed:
+            return check
+        chain = check.chain = Chain.of(audit.store)
+        check.count, check.findings = len(chain.runs), list(chain.findings)
         places = {key.ROOT + key.folder(tist): tist for tist in chain.members}
         for run in chain.runs:
-            audit._check(run)
-        for place in audit._places():
+            check._check(run)
+        for place in check._places():
             if place not in places:
-                audit._check_unopened(place)
-        packs = audit._packs = PackAudit.begin(
-            store, audit._sound, chosen, whole=len(audit._sound) == len(chain.runs)
-        )
-        audit.objects += packs.objects
-        audit.bytes += packs.bytes
-        return audit
+                check._check_unopened(place)
+        is_whole = len(check._sound) == len(chain.runs)
+        packs = PackAudit.begin(audit.store, check._sound, audit.is_read, whole=is_whole)
+        check._packs = packs
+        check.objects += packs.objects
+        check.bytes += packs.bytes
+        return check
 
     def finish(self, advance: Advance) -> None:
-        """Read the chosen objects and add findings on their content, and on derived tables."""
+        """Read the chosen objects; add findings on their content, and on derived tables."""
         for row, data in map_in_order(self._digest, self._objects(), _THREADS, _AHEAD):
             advance(self._check_object(row, data))
         if self._packs is not None:
@@ -83,6 +79,7 @@ class ObiAudit:
             self.findings += self._packs.findings
         if self.chain.runs:
             self.findings += file_table_findings(self.store)
+        self.findings[:0] = check_tables(self.audit)
 
     def _digest(
         self, row: Version | Redirect
@@ -116,7 +113,7 @@ class ObiAudit:
                 self._find(
                     "obi-altered", where, f"its size differs from the {size:,} bytes in its log"
                 )
-            elif self.chosen(where):
+            elif self.audit.is_read(where):
                 self.bytes += size or 0
         if not named.same(there):
             for where in self.store.keys(place):
@@ -183,7 +180,7 @@ class ObiAudit:
             for tist, row in log.read_dated_rows(self.store, run, _STORED):
                 if isinstance(row, Version | Redirect) and not _is_packed(row) and row.key:
                     right = row.key == _place(row, tist)[1] and row.key not in self._broken
-                    if right and self.chosen(row.key):
+                    if right and self.audit.is_read(row.key):
                         yield row
 
     def _check_object(self, row: Version | Redirect, data: tuple[str, int] | StoreError) -> int:
