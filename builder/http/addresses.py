@@ -4,7 +4,7 @@ Addresses are looked up and checked when a connection is opened. The connection 
 that was checked. A name that resolves to another address the next time (DNS rebinding) therefore
 cannot lead into our own network. A proxy of the environment resolves names itself: then only the
 proxy is checked. `AnyAddresses` is for hosts that the operator names, `PublicAddresses` for all
-others, `NamedAddresses` for both.
+others, or for both.
 """
 
 import ipaddress
@@ -61,16 +61,23 @@ class AddressPolicy(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PublicAddresses:
-    """Allows some ports of public addresses, and also the networks in `allowed`."""
+    """Allows some ports of public addresses, and also the networks in `allowed`.
+
+    Of the hosts in `named` it allows all addresses: a server that the operator names may be
+    private. Its redirects lead to public addresses only.
+    """
 
     ports: frozenset[int]
     allowed: tuple[Network, ...] = ()
+    named: set[str] = field(default_factory=set)
 
     def addresses(self, host: str, port: int) -> list[tuple[socket.AddressFamily, SocketAddress]]:
         """Return the allowed addresses of a host, in order of preference.
 
         Raises FetchError if there are none, or if the port is not allowed.
         """
+        if host.lower() in self.named:
+            return AnyAddresses().addresses(host, port)
         if port not in self.ports:
             raise FetchError("port-refused", f"{host}:{port}")
         every = _resolve(host, port)
@@ -91,22 +98,6 @@ class AnyAddresses:
         if not addresses:
             raise FetchError("dns", f"{host}: no address")
         return addresses
-
-
-@dataclass(frozen=True, slots=True)
-class NamedAddresses:
-    """Allows all addresses of the hosts in `named`, and of others those that `others` allows.
-
-    A server that the operator names may be private. Its redirects lead to public addresses only.
-    """
-
-    others: AddressPolicy
-    named: set[str] = field(default_factory=set)
-
-    def addresses(self, host: str, port: int) -> list[tuple[socket.AddressFamily, SocketAddress]]:
-        """Return the allowed addresses of a host. Raises FetchError if there are none."""
-        policy = AnyAddresses() if host.lower() in self.named else self.others
-        return policy.addresses(host, port)
 
 
 def _resolve(host: str, port: int) -> list[tuple[socket.AddressFamily, SocketAddress]]:

@@ -182,7 +182,7 @@ class HttpClient:
                     yield response
                     return
                 if request.record:
-                    followed.append(response.as_redirect(self.wall()))
+                    followed.append(FollowedRedirect(response, self.wall(), response.drain()))
                 elif self._keeps(request):
                     response.drain()
             if request.keep_query:

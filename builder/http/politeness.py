@@ -108,8 +108,7 @@ class HostQueue:
     @contextmanager
     def first_free(self, hosts: Iterable[str], until: float) -> Iterator[str | None]:
         """Wait for a host that may be asked, and reserve it; None if `until` comes first."""
-        listed = list(hosts)
-        name = self._first_free(listed, until)
+        name = self._first_free(list(hosts), until)
         try:
             yield name
         finally:

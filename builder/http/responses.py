@@ -26,23 +26,6 @@ Fields = tuple[tuple[str, str], ...]
 """Header fields in order, as they were sent."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FollowedRedirect:
-    """A redirect that was followed, at `at` in seconds since 1970; see Response.
-
-    `body` is None if it was not read to its end, because it has more than SHORT bytes.
-    """
-
-    url: str
-    at: float
-    status: int
-    reason: str
-    raw: Fields
-    sent: Fields
-    address: str | None
-    body: bytes | None
-
-
 @dataclass(frozen=True, slots=True)
 class Response:
     """The head of a response and its body as it arrives, without its transfer coding.
@@ -63,7 +46,7 @@ class Response:
     hops: tuple[str, ...] = ()
     sent: Fields = ()
     address: str | None = None
-    redirects: tuple[FollowedRedirect, ...] = ()
+    redirects: tuple["FollowedRedirect", ...] = ()
 
     @property
     def location(self) -> str | None:
@@ -79,18 +62,17 @@ class Response:
                 return b"".join(self.body)
         return None
 
-    def as_redirect(self, at: float) -> FollowedRedirect:
-        """Return this redirect, received at `at`, with a short body."""
-        return FollowedRedirect(
-            url=self.url,
-            at=at,
-            status=self.status,
-            reason=self.reason,
-            raw=self.raw,
-            sent=self.sent,
-            address=self.address,
-            body=self.drain(),
-        )
+
+@dataclass(frozen=True, slots=True)
+class FollowedRedirect:
+    """A redirect that was followed, at `at` in seconds since 1970.
+
+    `body` is None if it was not read to its end, because it has more than SHORT bytes.
+    """
+
+    response: Response
+    at: float
+    body: bytes | None
 
 
 def field_text(value: bytes) -> str:

@@ -28,25 +28,22 @@ _ABOUT = (
 _RANK = {Version: 0, Incidence: 1}
 
 
-def read_rows(
-    store: Reader, run: Committed, condition: str = "true", values: Mapping[str, Any] | None = None
-) -> Iterator[Row]:
+def read_rows(store: Reader, run: Committed, condition: str = "true") -> Iterator[Row]:
     """Yield the rows of a run's log in its order that meet a condition in SQL.
 
     Raises DamagedStore if the log cannot be read, or is not the committed log.
     """
-    return (row for _, row in read_dated_rows(store, run, condition, values))
+    return (row for _, row in read_dated_rows(store, run, condition))
 
 
 def read_dated_rows(
-    store: Reader, run: Committed, condition: str = "true", values: Mapping[str, Any] | None = None
+    store: Reader, run: Committed, condition: str = "true"
 ) -> Iterator[tuple[int, Row]]:
     """Yield the same, each row with the time of the state that it is about."""
     with _rows_of(store, run.log_key, run.log) as (connection, file):
         sql = f"SELECT * FROM {engine.table('$files')} WHERE {condition}"
-        parameters = {"files": [str(file)], **(values or {})}
         with engine.reading(run.log_key):
-            cursor = connection.execute(sql, parameters)
+            cursor = connection.execute(sql, {"files": [str(file)]})
             names = [column[0] for column in cursor.description]
             while rows := cursor.fetchmany(_FETCHED):
                 for members in (dict(zip(names, row, strict=True)) for row in rows):

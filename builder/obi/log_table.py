@@ -14,10 +14,9 @@ from builder.obi.content import ROWS, Row, row_line
 from builder.obi.history import LOG, Committed
 from builder.store import durable
 from builder.store.durable import read_chunks
-from builder.store.parquet.writer import write_rows
+from builder.store.parquet.writer import parse_columns, write_rows
 from functions.database import engine
 from functions.snapshot.errors import DamagedStore, StoreError
-from functions.snapshot.schema import Column
 from functions.snapshot.store import Reader
 
 LONGEST = 1 << 25
@@ -44,8 +43,8 @@ MEMBERS: Mapping[str, str] = {"row": "VARCHAR", "own_tist": "BIGINT"} | {
 
 `own_tist` is the time of a row that does not have that of its run, else NULL.
 """
-_COLUMNS = tuple(Column(name, kind, "", "") for name, kind in MEMBERS.items())
-DOCUMENT: Mapping[str, str] = {"id": "VARCHAR", "sets": "VARCHAR[]", "document": "VARCHAR"}
+_COLUMNS = parse_columns(", ".join(f"{name} {kind}" for name, kind in MEMBERS.items()))
+DOCUMENT = parse_columns("id VARCHAR, sets VARCHAR[], document VARCHAR")
 """The columns of documents; the document is JSON text."""
 _SUBJECTS = {"refipo": "handle", "redirect": "origin", "archive": "home", "fault": "source"}
 _SUBJECT = "id"  # of all other kinds of rows

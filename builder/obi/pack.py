@@ -6,15 +6,13 @@ had again from that range. Both readings of such a range stay within the pack.
 """
 
 import hashlib
-import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 SIZE = 32 << 20
 """Bytes from which a pack takes no further file."""
-_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +42,14 @@ class PackWriter:
         """Whether the pack should take no further part."""
         return self._at >= SIZE
 
-    def add(self, parts: Iterator[bytes]) -> None:
+    def add(self, data: bytes) -> None:
         """Write a part."""
         if self._out is None:
             self._out, self._digest = self._path.open("wb"), hashlib.sha256()
         self._starts.append(self._at)
-        for data in parts:
-            self._out.write(data)
-            self._digest.update(data)
-            self._at += len(data)
+        self._out.write(data)
+        self._digest.update(data)
+        self._at += len(data)
 
     def close(self) -> None:
         """Finish the last pack."""
@@ -70,13 +67,3 @@ class PackWriter:
 def pad_text(text: bytes, length: int) -> bytes:
     """Return a text as a part of a pack: long enough for both readings of its range."""
     return text.ljust(length, b"\n")
-
-
-def cut_file(file: BinaryIO, start: int, size: int) -> Iterator[bytes]:
-    """Yield a range of a file in chunks. Raises OSError, and EOFError at an early end."""
-    while size > 0:
-        data = os.pread(file.fileno(), min(size, _CHUNK), start)
-        if not data:
-            raise EOFError(f"it ends {size} bytes too early")
-        yield data
-        start, size = start + len(data), size - len(data)

@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,6 +19,7 @@ from typing import Any, TypeVar
 from builder.store import aws
 from functions.snapshot.errors import Conflict, MissingObject, StoreError, StoreUnavailable
 from functions.snapshot.layout import S3_SCHEME, StoreAddress
+from functions.snapshot.store import ListedObject
 from functions.store import s3_request
 from functions.store.connection import BucketConnection, ObjectClient, ObjectPart, tag_of
 from functions.store.s3_request import Refusal
@@ -36,16 +36,6 @@ _LARGE = 10
 """Factor on `timeout` for requests that send a large object or a part."""
 
 _SPAN = re.compile(r"bytes (\d+)-\d+/(\d+)")
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """An object in a listing, with the bucket's own key; `modified` is in UTC, `tag` its ETag."""
-
-    key: str
-    bytes: int
-    modified: datetime
-    tag: str = ""
 
 
 class DeadUploadError(StoreUnavailable):
@@ -114,19 +104,19 @@ class S3Client(ObjectClient):
         what = {**self.names(key), "Body": data, "ContentMD5": md5_of(data)}
         self.attempt(key, "s3:PutObject", lambda: self.large.put_object(**what))
 
-    def list(self, prefix: str, delimiter: str = "") -> tuple[list[Listed], list[str]]:
-        """Return the objects whose keys begin with `prefix`, in the server's order.
+    def list(self, prefix: str, delimiter: str = "") -> tuple[list[ListedObject], list[str]]:
+        """Return the objects whose keys in the bucket begin with `prefix`, in the server's order.
 
         The second value has the common prefixes of keys with the delimiter after `prefix`. Keys
         below them are not among the objects.
         """
-        objects: list[Listed] = []
+        objects: list[ListedObject] = []
         folders: list[str] = []
         what = {"Bucket": self._bucket, "Prefix": prefix, "Delimiter": delimiter}
         while True:
             page = self.attempt(prefix, "s3:ListBucket", lambda: self.small.list_objects_v2(**what))
             objects += [
-                Listed(row["Key"], row["Size"], row["LastModified"], tag_of(row.get("ETag")))
+                ListedObject(row["Key"], row["Size"], row["LastModified"], tag_of(row.get("ETag")))
                 for row in page.get("Contents", ())
             ]
             folders += [listed["Prefix"] for listed in page.get("CommonPrefixes", ())]

@@ -3,12 +3,14 @@
 import contextlib
 import fcntl
 import hashlib
+import io
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -67,27 +69,22 @@ class FolderStore(FolderReader):
         with self._store_errors(target):
             if target.exists():
                 return
-        with self._temporary(key) as (out, path):
-            shutil.copyfileobj(source, out, 1 << 20)
-            sync_file(out)
-            _place(path, target, os.replace)
+        self._write(key, source, partial(_place, move=os.replace))
 
     def create(self, key: str, data: bytes) -> None:
         """Write a new object. Raises Conflict if it exists."""
-        target = self.path(key)
-        with self._temporary(key) as (out, path):
-            out.write(data)
-            sync_file(out)
-            _link(path, target)
+        self._write(key, io.BytesIO(data), _link)
 
     def create_file(self, key: str, path: Path) -> None:
         """Write a new object from another file. Raises Conflict if it exists."""
-        target = self.path(key)
-        with self._temporary(key) as (out, scratch):
-            with path.open("rb") as source:
-                shutil.copyfileobj(source, out, 1 << 20)
+        with self._store_errors(self.path(key)), path.open("rb") as source:
+            self._write(key, source, _link)
+
+    def _write(self, key: str, source: BinaryIO, place: Callable[[Path, Path], None]) -> None:
+        with self._temporary(key) as (out, path):
+            shutil.copyfileobj(source, out, 1 << 20)
             sync_file(out)
-            _link(scratch, target)
+            place(path, self.path(key))
 
     @contextlib.contextmanager
     def creating(self, key: str, most: int | None = None) -> Iterator[Sink]:
@@ -144,12 +141,10 @@ class FolderStore(FolderReader):
 
     def replace(self, key: str, data: bytes, tag: str | None) -> str:
         """Replace the object if its tag is still `tag`, under the store's lock."""
-        with self._lock(), self._temporary(key) as (out, path):
+        with self._lock():
             if self.tag(key) != tag:
                 raise Conflict(f"another process changed {self.path(key)}")
-            out.write(data)
-            sync_file(out)
-            _place(path, self.path(key), os.replace)
+            self._write(key, io.BytesIO(data), partial(_place, move=os.replace))
         return hashlib.sha256(data).hexdigest()
 
     def remove(self, *keys: str) -> None:

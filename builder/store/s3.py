@@ -10,11 +10,12 @@ import secrets
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
 
-from builder.store.client import DeadUploadError, Listed, S3Client
+from builder.store.client import DeadUploadError, S3Client
 from builder.store.folder import FolderStore
 from builder.store.multipart import Multipart
 from builder.store.web_store import WebStore, open_web_store
@@ -153,7 +154,7 @@ class S3Store(BucketReader):
         """
         root = self._root()
         listing = [
-            ListedObject(listed.key.removeprefix(root), listed.bytes, listed.modified)
+            replace(listed, key=listed.key.removeprefix(root))
             for listed in self._client.list(root + prefix[: prefix.rfind("/") + 1])[0]
             if not _marks_a_folder(listed)
         ]
@@ -241,7 +242,7 @@ def _find_rest(source: BinaryIO) -> int | None:
     return size
 
 
-def _marks_a_folder(listed: Listed) -> bool:
+def _marks_a_folder(listed: ListedObject) -> bool:
     """Return whether it is an empty object by which S3's console shows a folder."""
     return listed.bytes == 0 and listed.key.endswith("/")
 

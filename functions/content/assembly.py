@@ -14,7 +14,6 @@ from functions.content.archived_payload import read_pieces
 from functions.content.archives import PlacedArchives
 from functions.content.contents import ArchivedContents
 from functions.content.handler import ContentApplication
-from functions.content.protocols import Archives, Content
 from functions.content.search import CaptureSearch
 from functions.content.stored import ObjectReader
 from functions.database.files import FILE
@@ -195,7 +194,6 @@ def application(
         log,
         compress=compress,
         largest=largest,
-        lying=lying(contents.archives, contents.archives.own),
         sign=signer.address,
         guarded=guarded,
     )
@@ -219,20 +217,3 @@ def of_lambda(opened: InstanceParts) -> Service:
         largest=aws.LARGEST,
         guarded=True,
     )
-
-
-def lying(archives: Archives, store: Slices) -> Callable[[Content, int, int], BinaryIO]:
-    """Return a function that opens a part of unpacked content in an archive or the store.
-
-    It takes a content with a byte range, the number of bytes to skip and the number to return.
-    """
-
-    def open_range(content: Content, first: int, length: int) -> BinaryIO:
-        stretch = content.stretch
-        assert stretch is not None
-        if content.capture is not None:
-            return archives.open(stretch.address, stretch.offset + first, length)
-        key = stretch.address.removeprefix(f"{store.address}/")
-        return store.open(key, stretch.offset + first, length)
-
-    return open_range

@@ -127,6 +127,18 @@ class ArchivedContents:
                 raise ContentError("undecodable", str(error)) from error
             yield archived_payload.read_verified(decoded, source)
 
+    def open_part(self, content: Content, first: int, length: int) -> BinaryIO:
+        """Open `length` bytes, from the byte `first`, of content that is not packed (`stretch`).
+
+        Raises ContentError, StoreError.
+        """
+        stretch = content.stretch
+        assert stretch is not None
+        if content.capture is not None:
+            return self.archives.open(stretch.address, stretch.offset + first, length)
+        key = stretch.address.removeprefix(f"{self._store.address}/")
+        return self._store.open(key, stretch.offset + first, length)
+
     def _prove(self, content: Content, capture: CaptureRow, *, verified: bool) -> None:
         """Raise ContentError unless a digest can verify the bytes of a damaged member.
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, BinaryIO
+from typing import Any
 
 from functions.config.configuration import Configuration
 from functions.content import cdx, header_fields, memento, neighbours, representation
@@ -61,12 +61,6 @@ COUNTED = 1 << 28
 _SIZES = 1024
 """Number of cached sizes of contents that had to be read completely to learn their size."""
 
-Lying = Callable[[Content, int, int], BinaryIO]
-"""Opens a part of unpacked content, from the number of bytes to skip and the number to return.
-
-Raises ContentError, StoreError.
-"""
-
 Sign = Callable[[str, str, str, str], str]
 """Returns a signed URL for bucket, key, method and Content-Disposition, valid for a limited time.
 
@@ -79,21 +73,18 @@ _OF_BODY = ("Content-Type", "Content-Disposition", "Accept-Ranges", "Repr-Digest
 class Delivery:
     """Answers with contents. Thread-safe.
 
-    An answer has at most `largest` bytes of content (None: no limit, streamed). `lying` reads parts
-    of unpacked content. `sign` returns the URL for a redirect to a large object of a bucket. Both
-    are optional.
+    An answer has at most `largest` bytes of content (None: no limit, streamed). `sign` returns the
+    URL for a redirect to a large object of a bucket; it is optional.
     """
 
     def __init__(
         self,
         contents: ArchivedContents,
         settings: Configuration,
-        lying: Lying | None = None,
         sign: Sign | None = None,
         largest: int | None = None,
     ) -> None:
         self._contents = contents
-        self._lying = lying
         self._sign = sign
         self._largest = largest
         self._seconds = settings["serve.cache_seconds"]
@@ -186,8 +177,8 @@ class Delivery:
         if part is None or part.length == part.size:
             opened = self._contents.open_content(shown.content, coded=shown.coded)
             return representation.body_pieces(source.enter_context(opened), None, shown.size)
-        if shown.is_plain and self._lying is not None:
-            file = self._lying(shown.content, part.first, part.length)
+        if shown.is_plain:
+            file = self._contents.open_part(shown.content, part.first, part.length)
             source.callback(file.close)
         else:
             opened = self._contents.open_content(shown.content, coded=shown.coded, verified=False)
@@ -280,21 +271,20 @@ class ContentApplication(Service):
         settings: Configuration,
         clock: Callable[[], datetime],
         log: Callable[[str], None] | None = None,
-        timer: Callable[[], float] = time.perf_counter,
         compress: Callable[[bytes], bytes] = http_message.compress,
         largest: int | None = None,
-        lying: Lying | None = None,
         sign: Sign | None = None,
         *,
         guarded: bool = False,
     ) -> None:
+        timer = time.perf_counter
         super().__init__(
             repository, settings, clock, log, timer, compress, largest, guarded=guarded
         )
         self._contents = contents
         self._search = search
         part = None if largest is None else PART
-        self._delivery = Delivery(contents, settings, lying, sign, part)
+        self._delivery = Delivery(contents, settings, sign, part)
         self._streams = threading.BoundedSemaphore(_STREAMS)
 
     def answer(self, call: Call, seconds: float | None = None, request: str = "") -> HttpResponse:

@@ -10,11 +10,12 @@ from typing import BinaryIO, Protocol
 
 @dataclass(frozen=True, slots=True)
 class ListedObject:
-    """An object in a store's listing: key, size in bytes, and modification time (UTC)."""
+    """An object in a listing: key, size in bytes, modification time (UTC), a bucket's ETag."""
 
     key: str
     bytes: int
     modified: datetime
+    tag: str = ""
 
 
 class Sink(Protocol):

@@ -30,7 +30,6 @@ from builder.sources.redif.staging import BACK, BACK_CHANGED, CHANGED, SAME
 from builder.sources.redif.stretches import Stretches
 from builder.store.parquet.writer import RowWriter
 from functions.database import engine
-from functions.snapshot.schema import Column
 from functions.snapshot.store import Reader
 
 _READ_PARENTS = (
@@ -125,7 +124,6 @@ _CODES = f"SELECT code, count(*) FROM {engine.table('$files')} WHERE row = 'faul
 _DOCUMENTS = f"""
 SELECT handle, type, rel, segment, head, size, sets FROM step WHERE {STORED_STEPS} ORDER BY handle
 """
-_COLUMNS = tuple(Column(name, kind, "", "") for name, kind in log_table.DOCUMENT.items())
 _LONG = ("document",)
 
 
@@ -206,7 +204,7 @@ class LogEntries:
         self, path: Path, parents: Parents, advance: Callable[[int], None]
     ) -> WrittenLog:
         """Write the document of each version of a template, in the order of handles."""
-        writer, many = RowWriter(path, _COLUMNS, unlike=_LONG), 0
+        writer, many = RowWriter(path, log_table.DOCUMENT, unlike=_LONG), 0
         rows = list_rows(self._connection, _DOCUMENTS)
         for handle, kind, source, segment, head, size, sets in rows:
             inherited = parents.inherit(handle, is_article=kind == ARTICLE)

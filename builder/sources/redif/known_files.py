@@ -19,11 +19,10 @@ from builder.obi.content import SOURCE
 from builder.snapshot.sql import Statements
 from builder.sources.redif.form.document import ARCHIVE, SERIES
 from builder.sources.redif.listing import FoundFile, Listings
-from builder.sources.redif.parse import columns
 from builder.sources.redif.scope import ChangeScope
 from builder.sources.redif.staging import PREFIX, UNKNOWN
 from builder.store.durable import writing
-from builder.store.parquet.writer import RowWriter
+from builder.store.parquet.writer import RowWriter, parse_columns
 from builder.store.workdir import KNOWN_PREFIX
 from functions.database import engine
 from functions.snapshot.seal import check_seal, seal
@@ -37,7 +36,7 @@ _FIELDS = {
     "kind": engine.quote(SOURCE),
     "prefix": engine.quote(PREFIX),
 }
-_GONE_COLUMNS = columns("source INTEGER, path VARCHAR")
+_GONE_COLUMNS = parse_columns("source INTEGER, path VARCHAR")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,20 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from builder.obi.content import SOURCE
-from builder.obi.pack import PackWriter, WrittenPack, cut_file, pad_text
+from builder.obi.pack import PackWriter, WrittenPack, pad_text
 from builder.obi.run import ObiRun
-from builder.sources.redif.parse import columns
 from builder.sources.redif.spool import Segment
 from builder.sources.redif.staging import STORED
 from builder.sources.redif.stretches import Stretches
-from builder.store.parquet.writer import RowWriter
+from builder.store.parquet.writer import RowWriter, parse_columns
 from functions.archive.redif_text import make_text
 from functions.database import engine
 
 Advance = Callable[[int], None]
 STORED_STEPS = "became IN ({})".format(", ".join(f"'{became}'" for became in STORED))
 """The condition on `step` of templates that get a new version."""
-_PLACES = columns("ordinal BIGINT, place BIGINT, pack VARCHAR, start BIGINT")
+_PLACES = parse_columns("ordinal BIGINT, place BIGINT, pack VARCHAR, start BIGINT")
 _WHOLE = "SELECT segment, sum(bytes)::BIGINT FROM fresh GROUP BY segment ORDER BY segment"
 _PARTS = """
 SELECT ordinal, segment, start, bytes FROM fresh
@@ -64,14 +63,15 @@ class PackStorage:
     def store(self, segments: Sequence[Segment], prefix: str, advance: Advance) -> None:
         """Store all packs; `prefix` begins the ids of files. Raises StoreError, OSError."""
         self._store_whole(segments, advance)
-        files = self._write(
-            "files",
-            (((row[0], None), self._cut(row)) for row in list_rows(self._connection, _PARTS)),
-            advance,
+        parts = (
+            # A file that is larger than ALONE is a segment of its own, which is whole.
+            ((ordinal, None), self._texts.read(f"segment-{segment:06}", start, size))
+            for ordinal, segment, start, size in list_rows(self._connection, _PARTS)
         )
+        files = self._write("files", parts, advance)
         with engine.reading("the packs"):
             self._connection.execute(_ORIGIN.format(prefix=prefix), {"files": files})
-        texts = ((row[:2], iter([self._text(row)])) for row in list_rows(self._connection, _TEXTS))
+        texts = ((row[:2], self._text(row)) for row in list_rows(self._connection, _TEXTS))
         owned = self._write("texts", texts, advance)
         with engine.reading("the packs"):
             self._connection.execute(_OWNED, {"files": owned})
@@ -89,7 +89,7 @@ class PackStorage:
                 advance(size)
 
     def _write(
-        self, name: str, parts: Iterator[tuple[tuple[Any, ...], Iterator[bytes]]], advance: Advance
+        self, name: str, parts: Iterator[tuple[tuple[Any, ...], bytes]], advance: Advance
     ) -> list[str]:
         path = self._folder / f"packed-{name}.parquet"
         places = RowWriter(path, _PLACES)
@@ -111,11 +111,6 @@ class PackStorage:
         writer.close()
         places.close()
         return [str(path)]
-
-    def _cut(self, row: tuple[Any, ...]) -> Iterator[bytes]:
-        _, segment, start, size = row
-        with (self._folder / f"segment-{segment:06}").open("rb") as file:
-            yield from cut_file(file, start, size)
 
     def _text(self, row: tuple[Any, ...]) -> bytes:
         _, _, own, segment, behind, size, length, encoding, start = row

@@ -35,10 +35,9 @@ from builder.sources.redif.form.template import Template, file_blocks
 from builder.sources.redif.form.template_text import LIMIT, EncodedLines, TemplateText
 from builder.sources.redif.spool import ALONE, KEPT, Segment, Spooled
 from builder.store.durable import writing
-from builder.store.parquet.writer import RowWriter
+from builder.store.parquet.writer import RowWriter, parse_columns
 from functions.archive.redif_text import make_text
 from functions.database import engine
-from functions.snapshot.schema import Column
 
 Mark = tuple[int | None, int | None]
 _NONE: Mark = None, None
@@ -108,32 +107,29 @@ _STATES = {code: code for code in ("html", "empty-file", "no-template")} | {
 }
 
 
-def columns(types: str) -> tuple[Column, ...]:
-    """Return the columns of `name TYPE, name TYPE`, for files that only Sheaf reads."""
-    pairs = (pair.split() for pair in types.split(", "))
-    return tuple(Column(name, kind, "", "") for name, kind in pairs)
-
-
 TABLES = {
-    "file": columns(
-        "ordinal BIGINT, source INTEGER, path VARCHAR, modified BIGINT, segment INTEGER, "
-        "start BIGINT, bytes BIGINT, md5 VARCHAR, sha256 VARCHAR, templates BIGINT, "
-        "nameless BIGINT, invalid BIGINT, archives BIGINT, state VARCHAR"
-    ),
-    "template": columns(
-        "ordinal BIGINT, place BIGINT, line BIGINT, length BIGINT, encoding VARCHAR, "
-        "type VARCHAR, type_written VARCHAR, valid BOOLEAN, handle VARCHAR, "
-        "handle_written VARCHAR, text_md5 VARCHAR, text_sha256 VARCHAR, md5 VARCHAR, "
-        "sha256 VARCHAR, segment INTEGER, bytes BIGINT, head BIGINT, size BIGINT, own BOOLEAN, "
-        "sets VARCHAR[], name VARCHAR, restriction VARCHAR[], provider VARCHAR[], "
-        "content VARCHAR, mark BIGINT, second_mark BIGINT"
-    ),
-    "reuse": columns("ordinal BIGINT, place BIGINT, line BIGINT, mark BIGINT, second_mark BIGINT"),
-    "refipo": columns(
-        "ordinal BIGINT, place BIGINT, position BIGINT, url VARCHAR, id VARCHAR, format VARCHAR, "
-        "function VARCHAR, size VARCHAR, restriction VARCHAR, fault VARCHAR"
-    ),
-    "fault": columns("ordinal BIGINT, place BIGINT, code VARCHAR, detail VARCHAR, done VARCHAR"),
+    name: parse_columns(types)
+    for name, types in {
+        "file": (
+            "ordinal BIGINT, source INTEGER, path VARCHAR, modified BIGINT, segment INTEGER, "
+            "start BIGINT, bytes BIGINT, md5 VARCHAR, sha256 VARCHAR, templates BIGINT, "
+            "nameless BIGINT, invalid BIGINT, archives BIGINT, state VARCHAR"
+        ),
+        "template": (
+            "ordinal BIGINT, place BIGINT, line BIGINT, length BIGINT, encoding VARCHAR, "
+            "type VARCHAR, type_written VARCHAR, valid BOOLEAN, handle VARCHAR, "
+            "handle_written VARCHAR, text_md5 VARCHAR, text_sha256 VARCHAR, md5 VARCHAR, "
+            "sha256 VARCHAR, segment INTEGER, bytes BIGINT, head BIGINT, size BIGINT, own BOOLEAN, "
+            "sets VARCHAR[], name VARCHAR, restriction VARCHAR[], provider VARCHAR[], "
+            "content VARCHAR, mark BIGINT, second_mark BIGINT"
+        ),
+        "reuse": "ordinal BIGINT, place BIGINT, line BIGINT, mark BIGINT, second_mark BIGINT",
+        "refipo": (
+            "ordinal BIGINT, place BIGINT, position BIGINT, url VARCHAR, id VARCHAR, "
+            "format VARCHAR, function VARCHAR, size VARCHAR, restriction VARCHAR, fault VARCHAR"
+        ),
+        "fault": "ordinal BIGINT, place BIGINT, code VARCHAR, detail VARCHAR, done VARCHAR",
+    }.items()
 }
 """Tables of a segment.
 

@@ -22,7 +22,10 @@ class Stretches:
         self._open[name] = number
         if len(self._open) > _MOST_OPEN:
             os.close(self._open.popitem(last=False)[1])
-        return os.pread(number, size, start)
+        data = os.pread(number, size, start)
+        if len(data) != size:
+            raise OSError(f"{name} ends {size - len(data)} bytes too early")
+        return data
 
     def close(self) -> None:
         """Close the open files."""

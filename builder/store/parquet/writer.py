@@ -48,6 +48,12 @@ _SEARCHED = ("url_surtkey", "url_host_registered_domain", "fetch_time")
 _ENCODERS = 4  # files that are encoded at once; each is in memory as a whole
 
 
+def parse_columns(types: str) -> tuple[schema.Column, ...]:
+    """Return the columns of `name TYPE, name TYPE`, for files that only Sheaf reads."""
+    pairs = (pair.split() for pair in types.split(", "))
+    return tuple(schema.Column(name, kind, "", "") for name, kind in pairs)
+
+
 class ParquetStream(Protocol):
     """An Arrow C stream: an object from which pyarrow can read batches."""
 

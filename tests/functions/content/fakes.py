@@ -217,7 +217,6 @@ class Asker:
         self,
         made: Made | ContentError | None = None,
         contents: FakeContents | None = None,
-        lying: Any = None,
         sign: Any = None,
         largest: int | None = None,
         search: FakeSearch | None = None,
@@ -240,7 +239,6 @@ class Asker:
             configured(**{"content_serve": True, **settings}),
             self.clock,
             self.lines.append,
-            lying=lying,
             sign=sign,
             largest=largest,
         )

@@ -322,11 +322,12 @@ def test_what_else_is_known_is_told() -> None:
 def test_a_part_of_what_lies_open_is_read_there() -> None:
     asked: list[tuple[int, int]] = []
 
-    def lying(content: Content, first: int, length: int) -> BinaryIO:
+    def open_part(content: Content, first: int, length: int) -> BinaryIO:
         asked.append((first, length))
         return io.BytesIO(TEXT[first : first + length])
 
-    asker = Asker(Made(TEXT, stretch=ByteRange("a.warc", 4, 10)), lying=lying)
+    asker = Asker(Made(TEXT, stretch=ByteRange("a.warc", 4, 10)))
+    asker.contents.open_part = open_part  # type: ignore[method-assign]
     got = asker.get(range="bytes=3-5")
     assert (got.status, got.body) == (206, b"345")
     assert asked == [(3, 3)]

@@ -52,20 +52,20 @@ def mark_exchanges(exchanges: Iterable[HttpExchange], sha256: str) -> tuple[Http
 
 
 def _describe(redirect: FollowedRedirect) -> HttpExchange:
-    location = responses.fields_by_name(redirect.raw).get("location", "")
+    answer, headers, body = redirect.response, redirect.response.raw, redirect.body
+    location = answer.headers.get("location", "")
     shown = strip_secrets(location, marked=True)
-    headers, body = redirect.raw, redirect.body
     if shown != location:  # other fields and the body may repeat it
         headers = tuple((name, value.replace(location, shown)) for name, value in headers)
         body = None
     return HttpExchange(
-        url=strip_secrets(redirect.url, marked=True),
+        url=strip_secrets(answer.url, marked=True),
         at=digits(redirect.at),
-        status=redirect.status,
-        reason=redirect.reason,
-        sent=clean_fields(redirect.sent),
+        status=answer.status,
+        reason=answer.reason,
+        sent=clean_fields(answer.sent),
         headers=clean_fields(headers),
-        address=redirect.address,
+        address=answer.address,
         body=None if body is None else body.decode("latin-1"),
     )
 

@@ -17,7 +17,7 @@ from typing import cast
 from urllib.parse import unquote, urlsplit
 
 from builder.errors import UsageError
-from builder.http.addresses import NamedAddresses, PublicAddresses, networks
+from builder.http.addresses import PublicAddresses, networks
 from builder.http.client import HttpClient, agent_of, user_agent
 from builder.http.errors import Deferred, FetchError, ReplacedError
 from builder.http.politeness import HostPolicy, HostQueue
@@ -129,18 +129,16 @@ def _client(
 ) -> tuple[RangeClient, set[str]]:
     stop = threading.Event()
     policy = HostPolicy(settings.host_seconds, settings.host_concurrent, forgives=_FORGIVES)
-    named = NamedAddresses(
-        PublicAddresses(frozenset(settings.ports), networks(settings.allow_networks))
-    )
+    addresses = PublicAddresses(frozenset(settings.ports), networks(settings.allow_networks))
     client = HttpClient(
         agent=agent,
-        addresses=named,
+        addresses=addresses,
         hosts=HostQueue(policy, stop),
         stop=stop,
         keep_alive=True,
         proxies=proxies(dict(environment)),
     )
-    return RangeClient(client, settings.limits(), settings.retry_policy()), named.named
+    return RangeClient(client, settings.limits(), settings.retry_policy()), addresses.named
 
 
 def _check(url: str, label: str) -> None:
