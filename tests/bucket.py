@@ -27,6 +27,7 @@ from moto.moto_server.werkzeug_app import (
 )
 from werkzeug.serving import make_server
 
+from builder.store.folder import FolderStore
 from builder.store.s3 import S3Store
 from functions.snapshot.layout import StoreAddress
 from functions.store.connection import BucketConnection
@@ -211,6 +212,17 @@ def _begun(weed: Path, folder: Path, config: Path) -> tuple[str, subprocess.Pope
             cwd=data,
         )
     return endpoint, process
+
+
+@pytest.fixture(params=["folder", "moto", "weed"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FolderStore | Bucket]:
+    """Give an empty store: a folder, or a bucket of either server with parts as small as may be."""
+    if request.param == "folder":
+        yield FolderStore(tmp_path / "store")
+        return
+    server = request.getfixturevalue(f"{request.param}_server")
+    with closing(fresh(server, part=5 << 20)) as bucket:
+        yield bucket
 
 
 @pytest.fixture

@@ -128,6 +128,22 @@ def always(fault: Fault) -> Callable[[Seen], Fault]:
     return lambda seen: fault
 
 
+@dataclass
+class First:
+    """What gives the fault to the first `count` requests of which `when` holds; `met` are these."""
+
+    fault: Fault
+    when: Callable[[Seen], bool]
+    count: int = 1
+    met: list[Seen] = field(default_factory=list)
+
+    def __call__(self, seen: Seen) -> Fault | None:
+        if len(self.met) == self.count or not self.when(seen):
+            return None
+        self.met.append(seen)
+        return self.fault
+
+
 def for_seconds(seconds: float, fault: Fault) -> Callable[[Seen], Fault | None]:
     """Return what gives every request the fault, for so long."""
     end = time.monotonic() + seconds

@@ -1,7 +1,6 @@
-"""The stores of these tests: a folder, a bucket of moto's or SeaweedFS's, and filled ones."""
+"""The clock of these tests, and filled stores."""
 
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,9 +9,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from builder.obi.run import ObiRuntime
-from builder.store.folder import FolderStore
-from builder.store.s3 import S3Store
-from tests.bucket import fresh
 from tests.builder.conftest import Clock
 
 if TYPE_CHECKING:
@@ -35,15 +31,6 @@ class Time:
 @pytest.fixture
 def time() -> Time:
     return Time()
-
-
-@pytest.fixture(params=["folder", "moto", "weed"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FolderStore | S3Store]:
-    if request.param == "folder":
-        yield FolderStore(tmp_path / "store")
-        return
-    with closing(fresh(request.getfixturevalue(f"{request.param}_server"))) as bucket:
-        yield bucket
 
 
 @pytest.fixture

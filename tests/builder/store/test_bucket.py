@@ -2,9 +2,9 @@
 
 import io
 import resource
-import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -28,6 +28,7 @@ from tests.patience import in_real_time
 from tests.proxy import (
     Answer,
     Fault,
+    First,
     Lost,
     Proxy,
     Seen,
@@ -52,19 +53,6 @@ def bucket(make_bucket: Make, proxy: Proxy) -> Iterator[Bucket]:
     one = make_bucket().through(proxy.url)
     yield one
     one.close()
-
-
-def once(fault: Fault, when: Callable[[Seen], bool]) -> Callable[[Seen], Fault | None]:
-    """Return what gives the first request of which `when` holds the fault."""
-    met: list[Seen] = []
-
-    def decide(seen: Seen) -> Fault | None:
-        if met or not when(seen):
-            return None
-        met.append(seen)
-        return fault
-
-    return decide
 
 
 @in_real_time
@@ -125,7 +113,7 @@ def test_a_key_that_stayed_for_a_moment_is_removed_again(
     for key in "xy":
         bucket.put(key, io.BytesIO(b"1"))
     answer = Answer(200, code, "Please try again.", keys=("store/x",))
-    proxy.fault = once(answer, lambda seen: seen.method == "POST")
+    proxy.fault = First(answer, lambda seen: seen.method == "POST")
     bucket.remove("x", "y")
     assert len(proxy.took("POST")) == 2
     assert list(bucket.keys("")) == []
@@ -174,11 +162,8 @@ def test_tries_come_at_different_times(bucket: Bucket, proxy: Proxy) -> None:
         with pytest.raises(StoreError):
             hasty.read(f"k{number}")
 
-    threads = [threading.Thread(target=read, args=(n,)) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(read, range(4)))
     second = sorted(found[1] - found[0] for found in times.values())
     assert len(second) == 4
     assert second[-1] - second[0] > 0.001
@@ -191,7 +176,7 @@ def test_a_conditional_write_whose_answer_was_lost_is_known_for_ours(
 ) -> None:
     if tag is not None:
         tag = bucket.replace("x", b"0", None)
-    proxy.fault = once(Lost(), lambda seen: seen.method == "PUT" and seen.key.endswith("/x"))
+    proxy.fault = First(Lost(), lambda seen: seen.method == "PUT" and seen.key.endswith("/x"))
     new = bucket.replace("x", b"1", tag)
     assert new == bucket.tag("x")
     assert bucket.read("x") == b"1"
@@ -236,7 +221,7 @@ def test_a_body_that_breaks_off_is_asked_for_again(
 def test_an_answer_that_does_not_come_is_asked_for_again(make_bucket: Make, proxy: Proxy) -> None:
     bucket = make_bucket().through(proxy.url, timeout=0.5)
     bucket.put("x", io.BytesIO(b"1"))
-    proxy.fault = once(Slow(2), lambda seen: seen.method == "GET")
+    proxy.fault = First(Slow(2), lambda seen: seen.method == "GET")
     assert bucket.read("x") == b"1"
     proxy.fault = always(Slow(2))
     impatient = bucket.through(proxy.url, timeout=0.3, retry_seconds=0)
@@ -314,13 +299,15 @@ def test_a_listing_that_does_not_come_is_given_up(make_bucket: Make, proxy: Prox
     ("answer", "said"),
     [
         (Answer(403, "AccessDenied"), "permission denied: these credentials need s3:"),
+        (Answer(400, "EntityTooLarge"), "the object is larger"),
         *REFUSALS,
     ],
     ids=lambda value: value.code or str(value.status) if isinstance(value, Answer) else "",
 )
 def test_a_refusal_is_told_at_once_and_in_one_line(
-    bucket: Bucket, proxy: Proxy, answer: Answer, said: str
+    bucket: Bucket, proxy: Proxy, tmp_path: Path, answer: Answer, said: str
 ) -> None:
+    (path := tmp_path / "large").write_bytes(DATA)
     proxy.fault = always(answer)
     bucket = bucket.through(proxy.url, retry_seconds=1)
     for request in (
@@ -333,6 +320,7 @@ def test_a_refusal_is_told_at_once_and_in_one_line(
         lambda: list(bucket.keys("")),
         lambda: bucket.remove("x"),
         lambda: bucket.put("x", io.BytesIO(DATA * 8)),
+        lambda: bucket.create_file("x", path),
     ):
         proxy.seen.clear()
         with pytest.raises(StoreError) as caught:
@@ -386,11 +374,17 @@ def test_wrong_credentials_are_told(weed_server: str) -> None:
 
 
 def test_a_server_that_ignores_conditions_is_refused_before_the_first_write(
-    bucket: Bucket, proxy: Proxy
+    bucket: Bucket, proxy: Proxy, tmp_path: Path
 ) -> None:
+    (path := tmp_path / "file").write_bytes(b"1")
     for _ in range(2):  # also where the object of the proof is there already
         proxy.fault = always(Unconditional())
-        for write in (lambda: bucket.create("x", b"1"), lambda: bucket.replace("x", b"1", None)):
+        for write in (
+            lambda: bucket.create("x", b"1"),
+            lambda: bucket.create_file("x", path),
+            lambda: list(bucket.create_all([("x", b"1")])),
+            lambda: bucket.replace("x", b"1", None),
+        ):
             with pytest.raises(StoreError, match=r"ignores If-None-Match"):
                 write()
         proxy.fault = lambda seen: None
@@ -552,11 +546,8 @@ def test_many_threads_fetch_the_same_bytes_once(bucket: Bucket, proxy: Proxy) ->
             file.seek(2_000_000 * (number % 2))
             found.append(file.read(500_000))
 
-    threads = [threading.Thread(target=read, args=(n,)) for n in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(read, range(8)))
     assert set(found) == {(DATA * 4)[:500_000], (DATA * 4)[2_000_000:2_500_000]}
     assert len(found) == 8
     assert len(proxy.seen) == 2
@@ -604,3 +595,19 @@ def test_an_object_that_shrank_or_changed_is_damage(bucket: Bucket, moto_server:
     with pytest.raises(StoreError, match="was replaced while it was being read"):
         bucket.local("large", [(5_000_000, 10)])
     assert bucket.local("large").read_bytes() == DATA * 3 + DATA[::-1]
+
+
+def test_many_at_once_stop_at_the_first_refusal(bucket: Bucket, proxy: Proxy) -> None:
+    """And what was to be written behind it is not asked for to the end."""
+    proxy.fault = lambda seen: Answer(403, "AccessDenied") if "-50" in seen.path else None
+    count = 0
+
+    def objects() -> Iterator[tuple[str, bytes]]:
+        nonlocal count
+        for number in range(10_000):
+            count += 1
+            yield f"x-{number}", b"x"
+
+    with pytest.raises(StoreError, match="permission denied"):
+        list(bucket.create_all(objects()))
+    assert count < 300

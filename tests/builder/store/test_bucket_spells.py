@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.bucket import Bucket
-from tests.proxy import Answer, Fault, Lost, Proxy, Seen, Truncated
+from tests.proxy import Answer, Fault, First, Lost, Proxy, Truncated
 
 FAULTS = {
     "busy": Answer(503, "SlowDown"),
@@ -26,15 +26,10 @@ def bucket(make_bucket: Callable[..., Bucket], proxy: Proxy) -> Iterator[Bucket]
     one.close()
 
 
-def nth(number: int, fault: Fault) -> Callable[[Seen], Fault | None]:
+def nth(proxy: Proxy, number: int, fault: Fault) -> First:
     """Return what gives the request of that number from now, and the next one, the fault."""
-    seen: list[Seen] = []
-
-    def decide(one: Seen) -> Fault | None:
-        seen.append(one)
-        return fault if number < len(seen) <= number + 2 else None
-
-    return decide
+    first = len(proxy.seen) + number
+    return First(fault, lambda seen: seen.number >= first, 2)
 
 
 @pytest.mark.sampled(3)
@@ -43,7 +38,7 @@ def test_an_upload_in_parts_whose_last_answers_are_cut_off_is_made_again(
     bucket: Bucket, proxy: Proxy, number: int
 ) -> None:
     large = bytes(range(256)) * (11 << 12)
-    proxy.fault = nth(number, FAULTS["cut"])
+    proxy.fault = nth(proxy, number, FAULTS["cut"])
     bucket.put("large", io.BytesIO(large))
     proxy.fault = lambda seen: None
     assert bucket.read("large") == large
@@ -67,7 +62,7 @@ def test_work_goes_through_a_fault_at_every_request(
         (lambda: bucket.remove("b"), None),
     )
     for work, done in works:
-        proxy.fault = nth(number, FAULTS[name])
+        proxy.fault = nth(proxy, number, FAULTS[name])
         assert work() == done
         proxy.fault = lambda seen: None
     assert bucket.read("a") == b"2"

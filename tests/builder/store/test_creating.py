@@ -4,7 +4,7 @@ import hashlib
 import io
 import tracemalloc
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -19,20 +19,11 @@ from builder.store.s3 import PROOF
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
 from functions.snapshot.store import Writer
 from tests.bucket import Bucket, administrator, fresh
-from tests.proxy import Altered, Answer, Fault, Lost, Proxy, Seen, Unconditional, proxied
+from tests.proxy import Altered, Answer, Fault, First, Lost, Proxy, Seen, Unconditional, proxied
 
 pytestmark = pytest.mark.shared(2)
 
 PART = 5 << 20  # S3 takes no smaller ones but the last
-
-
-@pytest.fixture(params=["folder", "moto", "weed"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Writer]:
-    if request.param == "folder":
-        yield FolderStore(tmp_path / "store")
-        return
-    with closing(fresh(request.getfixturevalue(f"{request.param}_server"), part=PART)) as bucket:
-        yield bucket
 
 
 def body(size: int) -> bytes:
@@ -122,19 +113,26 @@ def test_a_zip_is_written_forwards(store: Writer) -> None:
         assert read.read("b.txt") == b"b" * PART
 
 
-def test_little_is_in_memory(weed_server: str) -> None:
+@pytest.mark.parametrize(("way", "most"), [("creating", 5 * PART), ("file", 4 << 20)])
+def test_little_is_in_memory(weed_server: str, tmp_path: Path, way: str, most: int) -> None:
+    with (path := tmp_path / "large").open("wb") as out:
+        for number in range(80):
+            out.write(bytes([number]) * (1 << 20))
     with closing(fresh(weed_server, part=PART)) as bucket:
         assert bucket.tag("x") is None  # the library is loaded by now
         tracemalloc.start()
         try:
-            with bucket.creating("x") as sink:
-                for _ in range(80):
-                    sink.write(b"x" * (1 << 20))
+            if way == "file":
+                bucket.create_file("x", path)
+            else:
+                with bucket.creating("x") as sink, path.open("rb") as source:
+                    while data := source.read(1 << 20):
+                        sink.write(data)
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
-        assert peak < 5 * PART
-        assert bucket.tag("x") is not None
+        assert peak < most
+        assert bucket.size("x") == 80 << 20
 
 
 @pytest.mark.parametrize("way", ["creating", "put"])
@@ -189,19 +187,39 @@ def test_what_passes_is_tried_again(
 ) -> None:
     """A write whose answer was lost is known for ours by its parts."""
     bucket = faulty(proxy, make_bucket)
-    met: list[Seen] = []
-
-    def decide(seen: Seen) -> Fault | None:
-        if step not in seen.path or not seen.key.endswith("/x") or met:
-            return None
-        met.append(seen)
-        return fault
-
-    proxy.fault = decide
+    proxy.fault = met = First(fault, lambda seen: step in seen.path and seen.key.endswith("/x"))
     with bucket.creating("x") as sink:
         sink.write(body(3 * PART))
-    assert met
+    assert met.met
     assert bucket.read("x") == body(3 * PART)
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize(
+    ("fault", "count"),
+    [
+        (Lost(), 1),
+        (Answer(503, "SlowDown"), 2),
+        (Answer(409, "ConditionalRequestConflict"), 2),
+        (Answer(500, "InternalError"), 1),
+    ],
+)
+@pytest.mark.parametrize("server", ["moto_server", "weed_server"])
+def test_a_file_comes_through_by_one_request(
+    server: str, request: pytest.FixtureRequest, tmp_path: Path, fault: Fault, count: int
+) -> None:
+    (path := tmp_path / "large").write_bytes(body(2 * PART))
+    endpoint = request.getfixturevalue(server)
+    with (
+        proxied(endpoint) as proxy,
+        closing(fresh(endpoint)) as plain,
+        closing(plain.through(proxy.url, part=PART)) as bucket,
+    ):
+        proxy.fault = First(fault, lambda seen: seen.key.endswith("/x"), count)
+        bucket.create_file("x", path)
+        sent = [seen for seen in proxy.took("PUT") if seen.key.endswith("/x")]
+        assert (len(sent), all(seen.conditional for seen in sent)) == (count + 1, True)
+        assert bucket.read("x") == body(2 * PART)
 
 
 def test_a_server_that_completes_over_an_object_gets_it_with_one_request(
@@ -250,20 +268,11 @@ def test_an_upload_that_another_request_came_between_is_not_completed_again(
     make_bucket: Callable[..., Bucket], proxy: Proxy, way: str
 ) -> None:
     """S3 wants another upload then, from the first part on."""
-    bucket, met = faulty(proxy, make_bucket), []
-
-    def decide(seen: Seen) -> Fault | None:
-        if (
-            COMPLETION not in seen.path
-            or seen.method != "POST"
-            or not seen.key.endswith("/x")
-            or met
-        ):
-            return None
-        met.append(seen.path)
-        return Answer(409, "ConditionalRequestConflict")
-
-    proxy.fault = decide
+    bucket = faulty(proxy, make_bucket)
+    proxy.fault = First(
+        Answer(409, "ConditionalRequestConflict"),
+        lambda seen: f"/x{COMPLETION}" in seen.path and seen.method == "POST",
+    )
     if way == "put":
         bucket.put("x", io.BytesIO(body(3 * PART)))
         completed = [seen.path for seen in proxy.took("POST") if COMPLETION in seen.path]
@@ -279,37 +288,34 @@ def test_an_upload_that_another_request_came_between_is_not_completed_again(
 def test_a_test_of_the_server_that_another_one_came_between_shows_the_condition(
     make_bucket: Callable[..., Bucket], proxy: Proxy
 ) -> None:
-    bucket, met = faulty(proxy, make_bucket), []
-
-    def decide(seen: Seen) -> Fault | None:
-        if f"{PROOF}{COMPLETION}" not in seen.path or seen.method != "POST" or met:
-            return None
-        met.append(seen)
-        return Answer(409, "ConditionalRequestConflict")
-
-    proxy.fault = decide
+    bucket = faulty(proxy, make_bucket)
+    proxy.fault = met = First(
+        Answer(409, "ConditionalRequestConflict"),
+        lambda seen: f"{PROOF}{COMPLETION}" in seen.path and seen.method == "POST",
+    )
     with bucket.creating("x") as sink:
         sink.write(body(2 * PART))
-    assert met
+    assert met.met
     assert [seen for seen in proxy.seen if "partNumber=2" in seen.path]  # in parts after all
 
 
-def test_a_part_that_is_damaged_on_its_way_is_sent_again(
-    make_bucket: Callable[..., Bucket], weed_server: str
+@pytest.mark.parametrize("way", ["creating", "file"])
+def test_what_is_damaged_on_its_way_is_sent_again(
+    weed_server: str, tmp_path: Path, way: str
 ) -> None:
-    with proxied(weed_server) as proxy, closing(fresh(weed_server)) as plain:
-        bucket = plain.through(proxy.url, part=PART)
-        met: list[Seen] = []
-
-        def decide(seen: Seen) -> Fault | None:
-            if "partNumber=1" not in seen.path or met:
-                return None
-            met.append(seen)
-            return Altered()
-
-        proxy.fault = decide
-        with bucket.creating("x") as sink:
-            sink.write(body(2 * PART))
-        assert met
+    """moto would take it as it comes."""
+    (path := tmp_path / "large").write_bytes(body(2 * PART))
+    with (
+        proxied(weed_server) as proxy,
+        closing(fresh(weed_server)) as plain,
+        closing(plain.through(proxy.url, part=PART)) as bucket,
+    ):
+        step, count = ("partNumber=1", 1) if way == "creating" else ("store/x", 2)
+        proxy.fault = met = First(Altered(), lambda seen: step in seen.path, count)
+        if way == "creating":
+            with bucket.creating("x") as sink:
+                sink.write(path.read_bytes())
+        else:
+            bucket.create_file("x", path)
+        assert len(met.met) == count
         assert bucket.read("x") == body(2 * PART)
-        bucket.close()

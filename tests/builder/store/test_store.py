@@ -3,7 +3,7 @@
 import hashlib
 import io
 import threading
-from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -13,20 +13,8 @@ from builder.store.s3 import S3Store, open_store
 from functions.config import configuration
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
 from functions.snapshot.store import Writer
-from tests.bucket import fresh
 
 SETTINGS = configuration.parse("", {})
-
-
-@pytest.fixture(params=["folder", "moto", "seaweedfs"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Writer]:
-    if request.param == "folder":
-        yield FolderStore(tmp_path / "store")
-        return
-    server = "moto_server" if request.param == "moto" else "weed_server"
-    bucket = fresh(request.getfixturevalue(server))
-    yield bucket
-    bucket.close()
 
 
 @pytest.mark.sampled(3)
@@ -90,7 +78,7 @@ def test_of_eight_that_count_at_once_no_count_is_lost(store: Writer) -> None:
     ready = threading.Barrier(8)
 
     def count() -> None:
-        ready.wait()
+        ready.wait(30)
         done = 0
         while done < 3:
             tag = store.tag("x")
@@ -101,37 +89,34 @@ def test_of_eight_that_count_at_once_no_count_is_lost(store: Writer) -> None:
                 continue
             done += 1
 
-    threads = [threading.Thread(target=count) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: count(), range(8)))
     assert store.read("x") == b"24"
 
 
 @pytest.mark.sampled(3)
-def test_of_eight_that_create_at_once_one_wins(store: Writer) -> None:
-    for turn in range(5):
-        won: list[int] = []
-        ready = threading.Barrier(8)
+@pytest.mark.parametrize("size", [1, 9 << 20])
+def test_of_eight_that_create_at_once_one_wins(store: Writer, size: int, tmp_path: Path) -> None:
+    """Out of memory, or out of a file with more than a part of an upload."""
+    ready = threading.Barrier(8)
 
-        def create(
-            number: int, turn: int = turn, ready: threading.Barrier = ready, won: list[int] = won
-        ) -> None:
-            ready.wait()
-            try:
-                store.create(f"x{turn}", str(number).encode())
-            except Conflict:
-                return
-            won.append(number)
+    def create(number: int, turn: int) -> int | None:
+        (path := tmp_path / str(number)).write_bytes(bytes([number]) * size)
+        ready.wait(30)
+        try:
+            if size == 1:
+                store.create(f"x{turn}", bytes([number]))
+            else:
+                store.create_file(f"x{turn}", path)
+        except Conflict:
+            return None
+        return number
 
-        threads = [threading.Thread(target=create, args=(n,)) for n in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert len(won) == 1
-        assert store.read(f"x{turn}") == str(won[0]).encode()
+    for turn in range(5 if size == 1 else 1):
+        with ThreadPoolExecutor(8) as pool:
+            ended = pool.map(create, range(8), [turn] * 8)
+            (winner,) = [number for number in ended if number is not None]
+        assert store.read(f"x{turn}") == bytes([winner]) * size
 
 
 @pytest.mark.sampled(3)
@@ -179,6 +164,10 @@ def test_what_is_listed_of_objects(store: Writer) -> None:
     assert [(e.key, e.bytes) for e in store.entries("a/b")] == [("a/b/c", 5)]
     assert all(store.read(name) == name.encode() for name in names)
     assert all(entry.modified.utcoffset() is not None for entry in store.entries(""))
+    below = {name for name in names if name.startswith("a/")}
+    assert store.folders("a/") == sorted(below - {"a/b/c"} | {"a/b/"})
+    assert store.folders("a/b/") == ["a/b/c"]
+    assert store.folders("none/") == []
 
 
 @pytest.mark.sampled(3)
@@ -187,7 +176,7 @@ def test_many_objects_are_listed_and_removed(
 ) -> None:
     """More than a page of a list has: a thousand, or what moto, which is slow, is told."""
     monkeypatch.setenv("MOTO_S3_DEFAULT_MAX_KEYS", "50")
-    count = 1001 if request.node.callspec.id == "seaweedfs" else 101
+    count = 1001 if request.node.callspec.id == "weed" else 101
     names = [f"many/{number:04}" for number in range(count)]
     for name in names:
         store.put(name, io.BytesIO(b"x"))
