@@ -6,8 +6,17 @@ import re
 
 import pytest
 
+from tests.builder.sources.datasets.body import digest
 from tests.builder.sources.datasets.command import Command
-from tests.builder.sources.datasets.deposits import content, deposit, doi, page, record, register
+from tests.builder.sources.datasets.deposits import (
+    content,
+    deposit,
+    doi,
+    page,
+    real_deposit,
+    record,
+    register,
+)
 from tests.builder.sources.datasets.server import status
 
 pytestmark = pytest.mark.shared(2)
@@ -31,6 +40,28 @@ def test_a_dataset_goes_all_the_way_to_what_is_listed(command: Command) -> None:
     out, _ = command("query", "SELECT kind, title FROM filesets")
     assert out.splitlines()[1:] == ["fileset,Hives of the year 11"]
     command("verify")
+
+
+def test_scenarios_1_and_2_real_files_are_listed_and_none_is_fetched_again(
+    command: Command,
+) -> None:
+    """With made answers, and in each way of keeping files, test_states plays them."""
+    name, bodies = real_deposit(command.server)
+    (first,) = command.results(name)
+    command("publish")
+    out, _ = command("query", "--json", "SELECT * FROM files ORDER BY path")
+    listed = [json.loads(line) for line in out.splitlines()]
+    assert {row["path"]: row["sha256"] for row in listed} == {
+        path: digest("sha256", body) for path, body in bodies.items()
+    }
+    command("verify")
+    command.server.forget()
+    (again,) = command.results(name)
+    assert (first["status"], again["status"]) == ("success", "success-existing")
+    asked = command.server.asked("https://zenodo.org/api/")
+    assert not [one for one in asked if "/files/" in one.url]
+    out, _ = command("publish", "--json")
+    assert json.loads(out)["changed"] == 0
 
 
 @pytest.mark.sampled(2)

@@ -257,12 +257,6 @@ def test_what_cannot_be_joined_is_begun_anew(there: World, why: str) -> None:
     assert "range" not in last.headers
 
 
-def test_a_line_that_always_breaks_is_given_up(there: World) -> None:
-    there.server.add(URL, served(BODY, cut=1_000_000, ranges=False))
-    assert failed(there) == "truncated"
-    assert len(there.server.asked(URL)) <= 5
-
-
 def test_a_large_file_over_a_line_that_breaks_often_comes_in_the_end(
     there: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -323,19 +317,40 @@ def test_what_never_ends_is_ended(there: World, known: bool) -> None:
         assert failed(there, None, limit=100_000) == "over-limit-stream"
         assert len(there.server.asked(URL)) == 1
         assert all(len(some) <= 100_000 for some in there.thrown)
+        there.thrown.clear()
+        there.server.add(URL, served(BODY))  # its length tells before any byte
+        assert failed(there, None, limit=1_000_000) == "over-limit-stream"
+        assert there.thrown == [b""]
 
 
-def test_what_is_too_large_by_what_it_says_is_not_taken(there: World) -> None:
-    there.server.add(URL, served(BODY))
-    assert failed(there, None, limit=1_000_000) == "over-limit-stream"
-    assert there.thrown == [b""]
-
-
-def test_what_trickles_is_stalled(server: Server, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("answer", "settings", "told"),
+    [
+        (served(BODY, drip=(0.05, 1)), {"limits": Limits(5, 0.3, rate=100)}, "stalled"),
+        (served(BODY, drip=(0.01, 100)), {"http__total_seconds": 1}, "deadline-exceeded"),
+        (served(BODY, cut=1_000_000, ranges=False), {}, "truncated"),
+        (status(202), {}, "html-decoy"),
+    ],
+    ids=["trickles", "takes-too-long", "breaks-always", "is-being-made-ready"],
+)
+def test_what_does_not_come_is_given_up(
+    server: Server, tmp_path: Path, answer: Answer, settings: dict[str, Any], told: str
+) -> None:
     """Scenario 19."""
-    there = world(server, tmp_path, limits=Limits(5, 0.3, rate=100), http__tries=2)
-    server.add(URL, served(BODY, drip=(0.05, 1)))
-    assert failed(there) == "stalled"
+    there = world(server, tmp_path, **{"http__tries": 2, **settings})
+    server.add(URL, answer)
+    assert failed(there) == told
+    assert len(server.asked(URL)) <= 2
+
+
+def test_what_is_ready_after_a_while_is_taken_and_who_stops_is_heard(there: World) -> None:
+    there.server.add(URL, then(status(202), served(BODY)))
+    got(there)
+    assert there.kept == [BODY.all]
+    there.kept.clear()
+    there.server.add(URL, served(BODY, drip=(0.05, 100)))
+    threading.Timer(0.3, there.stop.set).start()
+    assert failed(there) == "cancelled"
 
 
 def test_what_trickles_after_a_quick_beginning_is_stalled(server: Server, tmp_path: Path) -> None:
@@ -389,18 +404,6 @@ def test_what_never_answers_is_stalled_and_others_go_on(server: Server, tmp_path
     assert there.kept == [BODY.all]
     stuck.join()
     assert said == ["stalled"]
-
-
-def test_a_deadline_holds(server: Server, tmp_path: Path) -> None:
-    there = world(server, tmp_path, http__total_seconds=1)
-    server.add(URL, served(BODY, drip=(0.01, 100)))
-    assert failed(there) == "deadline-exceeded"
-
-
-def test_who_stops_is_heard(there: World) -> None:
-    there.server.add(URL, served(BODY, drip=(0.05, 100)))
-    threading.Timer(0.3, there.stop.set).start()
-    assert failed(there) == "cancelled"
 
 
 @pytest.mark.parametrize("after", ["2", "date"])
@@ -502,14 +505,6 @@ def test_json_of_the_declared_size_or_without_an_error_is_the_file(there: World)
     assert there.kept == [data, ERROR]
 
 
-def test_an_answer_that_is_being_made_ready(there: World) -> None:
-    there.server.add(URL, status(202))
-    assert failed(there) == "html-decoy"
-    there.server.add(URL, then(status(202), served(BODY)))
-    got(there)
-    assert there.kept == [BODY.all]
-
-
 def test_a_page_that_is_the_file_is_taken(there: World) -> None:
     page = b"<!DOCTYPE html><p>data</p>"
     there.server.add(URL, served(page, "text/html"))
@@ -543,16 +538,20 @@ def test_a_content_coding_is_kept_or_taken_off_as_the_manifest_tells(
     assert there.kept == [body]
 
 
-def test_a_content_coding_with_nothing_to_tell_by_is_ambiguous(there: World) -> None:
+@pytest.mark.parametrize(
+    ("body", "size", "told"),
+    [
+        (None, None, "encoding-ambiguous"),
+        (None, 17, "encoding-ambiguous"),
+        (BODY, BODY.size, "mismatch-size"),
+        (BODY, None, "mismatch-md5"),
+    ],
+)
+def test_a_content_coding_that_nothing_fits(
+    there: World, body: Body | None, size: int | None, told: str
+) -> None:
     there.server.add(URL, served(TABLE, "text/csv", coding="gzip"))
-    assert failed(there, None) == "encoding-ambiguous"
-    assert failed(there, None, size=17) == "encoding-ambiguous"
-
-
-def test_a_content_coding_that_neither_fits(there: World) -> None:
-    there.server.add(URL, served(TABLE, "text/csv", coding="gzip"))
-    assert failed(there, BODY) == "mismatch-size"
-    assert failed(there, BODY, size=None) == "mismatch-md5"
+    assert failed(there, body, size=size) == told
 
 
 def test_a_bomb_in_the_place_of_a_file_is_ended(there: World) -> None:

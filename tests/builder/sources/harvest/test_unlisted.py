@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from builder.sources.harvest import records
-from builder.sources.harvest.unlisted import VANISHED
+from builder.sources.harvest.run import VANISHED
 from tests.builder.sources.harvest.kept import expected
 from tests.builder.sources.harvest.listening import serving
 from tests.builder.sources.harvest.provider import NOW, Answer, Call, Page, Provider, items
