@@ -29,6 +29,7 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import urlsplit
 
+from tests.builder.http.site import then as then
 from tests.builder.sources.datasets.authority import Authority
 from tests.builder.sources.datasets.body import STEP, Body, chunks, digest, whole
 
@@ -166,21 +167,6 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Listener
 
     def do_GET(self) -> None:
-        self._answer()
-
-    def do_HEAD(self) -> None:
-        self._answer()
-
-    def do_PUT(self) -> None:
-        self._answer()
-
-    def do_POST(self) -> None:
-        self._answer()
-
-    def do_DELETE(self) -> None:
-        self._answer()
-
-    def _answer(self) -> None:
         site = self.server.site
         scheme = "https" if isinstance(self.connection, ssl.SSLSocket) else "http"
         headers = {name.lower(): value for name, value in self.headers.items()}
@@ -198,6 +184,8 @@ class _Handler(BaseHTTPRequestHandler):
             with site.lock:
                 site.active -= 1
             self.close_connection = self.close_connection or not site.keeps
+
+    do_HEAD = do_PUT = do_POST = do_DELETE = do_GET
 
     def log_message(self, format: str, *args: object) -> None:
         pass
@@ -337,19 +325,6 @@ def status(code: int, **headers: str) -> Answer:
 def redirect(target: str, code: int = 302) -> Answer:
     """Lead to another URL, as object stores with signed addresses are led to."""
     return status(code, Location=target)
-
-
-def then(*answers: Answer) -> Answer:
-    """One answer after the other; the last one from then on."""
-    left = list(answers)
-    lock = threading.Lock()
-
-    def answer(exchange: Exchange) -> None:
-        with lock:
-            now = left.pop(0) if len(left) > 1 else left[0]
-        now(exchange)
-
-    return answer
 
 
 def silent(seconds: float = 600) -> Answer:

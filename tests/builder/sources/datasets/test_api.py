@@ -152,22 +152,6 @@ def test_who_is_busy_is_waited_for(server: Server, tmp_path: Path) -> None:
     assert there.kept == [b"x" * 60]
 
 
-def test_time_between_requests_to_one_host(server: Server, tmp_path: Path) -> None:
-    there = world(server, tmp_path, http__host_seconds=0.3, http__host_concurrent=2)
-    server.add(URL, json_of([]))
-    server.add("https://other.example.org/", json_of([]))
-    urls = [URL, URL, "https://other.example.org/", URL]
-    threads = [threading.Thread(target=there.api().document, args=(url,)) for url in urls]
-    begun = time.monotonic()
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    times = sorted(one.at for one in server.asked(URL))
-    assert len(times) == 3
-    assert all(at - begun >= 0.3 * n for n, at in enumerate(times))
-
-
 def test_packed_answers_are_unpacked(there: World) -> None:
     packed = gzip.compress(b'{"a": 1}')
     there.server.add(URL, text(packed, "application/json", Content_Encoding="gzip"))
@@ -275,17 +259,6 @@ def test_links_lead_to_hosts_of_the_platform_alone(there: World) -> None:
     assert refusal(there, hosts=("api.example.org",)).status == "platform-bad-response"
     assert not there.server.asked(evil)
     assert there.api().document(URL) == [2]
-
-
-@pytest.mark.parametrize(
-    "url", ["http://127.0.0.1/", "http://0x7f.1/", "https://inside.example.org/", "http://[::1]/"]
-)
-def test_nobody_has_us_ask_our_own_network(server: Server, tmp_path: Path, url: str) -> None:
-    there = world(server, tmp_path, elsewhere={"inside.example.org": "192.168.1.1"})
-    server.add("https://inside.example.org/", json_of([]))
-    assert refusal(there, url).status == "blocked-address"
-    server.add(URL, redirect(url))
-    assert refusal(there).status == "blocked-address"
 
 
 def test_what_never_answers_is_a_timeout(server: Server, tmp_path: Path) -> None:

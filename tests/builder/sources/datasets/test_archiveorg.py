@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,16 +26,16 @@ from builder.sources.datasets.item import (
 )
 from builder.sources.datasets.protocols import FilesetError
 from builder.sources.datasets.result import result
-from builder.sources.datasets.strategies.archiveorg import ArchiveClient, Items
+from builder.sources.datasets.strategies.archiveorg import Items
 from builder.sources.datasets.strategies.keys import item_name, place
 from builder.store.folder import FolderStore
 from tests.builder.sources.datasets import fakes, test_s3
 from tests.builder.sources.datasets.body import Body, Generated, whole
 from tests.builder.sources.datasets.ias3 import KEYS, META, Internet, internet
 from tests.builder.sources.datasets.pages import Pages
-from tests.builder.sources.datasets.server import served, then
+from tests.builder.sources.datasets.server import Server, served, then
 from tests.builder.sources.datasets.test_s3 import HOST, strategy
-from tests.builder.sources.datasets.world import World, fileset_settings, settings_of
+from tests.builder.sources.datasets.world import World, settings_of, world
 
 BODIES: dict[str, Body] = {
     "data/a.csv": b"hive,kg\n1,20\n",
@@ -78,18 +79,12 @@ class Archive:
         )
         return replace(found, **given)
 
-    def client(self, keys: Mapping[str, str] = KEYS) -> ArchiveClient:
-        return ArchiveClient.of(keys, replace(self.there.api(), tries=3), 60.0)
-
     def run(
         self, name: str = "archiveorg-fileset", keys: Mapping[str, str] = KEYS, **settings: Any
     ) -> Items:
         """Return the strategy, configured."""
-        scratch = self.store.root.parent / "scratch"
-        scratch.mkdir(exist_ok=True)
-        given = fileset_settings(**settings)
-        client = self.client(keys)
-        return Items(name, self.store, self.there.downloader(), given, client, scratch)
+        found: Items = self.there.strategy(name, self.store, environment=keys, **settings)
+        return found
 
     def refuse(self, item: FilesetPlatformItem, run: Items | None = None) -> FilesetError:
         with pytest.raises(FilesetError) as raised:
@@ -98,9 +93,9 @@ class Archive:
 
 
 @pytest.fixture
-def archive(there: World) -> Archive:
-    folder = there.scratch
-    return Archive(there, internet(there.server), FolderStore(folder / "store"))
+def archive(server: Server, tmp_path: Path) -> Archive:
+    there = world(server, tmp_path, http__tries=3)
+    return Archive(there, internet(server), FolderStore(tmp_path / "store"))
 
 
 def test_each_file_is_put_and_the_record_comes_last(archive: Archive) -> None:
@@ -267,7 +262,7 @@ def test_wrong_keys_are_refused(archive: Archive) -> None:
 
 
 def test_keys_are_sent_to_the_s3_interface_alone(archive: Archive) -> None:
-    credentials = archive.client().api.client.credentials
+    credentials = archive.run().archive_org.api.client.credentials
     assert credentials("https://s3.us.archive.org/a/b") == {"Authorization": "LOW access:secret"}
     for url in ("http://s3.us.archive.org/a/b", "https://s3.us.archive.org.example/a", META):
         assert credentials(url) == {}

@@ -16,7 +16,6 @@ from builder import zip
 from builder.sources.datasets.item import FilesetPlatformItem
 from builder.sources.datasets.protocols import FilesetError
 from builder.sources.datasets.strategies import record
-from builder.sources.datasets.strategies.bundle import Bundled
 from builder.sources.datasets.strategies.keys import place
 from builder.store.folder import FolderStore
 from functions.snapshot.store import Sink, Writer
@@ -25,7 +24,7 @@ from tests.builder.sources.datasets.body import Body, Generated, digest, zipped
 from tests.builder.sources.datasets.body import whole as body_of
 from tests.builder.sources.datasets.server import Server, served, then
 from tests.builder.sources.datasets.test_s3 import HOST, dangling, item_of, objects
-from tests.builder.sources.datasets.world import World, fileset_settings
+from tests.builder.sources.datasets.world import World
 
 pytestmark = pytest.mark.shared(3)
 
@@ -48,9 +47,8 @@ def parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(zip, "PART", PART)
 
 
-def strategy(store: Writer, there: World, **settings: Any) -> Bundled:
-    given = fileset_settings(**settings)
-    return Bundled(store, there.downloader(), given)
+def strategy(store: Writer, there: World, **settings: Any) -> Any:
+    return there.strategy("s3-fileset-bundled", store, **settings)
 
 
 def ranged(store: Writer, key: str, start: int, size: int) -> bytes:

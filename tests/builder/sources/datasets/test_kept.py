@@ -4,7 +4,6 @@ import math
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from builder.sources.datasets.item import FAIL_ALONE, ArchiveStrategyResult, Fil
 from builder.sources.datasets.protocols import FilesetError
 from builder.sources.datasets.strategies import record
 from builder.sources.datasets.strategies.keys import RECORD, place
-from builder.sources.datasets.wiring import Materials, archive, make_strategy
+from builder.sources.datasets.wiring import archive, make_strategy
 from builder.store.folder import FolderStore
 from tests.builder.sources.datasets.server import Server, served, serving
 from tests.builder.sources.datasets.test_s3 import HOST, item_of
@@ -75,14 +74,7 @@ def test_what_is_told_to_be_kept_is_kept(
     item = item_of(server, dict(BODIES))
     with tempfile.TemporaryDirectory() as folder:
         store = FolderStore(Path(folder))
-        materials = Materials(
-            store=store,
-            settings=settings_of({}),
-            ways=there.ways,
-            environment={},
-            clock=lambda: datetime(2026, 11, 22, tzinfo=UTC),
-            scratch=there.scratch,
-        )
+        materials = there.materials(store, settings=settings_of({}))
         for step, how in (("request", last), *some):
             if isinstance(how, int):
                 meddle(store, server, step, how)

@@ -41,13 +41,10 @@ def test_both_find_it_archived_and_it_is_there_once(
     def materials(number: int) -> Materials:
         scratch = tmp_path / f"scratch-{number}"
         scratch.mkdir()
-        return Materials(
-            store=store,
+        return world(server, scratch, **settings).materials(
+            store,
             settings=settings_of(settings),
-            ways=world(server, scratch, **settings).ways,
-            environment={},
             clock=lambda: datetime(2026, 11, 22, 10, 0, number, tzinfo=UTC),
-            scratch=scratch,
             parts=PartialFolder(scratch / "parts") if leases else None,
         )
 

@@ -13,14 +13,13 @@ from builder.sources.datasets.item import ArchiveStrategyResult, FilesetPlatform
 from builder.sources.datasets.protocols import FilesetError
 from builder.sources.datasets.strategies import record
 from builder.sources.datasets.strategies.keys import place
-from builder.sources.datasets.strategies.s3 import ObjectStrategy
 from builder.store.folder import FolderStore
 from functions.snapshot.errors import StoreUnavailable
 from functions.snapshot.store import Sink, Writer
 from tests.bucket import Bucket, administrator
 from tests.builder.sources.datasets.body import Body, Generated, digest
 from tests.builder.sources.datasets.server import Server, served, then
-from tests.builder.sources.datasets.world import World, fileset_settings, manifest_file
+from tests.builder.sources.datasets.world import World, manifest_file
 
 ROOT = Path(__file__).parents[4]
 ZENODO = ROOT.parent / "shared" / "data" / "filesets" / "zenodo"
@@ -56,11 +55,8 @@ def item_of(
     return replace(found, **given)
 
 
-def strategy(
-    store: Writer, there: World, name: str = "s3-fileset", **settings: Any
-) -> ObjectStrategy:
-    given = fileset_settings(**settings)
-    return ObjectStrategy(name, store, there.downloader(), given)
+def strategy(store: Writer, there: World, name: str = "s3-fileset", **settings: Any) -> Any:
+    return there.strategy(name, store, **settings)
 
 
 def objects(store: Writer) -> dict[str, bytes]:

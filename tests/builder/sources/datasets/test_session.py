@@ -41,30 +41,6 @@ def test_each_request_has_one_outcome() -> None:
     assert session.rest == []
 
 
-def test_as_many_are_carried_out_at_once_as_there_are_threads() -> None:
-    together = threading.Barrier(4)
-
-    def process(request: IngestRequest) -> IngestOutcome:
-        together.wait(30)
-        return done(request)
-
-    assert len(list(FilesetSession(process, 4, threading.Event()).outcomes(urls(8)))) == 8
-
-
-def test_outcomes_come_as_they_are_there_not_as_they_were_asked() -> None:
-    first = threading.Event()
-
-    def process(request: IngestRequest) -> IngestOutcome:
-        if request.base_url.endswith("/0"):
-            assert first.wait(30)
-        return done(request)
-
-    outcomes = FilesetSession(process, 2, threading.Event()).outcomes(urls(3))
-    assert [next(outcomes).request.base_url[-1] for _ in range(2)] == ["1", "2"]
-    first.set()
-    assert [outcome.request.base_url[-1] for outcome in outcomes] == ["0"]
-
-
 def test_requests_are_asked_for_one_by_one_as_threads_come_free() -> None:
     asked: list[int] = []
     go = threading.Semaphore(0)
@@ -101,16 +77,6 @@ def test_what_was_under_way_when_it_ends_early_is_told() -> None:
     outcomes.close()
     assert {outcome.status for outcome in session.rest} == {"cancelled"}
     assert len(session.rest) == 3
-
-
-def test_what_the_requests_raise_passes_once_all_have_ended() -> None:
-    def requests() -> Iterator[IngestRequest]:
-        yield urls(1)[0]
-        raise StoreError("the queue is gone")
-
-    with pytest.raises(StoreError, match="the queue is gone"):
-        list(FilesetSession(done, 2, threading.Event()).outcomes(requests()))
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("fileset-")]
 
 
 def test_whoever_waits_is_idle_now_and_then() -> None:

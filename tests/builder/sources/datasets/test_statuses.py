@@ -17,7 +17,6 @@ from builder.http.limits import Limits
 from builder.sources.datasets import wiring
 from builder.sources.datasets.item import IngestOutcome, IngestRequest
 from builder.sources.datasets.status import BOTH, FILE, RESULT, STATUSES
-from builder.sources.datasets.wiring import Materials
 from builder.store.folder import FolderStore
 from functions.snapshot.errors import StoreError
 from functions.snapshot.store import ListedObject
@@ -37,7 +36,7 @@ from tests.builder.sources.datasets.server import (
     text,
     then,
 )
-from tests.builder.sources.datasets.world import PLAIN, settings_of, world
+from tests.builder.sources.datasets.world import world
 
 PAGE = "https://figshare.com/articles/4711"
 BUNDLE = "https://ndownloader.figshare.com/articles/4711/versions/2"
@@ -69,14 +68,9 @@ class Stage:
         settings = {"fileset__strategy": "s3", "http__tries": 2, **given}
         there = world(self.server, self.folder, **settings)
         there = there.paced(limits) if limits else there
-        named = {name.replace("__", "."): value for name, value in settings.items()}
-        materials = Materials(
-            store=store or FolderStore(self.folder / "store"),
-            settings=settings_of(PLAIN | named),
-            ways=there.ways,
-            environment={},
+        materials = there.materials(
+            store or FolderStore(self.folder / "store"),
             clock=lambda: datetime(2026, 11, 22, 10, tzinfo=UTC),
-            scratch=self.folder,
         )
         made = wiring.ingest(materials, self.stop, seconds)
         return made.process(IngestRequest(url, ingest_type), dry=dry)

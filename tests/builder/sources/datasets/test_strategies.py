@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 from builder.sources.datasets.item import FilesetManifestFile, FilesetPlatformItem
 from builder.sources.datasets.protocols import FilesetError
 from builder.sources.datasets.strategies.strategy import ArchivingStrategy
-from builder.sources.datasets.wiring import Materials, make_strategy
 from builder.store.folder import FolderStore
 from functions.snapshot.store import Writer
 from tests.bucket import fresh
@@ -21,7 +19,7 @@ from tests.builder.sources.datasets.ias3 import KEYS, Internet, internet
 from tests.builder.sources.datasets.server import Server, endless, html, served, status
 from tests.builder.sources.datasets.test_bundled import ALL, SMALL, foreign, with_link
 from tests.builder.sources.datasets.test_s3 import BODIES, HOST, dangling, item_of
-from tests.builder.sources.datasets.world import fileset_settings, world
+from tests.builder.sources.datasets.world import world
 
 pytestmark = pytest.mark.shared(3)
 
@@ -55,18 +53,10 @@ class Bench:
     ) -> ArchivingStrategy:
         scratch = self.folder / "scratch"
         scratch.mkdir(exist_ok=True)
-        ways = world(
+        there = world(
             self.server, scratch, wall=lambda: START, http__tries=settings.pop("tries", 3)
-        ).ways
-        materials = Materials(
-            store=self.store,
-            settings=fileset_settings(**settings),
-            ways=ways,
-            environment=KEYS,
-            clock=lambda: datetime.fromtimestamp(START, UTC),
-            scratch=scratch,
         )
-        return make_strategy(materials, name or self.name, ways.client.clock() + 60, go_on)
+        return there.strategy(name or self.name, self.store, go_on, KEYS, **settings)
 
     def kept(self) -> dict[str, bytes]:
         """Return all that is kept, by its place."""

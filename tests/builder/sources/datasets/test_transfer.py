@@ -10,16 +10,13 @@ import pytest
 
 from builder.sources.datasets.item import FilesetPlatformItem
 from builder.sources.datasets.protocols import FilesetError
-from builder.sources.datasets.strategies.bundle import Bundled
-from builder.sources.datasets.strategies.s3 import ObjectStrategy
 from builder.sources.datasets.strategies.strategy import ArchivingStrategy
-from builder.sources.datasets.strategies.web import Captured
 from builder.store.folder import FolderStore
 from builder.threads import map_in_order
 from tests.builder.sources.datasets.body import Body, Generated
 from tests.builder.sources.datasets.server import Answer, Exchange, Server, served, silent, status
 from tests.builder.sources.datasets.test_s3 import HOST, item_of
-from tests.builder.sources.datasets.world import World, fileset_settings
+from tests.builder.sources.datasets.world import World
 
 BODIES: dict[str, Body] = {
     **{f"{n:02}.bin": Generated(1000 * n, n) for n in range(10)},
@@ -33,13 +30,8 @@ START = 1_800_000_000.0
 def strategy_of(
     name: str, there: World, folder: Path, connections: int = 4
 ) -> tuple[ArchivingStrategy, FolderStore]:
-    settings = fileset_settings(host_concurrent=connections, tries=1, partial=False)
-    store, by = FolderStore(folder), there.downloader()
-    if name.endswith("-bundled"):
-        return Bundled(store, by, settings), store
-    if name.startswith("web-"):
-        return Captured(name, store, by, settings, there.scratch, lambda: START), store
-    return ObjectStrategy(name, store, by, settings), store
+    store, given = FolderStore(folder), {"host_concurrent": connections, "tries": 1}
+    return there.strategy(name, store, partial=False, **given), store
 
 
 def late(answer: Answer, seconds: float) -> Answer:

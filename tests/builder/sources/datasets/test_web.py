@@ -18,7 +18,7 @@ from builder.sources.datasets.manifest_file import Digests
 from builder.sources.datasets.protocols import Received
 from builder.sources.datasets.strategies.keys import RECORD, place, warc_key
 from builder.sources.datasets.strategies.warc import WarcRecords
-from builder.sources.datasets.strategies.web import BUNDLED, FILE, FILESET, Captured
+from builder.sources.datasets.strategies.web import BUNDLED, FILE, FILESET
 from functions.snapshot.store import Writer
 from tests.builder.sources.datasets.body import Body, Generated, whole, zipped
 from tests.builder.sources.datasets.server import Server, redirect, served
@@ -54,12 +54,6 @@ def item(*paths: str, **more: Any) -> FilesetPlatformItem:
     )
 
 
-def captured(there: World, store: Writer, name: str, **more: Any) -> Captured:
-    settings = world(there.server, there.scratch, **more).settings
-    wall = there.ways.client.wall
-    return Captured(name, store, there.downloader(), settings, there.scratch, wall)
-
-
 def records(store: Writer, key: str) -> list[tuple[Any, bytes]]:
     with store.open(key) as stream:
         return [
@@ -69,7 +63,7 @@ def records(store: Writer, key: str) -> list[tuple[Any, bytes]]:
 
 
 def test_files_are_answers_in_one_warc(there: World, store: Writer) -> None:
-    found = captured(there, store, FILESET).process(item(*BODIES))
+    found = there.strategy(FILESET, store).process(item(*BODIES))
     key = warc_key(item(*BODIES), AT)
     assert found.status == "success"
     assert found.location == key
@@ -115,7 +109,7 @@ def test_what_shrinks_is_packed_and_what_does_not_is_not(there: World, store: Wr
     there.server.add(BASE + "text", served(text))
     manifest = (manifest_file(BASE + "text", text, "text"), *item("deep/b.bin").files)
     wanted = FilesetPlatformItem(platform_name="p", manifest=manifest)
-    found = captured(there, store, FILESET).process(wanted)
+    found = there.strategy(FILESET, store).process(wanted)
     packed, plain = (file.extra["warc_length"] for file in found.manifest)
     assert packed < len(text) / 10
     assert plain < 300_000 + 2000
@@ -123,7 +117,7 @@ def test_what_shrinks_is_packed_and_what_does_not_is_not(there: World, store: Wr
 
 
 def test_one_file_has_a_line_of_an_index(there: World, store: Writer) -> None:
-    found = captured(there, store, FILE).process(item("a.csv"))
+    found = there.strategy(FILE, store).process(item("a.csv"))
     assert found.status == "success-file"
     line, meta, terminal = found.file_cdx, found.file_file_meta, found.file_terminal
     assert line is not None
@@ -139,7 +133,7 @@ def test_one_file_has_a_line_of_an_index(there: World, store: Writer) -> None:
 
 
 def test_two_versions_of_one_second_have_a_warc_each(there: World, store: Writer) -> None:
-    strategy = captured(there, store, FILESET)
+    strategy = there.strategy(FILESET, store)
     first, second = (strategy.process(replace(item(*BODIES), version=v)) for v in ("1", "2"))
     assert (second.status, second.location == first.location) == ("success", False)
     assert strategy.process(replace(item(*BODIES), version="2")).status == "success-existing"
@@ -148,7 +142,7 @@ def test_two_versions_of_one_second_have_a_warc_each(there: World, store: Writer
 @pytest.mark.sampled(2)
 def test_another_run_that_was_first_is_believed(there: World, store: Writer) -> None:
     """Its WARC is what is recorded, and the later one's is gone."""
-    first = captured(there, store, FILESET)
+    first = there.strategy(FILESET, store)
 
     def overtaken() -> None:
         if not list(store.keys(place(wanted))):
@@ -174,7 +168,7 @@ def test_a_coding_that_was_taken_off_is_told_by_another_name(there: World, store
             manifest_file(BASE + "empty", b"xyz", "c"),
         ),
     )
-    found = captured(there, store, FILESET).process(wanted)
+    found = there.strategy(FILESET, store).process(wanted)
     _, plain, _, packed, _, chunked, _ = records(store, found.location or "")
     assert plain[1] == body
     assert plain[0].http_headers["Content-Length"] == str(len(body))
@@ -193,7 +187,7 @@ def test_the_bundle_of_a_platform_is_one_answer(there: World, store: Writer) -> 
     data = zipped({"a.csv": b"a,b\n1,2\n", "empty": b"", "MANIFEST.TXT": b"x"})
     there.server.add(BUNDLE, redirect("https://store.example.net/z?signature=1"))
     there.server.add("https://store.example.net/z?signature=1", served(data, "application/zip"))
-    found = captured(there, store, BUNDLED).process(item("a.csv", "empty", web_bundle_url=BUNDLE))
+    found = there.strategy(BUNDLED, store).process(item("a.csv", "empty", web_bundle_url=BUNDLE))
     assert found.status == "success"
     assert found.bundle_file_meta is not None
     assert found.bundle_file_meta.sha256hex == hashlib.sha256(data).hexdigest()

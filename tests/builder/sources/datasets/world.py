@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,10 @@ from builder.sources.datasets import wiring
 from builder.sources.datasets.download.api import PlatformApi
 from builder.sources.datasets.download.download import FileDownloader
 from builder.sources.datasets.item import FilesetManifestFile
-from builder.sources.datasets.wiring import Ways
+from builder.sources.datasets.wiring import Materials, Ways
 from functions.config import configuration
 from functions.config.gathering import STRATEGY
+from functions.snapshot.store import Writer
 from tests.builder.sources.datasets.body import Body, digest
 from tests.builder.sources.datasets.names import Names
 from tests.builder.sources.datasets.server import Server
@@ -62,6 +64,29 @@ class World:
             self.thrown.append(sink.getvalue())
             raise
         self.kept.append(sink.getvalue())
+
+    def materials(self, store: Writer, **more: Any) -> Materials:
+        """Return what strategies and an ingest are made of, over a store."""
+        given: dict[str, Any] = {
+            "settings": self.settings,
+            "environment": {},
+            "clock": lambda: datetime.fromtimestamp(self.ways.client.wall(), UTC),
+            "scratch": self.scratch,
+        }
+        return Materials(store=store, ways=self.ways, **(given | more))
+
+    def strategy(
+        self,
+        name: str,
+        store: Writer,
+        go_on: Callable[[], None] = lambda: None,
+        environment: Mapping[str, str] | None = None,
+        **settings: Any,
+    ) -> Any:
+        """Return a strategy over a store, with settings of `fileset_settings`."""
+        given = fileset_settings(**settings)
+        materials = self.materials(store, settings=given, environment=environment or {})
+        return wiring.make_strategy(materials, name, self.ways.client.clock() + 60, go_on)
 
     def paced(self, limits: Limits) -> "World":
         return replace(self, ways=replace(self.ways, limits=limits))
