@@ -11,9 +11,9 @@ from pathlib import Path
 
 from builder.intake import intake
 from builder.intake.rows import Capture
-from functions.database import engine
 from functions.snapshot import oai_name
 from functions.snapshot.store import Writer
+from functions.store import engine
 
 _TYPES = (
     ("text", "html", 600),

@@ -21,7 +21,6 @@ ROOMS = (
     "builder.aws",
     "builder.serve",
     "builder.exports",
-    "builder.restore",
     "builder.verify",
     "builder.publish",
     "builder.outputs",
@@ -39,7 +38,6 @@ ROOMS = (
     "functions.oai",
     "functions.http",
     "functions.reading",
-    "functions.database",
     "functions.archive",
     "functions.store",
     "functions.config",
@@ -52,6 +50,7 @@ MEMBER_IMPORTS = {
     # Importer: the members that it imports, beside commands, aws and the registries.
     # Restore and exports are made of them: a row would only hide whose bytes they write.
     "builder.exports": {
+        "builder.exports.restore",
         "builder.kinds.datasets",
         "builder.outputs.dumps",
         "builder.sources.datasets",
@@ -66,6 +65,9 @@ MEMBER_IMPORTS = {
     "builder.exports.ocfl": {
         "builder.sources.redif",
     },
+    "builder.exports.restore": {
+        "builder.sources.datasets",
+    },
     "builder.exports.warc": {
         "builder.sources.datasets",
     },
@@ -74,9 +76,6 @@ MEMBER_IMPORTS = {
     },
     "builder.kinds.templates": {
         "builder.sources.fulltexts",
-    },
-    "builder.restore": {
-        "builder.sources.datasets",
     },
     "builder.sources.redif": {
         "builder.sources.webarchives",
@@ -112,8 +111,8 @@ _STORED_KEYS = {
     "builder.obi.content held",
     "builder.obi.history asked",
     "builder.sources.redif.account held",
-    "builder.restore.datasets kept",
-    "builder.restore.manifest kept",
+    "builder.exports.restore.datasets kept",
+    "builder.exports.restore.manifest kept",
     "builder.snapshot.expiry kept",
     "builder.verify.verify kept",
     "functions.reading.repository found",

@@ -29,7 +29,6 @@ from builder.publish.publish import publish
 from builder.runtime import Runtime
 from builder.store.folder import FolderStore
 from functions.config import configuration
-from functions.database.files import Files
 from functions.http import wsgi
 from functions.http.http_message import compress
 from functions.oai.application import Application
@@ -37,6 +36,7 @@ from functions.oai.render.render import Renderer
 from functions.oai.token import Token
 from functions.reading.duck_repository import DuckRepository
 from functions.snapshot import schema
+from functions.store.files import Files
 
 _NAMESPACE = "bench.example.org"
 FIRST = "verb=ListRecords&metadataPrefix=oai_dc"

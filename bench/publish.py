@@ -30,8 +30,8 @@ from builder.runtime import Runtime
 from builder.snapshot import lookup
 from builder.store.folder import FolderStore
 from functions.config import configuration
-from functions.database import engine
 from functions.snapshot import layout
+from functions.store import engine
 
 THREADS = 2
 

@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 
 from builder.commands.command_table import COMMANDS
+from builder.exports.restore import captures as rebuild
 from builder.http.errors import OUTCOMES
 from builder.intake.rows import FAULT_CODES
-from builder.restore import captures as rebuild
 from builder.snapshot import views
 from builder.sources.harvest.version import ROW
 from builder.sources.redif import spool as redif
 from builder.sources.redif.form import specification
 from builder.store import findings as findings
 from functions.config import keys
-from functions.database import engine
 from functions.snapshot import item_tables, obi
 from functions.snapshot.manifest import UNSTAMPED, Manifest, Sequence
+from functions.store import engine
 from tests import doc_tables
 
 ROOT = Path(__file__).parents[1]

@@ -35,10 +35,10 @@ from builder.publish.publish import publish
 from builder.runtime import Runtime
 from builder.store.folder import FolderStore
 from functions.config import configuration
-from functions.database import engine
 from functions.oai.token import Token
 from functions.snapshot import layout
 from functions.snapshot.manifest import Manifest
+from functions.store import engine
 from functions.store.catalog import Catalogue
 
 _FOLDER = Path(__file__).parent

@@ -26,7 +26,7 @@ from builder.publish.publish import publish
 from builder.runtime import Runtime
 from builder.store.folder import FolderStore
 from functions.config import configuration
-from functions.database import engine
+from functions.store import engine
 from functions.store.catalog import Catalogue
 
 LIMITS = "at most 3 GETs, 300 KB, 100 ms"

@@ -24,7 +24,6 @@ from builder.publish.publish import publish
 from builder.runtime import Runtime
 from builder.store.folder import FolderStore
 from functions.config import configuration
-from functions.database import engine
 from functions.http.http_message import Call
 from functions.oai.application import Application
 from functions.oai.token import Token
@@ -32,6 +31,7 @@ from functions.reading.duck_repository import DuckRepository
 from functions.site.assembly import site_over
 from functions.snapshot.layout import StoreAddress
 from functions.snapshot.manifest import Manifest
+from functions.store import engine
 from functions.store.catalog import Catalogue
 from functions.store.client import Client
 from functions.store.connection import BucketConnection

@@ -28,9 +28,9 @@ from builder.store.durable import sync_file
 from builder.text import tally
 from functions.content import assembly
 from functions.content.protocols import Archives
-from functions.database import engine
 from functions.reading.duck_repository import DuckRepository
 from functions.snapshot import oai_name
+from functions.store import engine
 from functions.store.slice import open_reader
 
 _PRINTED = 20

@@ -11,7 +11,7 @@ from builder.exports.record_copy import cut, cut_request
 from builder.runtime import Advance
 from functions.content.capture_row import CaptureRow
 from functions.content.protocols import Archives, ContentError
-from functions.database import engine
+from functions.store import engine
 
 _LISTED = 1000
 """Maximum number of missing captures that are listed, with --json."""

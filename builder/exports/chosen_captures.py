@@ -23,7 +23,7 @@ from builder.publish.selection import Selection
 from builder.snapshot import query
 from builder.store.s3 import Store
 from functions.content.capture_row import FIELDS, CaptureRow
-from functions.database import engine
+from functions.store import engine
 from functions.url import surt
 
 _NAMES = ("identifier", "position", "sets", *FIELDS, "url_bytes", "title")

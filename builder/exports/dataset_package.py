@@ -15,9 +15,9 @@ from urllib.parse import quote
 
 from builder.exports import crate
 from builder.exports.crate import CrateFile
+from builder.exports.restore.dataset_paths import package_paths
 from builder.obi import content
 from builder.progress import ProgressBar
-from builder.restore.dataset_paths import package_paths
 from builder.sources.datasets.strategies.keys import RECORD
 from builder.sources.datasets.strategies.platform_answers import ANSWERS
 from builder.sources.datasets.strategies.record import KeptRecord

@@ -8,14 +8,14 @@ from typing import Any
 
 from builder.errors import UsageError
 from builder.exports.dataset_package import DatasetPackage, pack
+from builder.exports.restore.datasets import DatasetReader, find_versions, open_datasets
 from builder.kinds.datasets.dataset_versions import DATASET
-from builder.restore.datasets import DatasetReader, find_versions, open_datasets
 from builder.snapshot import query
 from builder.sources.datasets.strategies.record import find_record
 from builder.store.context import Context
 from builder.store.web_store import UnlistedError
-from functions.database import engine
 from functions.snapshot.store import Writer
+from functions.store import engine
 
 _LISTED = f"""
 SELECT {DATASET} AS dataset, identifier FROM filesets

@@ -20,9 +20,9 @@ from builder.obi.log import read_rows
 from builder.obi.replay import fold
 from builder.obi.run import Committed, history
 from builder.store.context import Context
-from functions.database import engine
 from functions.snapshot.errors import NothingPublished
 from functions.snapshot.store import Reader, Writer
+from functions.store import engine
 
 _MEMBERS = [field.name for field in fields(Version)]
 COLUMNS = ", ".join(f"v.{name}" for name in _MEMBERS)

@@ -9,8 +9,8 @@ from builder.errors import explaining
 from builder.intake.intake import TABLES, part_path
 from builder.store.durable import writing
 from builder.store.parquet.writer import write_rows
-from functions.database import engine
 from functions.snapshot.errors import StoreError
+from functions.store import engine
 
 FILE_ROWS, GROUP_ROWS = 1 << 19, 1 << 16
 """Rows of a file and of its row groups: a file of captures has about 25 MB."""

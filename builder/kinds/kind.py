@@ -12,8 +12,8 @@ from builder.snapshot.draft import Draft, Query
 from builder.snapshot.transaction import Transaction
 from builder.store.copier import Stage
 from builder.store.findings import Finding
-from functions.database import engine
 from functions.snapshot.store import Writer
+from functions.store import engine
 
 
 @dataclass(slots=True)

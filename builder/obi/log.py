@@ -12,8 +12,8 @@ from builder.obi.content import DELETION, ROWS, TEMPLATE, Incidence, Refipo, Row
 from builder.obi.history import LOG, Committed
 from builder.obi.log_table import local_file
 from builder.store import documents, durable
-from functions.database import engine
 from functions.snapshot.store import Reader
+from functions.store import engine
 
 _FETCHED = 1 << 9  # rows, as Python objects
 # Each is found by its own columns, in few row groups: a log is ordered by kind and object.

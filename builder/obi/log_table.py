@@ -15,9 +15,9 @@ from builder.obi.history import LOG, Committed
 from builder.store import durable
 from builder.store.durable import read_chunks
 from builder.store.parquet.writer import parse_columns, write_rows
-from functions.database import engine
 from functions.snapshot.errors import DamagedStore, StoreError
 from functions.snapshot.store import Reader
+from functions.store import engine
 
 LONGEST = 1 << 25
 """Most bytes of a line of JSON; DuckDB holds two of that size for each thread."""

@@ -19,9 +19,9 @@ from typing import Any
 from builder.obi.content import DELETION, TEMPLATE
 from builder.obi.history import Committed
 from builder.obi.log_table import MEMBERS, SUBJECT, local_log, logs_sql
-from functions.database import engine
 from functions.snapshot import obi, schema
 from functions.snapshot.store import Reader
+from functions.store import engine
 
 _AT_ONCE = 64  # logs on this machine's disk at a time
 _QUOTED = ", ".join(f'"{name}"' for name in MEMBERS)

@@ -7,8 +7,8 @@ from builder.snapshot import scratch_tables
 from builder.snapshot.compaction import RECORDS_RATIO, runs_to_merge
 from builder.snapshot.draft import Draft, Query
 from builder.snapshot.lookup import fetch_groups, rows_of
-from functions.database import engine
 from functions.snapshot import layout, schema
+from functions.store import engine
 
 PROVENANCE_KEYS = {
     "faults": schema.names("faults"),

@@ -22,10 +22,10 @@ from builder.snapshot.lookup import find, rows_of
 from builder.snapshot.tables import SnapshotTables
 from builder.snapshot.transaction import Change, ChangeResult, NothingSelectedError, Transaction
 from functions.config.configuration import Configuration
-from functions.database import engine
 from functions.snapshot import schema
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.store import Writer
+from functions.store import engine
 
 _FIELDS = ", ".join(f"r.{column.name}" for column in schema.CONTENT)
 

@@ -23,9 +23,9 @@ from builder.snapshot.lookup import find_files, rows_of
 from builder.snapshot.tables import SnapshotTables
 from builder.snapshot.transaction import Change, ChangeResult, Transaction
 from functions.config.configuration import Configuration
-from functions.database import engine
 from functions.snapshot import schema
 from functions.snapshot.store import Writer
+from functions.store import engine
 
 _FILES = engine.table("$files")
 _POSITIONS = "SELECT position FROM item_versions"

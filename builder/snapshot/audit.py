@@ -7,10 +7,10 @@ from datetime import datetime
 from pathlib import Path
 
 from builder.snapshot import views
-from functions.database import engine
 from functions.snapshot.manifest import DataFile, Leaf, LeafReference, Manifest
 from functions.snapshot.pointer import Pointer
 from functions.snapshot.store import Writer
+from functions.store import engine
 from functions.store.catalog import Catalogue
 
 

@@ -14,10 +14,10 @@ from builder.store.parquet.data_file import Written
 from builder.store.parquet.ranges import join_ranges
 from builder.store.parquet.writer import batches, segments, write_table
 from builder.threads import map_requests
-from functions.database import engine
 from functions.snapshot import layout
 from functions.snapshot.manifest import DataFile, Leaf, LeafReference, RowGroup, Span
 from functions.snapshot.store import Writer
+from functions.store import engine
 from functions.store.catalog import Catalogue
 from functions.store.checked_files import CheckedFiles, write_cut
 

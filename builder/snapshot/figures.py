@@ -16,11 +16,11 @@ from typing import Any
 from builder.snapshot.compaction import RECORDS_RATIO, runs_to_merge
 from builder.snapshot.draft import Draft, Query
 from builder.snapshot.sql import Statements
-from functions.database import engine
 from functions.snapshot import figure_tables, layout, schema
 from functions.snapshot.figure_rows import CHANGES, KEPT, TABLE, FacetCounts, FigureRows, add, thin
 from functions.snapshot.figure_tables import COUNTED, SHOWN
 from functions.snapshot.manifest import Manifest
+from functions.store import engine
 
 _SQL = Statements(__file__)
 

@@ -16,9 +16,9 @@ from typing import Any
 from builder.snapshot import match_keys, scratch_tables
 from builder.snapshot.compaction import RECORDS_RATIO, runs_to_merge
 from builder.snapshot.draft import Draft, Query
-from functions.database import engine
 from functions.snapshot import oai_name, schema
 from functions.snapshot.manifest import DataFile, LeafReference, RowGroup
+from functions.store import engine
 
 WITHIN_KIND = "url_surtkey, fetch_date NULLS LAST, identifier"
 NATURAL_ORDER = f"kind, {WITHIN_KIND}"

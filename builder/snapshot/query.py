@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection
 
 from builder.snapshot import recovery, views
 from builder.threads import map_in_order
-from functions.database import engine
 from functions.snapshot.errors import NothingPublished, StoreError
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.store import Writer
+from functions.store import engine
 from functions.store.catalog import Catalogue
 from functions.store.checked_files import CheckedFiles
 from functions.store.store_reader import BucketReader, FolderReader

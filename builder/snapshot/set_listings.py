@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from builder.snapshot import scratch_tables
 from builder.snapshot.draft import Query
 from builder.snapshot.sql import Statements
-from functions.database import engine
 from functions.snapshot import layout
 from functions.snapshot.manifest import Span
+from functions.store import engine
 
 _SQL = Statements(__file__)
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from functions.database import engine
+from functions.store import engine
 
 _SMALL = 0.25
 """A sort of this part of the memory, in bytes as estimated, never needs the disk."""

@@ -15,9 +15,9 @@ from builder.snapshot.compaction import LOOKUP_RATIO, Rewrite, leaf_runs, runs_t
 from builder.snapshot.draft import Draft, Query
 from builder.snapshot.lookup import WITHIN_KIND, VersionCounts, rows_of
 from builder.snapshot.set_listings import COPY_ORDER, NewRun, SetIndex
-from functions.database import engine
 from functions.snapshot import layout, oai_name, seal
 from functions.snapshot.manifest import UNSTAMPED, LeafReference, Manifest, Sequence, Span
+from functions.store import engine
 
 _FILES = engine.table("$files")
 _SUPERSEDED_POSITIONS = (

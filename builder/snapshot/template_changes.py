@@ -24,12 +24,12 @@ from builder.obi.publishes import (
 )
 from builder.snapshot import recovery
 from builder.snapshot.word_rows.templates import KIND
-from functions.database.files import FILE, Files
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.manifest import Sequence as PublishedSequence
 from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
+from functions.store.files import FILE, Files
 
 _MEMORY = 512  # megabytes
 _LARGE = 100_000

@@ -23,7 +23,6 @@ from builder.snapshot.template_changes import record_changes
 from builder.store.identity import revise_identity
 from functions.config.configuration import Configuration
 from functions.config.configuration import default as configuration_default
-from functions.database import engine
 from functions.snapshot import layout
 from functions.snapshot.errors import (
     ConfigurationError,
@@ -35,6 +34,7 @@ from functions.snapshot.errors import (
 from functions.snapshot.manifest import UNSTAMPED, Manifest
 from functions.snapshot.pointer import Pointer
 from functions.snapshot.store import Writer
+from functions.store import engine
 from functions.store.catalog import Catalogue
 
 _TRIES = 8

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from builder.threads import map_requests
-from functions.database import engine
 from functions.snapshot import figure_tables, instant, item_tables, layout, obi, schema
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import Manifest
+from functions.store import engine
 from functions.store.catalog import Catalogue
 
 TABLES = {

@@ -13,10 +13,10 @@ from builder.snapshot.compaction import leaf_runs
 from builder.snapshot.draft import Draft, Query
 from builder.snapshot.lookup import fetch_groups
 from builder.snapshot.word_rows.cut import ALL_ROWS, cut_words
-from functions.database import engine
 from functions.search import words
 from functions.snapshot import layout, schema
 from functions.snapshot.manifest import DataFile, Key, Span
+from functions.store import engine
 
 TABLE = layout.WORDS
 

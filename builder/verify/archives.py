@@ -7,11 +7,11 @@ from builder.store.context import Context
 from builder.store.findings import Finding
 from functions.content.assembly import open_archives
 from functions.content.protocols import Archives, ContentError
-from functions.database import engine
 from functions.reading.duck_repository import DuckRepository
 from functions.snapshot.errors import DamagedStore, MissingObject, StoreError
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.store import Writer
+from functions.store import engine
 from functions.store.catalog import Catalogue
 
 _SOURCES = f"SELECT DISTINCT source FROM {engine.table('$files')} WHERE captures > 0 ORDER BY 1"

@@ -15,11 +15,11 @@ from builder.snapshot.word_rows.cut import cut_words
 from builder.store.durable import read_chunks
 from builder.store.findings import Finding
 from builder.verify.words import SUMS, sum_cut, sum_rows
-from functions.database import engine
 from functions.snapshot import figure_tables, layout, oai_name, schema
 from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.manifest import DataFile
 from functions.snapshot.store import Reader
+from functions.store import engine
 
 _FILE = engine.table("$path")
 _ROW = f"hash({', '.join(schema.names('records'))})"

@@ -6,10 +6,10 @@ from typing import Any
 from builder.snapshot.audit import SnapshotContents
 from builder.store.findings import Finding
 from builder.verify.data_files import DataFileIndex
-from functions.database import engine
 from functions.snapshot import layout
 from functions.snapshot.figure_rows import COLUMNS, TABLE, FacetCounts, FigureRows, thin
 from functions.snapshot.figure_tables import COUNTED, SHOWN
+from functions.store import engine
 
 _CAPTURES = "SELECT {columns}, count(*) AS captures, sum(bytes)::BIGINT AS bytes FROM live "
 _LIVE = "WHERE kind = 'capture' AND NOT deleted AND {column} IS NOT NULL GROUP BY ALL"

@@ -12,9 +12,9 @@ from typing import Any
 from builder.snapshot.audit import SnapshotContents
 from builder.store.findings import Finding
 from builder.verify.data_files import DataFileIndex
-from functions.database import engine
 from functions.snapshot import figure_tables, layout
 from functions.snapshot.manifest import DataFile
+from functions.store import engine
 
 _RUNS = ("copies", "lookup", "dead", "originals", "revisits", "urls")
 PROVED = ("records", "sets", *_RUNS, *figure_tables.TABLES)

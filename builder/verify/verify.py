@@ -32,11 +32,11 @@ from builder.verify.inventory import Inventory, leftovers
 from builder.verify.obi_publishes import publish_findings
 from builder.verify.tables import PROVED, TableChecks
 from builder.verify.words import word_findings
-from functions.database import engine
 from functions.snapshot import layout
 from functions.snapshot.errors import Conflict, DamagedStore, MissingObject
 from functions.snapshot.manifest import DataFile
 from functions.snapshot.store import Writer
+from functions.store import engine
 from functions.store.catalog import Catalogue
 
 _REPAIRED = frozenset({"views-missing", "views-damaged"})

@@ -10,8 +10,8 @@ from typing import Any
 
 from builder.snapshot.audit import SnapshotContents
 from builder.store.findings import Finding
-from functions.database import engine
 from functions.snapshot.layout import WORDS
+from functions.store import engine
 
 # Of a range of positions, the sum is that of its parts, so that large ranges need not be expanded.
 # The names of collections are in another table, so their words are left out.

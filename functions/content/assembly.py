@@ -16,7 +16,6 @@ from functions.content.contents import ArchivedContents
 from functions.content.handler import ContentApplication
 from functions.content.search import CaptureSearch
 from functions.content.stored import ObjectReader
-from functions.database.files import FILE
 from functions.http import aws, http_message
 from functions.http.http_message import Call, HttpResponse
 from functions.http.lambda_instance import InstanceParts, now
@@ -27,6 +26,7 @@ from functions.store import slice
 from functions.store.catalog import Cache
 from functions.store.client import Signer
 from functions.store.connection import BucketConnection
+from functions.store.files import FILE
 from functions.store.slice import Slices
 from functions.store.store_reader import remote_of
 from functions.store.window_stream import PieceStream

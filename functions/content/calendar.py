@@ -7,11 +7,11 @@ from itertools import islice
 
 from functions.content.search import GROUPS, TABLE
 from functions.content.terms import Range, cut_surt
-from functions.database import engine
-from functions.database.files import FILE, Files
 from functions.snapshot import schema
 from functions.snapshot.manifest import Manifest
+from functions.store import engine
 from functions.store.catalog import Catalogue
+from functions.store.files import FILE, Files
 
 _LONG = 10**8  # what is below the month in a date of 14 digits
 _IN_RANGE = "surt >= $first AND (surt < $last OR surt = $last AND $entire)"

@@ -25,10 +25,10 @@ from functions.content.protocols import DIALECTS, Bound, BytePlace
 from functions.content.query import BadQuery, Query, parse_query
 from functions.content.search import CaptureSearch
 from functions.content.terms import ResumeKey, cut_surt
-from functions.database.engine import QueryError
 from functions.http.http_message import Call, FormError, Reply
 from functions.snapshot import layout
 from functions.snapshot.manifest import Manifest
+from functions.store.engine import QueryError
 
 LARGEST = 4_000_000
 """Approximate maximum bytes of an answer: Lambda's limit is 6 MB, and base64 adds a third."""

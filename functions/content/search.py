@@ -14,10 +14,10 @@ from typing import cast
 
 from functions.content.capture_row import FIELDS, CaptureRow
 from functions.content.protocols import NEWEST, Bound, BytePlace, CapturePlace
-from functions.database.files import FILE, Files
 from functions.snapshot import schema
 from functions.snapshot.manifest import DataFile, LeafReference, Manifest, RowGroup
 from functions.store.catalog import Catalogue
+from functions.store.files import FILE, Files
 
 GROUPS = 256
 """Row groups of the table that one search reads, besides the first of each run."""

@@ -13,7 +13,6 @@ from functions.archive.record_reader import NoDocumentError
 from functions.archive.redif_text import restore_text
 from functions.content import archived_payload
 from functions.content.protocols import ByteRange, ContentError
-from functions.database.files import FILE, Files
 from functions.reading.redirects import RedirectTables
 from functions.reading.repository import PublishedRecord
 from functions.snapshot import obi
@@ -21,6 +20,7 @@ from functions.snapshot.errors import MissingObject
 from functions.snapshot.instant import from_digits
 from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
+from functions.store.files import FILE, Files
 from functions.store.slice import Slices
 from functions.url.redirects import RedirectChainError
 

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from functions.database.files import FILE, Files
 from functions.reading.repository import ObjectLife
 from functions.snapshot import oai_name, schema
 from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
+from functions.store.files import FILE, Files
 
 _POSITIONS = f"SELECT position FROM {FILE} WHERE key = $key"
 _OF_SOURCE = f"SELECT * FROM {FILE} WHERE source = $source ORDER BY ALL LIMIT $limit"

@@ -6,9 +6,6 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-from functions.database import engine
-from functions.database.columns import Columns
-from functions.database.files import FILE, Files
 from functions.reading import record_rows
 from functions.reading.details import DetailTables
 from functions.reading.figure_table import FigureTable
@@ -19,7 +16,10 @@ from functions.snapshot import documents
 from functions.snapshot.manifest import DataFile, Manifest, RowGroup, Span, overlapping
 from functions.snapshot.pointer import Pointer
 from functions.snapshot.store import Reader
+from functions.store import engine
 from functions.store.catalog import Catalogue
+from functions.store.columns import Columns
+from functions.store.files import FILE, Files
 
 _IN_SET = (
     "len(list_filter(list_concat(sets, left_sets), "

@@ -1,11 +1,11 @@
 """The tables of figures of a snapshot: of the whole archive, and of its publishes."""
 
-from functions.database.files import FILE, Files
 from functions.reading.figures import Figures, PublishFigures, compose, group_publishes
 from functions.snapshot import schema
 from functions.snapshot.figure_rows import CHANGES, COLUMNS, TABLE, FigureRows
 from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Cache, Catalogue
+from functions.store.files import FILE, Files
 
 _FIGURES = f"SELECT {', '.join(COLUMNS)} FROM {FILE}"
 _PUBLISHES = (

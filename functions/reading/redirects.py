@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from functions.database.files import FILE, Files
 from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
+from functions.store.files import FILE, Files
 from functions.url import redirects
 
 _HOP = (

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from functions.database.files import FILE, Files
 from functions.reading.record_rows import Range
 from functions.reading.repository import SetRow
 from functions.snapshot.manifest import DataFile, Key, Manifest
 from functions.store.catalog import Cache, Catalogue
+from functions.store.files import FILE, Files
 
 _SETS = f"""
 SELECT set_spec, records, live, list_min(list_transform(counts, lambda c: c.sequence)),

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from functions.database.files import FILE, Files
 from functions.search.ranges import Ranges, clip, measure, meet, unite
 from functions.snapshot.manifest import DataFile, LeafReference, RowGroup, Span
 from functions.store.catalog import Catalogue
+from functions.store.files import FILE, Files
 
 PREFIX_GROUPS = 4
 """Row groups that the words of one beginning may take; those of more are looked up in records."""

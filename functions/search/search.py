@@ -10,8 +10,6 @@ amount, and returns where to continue.
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
-from functions.database.columns import Columns
-from functions.database.files import FILE, Files
 from functions.reading.record_rows import DOCUMENT, Narrowed
 from functions.reading.sets import SetTable
 from functions.search.hits import FoundRecord, HitCollector, SearchPage, examine
@@ -22,6 +20,8 @@ from functions.snapshot import layout, schema
 from functions.snapshot.errors import SheafError
 from functions.snapshot.manifest import DataFile, LeafReference, Manifest, RowGroup, Span
 from functions.store.catalog import Catalogue
+from functions.store.columns import Columns
+from functions.store.files import FILE, Files
 
 TABLE = layout.WORDS
 READS = 4

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-from functions.database import engine
 from functions.oai.request import LIST_IDENTIFIERS, LIST_RECORDS
 from functions.reading.repository import SetRow
 from functions.site import browse
 from functions.site.page import PageError, PageRequest, SitePage
 from functions.site.set_name import name_set
 from functions.snapshot import oai_name
+from functions.store import engine
 
 _MANY = 200
 """Sets on a page."""

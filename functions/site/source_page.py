@@ -1,7 +1,7 @@
 """The page of an archive file: what it declares, and the faults that were found in it."""
 
-from functions.database import engine
 from functions.site.page import PageError, PageRequest, SitePage
+from functions.store import engine
 
 _MANY = 200
 """Faults on a page."""

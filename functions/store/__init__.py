@@ -1,1 +1,1 @@
-"""Read access to a store in a folder or a bucket. builder.store also writes."""
+"""Read access to a store, and to its tables by DuckDB. builder.store also writes."""

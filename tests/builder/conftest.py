@@ -22,12 +22,12 @@ from builder.verify.choice import Sample, StorePart
 from builder.verify.verify import Verified, VerifyRuntime, verify
 from functions.config import configuration
 from functions.config.configuration import Configuration
-from functions.database import engine
 from functions.reading.duck_repository import DuckRepository
 from functions.reading.repository import PublishedRecord, RecordSelection
 from functions.snapshot import layout, oai_name
 from functions.snapshot.manifest import Manifest, Span
 from functions.snapshot.store import Writer
+from functions.store import engine
 from functions.store.catalog import Catalogue
 
 NAMESPACE = "archive.example.org"

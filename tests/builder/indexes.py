@@ -8,7 +8,7 @@ from builder.sources.webarchives.cdx import reader
 from builder.sources.webarchives.cdx.reader import IndexFile
 from builder.sources.webarchives.cdx.text import find_form
 from builder.sources.webarchives.rules import DocumentRules
-from functions.database import engine
+from functions.store import engine
 
 ALL = DocumentRules(redirects=True, errors=True)
 SHA1 = "B2LTWWPUOYAH7UIPQ7ZUPQ4VMBSVC36A"

@@ -23,9 +23,9 @@ from warcio.warcwriter import WARCWriter
 
 from builder.snapshot import views
 from builder.store.context import from_environment
-from functions.database import engine
 from functions.snapshot.errors import VERSION
 from functions.snapshot.manifest import UNSTAMPED, Manifest
+from functions.store import engine
 from tests.builder.indexes import line
 from tests.e2e.conftest import Home, make_home, sheaf, warc
 

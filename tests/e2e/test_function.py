@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from functions.database import engine
 from functions.http import origin
 from functions.http.lambda_instance import MARGIN, Instance, Shares
 from functions.site import assembly
 from functions.snapshot import layout
+from functions.store import engine
 from tests.bucket import Bucket, fresh
 from tests.e2e.test_s3 import PAGES, Bucketed
 from tests.functions.oai.client import content

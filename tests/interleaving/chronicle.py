@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from builder.publish.withdraw import Withdrawn
-from functions.database import engine
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.pointer import Pointer
 from functions.snapshot.store import Writer
+from functions.store import engine
 from functions.store.catalog import Catalogue
 from tests.interleaving.change import AnyChange, Context
 from tests.interleaving.hours import SKEW, Hours

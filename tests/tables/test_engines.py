@@ -21,8 +21,8 @@ from builder.publish.reinstate import reinstate
 from builder.publish.selection import Selection
 from builder.publish.withdraw import withdraw
 from builder.snapshot.query import _STORED, statements
-from functions.database import engine
 from functions.snapshot import layout
+from functions.store import engine
 from functions.store.catalog import Catalogue
 from tests.builder.conftest import World
 

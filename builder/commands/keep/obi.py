@@ -34,10 +34,10 @@ from builder.obi.log import ItemHistory
 from builder.obi.run import abandon
 from builder.store.context import Context
 from builder.text import tally, visible
-from functions.database import engine
 from functions.snapshot import instant
 from functions.snapshot.errors import StoreError
 from functions.snapshot.oai_name import canonical_handle
+from functions.store import engine
 from functions.url import redirects
 from functions.url.redirects import RedirectChainError
 

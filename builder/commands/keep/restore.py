@@ -10,15 +10,13 @@ from pathlib import Path
 
 from builder.arguments import declare
 from builder.errors import UsageError
+from builder.exports.restore import captures, datasets, sources
+from builder.exports.restore.folder import RestoreFolder
+from builder.exports.restore.manifest import ManifestEntries, RestoreReport, of_file
+from builder.exports.restore.names import MANIFEST
+from builder.exports.restore.plan import Plan
+from builder.exports.restore.session import RestoreJob, RestoreSession
 from builder.progress import ProgressBar
-from builder.restore import captures, sources
-from builder.restore.captures import CaptureFilter, CaptureSource, ListedCapture, RebuildError
-from builder.restore.datasets import find_dataset, names_dataset, open_datasets, restore_dataset
-from builder.restore.folder import RestoreFolder
-from builder.restore.manifest import ManifestEntries, RestoreReport, of_file
-from builder.restore.names import MANIFEST
-from builder.restore.plan import Plan
-from builder.restore.session import RestoreJob, RestoreSession
 from builder.store.context import Context
 from builder.text import tally, visible
 from functions.store.scratch import Scratch
@@ -72,7 +70,7 @@ def run(context: Context) -> int:
     restored under their names and verified.
     """
     arguments = context.arguments
-    if names_dataset(arguments.source):
+    if datasets.names_dataset(arguments.source):
         return _restore_dataset(context)
     if arguments.version or arguments.safe_names:
         raise UsageError("--version and --safe-names are for datasets: name one as SOURCE")
@@ -81,7 +79,7 @@ def run(context: Context) -> int:
     for url in arguments.urls:
         captures.parse_scope(url)  # errors are reported before any request
     until = captures.until_date(arguments.as_of) if arguments.as_of else captures.LAST_SECOND
-    choice = CaptureFilter(arguments.set, tuple(arguments.urls), until)
+    choice = captures.CaptureFilter(arguments.set, tuple(arguments.urls), until)
     requests = any(f"{METHOD}=" in url for url in arguments.urls)
     accepts = captures.accept_statuses(arguments.status, requests=requests)
     with ExitStack() as stack:
@@ -106,13 +104,17 @@ def run(context: Context) -> int:
 
 def _restore_dataset(context: Context) -> int:
     arguments, folder = context.arguments, Path(context.arguments.dir)
-    identifier = find_dataset(context.published_store(), arguments.source, arguments.version)
+    identifier = datasets.find_dataset(
+        context.published_store(), arguments.source, arguments.version
+    )
     with ExitStack() as stack:
-        datasets = stack.enter_context(open_datasets(context))
-        record = datasets.record(identifier)
+        archive = stack.enter_context(datasets.open_datasets(context))
+        record = archive.record(identifier)
         many = len(record.fields.get("files") or ())
         advance = stack.enter_context(ProgressBar("", many, " files"))
-        done = restore_dataset(record, datasets.slices, folder, advance, safe=arguments.safe_names)
+        done = datasets.restore_dataset(
+            record, archive.slices, folder, advance, safe=arguments.safe_names
+        )
     for path, reason in done.missing.items():
         context.say(visible(f"missing: {path}: {reason}"))
     parts = [
@@ -126,7 +128,7 @@ def _restore_dataset(context: Context) -> int:
     return 1 if done.missing else 0
 
 
-def _source(context: Context, stop: threading.Event) -> CaptureSource:
+def _source(context: Context, stop: threading.Event) -> captures.CaptureSource:
     arguments = context.arguments
     if arguments.store is not None:
         raise UsageError("--store is not used here: give the store as SOURCE")
@@ -136,11 +138,11 @@ def _source(context: Context, stop: threading.Event) -> CaptureSource:
     return sources.open_source(Context(own, context.environment), arguments.source)
 
 
-def _choose(source: CaptureSource, choice: CaptureFilter, plan: Plan) -> None:
-    """Add the matching captures to the plan. Raises RebuildError if there are none."""
+def _choose(source: captures.CaptureSource, choice: captures.CaptureFilter, plan: Plan) -> None:
+    """Add the matching captures to the plan. Raises captures.RebuildError if there are none."""
     with ProgressBar("choosing", None, " captures") as advance:
 
-        def count(listed: Iterable[ListedCapture]) -> Iterator[ListedCapture]:
+        def count(listed: Iterable[captures.ListedCapture]) -> Iterator[captures.ListedCapture]:
             for capture in listed:
                 advance(1)
                 yield capture
@@ -148,10 +150,10 @@ def _choose(source: CaptureSource, choice: CaptureFilter, plan: Plan) -> None:
         seen = plan.add(count(source.captures(choice)))
         plan.follow(lambda url: count(source.of_url(url, choice.until)))
     if not seen:
-        raise RebuildError(f"{source.address}: no capture matches")
+        raise captures.RebuildError(f"{source.address}: no capture matches")
 
 
-def _foretold(context: Context, source: CaptureSource, plan: Plan) -> int:
+def _foretold(context: Context, source: captures.CaptureSource, plan: Plan) -> int:
     arguments, report = context.arguments, RestoreReport()
     for file in plan.files():
         entry = of_file(file)
@@ -173,7 +175,7 @@ def _foretold(context: Context, source: CaptureSource, plan: Plan) -> int:
     return 0
 
 
-def _print_result(context: Context, source: CaptureSource, report: RestoreReport) -> int:
+def _print_result(context: Context, source: captures.CaptureSource, report: RestoreReport) -> int:
     arguments = context.arguments
     for what in ("renamed", "missing"):
         examples = report.examples.get(what, [])

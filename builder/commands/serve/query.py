@@ -13,7 +13,7 @@ from typing import Any
 from builder.snapshot import query, views
 from builder.store.context import Context
 from builder.text import tally
-from functions.database import engine
+from functions.store import engine
 
 _WIDE = 60  # characters of a cell on a terminal
 _SHOWN = 1000  # rows of a table on a terminal

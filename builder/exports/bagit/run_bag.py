@@ -12,9 +12,9 @@ from builder.exports.bagit.bag import Bag
 from builder.obi import content, key, log
 from builder.obi.history import COMMIT, OPEN
 from builder.obi.run import Committed
-from functions.database import engine
 from functions.snapshot import instant
 from functions.snapshot.store import Reader
+from functions.store import engine
 
 
 def bag_of_run(

@@ -15,7 +15,7 @@ from functions.content.archived_payload import open_record
 from functions.content.archives import WITHIN
 from functions.content.capture_row import CaptureRow
 from functions.content.protocols import Archives, ContentError
-from functions.database import engine
+from functions.store import engine
 
 # Files of the same name: an index has names without folders.
 _TWINS = (

@@ -19,9 +19,9 @@ from builder.exports.ocfl.root import ForeignRoot, OcflFile, OcflVersion
 from builder.obi import content, key
 from builder.obi.content import DELETION, SOURCE, TEMPLATE, Version
 from builder.sources.redif.staging import PREFIX
-from functions.database import engine
 from functions.snapshot import instant
 from functions.snapshot.store import Reader
+from functions.store import engine
 
 ROWS = "versions.jsonl"
 """Name of the file in each version with the log rows of all its files."""

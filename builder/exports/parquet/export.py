@@ -11,7 +11,7 @@ from builder.exports.parquet import croissant, parquet_files
 from builder.progress import ProgressBar
 from builder.store.context import Context
 from builder.text import tally
-from functions.database import engine
+from functions.store import engine
 
 
 def add(parser: argparse.ArgumentParser) -> None:

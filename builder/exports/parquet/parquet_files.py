@@ -11,10 +11,10 @@ from pathlib import Path
 
 from builder.exports.parquet.croissant import ExportedFile
 from builder.snapshot import query, views
-from functions.database import engine
 from functions.snapshot import schema
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.store import Writer
+from functions.store import engine
 
 GROUP_ROWS = 122_880
 """Rows of a row group: DuckDB's default."""

@@ -8,7 +8,7 @@ from builder.exports.capture_files import Excerpt, add_selection, write_file
 from builder.exports.capture_records import ExportResult, ExportRuntime, copy_records
 from builder.exports.wacz.package import Parcel
 from builder.store.context import Context
-from functions.database import engine
+from functions.store import engine
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -21,8 +21,8 @@ from builder.obi.history import history
 from builder.progress import ProgressBar
 from builder.store.context import Context
 from builder.text import tally
-from functions.database import engine
 from functions.snapshot.errors import NothingPublished
+from functions.store import engine
 
 
 def add(parser: argparse.ArgumentParser) -> None:

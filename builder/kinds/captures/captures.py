@@ -28,8 +28,8 @@ from builder.snapshot import scratch_tables
 from builder.snapshot.draft import Draft
 from builder.snapshot.lookup import find, rows_of
 from builder.snapshot.sql import Statements
-from functions.database import engine
 from functions.snapshot import schema
+from functions.store import engine
 
 _SQL = Statements(__file__)
 

@@ -10,7 +10,7 @@ from builder.kinds.captures.revisit_search import delete_superseded
 from builder.snapshot import lookup, match_keys
 from builder.snapshot.draft import Draft
 from builder.snapshot.sql import Statements
-from functions.database import engine
+from functions.store import engine
 
 _SQL = Statements(__file__)
 _INTAKE, _FILES = engine.table("getvariable('intake')"), engine.table("$files")

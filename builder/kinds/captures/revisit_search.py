@@ -9,7 +9,7 @@ from builder.kinds.captures.precedence import INHERITED
 from builder.snapshot import match_keys
 from builder.snapshot.draft import Draft
 from builder.snapshot.lookup import fetch_groups, rows_of
-from functions.database import engine
+from functions.store import engine
 
 _FILES = engine.table("$files")
 

@@ -24,8 +24,8 @@ from builder.snapshot import match_keys, scratch_tables
 from builder.snapshot.draft import Draft, Query
 from builder.snapshot.lookup import fetch_groups, rows_of
 from builder.snapshot.sql import Statements
-from functions.database import engine
 from functions.snapshot import schema
+from functions.store import engine
 
 _SQL = Statements(__file__)
 

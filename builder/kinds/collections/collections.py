@@ -17,8 +17,8 @@ from builder.snapshot.draft import Draft
 from builder.snapshot.lookup import fetch_groups, find, put, rows_of
 from builder.snapshot.sql import Statements
 from builder.snapshot.transaction import Transaction
-from functions.database import engine
 from functions.snapshot import oai_name, schema
+from functions.store import engine
 
 _SQL = Statements(__file__)
 

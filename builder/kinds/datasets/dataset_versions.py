@@ -12,7 +12,7 @@ from builder.kinds.sets import LEFT
 from builder.snapshot.sql import Statements
 from builder.sources.datasets.entry import DELETE, LEAVE, LIST
 from builder.sources.datasets.status import STATUSES
-from functions.database import engine
+from functions.store import engine
 
 _SQL = Statements(__file__)
 _DATASET = "array_to_string(string_split({}, ',')[:4], ',')"

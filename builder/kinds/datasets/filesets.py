@@ -14,8 +14,8 @@ from builder.snapshot.draft import Draft
 from builder.snapshot.lookup import fetch_groups, find, put, rows_of
 from builder.snapshot.sql import Statements
 from builder.sources.datasets.entry import DELETE, LIST
-from functions.database import engine
 from functions.snapshot import item_tables, schema
+from functions.store import engine
 
 _SQL = Statements(__file__)
 

@@ -32,9 +32,9 @@ from builder.sources.datasets.strategies.platform_answers import ANSWERS
 from builder.sources.datasets.strategies.record import KeepingRecord, KeptObject
 from builder.store.findings import DAMAGE, Finding
 from builder.text import tally
-from functions.database import engine
 from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.store import ListedObject
+from functions.store import engine
 
 _ALGORITHMS = ("sha256", "sha1", "md5")
 _WARC = re.compile(rf"{WARCS}[^/]+-[0-9a-f]{{12}}-[0-9]{{14}}\.warc\.gz")

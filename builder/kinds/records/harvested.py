@@ -14,8 +14,8 @@ from builder.kinds.sets import LEFT
 from builder.snapshot import scratch_tables
 from builder.snapshot.lookup import find, put, rows_of
 from builder.snapshot.sql import Statements
-from functions.database import engine
 from functions.snapshot import documents, item_tables, schema
+from functions.store import engine
 
 _SQL = Statements(__file__)
 

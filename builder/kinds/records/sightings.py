@@ -26,8 +26,8 @@ from builder.snapshot.compaction import RECORDS_RATIO, runs_to_merge
 from builder.snapshot.draft import Draft, Query
 from builder.snapshot.lookup import fetch_groups, rows_of
 from builder.snapshot.sql import Statements
-from functions.database import engine
 from functions.snapshot import item_tables, schema
+from functions.store import engine
 
 TABLE = "sightings"
 """The table of the store with the sightings of earlier publishes."""

@@ -25,11 +25,11 @@ from builder.snapshot.audit import StoreAudit
 from builder.store.findings import Finding
 from builder.store.parquet.writer import batches, write_table
 from builder.store.web_store import WebStore
-from functions.database import engine
 from functions.snapshot import layout, obi
 from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.manifest import DataFile, Manifest
 from functions.snapshot.store import Reader, Writer
+from functions.store import engine
 
 
 @dataclass

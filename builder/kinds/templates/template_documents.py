@@ -11,10 +11,10 @@ from builder.obi import log_table
 from builder.obi.content import FILE
 from builder.obi.history import Committed
 from builder.snapshot.sql import Statements
-from functions.database import engine
 from functions.snapshot import obi
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.store import Reader
+from functions.store import engine
 
 _SQL = Statements(__file__)
 _GATHERED = _SQL.get("gathered_files", kind=FILE, member=obi.GATHERED)

@@ -22,10 +22,10 @@ from builder.snapshot.lookup import fetch_groups, find
 from builder.snapshot.sql import Statements
 from builder.text import tally
 from functions.config.configuration import Configuration
-from functions.database import engine
 from functions.snapshot import oai_name, obi, schema
 from functions.snapshot.errors import ConfigurationError
 from functions.snapshot.manifest import Manifest
+from functions.store import engine
 
 _SQL = Statements(__file__)
 

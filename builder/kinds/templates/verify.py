@@ -27,9 +27,9 @@ from builder.store import durable
 from builder.store.findings import Finding
 from builder.store.key_set import KeySet
 from builder.threads import map_in_order
-from functions.database import engine
 from functions.snapshot.errors import DamagedStore, MissingObject, StoreError
 from functions.snapshot.store import Writer
+from functions.store import engine
 
 _THREADS = 8
 _AHEAD = 64

@@ -5,10 +5,10 @@ with revisits that had inherited metadata from them, and counts the collections 
 have new versions since, so they are found behind the last position of the dumps.
 """
 
-from functions.database.files import FILE
 from functions.reading.duck_repository import DuckRepository
 from functions.snapshot import oai_name
 from functions.snapshot.manifest import Manifest, Span
+from functions.store.files import FILE
 
 _AFFECTED = (
     f"SELECT identifier, coalesce(deleted AND reason IS NOT NULL, false) FROM {FILE} "

@@ -29,11 +29,11 @@ from builder.outputs.log.signer import LogSigner
 from builder.outputs.log.tiles import CHECKPOINT, TileTree, list_partials, open_log
 from builder.runtime import Runtime
 from builder.snapshot import consistency, recovery
-from functions.database import engine
 from functions.snapshot import instant
 from functions.snapshot.errors import Conflict, DamagedStore, MissingObject
 from functions.snapshot.manifest import DataFile, Manifest
 from functions.snapshot.store import Reader, Writer
+from functions.store import engine
 from functions.store.catalog import Catalogue
 from functions.store.checked_files import CheckedFiles
 

@@ -32,11 +32,11 @@ from builder.outputs.log.rows import (
     read_record,
 )
 from builder.outputs.log.tiles import WIDTH, TileTree
-from functions.database import engine
 from functions.snapshot import instant, oai_name
 from functions.snapshot.errors import DamagedStore, MissingObject, NothingPublished
 from functions.snapshot.seal import MALFORMED
 from functions.snapshot.store import Reader
+from functions.store import engine
 
 
 @dataclass(frozen=True, slots=True)

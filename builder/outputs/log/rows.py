@@ -14,10 +14,10 @@ from itertools import chain, islice
 from pathlib import Path
 
 from builder.outputs.log.merkle import hash_leaf, prove_leaf, root_of
-from functions.database import engine
 from functions.snapshot import schema
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.store import Reader
+from functions.store import engine
 from functions.store.checked_files import open_cut
 
 BLOCK_ROWS = 64

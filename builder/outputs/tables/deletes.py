@@ -19,9 +19,9 @@ from typing import Any
 
 from builder.outputs.tables.index import DELETED, DeleteFile, FileDeletes
 from builder.outputs.tables.table import OF_KINDS
-from functions.database import engine
 from functions.snapshot.manifest import DataFile, RowGroup
 from functions.snapshot.store import Reader
+from functions.store import engine
 from functions.store.checked_files import CheckedFiles
 
 _FIELDS = "{file_path: 2147483546, pos: 2147483545}"

@@ -23,11 +23,11 @@ from builder.outputs.tables.index import (
     TableSnapshot,
 )
 from builder.outputs.tables.table import OVER_RECORDS, SNAPSHOTS, TABLES, IcebergTable
-from functions.database import engine
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import DataFile, LeafReference, Manifest
 from functions.snapshot.seal import replace
 from functions.snapshot.store import Writer
+from functions.store import engine
 from functions.store.catalog import Catalogue
 from functions.store.checked_files import CheckedFiles
 

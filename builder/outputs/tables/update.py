@@ -21,11 +21,11 @@ from builder.runtime import Runtime
 from builder.snapshot import consistency, recovery
 from builder.threads import map_requests
 from functions.config.configuration import Configuration
-from functions.database import engine
 from functions.snapshot.errors import Conflict, DamagedStore, MissingObject, StoreError
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.seal import replace
 from functions.snapshot.store import Writer
+from functions.store import engine
 from functions.store.catalog import Catalogue
 
 _TRIES = 8

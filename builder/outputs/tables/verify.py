@@ -10,11 +10,11 @@ from builder.outputs.tables.index import FOLDER, INDEX, TablesIndex
 from builder.outputs.tables.metadata import describe_table
 from builder.outputs.tables.table import SNAPSHOTS, TABLES, IcebergTable, digest_schemas
 from builder.store.findings import Finding
-from functions.database import engine
 from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.pointer import Pointer
 from functions.snapshot.store import Writer
+from functions.store import engine
 from functions.store.catalog import Catalogue
 
 _SOURCE = "read_parquet($files, filename = true, file_row_number = true, hive_partitioning = false)"

@@ -14,9 +14,9 @@ from pathlib import Path
 from builder.snapshot.draft import Query
 from builder.snapshot.word_rows import templates
 from builder.store.parquet.writer import RowWriter
-from functions.database import engine
 from functions.search import fields, words
 from functions.snapshot import layout, schema
+from functions.store import engine
 
 _AT_ONCE = 8
 """Files of records whose titles are in memory at once."""

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
-from functions.database import engine
 from functions.search import fields, words
+from functions.store import engine
 
 KIND = "template"
 _RECORDS, _TEXTS = engine.table("$records"), engine.table("$texts")

@@ -20,8 +20,8 @@ from builder.snapshot import query
 from builder.sources.datasets.item import FAIL_ALONE, IngestRequest
 from builder.sources.datasets.status import STATUSES, may_pass
 from builder.store.s3 import Store
-from functions.database import engine
 from functions.snapshot.errors import NothingPublished
+from functions.store import engine
 
 _VIEW = "ingest_fileset_platform"
 _COLUMNS = (

@@ -17,9 +17,9 @@ from builder.obi import key, replay
 from builder.obi.content import FILE
 from builder.obi.history import Committed
 from builder.snapshot.sql import Statements
-from functions.database import engine
 from functions.snapshot.errors import Conflict, MissingObject
 from functions.snapshot.store import Reader, Writer
+from functions.store import engine
 
 COLUMNS = (
     "id VARCHAR, host VARCHAR, handles VARCHAR[], pdf BOOLEAN, restricted BOOLEAN, tried BIGINT, "

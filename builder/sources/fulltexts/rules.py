@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from functions.database import engine
+from functions.store import engine
 
 _EXCLUDED = -1
 

@@ -16,8 +16,8 @@ from builder.sources.fulltexts.choice import FileChoice, host_of
 from builder.sources.fulltexts.file_table import STATEMENTS
 from builder.sources.fulltexts.incidences import Before
 from builder.sources.fulltexts.sitemaps import Sitemap
-from functions.database import engine
 from functions.snapshot.store import Reader, Writer
+from functions.store import engine
 
 _SOON = sorted(code for code, outcome in OUTCOMES.items() if outcome.soon)
 _FRESH = 30  # seconds

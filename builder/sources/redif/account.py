@@ -16,7 +16,7 @@ from builder.sources.redif.staging import (
     can_be_named,
 )
 from builder.text import tally, visible
-from functions.database import engine
+from functions.store import engine
 
 MEANINGS = {**specification.CODES, **spool.FAULT_CODES}
 """Each fault code with its meaning."""

@@ -29,8 +29,8 @@ from builder.sources.redif.spool import KEPT, LEFT_OUT
 from builder.sources.redif.staging import BACK, BACK_CHANGED, CHANGED, SAME
 from builder.sources.redif.stretches import Stretches
 from builder.store.parquet.writer import RowWriter
-from functions.database import engine
 from functions.snapshot.store import Reader
+from functions.store import engine
 
 _READ_PARENTS = (
     "SELECT handle, name, restriction, provider FROM winner WHERE type IN ($archive, $series)"

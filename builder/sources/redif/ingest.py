@@ -39,9 +39,9 @@ from builder.sources.redif.stored_state import read_state
 from builder.sources.redif.stretches import Stretches
 from builder.store.durable import writing
 from builder.store.workdir import Work
-from functions.database import engine
 from functions.snapshot.errors import Conflict, StoreError
 from functions.snapshot.store import Writer
+from functions.store import engine
 
 T = TypeVar("T")
 _MEMORY = 512  # megabytes for DuckDB

@@ -24,8 +24,8 @@ from builder.sources.redif.staging import PREFIX, UNKNOWN
 from builder.store.durable import writing
 from builder.store.parquet.writer import RowWriter, parse_columns
 from builder.store.workdir import KNOWN_PREFIX
-from functions.database import engine
 from functions.snapshot.seal import check_seal, seal
+from functions.store import engine
 
 _SQL = Statements(__file__)
 _SETTLED = 5  # seconds by which a file must be older than the begin of its ingest

@@ -16,7 +16,7 @@ from builder.sources.redif.staging import STORED
 from builder.sources.redif.stretches import Stretches
 from builder.store.parquet.writer import RowWriter, parse_columns
 from functions.archive.redif_text import make_text
-from functions.database import engine
+from functions.store import engine
 
 Advance = Callable[[int], None]
 STORED_STEPS = "became IN ({})".format(", ".join(f"'{became}'" for became in STORED))

@@ -37,7 +37,7 @@ from builder.sources.redif.spool import ALONE, KEPT, Segment, Spooled
 from builder.store.durable import writing
 from builder.store.parquet.writer import RowWriter, parse_columns
 from functions.archive.redif_text import make_text
-from functions.database import engine
+from functions.store import engine
 
 Mark = tuple[int | None, int | None]
 _NONE: Mark = None, None

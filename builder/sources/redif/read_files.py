@@ -12,9 +12,9 @@ from builder.snapshot import query
 from builder.sources.webarchives.ingest.splits import ArchiveFile, reading_of
 from builder.sources.webarchives.rules import DocumentRules
 from builder.text import tally
-from functions.database import engine
 from functions.snapshot.errors import NothingPublished
 from functions.snapshot.store import Writer
+from functions.store import engine
 
 NOTHING_NEW = "everything was ingested before"
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from builder.snapshot.sql import Statements
-from functions.database import engine
+from functions.store import engine
 
 _SQL = Statements(__file__)
 WITHIN = "id IN (SELECT id FROM scope)"

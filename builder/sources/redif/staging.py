@@ -19,7 +19,7 @@ from builder.snapshot.sql import Statements
 from builder.sources.redif.parse import TABLES, path
 from builder.sources.redif.scope import ChangeScope
 from builder.sources.redif.spool import FileOrigin, Flaw, Segment
-from functions.database import engine
+from functions.store import engine
 
 
 @dataclass(frozen=True, slots=True)

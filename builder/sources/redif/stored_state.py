@@ -10,9 +10,9 @@ from pathlib import Path
 from builder.obi import replay
 from builder.obi.content import DELETION, SOURCE, TEMPLATE
 from builder.obi.history import Committed
-from functions.database import engine
 from functions.snapshot import obi
 from functions.snapshot.store import Reader
+from functions.store import engine
 
 _AT_ONCE = 64  # logs
 _TYPES = {column.name: column.type for column in (*obi.VERSION, *obi.INCIDENCE)}

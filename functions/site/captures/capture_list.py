@@ -9,11 +9,11 @@ from functions.content.calendar import MonthCounts
 from functions.content.capture_row import CaptureRow
 from functions.content.protocols import NEWEST, BytePlace
 from functions.content.terms import NoScope, ResumeKey, Scope
-from functions.database import engine
 from functions.site.captures.content_change import MARKED, find_changes, mark_months
 from functions.site.chart import HeatMap, draw_months
 from functions.site.fields import shorten
 from functions.site.page import PageError, PageRequest, SitePage
+from functions.store import engine
 
 _MANY = 100
 """Captures on a page."""

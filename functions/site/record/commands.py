@@ -1,8 +1,8 @@
 """Commands for a shell that get a record, its copy, its row and its set."""
 
-from functions.database import engine
 from functions.reading.repository import PublishedRecord
 from functions.site.page import PageRequest
+from functions.store import engine
 
 _TABLES = {"capture": "captures", "template": "templates"}
 """The table of DuckDB by the kind of an item; all others are in `records`."""

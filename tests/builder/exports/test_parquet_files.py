@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from builder.exports.parquet import parquet_files
-from functions.database import engine
+from functions.store import engine
 from tests.builder.conftest import World, capture
 from tests.e2e.conftest import Result, sheaf
 

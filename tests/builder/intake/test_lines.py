@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from builder.intake import intake
 from builder.intake.lines import LineWriter, line_table
 from builder.store.folder import FolderStore
-from functions.database import engine
 from functions.snapshot.errors import DamagedStore, OlderSchemaError
 from functions.snapshot.item_tables import Column
+from functions.store import engine
 
 TYPES = ("VARCHAR", "VARCHAR[]", "BIGINT", "INTEGER", "BOOLEAN", "TIMESTAMP")
 COLUMNS = tuple(Column(f"c{n}", type_, "", "") for n, type_ in enumerate(TYPES))

@@ -17,9 +17,9 @@ from builder.obi import key, replay
 from builder.obi.content import ArchiveRow, FailureRow, FaultRow, Redirect, Refipo, Row, SeenRow
 from builder.obi.history import LOG, Committed
 from builder.store.folder import FolderStore
-from functions.database import engine
 from functions.snapshot import obi, schema
 from functions.snapshot.errors import DamagedStore
+from functions.store import engine
 from tests.builder.obi.logs import incidence, logged, version
 from tests.extent import examples
 

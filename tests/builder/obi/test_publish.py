@@ -20,10 +20,10 @@ from builder.publish.publish import publish
 from builder.publish.rebuild import rebuild
 from builder.store.parquet import data_file
 from builder.store.s3 import S3Store
-from functions.database import engine
 from functions.reading.duck_repository import DuckRepository
 from functions.snapshot import layout, oai_name, obi
 from functions.snapshot.errors import ConfigurationError, DamagedStore
+from functions.store import engine
 from functions.store.catalog import Catalogue
 from tests.bucket import fresh
 from tests.builder.beginning import begin

@@ -13,8 +13,8 @@ from builder.obi import content, key, log, log_table
 from builder.obi.content import FILE, TEMPLATE, Incidence, Row
 from builder.obi.run import abandon, claim, history
 from builder.store.folder import FolderStore
-from functions.database import engine
 from functions.snapshot.errors import Conflict, DamagedStore, StoreError
+from functions.store import engine
 from tests.builder.obi.conftest import Time
 from tests.builder.obi.holding import GATHER, HANDLE, INGEST, URL, Store
 from tests.builder.obi.logs import commit, describe, documents, put

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from functions.database import engine
 from functions.reading.duck_repository import DuckRepository
 from functions.reading.repository import PublishedRecord, RecordSelection
 from functions.snapshot import layout
 from functions.snapshot.errors import StoreUnavailable
 from functions.snapshot.manifest import Manifest, Span
+from functions.store import engine
 from functions.store.store_reader import FolderReader
 from tests.builder.conftest import World, capture, resize
 

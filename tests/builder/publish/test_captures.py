@@ -13,8 +13,8 @@ from builder.intake import row_files
 from builder.intake.rows import Capture
 from builder.publish.publish import publish
 from builder.store.folder import FolderStore
-from functions.database import engine
 from functions.reading.repository import PublishedRecord
+from functions.store import engine
 from functions.store.catalog import Catalogue
 from tests.builder.conftest import World, capture
 

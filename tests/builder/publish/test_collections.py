@@ -16,13 +16,13 @@ from builder.kinds.collections.collections import FACETS, SHOWN
 from builder.publish.publish import publish
 from builder.publish.selection import Selection
 from builder.snapshot.transaction import NothingSelectedError
-from functions.database import engine
 from functions.reading.duck_repository import DuckRepository
 from functions.reading.repository import PublishedRecord
 from functions.reading.repository import RecordSelection as Selected
 from functions.snapshot import oai_name, schema
 from functions.snapshot.manifest import Span
 from functions.snapshot.oai_name import is_within_set
+from functions.store import engine
 from functions.store.catalog import Catalogue
 from tests.builder.beginning import begin
 from tests.builder.conftest import NAMESPACE, World, capture, resize

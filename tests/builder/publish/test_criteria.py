@@ -4,7 +4,7 @@ import pytest
 
 from builder.publish import selection
 from builder.publish.selection import Selection
-from functions.database import engine
+from functions.store import engine
 
 SECOND = "2007-11-05T12:30:15Z"
 

@@ -20,11 +20,11 @@ from builder.snapshot.expiry import expire, snapshots
 from builder.snapshot.recovery import rebuilt
 from builder.store.copier import ForeignTarget
 from builder.store.folder import FolderStore
-from functions.database import engine
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore, StoreError, StoreUnavailable
 from functions.snapshot.pointer import Pointer, Witness
 from functions.snapshot.store import Writer
+from functions.store import engine
 from functions.store.catalog import Catalogue
 from tests.builder.beginning import begin
 from tests.builder.conftest import World, capture

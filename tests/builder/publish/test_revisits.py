@@ -17,8 +17,8 @@ from builder.kinds.captures.revisit_search import RevisitSearch
 from builder.publish.selection import Selection
 from builder.sources.webarchives.rules import DocumentRules
 from builder.sources.webarchives.webarchive import read_archive
-from functions.database import engine
 from functions.snapshot import oai_name
+from functions.store import engine
 from functions.store.catalog import Catalogue
 from tests.builder.conftest import NAMESPACE, World, capture
 from tests.builder.sources.webarchives.containers import http, warc

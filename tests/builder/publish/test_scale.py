@@ -11,8 +11,8 @@ from builder.publish.publish import publish
 from builder.runtime import Runtime
 from builder.store.folder import FolderStore
 from functions.config import configuration
-from functions.database import engine
 from functions.snapshot.manifest import Manifest
+from functions.store import engine
 from functions.store.catalog import Catalogue
 from tests.builder.conftest import resize
 

@@ -11,8 +11,8 @@ import pytest
 from builder.kinds.records import sightings
 from builder.kinds.records.sightings import decide
 from builder.store.parquet.writer import RowWriter
-from functions.database import engine
 from functions.snapshot.item_tables import INTAKE
+from functions.store import engine
 
 Row = tuple[str, str, str, str]
 """List, place of the run, datestamp, and the digest of its content; "" if it is ended."""

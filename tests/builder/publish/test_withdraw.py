@@ -9,10 +9,10 @@ from builder.publish.selection import Item, Preview, Selection, preview
 from builder.publish.withdraw import preview_selection
 from builder.snapshot.expiry import snapshots
 from builder.snapshot.transaction import NothingSelectedError
-from functions.database import engine
 from functions.reading.repository import PublishedRecord
 from functions.snapshot import schema
 from functions.snapshot.manifest import Manifest
+from functions.store import engine
 from functions.store.catalog import Catalogue
 from tests.builder.beginning import begin
 from tests.builder.conftest import World, capture

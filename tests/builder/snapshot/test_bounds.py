@@ -17,10 +17,10 @@ from builder.snapshot.draft import Draft
 from builder.snapshot.lookup import find_files
 from builder.snapshot.transaction import Transaction
 from builder.verify.inventory import Inventory
-from functions.database import engine
 from functions.snapshot import layout
 from functions.snapshot.manifest import Sequence
 from functions.snapshot.pointer import Pointer, PointerEntry
+from functions.store import engine
 from functions.store.catalog import Catalogue
 from tests.builder.conftest import World, capture, resize
 from tests.builder.interrupted import Watched

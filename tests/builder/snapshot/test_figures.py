@@ -14,9 +14,9 @@ from builder.publish.selection import Selection
 from builder.snapshot import figures
 from builder.snapshot.transaction import NothingSelectedError
 from builder.verify import figures as checks
-from functions.database import engine
 from functions.snapshot import figure_rows, layout
 from functions.snapshot.figure_rows import COLUMNS, FigureRows
+from functions.store import engine
 from tests.builder.conftest import Clock, World, capture, resize
 from tests.extent import examples
 

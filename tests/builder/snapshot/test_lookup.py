@@ -10,9 +10,9 @@ from builder.snapshot.draft import Draft
 from builder.snapshot.lookup import fetch_groups, find_groups
 from builder.snapshot.transaction import Transaction
 from builder.store.folder import FolderStore
-from functions.database import engine
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.manifest import DataFile
+from functions.store import engine
 from functions.store.catalog import Catalogue
 from functions.store.checked_files import CheckedFiles
 from tests.bucket import Bucket

@@ -10,9 +10,9 @@ from builder.snapshot import query
 from builder.snapshot.views import TABLES
 from builder.store.folder import FolderStore
 from builder.store.s3 import S3Store
-from functions.database import engine
 from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.manifest import Manifest
+from functions.store import engine
 from functions.store.catalog import Catalogue
 from tests.builder.conftest import World, capture
 

@@ -12,7 +12,7 @@ import builder
 from builder.publish.selection import Selection
 from builder.snapshot import scratch_tables
 from builder.sources.harvest.ingest import HarvestIngest, find
-from functions.database import engine
+from functions.store import engine
 from tests.builder.conftest import NAMESPACE, capture
 from tests.builder.obi.archive import PREFIX, Repec
 from tests.builder.publish.test_revisits import made, revisit

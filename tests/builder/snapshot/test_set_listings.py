@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from builder.snapshot import set_listings
 from builder.snapshot.set_listings import SetIndex
 from builder.snapshot.sql import Statements
-from functions.database import engine
 from functions.reading.duck_repository import DuckRepository
 from functions.reading.repository import RecordSelection
 from functions.snapshot import layout, oai_name
 from functions.snapshot.manifest import Manifest, Span
+from functions.store import engine
 from tests.builder.conftest import NAMESPACE, World, capture, resize
 from tests.extent import examples
 

@@ -6,7 +6,7 @@ import pytest
 
 from builder.snapshot import sort
 from builder.store.parquet.writer import batches
-from functions.database import engine
+from functions.store import engine
 
 ROWS, MEMORY = 900_000, 64
 _UNION = """

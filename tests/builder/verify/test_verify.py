@@ -31,11 +31,11 @@ from builder.store.parquet.data_file import group_span
 from builder.verify.choice import Sample, StorePart, parse_part
 from builder.verify.data_files import DataFileIndex
 from builder.verify.inventory import Inventory
-from functions.database import engine
 from functions.snapshot import layout, schema
 from functions.snapshot.errors import NewerSchema, OlderSchemaError, StoreError
 from functions.snapshot.manifest import DataFile, Leaf, Manifest, RowGroup
 from functions.snapshot.pointer import Pointer, PointerEntry
+from functions.store import engine
 from functions.store.catalog import Catalogue
 from tests.builder.conftest import Clock, World, capture, resize
 from tests.extent import examples

@@ -17,9 +17,9 @@ from functions.config import configuration
 from functions.config.configuration import Configuration
 from functions.content import capture_row, memento, neighbours
 from functions.content.search import CaptureSearch
-from functions.database.files import Files
 from functions.http.http_message import Call, Reply
 from functions.snapshot.manifest import Manifest
+from functions.store.files import Files
 from functions.url import surt
 from tests.builder.conftest import World
 from tests.extent import examples

@@ -8,9 +8,9 @@ import pytest
 from functions.config import configuration
 from functions.content import cdx
 from functions.content.search import CaptureSearch
-from functions.database import files
 from functions.http.http_message import Call, Reply
 from functions.snapshot import layout
+from functions.store import files
 from tests.builder.conftest import World
 from tests.functions.content.test_cdx import BASE, Index, asked, taken
 

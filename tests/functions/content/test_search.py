@@ -15,10 +15,10 @@ from functions.content import search
 from functions.content.capture_row import CaptureRow
 from functions.content.protocols import NEWEST, BytePlace
 from functions.content.search import CaptureSearch
-from functions.database import engine, files
 from functions.reading import repository
 from functions.snapshot import layout, oai_name, schema
 from functions.snapshot.manifest import Manifest, Span
+from functions.store import engine, files
 from tests.builder.conftest import World, capture
 
 pytestmark = pytest.mark.shared(2)

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from functions.database import columns, engine
 from functions.reading import record_rows as page
 from functions.reading.record_rows import Page
 from functions.reading.repository import PublishedRecord
 from functions.snapshot import schema
+from functions.store import columns, engine
 from functions.store.catalog import Cache
 
 NAMES = ("position", "url", "sets", "title", "fetch_time", "url_bytes", "fetch_status", "deleted")

@@ -9,10 +9,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from builder.snapshot.word_rows.cut import _PLAIN, cut_words
-from functions.database import engine
 from functions.search import fields, words
 from functions.search.query import LONGEST, SearchQueryError, WordQuery, mark, parse
 from functions.snapshot import oai_name, schema
+from functions.store import engine
 from tests.extent import examples
 
 pytestmark = pytest.mark.shared(2)

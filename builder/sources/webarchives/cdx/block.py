@@ -19,8 +19,8 @@ from builder.sources.webarchives.rules import DocumentRules, refusal_reason
 from builder.store.parquet.texts import lines_of
 from builder.store.parquet.writer import RowWriter, columns_of
 from functions.archive.record import RecordFault, RecordHeader, skip_reason
-from functions.database import engine
 from functions.snapshot import oai_name
+from functions.store import engine
 
 MOST = 1000
 """Faults of one code that an index lists; one further row counts the rest."""

@@ -27,8 +27,8 @@ from builder.sources.webarchives.cdx.block import IndexFile, Result
 from builder.sources.webarchives.cdx.lines_sql import PARQUET
 from builder.sources.webarchives.cdx.text import BLOCK, PIECE, IndexText, LineBlock, blocks
 from builder.store.parquet.writer import RowWriter
-from functions.database import engine
 from functions.snapshot import schema
+from functions.store import engine
 
 _SORT_MEMORY = 1024  # megabytes
 

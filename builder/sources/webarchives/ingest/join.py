@@ -18,8 +18,8 @@ from builder.sources.webarchives.ingest.result import judge
 from builder.sources.webarchives.ingest.splits import ArchiveFile
 from builder.sources.webarchives.side_records import Crawl
 from builder.store.durable import writing
-from functions.database import engine
 from functions.snapshot.store import Reader, Writer
+from functions.store import engine
 
 _MEMORY = 1024  # megabytes, of DuckDB while it joins rows
 _ONCE = ("gzip-not-per-record", "zstd-not-per-record")

@@ -9,8 +9,8 @@ import fastavro
 
 from builder.outputs.tables.table import SNAPSHOTS, TABLES
 from builder.snapshot.query import _STORED, statements
-from functions.database import engine
 from functions.snapshot.store import Writer
+from functions.store import engine
 from functions.store.catalog import Catalogue
 
 COLUMNS = {table.name: [c.name for c in table.columns] for table in (*TABLES, SNAPSHOTS)}

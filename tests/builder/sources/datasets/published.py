@@ -9,8 +9,8 @@ from builder.snapshot import views
 from builder.snapshot.transaction import ChangeResult
 from builder.sources.datasets.item import IngestOutcome
 from builder.sources.datasets.results import Results
-from functions.database import engine
 from functions.snapshot.pointer import PointerEntry
+from functions.store import engine
 from functions.store.catalog import Catalogue
 from tests.builder.beginning import begin
 from tests.builder.conftest import World

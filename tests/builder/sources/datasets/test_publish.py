@@ -13,7 +13,7 @@ from builder.publish import reinstate, withdraw
 from builder.publish.selection import Selection
 from builder.sources.datasets.item import FilesetPlatformItem, IngestRequest
 from builder.sources.datasets.results import Results
-from functions.database import engine
+from functions.store import engine
 from tests.builder.conftest import NAMESPACE, World, capture
 from tests.builder.sources.datasets.outcomes import DESCRIPTION, URL, failed, file, item, outcome
 from tests.builder.sources.datasets.published import begun, publish, rows

@@ -10,8 +10,8 @@ from builder.intake import intake
 from builder.intake.lines import line_table
 from builder.sources.datasets.results import Results
 from builder.store.folder import FolderStore
-from functions.database import engine
 from functions.snapshot.errors import StoreError
+from functions.store import engine
 from tests.builder.sources.datasets.outcomes import failed, item, outcome
 
 NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)

@@ -27,7 +27,7 @@ from builder.sources.fulltexts.hold import hold_store
 from builder.sources.fulltexts.session import GatherJob, GatherSession
 from builder.store.folder import FolderStore
 from builder.store.s3 import S3Store
-from functions.database import engine
+from functions.store import engine
 from tests.bucket import fresh
 from tests.builder.conftest import Clock
 from tests.builder.http import site as web

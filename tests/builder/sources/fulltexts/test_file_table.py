@@ -18,7 +18,7 @@ from builder.sources.fulltexts.file_table import NAMES
 from builder.sources.fulltexts.state import FileStates
 from builder.store.folder import FolderStore
 from builder.verify.verify import verify
-from functions.database import engine
+from functions.store import engine
 from tests.builder.http import site as web
 from tests.builder.obi.holding import copy_runs
 from tests.builder.obi.test_verify import MEANS

@@ -16,7 +16,7 @@ from builder.sources.redif.form.template import Template
 from builder.sources.redif.form.template_text import EncodedLines, TemplateText
 from builder.sources.redif.stored_state import read_state
 from builder.store.workdir import KNOWN_PREFIX
-from functions.database import engine
+from functions.store import engine
 from tests.builder.sources.redif.samples import without
 from tests.builder.sources.redif.trees import (
     archive,

@@ -19,8 +19,8 @@ from builder.obi.history import history
 from builder.obi.log import read_rows
 from builder.sources.redif.scope import ChangeScope
 from builder.sources.redif.staging import Acceptance
-from functions.database import engine
 from functions.snapshot import obi
+from functions.store import engine
 from tests.builder.obi.archive import Repec
 from tests.builder.obi.test_publish import rows_of, sound
 from tests.builder.sources.redif.trees import archive, paper

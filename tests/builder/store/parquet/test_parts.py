@@ -7,9 +7,9 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from functions.database import engine
 from functions.snapshot import layout
 from functions.snapshot.manifest import DataFile, Manifest
+from functions.store import engine
 from functions.store.catalog import Catalogue
 from tests.builder.publish.test_scale import generated, made, small
 

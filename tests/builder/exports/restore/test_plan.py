@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.restore import captures, names
-from builder.restore.captures import ListedCapture, RebuildError
-from builder.restore.plan import Plan
-from tests.builder.restore.holding import Holding, held
+from builder.exports.restore import captures, names
+from builder.exports.restore.captures import ListedCapture, RebuildError
+from builder.exports.restore.plan import Plan
+from tests.builder.exports.restore.holding import Holding, held
 from tests.extent import examples
 
 LAST = captures.LAST_SECOND

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from builder.restore import names as name
+from builder.exports.restore import names as name
 from builder.text import is_device
 from tests.extent import examples
 

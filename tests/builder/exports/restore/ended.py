@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any
 
 from builder.__main__ import main
-from builder.restore.session import RestoreSession
+from builder.exports.restore.session import RestoreSession
 
 
 def _armed(number: int, times: int) -> None:

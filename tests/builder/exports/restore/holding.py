@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import BinaryIO, cast
 
-from builder.restore.captures import CaptureBytes, CaptureFilter, ListedCapture, MissingError
+from builder.exports.restore import captures as rebuild
+from builder.exports.restore.captures import ListedCapture
 from functions.url import surt
 
 
@@ -46,7 +47,7 @@ class Holding:
         self.headers[one.identifier] = {k.replace("_", "-"): v for k, v in headers.items()}
         return one
 
-    def captures(self, choice: CaptureFilter) -> Iterator[ListedCapture]:
+    def captures(self, choice: rebuild.CaptureFilter) -> Iterator[ListedCapture]:
         """Yield all of them up to the date."""
         yield from (one for one in self.found if one.stamp <= choice.until)
 
@@ -56,7 +57,7 @@ class Holding:
         yield from (one for one in self.found if one.surt == key and one.stamp <= until)
 
     @contextmanager
-    def open(self, identifier: str, digest: str = "") -> Iterator[CaptureBytes]:
+    def open(self, identifier: str, digest: str = "") -> Iterator[rebuild.CaptureBytes]:
         """Give the bytes."""
         with self._lock:
             self.asked[identifier] += 1
@@ -68,8 +69,8 @@ class Holding:
             stream: BinaryIO = io.BytesIO(body)
         else:
             size, stream = None, cast(Callable[[], BinaryIO], body)()
-        size = self.sizes.get(identifier, size or 0) if size is not None else size
-        yield CaptureBytes(stream, self.sizes.get(identifier, size), self.headers[identifier])
+        size = self.sizes.get(identifier, size)
+        yield rebuild.CaptureBytes(stream, size, self.headers[identifier])
 
     def close(self) -> None:
         """Do nothing."""
@@ -82,5 +83,5 @@ class Breaking(io.BytesIO):
         """Give what is there, and then no end."""
         found = super().read(size)
         if not found:
-            raise MissingError("damaged", "the bytes have another digest")
+            raise rebuild.MissingError("damaged", "the bytes have another digest")
         return found

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from builder.restore.captures import MissingError, RebuildError
-from builder.restore.folder import WORK, RestoreFolder
-from builder.restore.names import MANIFEST
+from builder.exports.restore.captures import MissingError, RebuildError
+from builder.exports.restore.folder import WORK, RestoreFolder
+from builder.exports.restore.names import MANIFEST
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from builder.restore import names
+from builder.exports.restore import names
 from builder.store.folder import FolderStore
 from functions.config import configuration
 from functions.content import assembly

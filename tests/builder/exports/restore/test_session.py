@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from builder.restore import captures
-from builder.restore.captures import CaptureFilter, MissingError
-from builder.restore.folder import RestoreFolder
-from builder.restore.manifest import ManifestEntries, RestoreReport
-from builder.restore.plan import Plan
-from builder.restore.session import RestoreJob, RestoreSession
+from builder.exports.restore import captures
+from builder.exports.restore.captures import CaptureFilter, MissingError
+from builder.exports.restore.folder import RestoreFolder
+from builder.exports.restore.manifest import ManifestEntries, RestoreReport
+from builder.exports.restore.plan import Plan
+from builder.exports.restore.session import RestoreJob, RestoreSession
 from functions.snapshot.errors import SheafError, StoreUnavailable
-from tests.builder.restore.holding import Breaking, Holding, held
-from tests.builder.restore.shelf import lines, tree
+from tests.builder.exports.restore.holding import Breaking, Holding, held
+from tests.builder.exports.restore.shelf import lines, tree
 
 ALL = CaptureFilter(None, (), captures.LAST_SECOND)
 

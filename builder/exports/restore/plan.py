@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
 
-from builder.restore import names
-from builder.restore.captures import ListedCapture
-from builder.restore.folder import open_database
+from builder.exports.restore import names
+from builder.exports.restore.captures import ListedCapture
+from builder.exports.restore.folder import open_database
 from functions.url import surt
 
 MOST = 10

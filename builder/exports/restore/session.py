@@ -9,10 +9,10 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
-from builder.restore import captures, pages
-from builder.restore.captures import CaptureSource, MissingError, RebuildError
-from builder.restore.folder import RestoreFolder
-from builder.restore.manifest import (
+from builder.exports.restore import captures, pages
+from builder.exports.restore.captures import CaptureSource, MissingError, RebuildError
+from builder.exports.restore.folder import RestoreFolder
+from builder.exports.restore.manifest import (
     ManifestEntries,
     ManifestEntry,
     RestoreReport,
@@ -20,8 +20,8 @@ from builder.restore.manifest import (
     of_file,
     of_redirect,
 )
-from builder.restore.names import MANIFEST
-from builder.restore.plan import Plan, Planned
+from builder.exports.restore.names import MANIFEST
+from builder.exports.restore.plan import Plan, Planned
 from builder.store.durable import sync_file
 from builder.threads import map_in_order
 

@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from builder.restore.folder import open_database
-from builder.restore.plan import Led, Planned
+from builder.exports.restore.folder import open_database
+from builder.exports.restore.plan import Led, Planned
 from builder.store import documents
 
 _TABLES = """

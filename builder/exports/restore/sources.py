@@ -8,12 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
 from builder.errors import UsageError
-from builder.http.addresses import AnyAddresses
-from builder.http.client import HttpClient, agent_of
-from builder.http.politeness import HostPolicy, HostQueue
-from builder.http.settings import Proxies, http_settings, proxies
-from builder.restore import endpoint
-from builder.restore.captures import (
+from builder.exports.restore import endpoint
+from builder.exports.restore.captures import (
     CaptureBytes,
     CaptureFilter,
     CaptureSource,
@@ -22,7 +18,11 @@ from builder.restore.captures import (
     request_url,
     surt_ranges,
 )
-from builder.restore.endpoint import EndpointClient, EndpointSource
+from builder.exports.restore.endpoint import EndpointClient, EndpointSource
+from builder.http.addresses import AnyAddresses
+from builder.http.client import HttpClient, agent_of
+from builder.http.politeness import HostPolicy, HostQueue
+from builder.http.settings import Proxies, http_settings, proxies
 from builder.snapshot import recovery
 from builder.store.context import Context
 from builder.store.folder import FolderStore

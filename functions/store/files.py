@@ -7,14 +7,13 @@ from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from functions.database import columns, engine
-from functions.database.columns import Columns
 from functions.snapshot.errors import StoreError
 from functions.snapshot.manifest import DataFile, Key, RowGroup
 from functions.snapshot.store import Reader
-from functions.store import s3_request
+from functions.store import columns, engine, s3_request
 from functions.store.catalog import Cache
 from functions.store.checked_files import CheckedFiles
+from functions.store.columns import Columns
 from functions.store.s3_request import Tally
 
 FILE = engine.table("$file")

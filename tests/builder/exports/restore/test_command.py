@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from builder.restore import names
-from tests.builder.http.forwarding import forwarding
-from tests.builder.restore.shelf import (
+from builder.exports.restore import names
+from tests.builder.exports.restore.shelf import (
     FILES,
     PAGE,
     TYPE,
@@ -22,6 +21,7 @@ from tests.builder.restore.shelf import (
     serving,
     tree,
 )
+from tests.builder.http.forwarding import forwarding
 from tests.builder.sources.webarchives.containers import http, members, warc
 from tests.e2e.conftest import make_home, sheaf
 
@@ -263,13 +263,13 @@ def test_an_endpoint_behind_a_proxy(
 @pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_a_process_that_is_ended_goes_on(many: Shelf, tmp_path: Path, by: signal.Signals) -> None:
     site = tmp_path / "site"
-    ended = [sys.executable, "-m", "tests.builder.restore.ended", str(int(by)), "20"]
+    ended = [sys.executable, "-m", "tests.builder.exports.restore.ended", str(int(by)), "20"]
     process = subprocess.run(
         [*ended, "restore", str(many.store), str(site), "--jobs", "2"],
         capture_output=True,
         text=True,
         check=False,
-        cwd=Path(__file__).parents[3],
+        cwd=Path(__file__).parents[4],
     )
     assert process.returncode == {2: 130, 15: 143}.get(by, -by), process.stderr
     if by != signal.SIGKILL:

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from builder.restore.folder import WORK
-from builder.restore.names import LONGEST, above
+from builder.exports.restore.folder import WORK
+from builder.exports.restore.names import LONGEST, above
 
 _WHOLE = 4000
 """Bytes of a path in UTF-8: Linux takes 4,096, with those of the folder."""

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from builder.restore import captures, sources
-from builder.restore.captures import CaptureFilter, CaptureSource, ListedCapture, MissingError
+from builder.exports.restore import captures, sources
+from builder.exports.restore.captures import CaptureFilter, CaptureSource, ListedCapture
 from builder.store.context import Context
-from tests.builder.restore.shelf import FILES, PAGE, Shelf, fill
+from tests.builder.exports.restore.shelf import FILES, PAGE, Shelf, fill
 from tests.e2e.conftest import make_home
 
 ALL = CaptureFilter(None, (), captures.LAST_SECOND)
@@ -116,7 +116,7 @@ def test_archived_headers_come_with_the_bytes(source: CaptureSource) -> None:
 
 
 def test_what_is_unknown_is_told(source: CaptureSource) -> None:
-    with pytest.raises(MissingError) as error, source.open("oai:b.cz:none"):
+    with pytest.raises(captures.MissingError) as error, source.open("oai:b.cz:none"):
         pass
     assert error.value.code in {"unknown", "not-held"}
 
@@ -143,6 +143,6 @@ def test_other_bytes_are_never_taken_for_those_that_were_archived(
     shelf, source = breaking
     file = shelf.crawl / "two.arc"
     file.write_bytes(file.read_bytes().replace(b"out of an ARC", b"out of no ARC"))
-    with pytest.raises(MissingError) as error:
+    with pytest.raises(captures.MissingError) as error:
         body(source, "http://c.cz/arc")
     assert error.value.code == "damaged"

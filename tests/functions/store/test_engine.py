@@ -9,9 +9,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from functions.database import connection, engine
-from functions.database.engine import OutOfMemory
 from functions.snapshot.errors import StoreError
+from functions.store import engine
 
 _SORT = "SELECT hash(range) AS n, repeat('y', 80) || range AS t FROM range(900_000) ORDER BY n, t"
 
@@ -20,7 +19,7 @@ def test_scratch_space_that_runs_out_in_a_stream_is_one_line(tmp_path: Path) -> 
     database = engine.connect(threads=1, memory_megabytes=64, scratch=tmp_path)
     database.execute("SET max_temp_directory_size = '20MB'")
     with (
-        pytest.raises(OutOfMemory, match="the table x: out of memory or of scratch space"),
+        pytest.raises(engine.OutOfMemory, match="the table x: out of memory or of scratch space"),
         engine.reading("the table x"),
     ):
         sum(batch.num_rows for batch in engine.stream(database, _SORT))
@@ -31,7 +30,7 @@ def test_scratch_space_that_runs_out_in_a_stream_is_one_line(tmp_path: Path) -> 
     [
         ("IOError: IO Error: No space left on device", StoreError, "scratch files is full"),
         ("IOError: IO Error: Could not read", StoreError, "cannot be read or written"),
-        ("IOError: Out of Memory Error: a block", OutOfMemory, "out of memory"),
+        ("IOError: Out of Memory Error: a block", engine.OutOfMemory, "out of memory"),
         ("of the program", OSError, "of the program"),
     ],
 )
@@ -45,8 +44,8 @@ def test_what_a_stream_passes_on_keeps_its_meaning(
 def test_equal_texts_are_parsed_once_and_read_what_is_there_now(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(connection, "_KEPT", 3)
-    monkeypatch.setattr(connection, "_parsed", {})
+    monkeypatch.setattr(engine, "_TEXTS", 3)
+    monkeypatch.setattr(engine, "_parsed", {})
     sql = "SELECT a FROM t WHERE a >= $least ORDER BY a"
     with engine.connect() as one, engine.connect() as other:
         one.execute("CREATE TABLE t AS FROM range(4) r(a)")
@@ -61,7 +60,7 @@ def test_equal_texts_are_parsed_once_and_read_what_is_there_now(
         assert one.parse(two) is other.parse(two)
         assert len(one.parse(two)) == 2
         assert one.execute(two).fetchall() == [(2,)]
-        assert len(connection._parsed) <= 3
+        assert len(engine._parsed) <= 3
         with pytest.raises(engine.DamagedStore, match="syntax error"), engine.reading("t"):
             one.execute("SELECT FROM WHERE")
 

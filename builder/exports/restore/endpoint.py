@@ -17,12 +17,7 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 from xml.etree import ElementTree
 
-from builder.http.client import FetchRequest, HttpClient
-from builder.http.errors import Deferred, FetchError
-from builder.http.limits import PASSING_STATUSES, Limits, RetryPolicy, find_wish
-from builder.http.responses import Response
-from builder.http.url import is_address
-from builder.restore.captures import (
+from builder.exports.restore.captures import (
     CaptureBytes,
     CaptureFilter,
     ListedCapture,
@@ -32,6 +27,11 @@ from builder.restore.captures import (
     request_url,
     surt_ranges,
 )
+from builder.http.client import FetchRequest, HttpClient
+from builder.http.errors import Deferred, FetchError
+from builder.http.limits import PASSING_STATUSES, Limits, RetryPolicy, find_wish
+from builder.http.responses import Response
+from builder.http.url import is_address
 from functions.archive import coding
 from functions.archive import message as digests
 from functions.archive.coding import ContentCodingError

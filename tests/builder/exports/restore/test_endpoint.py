@@ -12,11 +12,11 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from builder.exports.restore import captures, endpoint
+from builder.exports.restore.captures import CaptureFilter, MissingError, RebuildError
+from builder.exports.restore.endpoint import EndpointClient, EndpointError, EndpointSource
+from builder.exports.restore.sources import http_client
 from builder.http.limits import Limits, RetryPolicy
-from builder.restore import captures, endpoint
-from builder.restore.captures import CaptureFilter, MissingError, RebuildError
-from builder.restore.endpoint import EndpointClient, EndpointError, EndpointSource
-from builder.restore.sources import http_client
 from tests.builder.http import site as web
 from tests.builder.http.site import Answer
 

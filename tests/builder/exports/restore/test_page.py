@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.restore import pages
-from builder.restore.plan import Planned
+from builder.exports.restore import pages
+from builder.exports.restore.plan import Planned
 from tests.extent import examples
 
 KEPT = {

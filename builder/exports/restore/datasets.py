@@ -12,21 +12,21 @@ from pathlib import Path
 from typing import Any
 
 from builder.errors import UsageError, explaining
-from builder.restore.captures import MissingError, RebuildError
-from builder.restore.dataset_paths import name_files
-from builder.restore.folder import RestoreFolder
+from builder.exports.restore.captures import MissingError, RebuildError
+from builder.exports.restore.dataset_paths import name_files
+from builder.exports.restore.folder import RestoreFolder
 from builder.snapshot import query, recovery
 from builder.sources.datasets.platforms.landing import handle_of
 from builder.store.context import Context
 from functions.content import stored
 from functions.content.protocols import ContentError
 from functions.content.stored import Holding
-from functions.database import engine
 from functions.reading.duck_repository import DuckRepository
 from functions.reading.repository import PublishedRecord, Repository
 from functions.snapshot.errors import NothingPublished
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.store import Writer
+from functions.store import engine
 from functions.store.slice import Slices, open_reader, open_slices
 
 _NAMED = """

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from builder.errors import explaining
-from builder.restore.captures import MissingError, RebuildError
-from builder.restore.names import MANIFEST
+from builder.exports.restore.captures import MissingError, RebuildError
+from builder.exports.restore.names import MANIFEST
 
 WORK = ".sheaf-restore"
 """The folder of unfinished files."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.builder.restore.shelf import lines, serving, tree
+from tests.builder.exports.restore.shelf import lines, serving, tree
 from tests.e2e.conftest import ARCHIVES, make_home, sheaf
 
 CRAWLS = (

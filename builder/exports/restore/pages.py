@@ -22,7 +22,7 @@ from urllib.parse import quote, urldefrag, urljoin, urlsplit
 import webencodings
 
 from builder import charset
-from builder.restore.plan import Plan, Planned
+from builder.exports.restore.plan import Plan, Planned
 
 Reference = Callable[[str], str | None]
 """Returns the replacement of a reference, or None to keep it."""

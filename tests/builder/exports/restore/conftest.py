@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.builder.restore.shelf import Shelf, fill
+from tests.builder.exports.restore.shelf import Shelf, fill
 from tests.e2e.conftest import make_home
 
 

@@ -1,1 +1,0 @@
-"""DuckDB: connections, files and columns."""
