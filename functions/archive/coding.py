@@ -26,6 +26,7 @@ _STEP = 1 << 12  # bytes that zlib gets at once: it withholds the output of a ca
 _MAX_CODINGS = 8
 _WINDOW = 1 << 23  # bytes of zstd's window (RFC 9659, section 3): many streams may be open at once
 _NO_CODING = frozenset({"", "identity", "none"})
+_GZIP_BITS, _ZLIB_BITS, _RAW_BITS = 31, 15, -15  # zlib's argument for RFC 1952, 1950 and 1951
 _MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?\s*<[!?A-Za-z]")
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f\xc0\xc1\xf5-\xff]")  # in no UTF-8 text
 _GZIP = b"\x1f\x8b"
@@ -78,23 +79,23 @@ def decode_head(data: bytes, codings: Sequence[str], limit: int) -> tuple[bytes 
     """
     if len(codings) > _MAX_CODINGS:
         return None, f"{len(codings)} codings"
-    first: str | None = None
+    first_problem: str | None = None
     current: bytes | None = data
     for coding in reversed(codings):
-        problem = None
         if coding in _NO_CODING or not current:
             continue
+        problem = None
         if coding in _UNDECODED:
             current, problem = None, f"{coding} is not decoded: {_UNDECODED[coding]}"
         elif coding in _DECODERS:
-            current, problem = _decode_one(current, coding.removeprefix("x-"), limit)
+            current, problem = _decode_first_bytes(current, coding.removeprefix("x-"), limit)
         else:
             problem = f"{coding} is not a coding"
-        first = first or problem
-    return (None if current is None else current[:limit]), first
+        first_problem = first_problem or problem
+    return (None if current is None else current[:limit]), first_problem
 
 
-def _decode_one(data: bytes, coding: str, limit: int) -> tuple[bytes | None, str | None]:
+def _decode_first_bytes(data: bytes, coding: str, limit: int) -> tuple[bytes | None, str | None]:
     if not _has_coding(data[:_STEP], coding):
         return data, f"{coding} declared, but the payload is not {coding}"
     if coding == "gzip" and (whole := inflate_member(data, limit)) is not None:
@@ -170,7 +171,7 @@ def _has_coding(start: bytes, coding: str) -> bool:
         return False
 
 
-def _inflate(pieces: Pieces, coding: str, bits: int = 31) -> _Decoded:
+def _inflate(pieces: Pieces, coding: str, bits: int = _GZIP_BITS) -> _Decoded:
     inflater = zlib.decompressobj(bits)
     is_first = True  # no output so far
     for piece in pieces:
@@ -178,7 +179,7 @@ def _inflate(pieces: Pieces, coding: str, bits: int = 31) -> _Decoded:
             data = piece[at : at + _STEP]
             while data:
                 if inflater.eof:
-                    if bits != 31 or not data.startswith(b"\x1f"):
+                    if bits != _GZIP_BITS or not data.startswith(b"\x1f"):
                         return True  # trailing bytes
                     inflater = zlib.decompressobj(bits)  # RFC 1952: one member after another
                 before = inflater.copy() if is_first else None
@@ -200,14 +201,16 @@ def _inflate(pieces: Pieces, coding: str, bits: int = 31) -> _Decoded:
 
 
 def _deflate(pieces: Pieces, coding: str) -> _Decoded:
-    # RFC 9110 means zlib's format (RFC 1950); servers also send bare deflate (RFC 1951).
+    # RFC 9110 means zlib's format; servers also send bare deflate.
     start, pieces = _peek(pieces, _STEP)
-    return (yield from _inflate(pieces, coding, 15 if _inflates(start, 15) else -15))
+    bits = _ZLIB_BITS if _inflates(start, _ZLIB_BITS) else _RAW_BITS
+    return (yield from _inflate(pieces, coding, bits))
 
 
 def _inflates(start: bytes, bits: int) -> bool:
-    """Tell whether `start` inflates to any byte, or to a stream of none; text must as a whole."""
+    """Tell whether `start` inflates to any byte, or to an empty stream."""
     inflater = zlib.decompressobj(bits)
+    # The first bytes of a text may inflate by chance, so all of them have to.
     step = 1 if _BINARY.search(start[:64]) else _STEP
     try:
         for at in range(0, len(start), step):
@@ -270,9 +273,9 @@ _DECODERS: dict[str, Callable[[Pieces, str], _Decoded]] = {
 _MARKS: dict[str, Callable[[bytes], bool]] = {
     "gzip": lambda start: start.startswith(_GZIP),
     "x-gzip": lambda start: start.startswith(_GZIP),
-    "deflate": lambda start: _inflates(start, 15) or _inflates(start, -15),
+    "deflate": lambda start: _inflates(start, _ZLIB_BITS) or _inflates(start, _RAW_BITS),
     "zstd": lambda start: _ZSTD.match(start) is not None,
 }
 
-KNOWN = frozenset(_DECODERS)
+DECODABLE = frozenset(_DECODERS)
 """The content codings that can be undone if their libraries are installed."""

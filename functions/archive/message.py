@@ -14,36 +14,36 @@ from functions.archive.record import BufferedBlock, RecordBlock, RecordFault
 from functions.archive.record_header import READ_FIELDS, parse_fields, parse_plain_head
 from functions.archive.stream import RECORD_START
 
-_LIMIT = 1 << 20  # bytes of a head; longer ones have lost their end
-_STARTS = 16  # the fewest bytes of a status line
-_STATUS = re.compile(
+_HEAD_LIMIT = 1 << 20  # bytes of a head; longer ones have lost their end
+_SHORTEST_STATUS = 16  # the fewest bytes of a status line
+_STATUS_LINE = re.compile(
     rb"HTTP(?:/\d+(?:\.\d+)?[ \t]*(\d{3}(?!\d))?|[ \t]+(\d{3})(?!\d))"
     rb"|ICY[ \t]+(\d{3})(?!\d)"  # of Shoutcast; a bare status needs a Content-Type
     rb"|(\d{3})[ \t][^\n]*\n(?=(?:[!-9;-~]+[ \t]*:[^\n]*\n)*Content-Type[ \t]*:)",
     re.IGNORECASE,
 )
 _BEGINS_STATUS = re.compile(rb"HTTP|ICY[ \t]|\d{3}[ \t]", re.IGNORECASE)
-_END = re.compile(rb"\n\r*\n")
-_FIELD = re.compile(rb"[!#-'*+\-.^_`|~0-9A-Za-z]+[ \t]*:|[ \t\r\n]|\Z")
+_HEAD_END = re.compile(rb"\n\r*\n")
+_BEGINS_FIELD = re.compile(rb"[!#-'*+\-.^_`|~0-9A-Za-z]+[ \t]*:|[ \t\r\n]|\Z")
 _UNFINISHED = re.compile(rb"[!#-'*+\-.^_`|~0-9A-Za-z]*[ \t]*\Z")  # may become a field
 _CHARSET = re.compile(rb"""charset\s*=\s*["']?\s*([^\s"';,]+)""", re.IGNORECASE)
-_SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
-_SIZE_LINE = 1 << 12  # bytes of a chunk's size line, with its extensions
-_SIZES = {"md5": 16, "sha1": 20, "sha256": 32, "sha512": 64}
+_CHUNK_SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
+_LONGEST_SIZE_LINE = 1 << 12  # bytes of a chunk's size line, with its extensions
+_DIGEST_BYTES = {"md5": 16, "sha1": 20, "sha256": 32, "sha512": 64}
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 _PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
 _DIGITS = str.maketrans(_ALPHABET, "0123456789ABCDEFGHIJKLMNOPQRSTUV")
 _DIGIT_BYTES = bytes.maketrans(_ALPHABET.encode(), b"0123456789ABCDEFGHIJKLMNOPQRSTUV")
-_ORDINARY = re.compile(rb"sha1:([A-Z2-7]{32})")
+_SHA1_BASE32 = re.compile(rb"sha1:([A-Z2-7]{32})")
 _BASE32 = re.compile(r"[A-Z2-7]+")
-_DECLARED = re.compile(r"\s*([A-Za-z]+-?\d+)[:=]\s*([A-Za-z0-9+/_=-]+)\s*")
+_LABELLED = re.compile(r"\s*([A-Za-z]+-?\d+)[:=]\s*([A-Za-z0-9+/_=-]+)\s*")
 
 
 @dataclass(slots=True)
 class HttpHead:
     """The status of an HTTP response, None without one, and its fields by lower-case name.
 
-    Fields that are not in warc.READ_FIELDS may be absent.
+    Fields that are not in record_header.READ_FIELDS may be absent.
     """
 
     status: int | None = None
@@ -62,59 +62,53 @@ class HttpHead:
 
     def codings(self) -> list[str]:
         """Return the declared codings but chunked, in the order of their application."""
-        moved = [name for name in self.tokens(b"transfer-encoding") if name != "chunked"]
-        return self.tokens(b"content-encoding") + moved
+        transfer = [name for name in self.tokens(b"transfer-encoding") if name != "chunked"]
+        return self.tokens(b"content-encoding") + transfer
 
 
 def read_message(block: RecordBlock) -> tuple[HttpHead | None, bytes, list[RecordFault]]:
     """Return a block's head, None without a status line, the bytes read behind it, and faults."""
     # The payload of a block in memory must not be copied twice.
     if isinstance(block, BufferedBlock):
-        data = block.take_through(b"\r\n\r\n", _LIMIT)
+        data = block.take_through(b"\r\n\r\n", _HEAD_LIMIT)
     else:
         data = _read_head(block)
-    match = _STATUS.match(data)
+    match = _STATUS_LINE.match(data)
     if not match:
         return None, data, []
     status = int(match[match.lastindex]) if match.lastindex else None
-    end, fields = parse_plain_head(data, _LIMIT)
-    if _is_alone(data):
+    end, fields = parse_plain_head(data, _HEAD_LIMIT)
+    if _lacks_fields(data):
         return HttpHead(status), data[data.find(b"\n") + 1 :], []
     if fields is not None:
         return HttpHead(status, fields), data[end + 4 :], []
-    match = _END.search(data, 0, _LIMIT)
-    if match:
+    if match := _HEAD_END.search(data, 0, _HEAD_LIMIT):
         return HttpHead(status, parse_fields(data[: match.end()])), data[match.end() :], []
-    if len(data) < _LIMIT:
+    if len(data) < _HEAD_LIMIT:
         return HttpHead(status, parse_fields(data)), b"", []
-    fault: RecordFault = (
-        "http-head-invalid",
-        None,
-        f"no end in {_LIMIT} bytes",
-        "treated as payload",
-    )
-    return HttpHead(status), data, [fault]
+    detail = f"no end in {_HEAD_LIMIT} bytes"
+    return HttpHead(status), data, [("http-head-invalid", None, detail, "treated as payload")]
 
 
 def prove_length(fields: Mapping[bytes, bytes], data: bytes, at: int = 0) -> int | None:
-    """Return the length of a WARC block from `at` to its member's end, None if it is not proven.
+    """Return the length of a WARC block from `at` to its member's end; None if nothing proves it.
 
-    A declared digest proves it, of the block or the payload. An HTTP message without a length needs
-    no proof.
+    A declared digest of the block or of the payload proves it. An HTTP message needs no proof if
+    the header declares no length and no other record follows.
     """
     payload = parse_digest(fields.get(b"warc-payload-digest", b""))
     whole = parse_digest(fields.get(b"warc-block-digest", b""))
-    lone = not fields.get(b"content-length") and not RECORD_START.search(data, at)
-    if not (payload or whole or lone):
+    needs_no_proof = not fields.get(b"content-length") and not RECORD_START.search(data, at)
+    if not (payload or whole or needs_no_proof):
         return None
-    for border in (b"\r\n\r\n", b"\r\n", b""):
+    for border in (b"\r\n\r\n", b"\r\n", b""):  # what may end the record behind its block
         length = len(data) - at - len(border)
         if length < 0 or not data.endswith(border):
             continue
         block = BufferedBlock(data, at, length)
         message, first, _ = read_message(block)
         proofs = ((whole, data[at : at + length]), (payload, first + block.take()))
-        if (lone and message) or any(
+        if (needs_no_proof and message) or any(
             digest
             and hashlib.new(digest.algorithm, part, usedforsecurity=False).digest() == digest.value
             for digest, part in proofs
@@ -127,12 +121,12 @@ def _read_head(block: RecordBlock) -> bytes:
     """Return the block's first bytes through its head; pieces may end anywhere in it."""
     data = block.take()
     sought = 0
-    while len(data) < _LIMIT and (len(data) < _STARTS or _BEGINS_STATUS.match(data)):
+    while len(data) < _HEAD_LIMIT and (len(data) < _SHORTEST_STATUS or _BEGINS_STATUS.match(data)):
         line_end = data.find(b"\n")
         has_line = line_end >= 0 and not _UNFINISHED.match(data, line_end + 1)
-        if has_line and _END.search(data, sought):
+        if has_line and _HEAD_END.search(data, sought):
             break
-        sought = max(len(data) - _STARTS, 0) if has_line else 0
+        sought = max(len(data) - _SHORTEST_STATUS, 0) if has_line else 0
         piece = block.take()
         if not piece:
             break
@@ -140,15 +134,15 @@ def _read_head(block: RecordBlock) -> bytes:
     return data
 
 
-def _is_alone(data: bytes) -> bool:
+def _lacks_fields(data: bytes) -> bool:
     """Tell whether the body follows the status line at once, without fields.
 
     A malformed first line does not end a head that has a known field before its empty line.
     """
     line_end = data.find(b"\n")
-    if line_end < 0 or _FIELD.match(data, line_end + 1):
+    if line_end < 0 or _BEGINS_FIELD.match(data, line_end + 1):
         return False
-    end = _END.search(data, 0, _LIMIT)
+    end = _HEAD_END.search(data, 0, _HEAD_LIMIT)
     return end is None or READ_FIELDS.isdisjoint(parse_fields(data[: end.end()]))
 
 
@@ -160,7 +154,7 @@ def charset_of(content_type: bytes) -> str | None:
 
 def begins_chunk(start: bytes) -> bool:
     """Tell whether a body with these first bytes is chunked."""
-    return _SIZE.match(start) is not None
+    return _CHUNK_SIZE.match(start) is not None
 
 
 class ChunkedDecoder:
@@ -191,9 +185,9 @@ class ChunkedDecoder:
                 self._left -= len(piece)
                 continue
             start = at
-            if not self._first:
+            if not self._first:  # a newline ends the chunk before this one
                 start += 2 if data.startswith(b"\r\n", at) else int(data.startswith(b"\n", at))
-            match = _SIZE.match(data, start)
+            match = _CHUNK_SIZE.match(data, start)
             if match:
                 self._first = False
                 at = match.end()
@@ -201,7 +195,7 @@ class ChunkedDecoder:
                 if not self._left:
                     self._over = True
                     break
-            elif len(data) - at < _SIZE_LINE and b"\n" not in data[start:]:
+            elif len(data) - at < _LONGEST_SIZE_LINE and b"\n" not in data[start:]:
                 self._rest = data[at:]
                 break
             else:
@@ -237,21 +231,15 @@ class DeclaredDigest:
 
 def parse_digest(text: bytes) -> DeclaredDigest | None:
     """Return the digest that a field declares, None if its form is unknown."""
-    ordinary = _ORDINARY.fullmatch(text)
+    ordinary = _SHA1_BASE32.fullmatch(text)
     if ordinary:
         value = int(ordinary[1].translate(_DIGIT_BYTES), 32).to_bytes(20, "big")
         return DeclaredDigest("sha1", value, ordinary[1].decode("ascii"))
-    match = _DECLARED.fullmatch(text.decode("latin-1"))
-    if not match:
-        return None
-    algorithm = match[1].lower().replace("-", "")
-    size = _SIZES.get(algorithm)
-    if size is None:
-        return None
-    for value in _values(match[2], size):
-        if len(value) == size:
-            return DeclaredDigest(algorithm, value)
-    return None
+    match = _LABELLED.fullmatch(text.decode("latin-1"))
+    algorithm = match[1].lower().replace("-", "") if match else ""
+    size = _DIGEST_BYTES.get(algorithm)
+    digest = _decode_digest(match[2], size) if match and size else None
+    return None if digest is None else DeclaredDigest(algorithm, digest)
 
 
 def base32(value: bytes) -> str:
@@ -261,13 +249,13 @@ def base32(value: bytes) -> str:
     return "".join([_PAIRS[(number >> at) & 1023] for at in range(len(value) * 8 - 10, -1, -10)])
 
 
-def _values(text: str, size: int) -> list[bytes]:
-    values: list[bytes] = []
+def _decode_digest(text: str, size: int) -> bytes | None:
+    """Return the `size` bytes of a digest in hexadecimal digits or in base32; else None."""
     if len(text) == 2 * size:
         with suppress(ValueError):
-            values.append(bytes.fromhex(text))
+            return bytes.fromhex(text)
     bare = text.rstrip("=").upper()
     if len(bare) == -(-size * 8 // 5) and _BASE32.fullmatch(bare):
         spare = len(bare) * 5 - size * 8
-        values.append((int(bare.translate(_DIGITS), 32) >> spare).to_bytes(size, "big"))
-    return values
+        return (int(bare.translate(_DIGITS), 32) >> spare).to_bytes(size, "big")
+    return None

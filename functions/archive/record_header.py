@@ -21,19 +21,16 @@ _ANNOUNCES_2 = re.compile(rb"[^\n]*\n[^\n]*Result-code[^\n]*Archive-length", re.
 _LENGTH = re.compile(rb"\d{1,18}")
 _DATE = re.compile(rb"(?:19|20)\d{12}")
 _ADDRESS = re.compile(rb"\d{1,3}(?:\.\d{1,3}){3}")
-_TYPE = re.compile(rb"[a-z]+/[^ ]+", re.IGNORECASE)
+_MEDIA_TYPE = re.compile(rb"[a-z]+/[^ ]+", re.IGNORECASE)
 _HEADER_END = re.compile(rb"\n\r?\n")
 _HEADER_LIMIT = 1 << 20  # bytes; some archives put whole JSON documents into their headers
-_TYPES = DOCUMENT_TYPES | {"warcinfo", "request", "metadata", "conversion", "continuation"}
+_RECORD_TYPES = DOCUMENT_TYPES | {"warcinfo", "request", "metadata", "conversion", "continuation"}
 _FOLD = re.compile(rb"\r?\n[ \t]+(?=[^ \t\r\n])")
 _FIELD = re.compile(rb"(?m)^([^:\s]+)[ \t]*:[ \t]*(.*)$")
-_DIGITS = 18
-_EMPTY_LINE = b"\r\n\r\n"
-
-
+_EMPTY_LINE = b"\r\n\r\n"  # ends a WARC header, and also a record
 _NAME = re.compile(rb"[^:\s]+(?=[ \t]*\Z)")
 _LONGEST_NAME = 64
-_NAMES_AT_MOST = 1 << 12
+_MOST_NAMES = 1 << 12
 
 READ_FIELDS = frozenset(
     (
@@ -64,8 +61,8 @@ SKIPPABLE_TYPES = {b"request": "request", b"metadata": "metadata"}
 """Record types that are only counted; a file may have as many of them as documents."""
 
 _names: dict[bytes, bytes] = {}
-"""Field names as written: their lower-case form if it is in READ_FIELDS, else empty."""
-_kinds = {kind.encode(): kind for kind in _TYPES}
+"""Cache: the lower-case form of each name as written, empty if it is not in READ_FIELDS."""
+_TYPE_TEXTS = {kind.encode(): kind for kind in _RECORD_TYPES}
 
 
 def read_arc(stream: RecordStream, version: int) -> tuple[RecordHeader | None, list[RecordFault]]:
@@ -80,6 +77,7 @@ def read_arc(stream: RecordStream, version: int) -> tuple[RecordHeader | None, l
     location = b""
     if match:
         url, _, date, rest = match.groups()
+        # In version 2: type, status, checksum, location, offset, file name, length.
         words = rest.rsplit(b" ", 6)
         if version == 2 and len(words) == 7 and _CODE.fullmatch(words[1]):
             status = int(words[1]) if words[1].isdigit() else None
@@ -92,8 +90,8 @@ def read_arc(stream: RecordStream, version: int) -> tuple[RecordHeader | None, l
     else:
         return None, [("header-invalid", None, show(line), "left out")]
     faults: list[RecordFault] = []
-    odd = not _is_date(date) or (match and _takes_type(url, match[4]))
-    if odd and (transposed := _parse_transposed(line)):
+    is_odd = not _is_date(date) or (match and _ends_with_type(url, match[4]))
+    if is_odd and (transposed := _parse_transposed(line)):
         url, date, mime, declared = transposed
         status, location = None, b""
         detail = show(line.rstrip(b"\r\n"))
@@ -116,7 +114,8 @@ def _parse_transposed(line: bytes) -> tuple[bytes, bytes, bytes, bytes] | None:
     number, or else the only number; otherwise it is empty.
     """
     words = line.split()
-    forms = (_DATE, _ADDRESS, _TYPE)
+    # The URL, which may contain spaces, ends before the first word that has another field's form.
+    forms = (_DATE, _ADDRESS, _MEDIA_TYPE)
     start = next(
         (n for n, word in enumerate(words) if n and any(f.fullmatch(word) for f in forms)), 0
     )
@@ -131,14 +130,14 @@ def _parse_transposed(line: bytes) -> tuple[bytes, bytes, bytes, bytes] | None:
         length = fields[-1]
     elif len(numbers) == 1:
         length = numbers[0]
-    mime = next((word for word in fields if _TYPE.fullmatch(word)), b"")
+    mime = next((word for word in fields if _MEDIA_TYPE.fullmatch(word)), b"")
     return b" ".join(words[:start]), dates[0], mime, length
 
 
-def _takes_type(url: bytes, rest: bytes) -> bool:
+def _ends_with_type(url: bytes, rest: bytes) -> bool:
     """Tell whether the URL ends with the media type, which is missing after the date."""
     before, space, last = url.rpartition(b" ")
-    return b" " not in rest and bool(space and before and _TYPE.fullmatch(last))
+    return b" " not in rest and bool(space and before and _MEDIA_TYPE.fullmatch(last))
 
 
 def _is_date(field: bytes) -> bool:
@@ -164,7 +163,7 @@ def read_warc(stream: RecordStream) -> tuple[RecordHeader | None, list[RecordFau
         # The header's end is lost; keep the record behind it.
         stream.put_back(len(head) - another.start())
         return None, [("header-invalid", None, "another record begins in it", "left out")]
-    return _parse_record(parse_fields(head))
+    return _make_header(parse_fields(head))
 
 
 def holds_another(data: bytes, end: int) -> bool:
@@ -177,13 +176,14 @@ def skippable_type(fields: Mapping[bytes, bytes], data: bytes, end: int) -> str 
 
     `fields` are those of its header, which ends at `end`, before the empty line.
     """
-    passed = SKIPPABLE_TYPES.get(fields.get(b"warc-type", b""))
-    if passed is None or b"warc-segment-number" in fields:
+    kind = SKIPPABLE_TYPES.get(fields.get(b"warc-type", b""))
+    if kind is None or b"warc-segment-number" in fields:
         return None
-    size = fields.get(b"content-length", b"")
-    if not size.isdigit() or len(size) > _DIGITS or len(data) != end + 8 + int(size):
+    length = fields.get(b"content-length", b"")
+    # An empty line ends the header, and another one the record.
+    if not _LENGTH.fullmatch(length) or len(data) != end + 8 + int(length):
         return None
-    return passed if data.endswith(_EMPTY_LINE) else None
+    return kind if data.endswith(_EMPTY_LINE) else None
 
 
 def parse_whole_record(
@@ -194,7 +194,7 @@ def parse_whole_record(
     `fields` are those of its header, which ends at `end`, before the empty line. None if anything
     is odd, such as the length, or bytes behind the block.
     """
-    record, faults = _parse_record(fields)
+    record, faults = _make_header(fields)
     if record.length is None:
         return None
     at = end + 4
@@ -205,11 +205,12 @@ def parse_whole_record(
     return record, faults, BufferedBlock(data, at, record.length)
 
 
-def _parse_record(fields: Mapping[bytes, bytes]) -> tuple[RecordHeader, list[RecordFault]]:
+def _make_header(fields: Mapping[bytes, bytes]) -> tuple[RecordHeader, list[RecordFault]]:
+    """Return a record's header, made of its fields, and the faults of these."""
     faults: list[RecordFault] = []
     declared_type = fields.get(b"warc-type", b"")
-    kind = _kinds.get(declared_type) or declared_type.decode("latin-1").lower()
-    if kind not in _TYPES:
+    kind = _TYPE_TEXTS.get(declared_type) or declared_type.decode("latin-1").lower()
+    if kind not in _RECORD_TYPES:
         faults.append(("unknown-type", "WARC-Type", show(kind.encode("latin-1")), "left out"))
         kind = "unknown-type"
     declared = fields.get(b"content-length", b"")
@@ -271,7 +272,7 @@ def _learn_name(name: bytes) -> bytes:
         return b""
     key = match[0].lower()
     key = key if key in READ_FIELDS else b""
-    if len(_names) < _NAMES_AT_MOST:
+    if len(_names) < _MOST_NAMES:
         _names[name] = key
     return key
 

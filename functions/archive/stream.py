@@ -14,6 +14,13 @@ from typing import BinaryIO
 HEAD = 1 << 14
 """Bytes that decide a file's format; a record's first line ends within as many."""
 
+PIECE = 1 << 16
+"""Bytes of one read."""
+
+_BEHIND_LIMIT = 1 << 22  # bytes before the buffer that stay in memory, to go back to
+_MOST_AGAIN = 8  # how often all bytes may be read again: false lengths may ask for more
+_NEWLINES = re.compile(rb"[\r\n]*")
+
 WARC_LINE = re.compile(rb"[\r\n]*WARC/\d+\.\d", re.IGNORECASE)
 """The first line of a WARC record, after optional newlines."""
 
@@ -43,24 +50,14 @@ first line may also follow other bytes if a WARC field comes next."""
 
 def begins_record(head: bytes) -> bool:
     """Tell whether a WARC or ARC record begins `head`, after optional newlines."""
-    if head[:5] == b"WARC/":
-        return True
-    if WARC_LINE.match(head):
+    if head[:5] == b"WARC/" or WARC_LINE.match(head):
         return True
     line = head.lstrip(b"\r\n")[:HEAD].partition(b"\n")[0]
     return bool(ARC_LINE.match(line) or ARC_LINE_LOOSE.match(line))
 
 
-PIECE = 1 << 16
-"""Bytes of one read."""
-
-_KEPT = 1 << 22  # bytes before the buffer that are kept, as uncopied pieces
-_MOST_AGAIN = 8  # how often all bytes may be read again: false lengths may ask for more
-_NEWLINES = re.compile(rb"[\r\n]*")
-
-
 class RecordStream:
-    """An uncompressed file: one section, in which every record has an offset."""
+    """An uncompressed file, which is one section. The base of the streams of compressed files."""
 
     shared_code = "gzip-not-per-record"
     """The code of the fault that a record does not begin its section."""
@@ -76,12 +73,12 @@ class RecordStream:
         self._head = b"" if start else head
         self._buffer = b""
         self._at = 0
-        # Raw offset behind the buffer. The byte before `start` shows whether a line begins there.
-        self._read = start - 1 if start else at
+        # Raw offset of the buffer's end. The byte before `start` shows whether a line begins there.
+        self._buffer_end = start - 1 if start else at
         if start:
-            stream.seek(self._read)
+            stream.seek(self._buffer_end)
         self._opened = False
-        self._behind: deque[bytes] = deque()  # pieces before the buffer
+        self._behind: deque[bytes] = deque()  # pieces before the buffer, which were not copied
         self._behind_size = 0
         self._gone_back = 0  # bytes read again, in total
         self._searched = 0  # bytes of garbage that were searched for a record, in total
@@ -94,7 +91,7 @@ class RecordStream:
     def find_record(self) -> None:
         """Go to the first record from the stream's start on."""
         if not self.at_end():
-            self._seek_start()
+            self._seek_record()
 
     def next_section(self) -> bool:
         """Go to the next section; False at the file's end."""
@@ -106,12 +103,12 @@ class RecordStream:
         return None
 
     def record_offset(self, first: bool) -> int | None:
-        """Return the raw offset of the record that begins here; `first`: it opens the section."""
+        """Return the raw offset of the record that begins here; the `first` opens the section."""
         return self.place()
 
     def place(self) -> int:
         """Return the nearest raw offset at or before here."""
-        return self._read - len(self._buffer) + self._at
+        return self._buffer_end - len(self._buffer) + self._at
 
     def section_bytes(self) -> bytes | None:
         """Return the whole section that was just opened, if that is cheap."""
@@ -145,6 +142,7 @@ class RecordStream:
         end = self.place()
         self.swallowed = 0
         self.skip_newlines()
+        # The length is right if the file ends here, or if a record begins here with a new line.
         follows = self.at_end() or (
             self._buffer[self._at - 1 : self._at] in b"\r\n" and self._at_record()
         )
@@ -156,11 +154,11 @@ class RecordStream:
         return None if offset is None else end - offset, self.skip_garbage()
 
     def skip_garbage(self) -> int:
-        """Go to the next record's start or the section's end; return how many bytes it skips."""
+        """Skip newlines, and all bytes before the next record's start; return how many of these."""
         self.skip_newlines()
         if self.at_end() or self._at_record():
             return 0
-        return self._seek_start()
+        return self._seek_record()
 
     def at_end(self) -> bool:
         """Tell whether the section has no more bytes."""
@@ -212,7 +210,7 @@ class RecordStream:
             size = len(self._buffer) - self._at
             if size >= limit or not self._read_more():
                 return self.take(limit), False
-            sought = max(0, size - 4)
+            sought = max(0, size - 4)  # a match may have begun in the last bytes: none is longer
 
     def put_back(self, size: int) -> None:
         """Go back by `size` of the bytes that `take_through` returned last."""
@@ -227,7 +225,7 @@ class RecordStream:
         Return the resulting length of the record at `offset`, without the newlines behind it.
         """
         pieces = [self._buffer]
-        base = self._read - len(self._buffer)
+        base = self._buffer_end - len(self._buffer)  # the raw offset where the pieces begin
         for piece in reversed(self._behind):
             if base <= offset:
                 break
@@ -240,7 +238,7 @@ class RecordStream:
         if match is None or match.start() >= here:
             return None
         self._gone_back += here - match.start()
-        if self._gone_back > _MOST_AGAIN * self._read:
+        if self._gone_back > _MOST_AGAIN * self._buffer_end:
             return None
         self._behind.clear()
         self._behind_size = 0
@@ -248,7 +246,8 @@ class RecordStream:
         start = max(offset - base, 0)
         return len(window[start : self._at].rstrip(b"\r\n")) + start + base - offset
 
-    def _seek_start(self) -> int:
+    def _seek_record(self) -> int:
+        """Go to the next record's start or the section's end; return how many bytes it skips."""
         skipped = 0
         while True:
             # Each record's start has the end of a line; zeros have none, and are passed at once.
@@ -289,9 +288,9 @@ class RecordStream:
         piece, self._head = self._head, b""
         piece = piece or self._stream.read(PIECE) or b""
         if piece:
-            self._read += len(piece)
+            self._buffer_end += len(piece)
             self._behind.append(self._buffer[: self._at])
             self._behind_size += self._at
-            while self._behind_size > _KEPT:
+            while self._behind_size > _BEHIND_LIMIT:
                 self._behind_size -= len(self._behind.popleft())
         return piece

@@ -137,7 +137,7 @@ class DuckRepository:
         """Return the version at a position, superseded or not."""
         for file, groups in self._catalogue.groups(manifest, "records", place, place):
             needed = record_rows.Narrowed(manifest, names).of(groups)
-            columns = self._files.at(needed, file, groups, place)
+            columns = self._files.row_at(needed, file, groups, place)
             if columns["position"]:
                 page = record_rows.page(columns, manifest.sequences, None)
                 return self._fill(manifest, [page], None, headers=False)
@@ -226,7 +226,7 @@ class DuckRepository:
         whole: Sequence[Columns] = ()
         if limit > 1 and selection.prefix is None and _is_whole(groups, selection.set, part):
             with suppress(engine.OutOfMemory):  # very long values: only the page's rows fit
-                whole = self._files.whole(names, file, groups, first)
+                whole = self._files.by_group(names, file, groups, first)
         for read in whole:
             chosen = self._choose(manifest, read, selection, Span(first, last), limit)
             yield chosen
@@ -257,7 +257,7 @@ class DuckRepository:
         dead: set[int] = set()
         if limit and start < end:
             for file, groups in self._dead(manifest, positions[start], positions[end - 1]):
-                for columns in self._files.whole(("position",), file, groups, 0, entire=True):
+                for columns in self._files.by_group(("position",), file, groups, 0, entire=True):
                     dead.update(columns["position"])
         if not dead and {*kinds[start:end]} <= {*selection.kinds}:
             end = min(end, start + limit)
@@ -281,7 +281,7 @@ class DuckRepository:
         count = len(chosen["position"])
         left = group.rows - bisect_right(read["position"], chosen["position"][-1]) if count else 0
         if 0 < left < 2 * count and group is not file.groups[-1]:
-            self._files.expect(names, file, file.groups[file.groups.index(group) + 1])
+            self._files.read_ahead(names, file, file.groups[file.groups.index(group) + 1])
 
     def _dead(
         self, manifest: Manifest, first: int, last: int

@@ -30,7 +30,7 @@ _REMEDY = "restore a copy of it, or let current.json name a complete snapshot"
 class Cache:
     """Keeps the most recently used values, which must be immutable. Thread-safe.
 
-    The sizes of all kept values are at most `limit`: bytes, or values of the size one each.
+    `limit` bounds the sum of their sizes: a number of bytes, or of values if each has the size 1.
     """
 
     def __init__(self, limit: int = 256) -> None:
@@ -48,7 +48,7 @@ class Cache:
             return self._values[key][0]
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return the value of `key`; on a miss, `make` computes it, as one of the size one."""
+        """Return the value of `key`; on a miss, `make` computes it, and its size is 1."""
         with self._lock:
             if key in self._values:
                 self._values.move_to_end(key)
@@ -105,7 +105,7 @@ class Catalogue:
             if manifest.snapshot != snapshot:
                 raise DamagedStore(f"it belongs to snapshot {manifest.snapshot}")
             for name, leaf in manifest.leaves.items():
-                self._cache.get(name, lambda leaf=leaf: leaf)  # type: ignore[misc]
+                self._cache.add(name, leaf)
             return manifest
 
         return self._cache.get(key, lambda: self._parse(key, parse))
@@ -143,7 +143,7 @@ class Catalogue:
 
     def remember(self, key: str, leaf: Leaf) -> None:
         """Keep a leaf that was just written, so that it need not be read."""
-        self._cache.get(key, lambda: leaf)
+        self._cache.add(key, leaf)
 
     def _parse(self, key: str, parse: Callable[[bytes], T]) -> T:
         try:

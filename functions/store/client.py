@@ -39,8 +39,9 @@ _STATUS = re.compile(r"status(?: code)?: (\d{3})")
 _CODE = re.compile(r'<Code>(\w+)</Code>|code: "(\w+)"')
 _URL = re.compile(r"Error performing [A-Z]+ (\S+)")
 _TRANSPORT = re.compile(r"kind: (Timeout|Connect|Request|Interrupted|Decode)\b")
-_OWN = re.compile(r"credential provider: StoreError: (.*)")
-_CREDENTIALS = (
+_PROVIDER_ERROR = re.compile(r"credential provider: StoreError: (.*)")
+# A failed request whose URL contains one of these was for keys, not for an object.
+_CREDENTIAL_URLS = (
     "//169.254.",
     "//[fd00:ec2",
     "/latest/api/token",
@@ -48,9 +49,10 @@ _CREDENTIALS = (
     "//sts.",
     "AssumeRole",
 )
-_KINDS = {"FileNotFoundError": 404, "NotFoundError": 404, "PreconditionError": 412}
-_UNKNOWN = "application/octet-stream"
-_WHOLE = "the server ignores Range and sends whole files: Sheaf needs one that sends parts of them"
+_CLASS_STATUS = {"FileNotFoundError": 404, "NotFoundError": 404, "PreconditionError": 412}
+_IGNORES_RANGE = (
+    "the server ignores Range and sends whole files: Sheaf needs one that sends parts of them"
+)
 
 
 class _ObstoreClient(ObjectClient):
@@ -64,7 +66,7 @@ class _ObstoreClient(ObjectClient):
     def _tag(self, meta: Any) -> str: ...
 
     def _condition(self, tag: str) -> str | None:
-        """Return the value of If-Match."""
+        """Return the value of If-Match; None to send none."""
         return tag
 
     def get(self, key: str) -> tuple[bytes, str]:
@@ -157,7 +159,7 @@ class WebClient(_ObstoreClient):
         if refusal is None:
             return None
         if type(error).__name__ == "NotSupportedError":
-            return replace(refusal, text=_WHOLE)
+            return replace(refusal, text=_IGNORES_RANGE)
         if refusal.status in (401, 403, 410):
             return replace(refusal, status=404, code="", reason=f" (it answers {refusal.status})")
         return replace(refusal, code="", check="the store's address")
@@ -201,19 +203,20 @@ def _body(result: Any, stopped: Callable[[], bool] = lambda: False) -> bytes:
 
 
 def _refusal(error: Exception) -> Refusal:
-    text, kind = str(error), type(error).__name__
+    """Return the Refusal that the class and the text of an error of obstore describe."""
+    text = str(error)
     status, code, url = _STATUS.search(text), _CODE.search(text), _URL.search(text)
     transport = None if status else _TRANSPORT.search(text)
-    own = _OWN.search(text)
+    provider = _PROVIDER_ERROR.search(text)
     name = (code[1] or code[2]) if code else ""
-    if "Received redirect" in text:
+    if "Received redirect" in text:  # to the bucket's region
         name = "PermanentRedirect"
     return Refusal(
-        status=int(status[1]) if status else _KINDS.get(kind, 0),
+        status=int(status[1]) if status else _CLASS_STATUS.get(type(error).__name__, 0),
         code=name,
         transport=transport[1].replace("Request", "Connect") if transport else "",
-        credentials=bool(own) or any(mark in (url[1] if url else "") for mark in _CREDENTIALS),
-        reason=own[1] if own else "",
+        credentials=bool(provider or (url and any(part in url[1] for part in _CREDENTIAL_URLS))),
+        reason=provider[1] if provider else "",
         text=text,
     )
 
@@ -221,7 +224,7 @@ def _refusal(error: Exception) -> Refusal:
 class Signer:
     """Signs URLs with the keys that read the buckets. Thread-safe.
 
-    With such a URL, a client may read the object for `seconds`, and do nothing else.
+    Such a URL lets a client read one object for `seconds`, and do nothing else.
     """
 
     def __init__(
@@ -247,7 +250,7 @@ class Signer:
         query = urlencode(
             {
                 "response-content-disposition": disposition,
-                "response-content-type": _UNKNOWN,
+                "response-content-type": "application/octet-stream",
                 "x-id": "GetObject",  # the last value gets a / (Client.signed_url)
             },
             quote_via=quote,

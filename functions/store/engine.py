@@ -21,10 +21,12 @@ T = TypeVar("T")
 _BATCH = 1 << 16  # rows
 _FETCH = 1 << 14  # rows, as Python objects
 _NO_LOG = " (RECOVERY_MODE no_wal_writes)"
-_OTHERS = "SELECT count(*) FROM duckdb_databases() WHERE NOT internal AND database_name != 'memory'"
+_ATTACHED = (
+    "SELECT count(*) FROM duckdb_databases() WHERE NOT internal AND database_name != 'memory'"
+)
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 _DISK, _MEMORY = "IO Error: ", "Out of Memory Error: "
-"""DuckDB's errors, as the reader of an Arrow stream passes them on."""
+"""Beginnings of DuckDB's errors that an Arrow stream raises as OSError."""
 
 _TEXTS = 512
 """Limit on the parsed texts of a process; with the next one, all are forgotten."""
@@ -40,7 +42,7 @@ _idle: dict[tuple[int, int, int, str], list[duckdb.DuckDBPyConnection]] = {}
 _spills: dict[tuple[int, str], Scratch] = {}
 """Folders for what exceeds the memory, by process and TMPDIR; they go when the process ends."""
 _numbers = count()
-"""Numbers in the names of databases: a name that were used again might be another one's."""
+"""Numbers in the names of databases: a name used again could belong to another database."""
 
 
 class Connection:
@@ -165,16 +167,16 @@ def connect(
     idle = _idle.setdefault((os.getpid(), threads, memory_megabytes, lasting), [])
     with reading(str(path)):  # the disk may be full already
         try:
-            started = idle.pop()
+            engine = idle.pop()
         except IndexError:
-            started = _start(threads, memory_megabytes, spill)
+            engine = _start(threads, memory_megabytes, spill)
         else:
             if scratch is not None:
-                started.execute(f"SET temp_directory = {quote(spill)}")
+                engine.execute(f"SET temp_directory = {quote(spill)}")
         name = f"work{next(_numbers)}"
-        started.execute(f"ATTACH {quote(str(path))} AS {name}{mode}")
-        release = partial(_finish, started, name, idle, Path(spill) if scratch else None)
-        return Connection(started.cursor(), name, release)
+        engine.execute(f"ATTACH {quote(str(path))} AS {name}{mode}")
+        release = partial(_release, engine, name, idle, Path(spill) if scratch else None)
+        return Connection(engine.cursor(), name, release)
 
 
 def _find_spill_folder() -> str:
@@ -192,44 +194,44 @@ def _find_spill_folder() -> str:
 
 
 def _start(threads: int, memory_megabytes: int, spill: str) -> duckdb.DuckDBPyConnection:
-    """Return a connection to a new engine, which has no files."""
+    """Return a new engine: a database in memory, to which others are attached."""
     settings: dict[str, Any] = {
         "threads": threads,
         "memory_limit": f"{memory_megabytes}MB",
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
-        # It would keep bytes of files that a bucket's cache had fetched only in part.
+        # This cache would keep bytes of files that a bucket's mirror had fetched only in part.
         "enable_external_file_cache": False,
         "fsync_mode": "NONE",
         "temp_directory": spill,
     }
-    started = duckdb.connect(":memory:", config=settings)
-    started.execute("PRAGMA disable_checkpoint_on_shutdown")
-    return started
+    engine = duckdb.connect(":memory:", config=settings)
+    engine.execute("PRAGMA disable_checkpoint_on_shutdown")
+    return engine
 
 
-def _finish(
-    started: duckdb.DuckDBPyConnection,
+def _release(
+    engine: duckdb.DuckDBPyConnection,
     name: str,
     idle: list[duckdb.DuckDBPyConnection],
     spill: Path | None,
 ) -> None:
-    """Detach the database, and keep the engine for the next one if it is as when it started."""
+    """Detach the database, and keep the engine for another one if it is still as at its start."""
     with suppress(duckdb.Error):
-        started.execute(f"DETACH {name}")
-        ((others,),) = started.execute(_OTHERS).fetchall()
+        engine.execute(f"DETACH {name}")
+        ((others,),) = engine.execute(_ATTACHED).fetchall()
         # An engine that has spilled cannot be given another folder.
         if not others and not (spill and spill.exists()):
-            idle.append(started)
+            idle.append(engine)
             return
-    started.close()
+    engine.close()
 
 
 def connect_reader(memory_megabytes: int = 512) -> Connection:
     """Return a connection for statements that read files; what they create is temporary.
 
-    Such connections share one database in a process, and its memory: opening a database costs more
-    than reading a small file.
+    All such connections of a process share one database and its memory, because opening a database
+    costs more than reading a small file.
     """
     place = (os.getpid(), memory_megabytes, gettempdir())
     if place not in _shared:  # a process that was forked cannot use the database of its parent
@@ -339,7 +341,7 @@ def query(connection: Connection, sql: str) -> tuple[list[str], Iterator[Sequenc
 
     Raises QueryError with DuckDB's message if the statement fails. Ctrl-C ends the statement.
     """
-    with _asking():
+    with _raise_query_errors():
         # None if the text has no statement
         result: duckdb.DuckDBPyConnection | None = _call(
             connection, lambda: connection.execute(sql)
@@ -360,7 +362,7 @@ def matching(
         f"SELECT {name}(text, $pattern) FROM (SELECT unnest($texts::VARCHAR[]) AS text, "
         "unnest(range(len($texts))) AS number) ORDER BY number"
     )
-    with _asking():
+    with _raise_query_errors():
         rows = connection.execute(sql, {"pattern": pattern, "texts": list(texts)}).fetchall()
     return [bool(is_match) for (is_match,) in rows]
 
@@ -368,7 +370,7 @@ def matching(
 def tables(connection: Connection, sql: str) -> set[str] | None:
     """Return the names of the tables that a single SELECT reads, also through views.
 
-    None for other statements, and if the names are unknown without execution.
+    Returns None for other statements, and if only their execution would show the names.
     """
     if not is_select(sql):
         return None
@@ -380,7 +382,7 @@ def tables(connection: Connection, sql: str) -> set[str] | None:
 
 def _rows(connection: Connection) -> Iterator[Sequence[Any]]:
     while True:
-        with _asking():
+        with _raise_query_errors():
             rows = _call(connection, lambda: connection.fetchmany(10_000))
         if not rows:
             return
@@ -388,7 +390,7 @@ def _rows(connection: Connection) -> Iterator[Sequence[Any]]:
 
 
 @contextmanager
-def _asking() -> Iterator[None]:
+def _raise_query_errors() -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:

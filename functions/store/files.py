@@ -19,20 +19,20 @@ from functions.store.s3_request import Tally
 FILE = engine.table("$file")
 """The file parameter in a statement."""
 
-_FEW = 16
+_FEW_ROWS = 16
 """Number of rows up to which values as objects cost less than a longer statement."""
 _AT_ONCE = 4
 """Limit on concurrent statements that join columns: they share the database's memory."""
-_OWED = 256
+_MOST_OWED = 256
 """Limit on row groups read ahead whose cost is not yet attributed to a request."""
 
 
 class Files:
     """Reads data files of one store, after they were compared with their leaves. Thread-safe.
 
-    The most recently used row groups are cached whole, up to `capacity` bytes: the next page of a
-    list mostly needs the same one. With `ahead` a separate thread reads the next row group of a
-    list, one at a time, while the current answer is made.
+    The most recently used row groups are cached whole, up to `capacity` bytes, because the next
+    page of a list mostly needs the same one. With `ahead`, a thread reads the next row group of a
+    list while the current answer is made.
     """
 
     def __init__(self, reader: Reader, capacity: int, *, memory: int, ahead: bool = False) -> None:
@@ -58,9 +58,9 @@ class Files:
         if self._reader_ahead is not None:
             self._reader_ahead.shutdown(cancel_futures=True)
         with self._lock:
-            self._end()
+            self._close_if_idle()
 
-    def _end(self) -> None:
+    def _close_if_idle(self) -> None:
         """Close DuckDB unless reads are running; the last of these then closes it."""
         if not self._busy:
             for cursor in self._idle:
@@ -81,7 +81,7 @@ class Files:
     def look_up(
         self, sql: str, homes: Iterable[tuple[DataFile, Sequence[RowGroup]]], **values: Any
     ) -> list[tuple[Any, ...]]:
-        """Return the rows of a statement over FILE from row groups of several files, in order."""
+        """Return the rows of a statement over FILE for row groups of several files, in order."""
         return [row for file, groups in homes for row in self.rows(sql, file, groups, **values)]
 
     def path(self, file: DataFile) -> str:
@@ -105,7 +105,7 @@ class Files:
         """Return columns of the first `limit` rows, by position, that satisfy the condition."""
         rows = f"SELECT {', '.join(names)} FROM {FILE} WHERE {condition} ORDER BY position"
         values["limit"] = limit
-        if limit <= _FEW:
+        if limit <= _FEW_ROWS:
             return _transpose(names, self.rows(f"{rows} LIMIT $limit", file, groups, **values))
         try:
             with self._joining:
@@ -113,14 +113,14 @@ class Files:
         except engine.OutOfMemory:
             return _transpose(names, self.rows(f"{rows} LIMIT $limit", file, groups, **values))
 
-    def at(
+    def row_at(
         self, names: Sequence[str], file: DataFile, groups: Sequence[RowGroup], place: int
     ) -> Columns:
         """Return columns of the row at a position, if it exists."""
         sql = f"SELECT {', '.join(names)} FROM {FILE} WHERE position = $place"
         return _transpose(names, self.rows(sql, file, groups, place=place))
 
-    def whole(
+    def by_group(
         self,
         names: tuple[str, ...],
         file: DataFile,
@@ -129,17 +129,17 @@ class Files:
         *,
         entire: bool = False,
     ) -> list[Columns]:
-        """Return columns of each of neighbouring row groups, whose rows all lie in one listing.
+        """Return the columns of each of these neighbouring row groups of one listing.
 
         Rows before position `first` may be missing, because a list does not go back. With `entire`
         a file in a bucket is fetched as a whole for later reads. Raises engine.OutOfMemory if the
         values are too long to be joined.
         """
-        for group in groups:
+        for group in groups:  # wait for what is being read ahead, and count its cost here
             key = (file.key, group.offset, names)
             if (flying := self._flying.get(key)) is not None:
                 with suppress(CancelledError):
-                    flying.exception()  # wait for it; if it failed, nothing was cached
+                    flying.exception()  # if it failed, nothing was cached
             with self._lock:
                 owed = self._owed.pop(key, None)
             if owed is not None:
@@ -161,12 +161,12 @@ class Files:
         parts = [self._cache.find((file.key, group.offset, names)) for group in groups]
         # If a list began within a row group, its earlier rows are not cached.
         return [
-            part if part and part["position"][0] <= max(first, _low(group)) else None
+            part if part and part["position"][0] <= max(first, _first_position(group)) else None
             for part, group in zip(parts, groups, strict=True)
         ]
 
-    def expect(self, names: tuple[str, ...], file: DataFile, group: RowGroup) -> None:
-        """Read ahead a row group that is likely to be needed next, if enabled."""
+    def read_ahead(self, names: tuple[str, ...], file: DataFile, group: RowGroup) -> None:
+        """Begin to read a row group that is likely to be needed next, if `ahead` is set."""
         key = (file.key, group.offset, names)
         if self._reader_ahead is None or self._cache.find(key) is not None:
             return
@@ -174,11 +174,11 @@ class Files:
         def read() -> None:
             with s3_request.count_requests() as cost:
                 try:
-                    self._load(names, file, (group,), _low(group), entire=False)
+                    self._load(names, file, (group,), _first_position(group), entire=False)
                 finally:
                     with self._lock:
                         self._owed[key] = cost
-                        if len(self._owed) > _OWED:
+                        if len(self._owed) > _MOST_OWED:
                             del self._owed[next(iter(self._owed))]
 
         with self._lock:
@@ -198,20 +198,20 @@ class Files:
         entire: bool,
     ) -> list[Columns]:
         """Read the columns of each row group, and cache them."""
-        low, last = max(first, _low(groups[0])), _position(groups[-1].last)
+        low, last = max(first, _first_position(groups[0])), _position(groups[-1].last)
         values: dict[str, Any] = {"first": low, "last": last}
         condition = "position BETWEEN $first AND $last"
         if isinstance(groups[0].first, tuple):
             condition += " AND listing = $listing"
             values["listing"] = groups[0].first[0]
         rows = f"{FILE} WHERE {condition}"
-        read, size = self._read(names, rows, file, None if entire else groups, values)
+        loaded, size = self._read(names, rows, file, None if entire else groups, values)
         start, parts = 0, []
         for group in groups:
-            end = bisect_right(read["position"], _position(group.last))
-            part = {name: column[start:end] for name, column in read.items()}
+            end = bisect_right(loaded["position"], _position(group.last))
+            part = {name: column[start:end] for name, column in loaded.items()}
             if end > start:
-                share = size * (end - start) // len(read["position"])
+                share = size * (end - start) // len(loaded["position"])
                 self._cache.add((file.key, group.offset, names), part, share)
             parts.append(part)
             start = end
@@ -225,7 +225,7 @@ class Files:
         groups: Sequence[RowGroup] | None,
         values: Mapping[str, Any],
     ) -> tuple[Columns, int]:
-        """Return columns of the expression `rows`, and their approximate size in bytes."""
+        """Return columns of `rows`, a FROM clause, and their approximate size in bytes."""
         sql = f"SELECT {columns.join_columns(names)} FROM {rows}"
         ((*texts,),) = self.rows(sql, file, groups, **values)
         if (split := columns.split_columns(names, texts)) is not None:
@@ -249,7 +249,7 @@ class Files:
                 self._busy.remove(cursor)
                 self._idle.append(cursor)
                 if not self._open:
-                    self._end()
+                    self._close_if_idle()
 
 
 def _transpose(names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Columns:
@@ -257,11 +257,11 @@ def _transpose(names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Columns
 
 
 def _position(bound: Key) -> int:
-    """Return the position in a bound of a row group of records, copies or dead positions."""
+    """Return the position in a bound, which is a position or a listing and a position."""
     position = bound[1] if isinstance(bound, tuple) else bound
     assert isinstance(position, int)
     return position
 
 
-def _low(group: RowGroup) -> int:
+def _first_position(group: RowGroup) -> int:
     return _position(group.first)

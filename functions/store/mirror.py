@@ -42,8 +42,8 @@ class Mirror:
     """Keeps local files of immutable objects: at most `limit` bytes, or all of them if None.
 
     The least recently used file is removed first. A file used within `grace` seconds stays, even
-    beyond the limit, because its caller is about to open it. The files are removed when the process
-    ends. Thread-safe.
+    beyond the limit, because its caller is about to open it. `close` or the end of the process
+    removes all files. Thread-safe.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Mirror:
         grace: float = GRACE,
         small: int | None = None,
     ) -> None:
-        """Fetch whole objects of up to `small` bytes (SMALL), and also gaps of half of that."""
+        """Objects of up to `small` bytes (None: SMALL) are fetched whole, as are gaps of half."""
         self._client = client
         self._small = SMALL if small is None else small
         self._limit = limit
@@ -65,8 +65,8 @@ class Mirror:
         self._count = 0
         self._scratch = Scratch()
         self._folder = self._scratch.path
-        self._width = 2 * client.connection.concurrency
-        self._pool = ThreadPoolExecutor(self._width, "sheaf-fetch")
+        self._at_once = 2 * client.connection.concurrency
+        self._pool = ThreadPoolExecutor(self._at_once, "sheaf-fetch")
         self.close = self._scratch.close
 
     def local(
@@ -74,13 +74,13 @@ class Mirror:
     ) -> Path:
         """Return a file of the object's size in which `spans` (None: all) are correct.
 
-        If `size` is known, no more than the spans of a large object is fetched, and a small one
-        whole. Raises MissingObject, or StoreError, also if the object was replaced.
+        Pass the object's `size` if it is known: then only the spans of a large object are fetched.
+        Raises MissingObject, and StoreError, for example if the object was replaced.
         """
         if size is not None and size <= self._small:
             spans = None
         wanted = None if spans is None else [Extent(o, o + n) for o, n in spans if n > 0]
-        while True:
+        while True:  # if the size is unknown, the first round finds it out, the second fetches
             copy, missing = self._claim(key, wanted)
             if not missing:
                 return copy.path
@@ -115,7 +115,7 @@ class Mirror:
         with self._changed:
             if key in self._copies:
                 return
-            target = self._path(key)
+            target = self._new_path(key)
             try:
                 os.link(path, target)
             except OSError:
@@ -135,20 +135,21 @@ class Mirror:
     def _claim(
         self, key: str, wanted: Sequence[Extent] | None
     ) -> tuple[_LocalCopy, tuple[Extent, ...]]:
-        """Return the extents that only this thread must fetch; empty if all are present.
+        """Return the local copy, and the extents that this thread must fetch, if any are missing.
 
-        For an object of unknown size, this is its first byte: one thread creates its file.
+        Waits for threads that are fetching parts of them. Of an object of unknown size, the first
+        byte is claimed, so that one thread creates its file.
         """
         with self._changed:
             while True:
                 copy = self._copies.get(key)
                 if copy is None:
-                    copy = self._copies[key] = _LocalCopy(self._path(key))
+                    copy = self._copies[key] = _LocalCopy(self._new_path(key))
                 if copy.size < 0:
                     missing: tuple[Extent, ...] = (Extent(0, 1),)
                 else:
                     extents = [Extent(0, copy.size)] if wanted is None else wanted
-                    self._check(key, copy, extents)
+                    self._check_size(key, copy, extents)
                     missing = scratch.missing_extents(extents, copy.extents)
                 copy.used = self._clock()
                 if not any(a.meets(b) for a in missing for b in copy.flying):
@@ -156,7 +157,7 @@ class Mirror:
                     return copy, missing
                 self._changed.wait()
 
-    def _path(self, key: str) -> Path:
+    def _new_path(self, key: str) -> Path:
         self._count += 1
         return self._folder / f"{self._count}-{key.rpartition('/')[2][-80:]}"
 
@@ -168,17 +169,16 @@ class Mirror:
         if wanted is None:
             first = [Extent(0, part)]
         elif not exactly and max((e.end for e in wanted), default=0) <= self._small:
-            first = [Extent(0, self._small)]
+            first = [Extent(0, self._small)]  # one request fetches all of a small object
         else:
-            first = scratch.cut_extents(scratch.merge_extents(wanted, self._small // 2), part)[
-                : self._width
-            ]
-        pieces = self._side_by_side(
+            near = scratch.merge_extents(wanted, self._small // 2)
+            first = scratch.cut_extents(near, part)[: self._at_once]
+        pieces = self._fetch_in_parallel(
             lambda e, stopped: self._client.piece(key, e.start, e.length, stopped=stopped), first
         )
         expected = _LocalCopy(copy.path, pieces[0].size, pieces[0].tag)
         if wanted is not None:
-            self._check(key, expected, wanted)
+            self._check_size(key, expected, wanted)
         with copy.path.open("xb") as file:
             file.truncate(expected.size)
             for extent, piece in zip(first, pieces, strict=True):
@@ -195,7 +195,7 @@ class Mirror:
                 piece = self._client.piece(key, extent.start, extent.length, copy.tag, stopped)
                 self._write(key, file.fileno(), extent, piece, copy)
 
-            self._side_by_side(fetch, scratch.cut_extents(near, self._client.connection.part))
+            self._fetch_in_parallel(fetch, scratch.cut_extents(near, self._client.connection.part))
         with self._changed:
             copy.extents = scratch.merge_extents((*copy.extents, *near), 0, copy.size)
 
@@ -209,14 +209,14 @@ class Mirror:
             raise StoreError(f"{self._client.where(key)}: the server sent a wrong range of bytes")
         os.pwrite(file, piece.data, extent.start)
 
-    def _check(self, key: str, copy: _LocalCopy, wanted: Sequence[Extent]) -> None:
+    def _check_size(self, key: str, copy: _LocalCopy, wanted: Sequence[Extent]) -> None:
         if any(extent.end > copy.size for extent in wanted):
             raise DamagedStore(
                 f"{self._client.where(key)} is damaged: it is cut off after {copy.size} bytes; "
                 "restore a copy of it"
             )
 
-    def _side_by_side(
+    def _fetch_in_parallel(
         self, fetch: Callable[[Extent, Callable[[], bool]], T], extents: Sequence[Extent]
     ) -> list[T]:
         """Fetch all extents in parallel. A failure or Ctrl-C stops the other requests first."""

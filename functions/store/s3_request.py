@@ -46,9 +46,9 @@ _PASSING = {
 # A server may send these with status 200, or with a status chosen before the error was known.
 _FINAL = {"NoSuchBucket", "NoSuchUpload", "NotImplemented", "PreconditionFailed"}
 
-_OF_ONE = {"AccessDenied", "InvalidObjectState"}  # another account's object, or cold storage
+_OBJECT_CODES = {"AccessDenied", "InvalidObjectState"}  # another account's object, cold storage
 
-_MEANING = {
+_MESSAGES = {
     "NoSuchBucket": "there is no such bucket; create it, or correct the store's address",
     "InvalidBucketName": "the bucket's name is invalid; correct the store's address",
     "SignatureDoesNotMatch": "the server refuses the signature: the secret access key is wrong",
@@ -105,44 +105,39 @@ class Refusal:
         """
         where = f"{root}/{key}"
         if self.credentials:
-            return self._without_credentials(root, waited)
-        if self.code in _MEANING:
-            return StoreError(f"{where}: {_MEANING[self.code]}")
+            return self._explain_credentials(root, waited)
+        if self.code in _MESSAGES:
+            return StoreError(f"{where}: {_MESSAGES[self.code]}")
         if self.passing:
-            return StoreUnavailable(f"{where}: {self._absence(waited)}")
+            return StoreUnavailable(f"{where}: {self._explain_failure(waited)}")
         if self.status == 412 or self.code == "PreconditionFailed":
             return Conflict(f"{where} was written by another process")
         if self.status == 404 or self.code == "NoSuchUpload":
             return MissingObject(f"{root} has no {key}{self.reason}")
-        kind = ForbiddenObjectError if self.code in _OF_ONE else StoreError
+        kind = ForbiddenObjectError if self.code in _OBJECT_CODES else StoreError
         if self.status in (401, 403) or self.code == "AccessDenied":
-            return kind(
-                f"{where}: permission denied: these credentials need {action} there"
-                + (
-                    " (and s3:ListBucket, to distinguish missing objects)"
-                    if "Get" in action
-                    else ""
-                )
-            )
+            # Without s3:ListBucket, S3 answers 403 for a missing object.
+            hint = " (and s3:ListBucket, to distinguish missing objects)" if "Get" in action else ""
+            return kind(f"{where}: permission denied: these credentials need {action} there{hint}")
         answer = f"the server answered {self.status} {self.code}".rstrip()
         text = _SECRET.sub("//...@", self.text.partition("\n")[0])[:300]
         return kind(f"{where}: {answer if self.status else text}")
 
-    def _without_credentials(self, where: str, waited: str) -> StoreError:
+    def _explain_credentials(self, root: str, waited: str) -> StoreError:
         kind = StoreUnavailable if self.renewing else StoreError
         if self.reason:
-            return kind(f"{where}: {self.reason}")
+            return kind(f"{root}: {self.reason}")
         if self.renewing:
             return kind(
-                f"{where}: the credentials could not be renewed; retried for {waited}; run again "
+                f"{root}: the credentials could not be renewed; retried for {waited}; run again "
                 "later"
             )
         return kind(
-            f"{where}: no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
+            f"{root}: no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
             "or AWS_PROFILE, or give this machine a role"
         )
 
-    def _absence(self, waited: str) -> str:
+    def _explain_failure(self, waited: str) -> str:
         tried = f"was retried for {waited}; run again later"
         if self.transport == "Connect":
             return f"the server cannot be reached; check the network and {self.check}. It {tried}"
@@ -193,10 +188,10 @@ def key_provider(environment: Mapping[str, str]) -> Callable[[], Any] | None:
 
     The provider reads the environment's keys at each call. Raises StoreError if they are invalid.
     """
-    return partial(_current, environment) if environment_keys(environment).access_key else None
+    return partial(_provide_keys, environment) if environment_keys(environment).access_key else None
 
 
-def _current(environment: Mapping[str, str]) -> dict[str, Any]:
+def _provide_keys(environment: Mapping[str, str]) -> dict[str, Any]:
     keys = environment_keys(environment)
     if not keys.access_key:
         raise StoreError("AWS_ACCESS_KEY_ID is no longer set")
@@ -228,7 +223,7 @@ _CURRENT: ContextVar[Tally | None] = ContextVar("tally", default=None)
 
 @contextmanager
 def count_requests() -> Iterator[Tally]:
-    """Count the requests of this thread, and of calls passed to other threads by `carry`."""
+    """Count the requests of this thread, and of calls passed to other threads by `carry_tally`."""
     tally = Tally()
     token = _CURRENT.set(tally)
     try:
@@ -247,6 +242,6 @@ def add_to_tally(requests: int = 0, size: int = 0) -> None:
 def carry_tally(call: Callable[..., T]) -> Callable[..., T]:
     """Return a call that counts for this thread's work when another thread runs it.
 
-    Each call in another thread needs a separate `carry`.
+    Each call in another thread needs a `carry_tally` of its own.
     """
     return partial(copy_context().run, call)

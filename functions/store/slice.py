@@ -1,4 +1,4 @@
-"""Opens a folder or a bucket by its address, to read objects or byte ranges."""
+"""Byte ranges of objects below an address: in a folder, in a bucket or on a web server."""
 
 import errno
 import os
@@ -82,7 +82,7 @@ class FolderSlices:
         return size
 
     def below(self, name: str) -> list[str]:
-        """Return the keys of the files of a name in subfolders, unless the folder has one."""
+        """Return the keys of files called `name` in subfolders, unless the folder has one."""
         root = Path(self.address)
         folders = [Path(folder) for folder, _, names in os.walk(root) if name in names]
         if root in folders:
@@ -163,7 +163,7 @@ def open_client(
 
 
 def split_address(address: str) -> tuple[str, str]:
-    """Return a file's parent address and its name, as `of` and `open` expect them."""
+    """Return the address of a file's folder, for `open_slices`, and its key there."""
     if address.startswith(S3_SCHEME):
         place, _, name = address.rpartition("/")
         return (place, name) if len(place) > len(S3_SCHEME) else (address, "")

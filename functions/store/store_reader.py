@@ -14,10 +14,10 @@ from functions.store.connection import ObjectClient, ObjectPart
 from functions.store.mirror import GRACE, Mirror
 from functions.store.window_stream import RangeFile
 
-_OWN_FAULTS = frozenset(
+_OBJECT_FAULTS = frozenset(
     {errno.EIO, errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR, errno.ELOOP}
 )
-"""Errors of the operating system that concern one object."""
+"""Errors of the operating system that concern one object, not the whole store."""
 
 
 class BucketReader:
@@ -36,7 +36,7 @@ class BucketReader:
         small: int | None = None,
     ) -> None:
         self._address = address
-        self._objects = client
+        self._client = client
         self.cache = Mirror(client, limit, grace=grace, small=small)
 
     @property
@@ -46,27 +46,27 @@ class BucketReader:
 
     def read(self, key: str) -> bytes:
         """Return the whole object. Raises MissingObject or StoreError."""
-        return self._objects.get(self._address.key(key))[0]
+        return self._client.get(self._address.key(key))[0]
 
     def tag(self, key: str) -> str | None:
         """Return the ETag of the object, or the time of its last change; None if it is missing."""
-        part = self._find(key)
+        part = self._read_first_byte(key)
         return None if part is None else part.tag
 
     def size(self, key: str) -> int | None:
         """Return the object's size in bytes, or None if it does not exist."""
-        part = self._find(key)
+        part = self._read_first_byte(key)
         return None if part is None else part.size
 
-    def _find(self, key: str) -> ObjectPart | None:
+    def _read_first_byte(self, key: str) -> ObjectPart | None:
         try:
-            return self._objects.piece(self._address.key(key), 0, 1)
+            return self._client.piece(self._address.key(key), 0, 1)
         except MissingObject:
             return None
 
     def open(self, key: str) -> BinaryIO:
         """Return the object as a stream that holds two parts in memory at a time."""
-        raw = open_object(self._objects, self._address.key(key))
+        raw = open_object(self._client, self._address.key(key))
         return cast(BinaryIO, io.BufferedReader(raw, 1 << 16))
 
     def local(
@@ -130,7 +130,7 @@ class FolderReader:
         except FileNotFoundError as error:
             raise MissingObject(f"{self.root} has no {key}") from error
         except OSError as error:
-            kind = DamagedStore if error.errno in _OWN_FAULTS else StoreError
+            kind = DamagedStore if error.errno in _OBJECT_FAULTS else StoreError
             raise kind(f"{path} cannot be read: {error.strerror}") from error
 
     def forget(self, key: str) -> None:
@@ -176,10 +176,10 @@ class FolderReader:
 def open_object(
     client: ObjectClient, key: str, start: int = 0, end: int | None = None
 ) -> RangeFile:
-    """Return the bytes of an object from `start` to `end` (None: its end); the first are read.
+    """Return a stream of an object's bytes from `start` to `end` (None: to the object's end).
 
-    Two parts are in memory. Raises MissingObject and StoreError, and so does the stream if the
-    object was replaced meanwhile.
+    The first part is read at once; two parts are in memory at most. Raises MissingObject and
+    StoreError. The stream raises StoreError, for example if the object was replaced meanwhile.
     """
     part = client.connection.part
     first = client.piece(key, start, part if end is None else min(part, max(end - start, 1)))

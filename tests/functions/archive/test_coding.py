@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from functions.archive.coding import (
-    KNOWN,
+    DECODABLE,
     PIECE,
     ContentCodingError,
     decode_codings,
@@ -51,7 +51,7 @@ def undone(data: bytes, *codings: str, size: int = 1 << 16, is_chunked: bool = F
 
 @given(
     st.binary(max_size=3000),
-    st.lists(st.sampled_from(sorted(KNOWN)), max_size=3),
+    st.lists(st.sampled_from(sorted(DECODABLE)), max_size=3),
     st.integers(1, 4000),
     st.integers(0, 500),
 )
@@ -64,7 +64,7 @@ def test_what_was_coded_comes_back(data: bytes, codings: list[str], size: int, c
     assert undone(packed, *codings, size=size, is_chunked=chunk > 0) == data
 
 
-@given(st.binary(max_size=300), st.sampled_from(sorted(KNOWN)), st.integers(1, 400))
+@given(st.binary(max_size=300), st.sampled_from(sorted(DECODABLE)), st.integers(1, 400))
 def test_any_bytes_give_bytes_or_say_why_not(data: bytes, coding: str, size: int) -> None:
     """And the same however they are cut."""
 
@@ -77,7 +77,7 @@ def test_any_bytes_give_bytes_or_say_why_not(data: bytes, coding: str, size: int
     assert outcome(size) == outcome(1 << 16)
 
 
-@given(st.binary(min_size=1, max_size=3000), st.sampled_from(sorted(KNOWN)), st.data())
+@given(st.binary(min_size=1, max_size=3000), st.sampled_from(sorted(DECODABLE)), st.data())
 def test_what_is_cut_short_gives_its_beginning(
     data: bytes, coding: str, draw: st.DataObject
 ) -> None:
@@ -89,7 +89,7 @@ def test_what_is_cut_short_gives_its_beginning(
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize("coding", sorted(KNOWN))
+@pytest.mark.parametrize("coding", sorted(DECODABLE))
 @pytest.mark.parametrize("size", [1, 1000, 1 << 20])
 def test_a_bomb_comes_in_small_pieces(coding: str, size: int) -> None:
     packed = compressed(coding, bytes(20_000_000))
@@ -100,13 +100,13 @@ def test_a_bomb_comes_in_small_pieces(coding: str, size: int) -> None:
     assert count == 20_000_000
 
 
-@pytest.mark.parametrize("coding", [*sorted(KNOWN), "utf-8", "", "identity"])
+@pytest.mark.parametrize("coding", [*sorted(DECODABLE), "utf-8", "", "identity"])
 @pytest.mark.parametrize("plain", [PAGE, b'{"a": 1}\n' * 40, b"let x = 1;\n" * 40])
 def test_what_does_not_bear_its_coding_passes(coding: str, plain: bytes) -> None:
     """As what reads archives takes it for its title."""
     assert undone(plain, coding) == plain
     assert decode_head(plain, [coding], 1 << 20)[0] == plain
-    if coding in KNOWN:
+    if coding in DECODABLE:
         assert detect_codings(plain, [coding], chunked=False) == ([], False)
         assert detect_codings(compressed(coding, plain), [coding], chunked=False)[0] == [coding]
 
