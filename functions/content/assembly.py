@@ -194,7 +194,7 @@ def application(
         log,
         compress=compress,
         largest=largest,
-        sign=signer.address,
+        sign=signer.sign,
         guarded=guarded,
     )
 

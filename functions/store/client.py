@@ -236,7 +236,7 @@ class Signer:
         self._clients: dict[str, Client] = {}
         self._lock = threading.Lock()
 
-    def address(self, bucket: str, key: str, method: str, disposition: str) -> str:
+    def sign(self, bucket: str, key: str, method: str, disposition: str) -> str:
         """Return a URL for GET or HEAD whose response has that Content-Disposition.
 
         The response's type is application/octet-stream, because the bucket's host has no sandbox.

@@ -37,13 +37,13 @@ def asked(address: str, method: str = "GET", **headers: str) -> tuple[int, dict[
 def test_a_private_object_is_had_at_its_address_and_saved(bucket: Bucket, key: str) -> None:
     bucket._client.put(key, b"0123456789")
     signer = Signer(BucketConnection(endpoint=bucket.endpoint), environment(bucket.endpoint), 60)
-    where = signer.address(bucket.bucket, key, "GET", SAVED)
+    where = signer.sign(bucket.bucket, key, "GET", SAVED)
     status, headers, body = asked(where)
     assert (status, body) == (200, b"0123456789")
     assert headers["Content-Disposition"] == SAVED
     assert headers["Content-Type"] == "application/octet-stream"
     assert asked(where, Range="bytes=2-4")[::2] == (206, b"234")
-    head = signer.address(bucket.bucket, key, "HEAD", SAVED)
+    head = signer.sign(bucket.bucket, key, "HEAD", SAVED)
     status, headers, _ = asked(head, "HEAD")
     assert (status, headers["Content-Length"]) == (200, "10")
 
@@ -52,7 +52,7 @@ def test_nothing_else_is_to_be_had_by_it(bucket: Bucket) -> None:
     bucket._client.put("a", b"a")
     bucket._client.put("b", b"b")
     signer = Signer(BucketConnection(endpoint=bucket.endpoint), environment(bucket.endpoint), 60)
-    where = signer.address(bucket.bucket, "a", "GET", SAVED)
+    where = signer.sign(bucket.bucket, "a", "GET", SAVED)
     assert asked(where)[0] == 200
     assert asked(where.replace("/a?", "/b?"))[0] == 403
     assert asked(where.replace("attachment", "inline"))[0] == 403
@@ -63,7 +63,7 @@ def test_nothing_else_is_to_be_had_by_it(bucket: Bucket) -> None:
 def test_it_is_good_for_so_long() -> None:
     keys = environment("http://127.0.0.1:1")
     connection = BucketConnection(endpoint="http://127.0.0.1:1", retry_seconds=0)
-    where = Signer(connection, keys, 900).address("a-bucket", "k", "GET", SAVED)
+    where = Signer(connection, keys, 900).sign("a-bucket", "k", "GET", SAVED)
     assert "X-Amz-Expires=900&" in where
 
 
@@ -73,6 +73,6 @@ def test_without_keys_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     connection = BucketConnection(endpoint="http://127.0.0.1:1", retry_seconds=0, timeout=1)
     with pytest.raises(StoreError):
-        Signer(connection, {"AWS_EC2_METADATA_DISABLED": "true"}, 60).address(
+        Signer(connection, {"AWS_EC2_METADATA_DISABLED": "true"}, 60).sign(
             "a-bucket", "k", "GET", SAVED
         )

@@ -1,6 +1,5 @@
 """The tally: each request and byte counted once, for whatever asked for it."""
 
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 from functions.store import s3_request
@@ -14,21 +13,15 @@ def test_what_nobody_counts_is_not_counted() -> None:
 
 
 def test_threads_count_for_themselves_and_what_is_carried_for_whoever_carried_it() -> None:
-    found: list[tuple[int, int]] = []
-
-    def work(number: int) -> None:
+    def work(number: int) -> tuple[int, int]:
         with s3_request.count_requests() as mine, ThreadPoolExecutor(4) as pool:
             for _ in range(number):
                 pool.submit(s3_request.carry_tally(s3_request.add_to_tally), 1, number)
             pool.submit(s3_request.add_to_tally, 1000, 1000)  # not carried: nobody's
-        found.append((mine.requests, mine.bytes))
+        return mine.requests, mine.bytes
 
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(1, 20)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(found) == [(n, n * n) for n in range(1, 20)]
+    with ThreadPoolExecutor(19) as pool:
+        assert [*pool.map(work, range(1, 20))] == [(n, n * n) for n in range(1, 20)]
 
 
 def test_one_within_another_is_counted_there_alone() -> None:
