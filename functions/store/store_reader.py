@@ -36,7 +36,7 @@ class BucketReader:
         small: int | None = None,
     ) -> None:
         self._address = address
-        self._client = client
+        self._objects = client
         self.cache = Mirror(client, limit, grace=grace, small=small)
 
     @property
@@ -46,7 +46,7 @@ class BucketReader:
 
     def read(self, key: str) -> bytes:
         """Return the whole object. Raises MissingObject or StoreError."""
-        return self._client.get(self._address.key(key))[0]
+        return self._objects.get(self._address.key(key))[0]
 
     def tag(self, key: str) -> str | None:
         """Return the ETag of the object, or the time of its last change; None if it is missing."""
@@ -60,13 +60,13 @@ class BucketReader:
 
     def _read_first_byte(self, key: str) -> ObjectPart | None:
         try:
-            return self._client.piece(self._address.key(key), 0, 1)
+            return self._objects.piece(self._address.key(key), 0, 1)
         except MissingObject:
             return None
 
     def open(self, key: str) -> BinaryIO:
         """Return the object as a stream that holds two parts in memory at a time."""
-        raw = open_object(self._client, self._address.key(key))
+        raw = open_object(self._objects, self._address.key(key))
         return cast(BinaryIO, io.BufferedReader(raw, 1 << 16))
 
     def local(
