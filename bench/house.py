@@ -41,8 +41,8 @@ ROOMS = (
     "functions.archive",
     "functions.store",
     "functions.config",
+    "functions.kinds",
     "functions.snapshot",
-    "functions.url",
 )
 FAMILIES = ("builder.exports", "builder.kinds", "builder.outputs", "builder.sources")
 """Packages whose folders are members of a family."""

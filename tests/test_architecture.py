@@ -50,14 +50,12 @@ HEAVY = {
     "obstore": "functions/store/client.py",
     "pyarrow": (
         "builder/store/parquet/ranges.py builder/store/parquet/reader.py "
-        "builder/store/parquet/texts.py builder/store/parquet/writer.py"
+        "builder/store/parquet/writer.py"
     ),
     "apig_wsgi": "functions/http/lambda_instance.py",
     "gunicorn": "builder/serve/server.py builder/serve/worker.py",
     "isal": "builder/serve/server.py functions/archive/inflate.py",
-    "msgspec": (
-        "builder/store/documents.py functions/snapshot/documents.py functions/snapshot/seal.py"
-    ),
+    "msgspec": ("builder/store/documents.py functions/kinds/kind.py functions/snapshot/seal.py"),
     "protego": "builder/http/politeness.py",
     "publicsuffixlist": "builder/store/suffix_list.py",
     "pypdfium2": "builder/sources/fulltexts/pdf_text.py",

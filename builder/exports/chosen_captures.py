@@ -23,8 +23,8 @@ from builder.publish.selection import Selection
 from builder.snapshot import query
 from builder.store.s3 import Store
 from functions.content.capture_row import FIELDS, CaptureRow
+from functions.snapshot import surt
 from functions.store import engine
-from functions.url import surt
 
 _NAMES = ("identifier", "position", "sets", *FIELDS, "url_bytes", "title")
 _COLUMNS = ", ".join(_NAMES)

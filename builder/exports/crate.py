@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from functions.snapshot import datacite
+from functions.kinds.datasets import datacite
 from functions.snapshot.oai_name import is_uri
 
 FILE = "ro-crate-metadata.json"

@@ -29,7 +29,7 @@ from functions.archive.stream import ARC_LINE, HEAD, RecordStream
 from functions.content.archived_payload import read_dictionary, worst_error
 from functions.content.capture_row import CaptureRow
 from functions.content.protocols import Archives, ContentError
-from functions.url import authority
+from functions.snapshot import authority
 
 HELD = 8 << 20
 """Bytes of a record that are kept in memory; larger records are kept on disk."""

@@ -22,9 +22,10 @@ from builder.outputs.dumps.selection import DumpSelection, Since, read_pages
 from builder.progress import ProgressBar
 from builder.store.context import Context
 from builder.text import tally
+from functions.kinds import KINDS
 from functions.reading.duck_repository import DuckRepository
 from functions.reading.repository import Repository
-from functions.snapshot import instant, schema
+from functions.snapshot import instant
 from functions.snapshot.errors import ConfigurationError, MissingObject, NothingPublished
 from functions.snapshot.manifest import Manifest
 from functions.store.slice import open_reader
@@ -49,7 +50,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     declare(
         parser,
         meanings,
-        kind={"choices": schema.KINDS},
+        kind={"choices": KINDS},
         compression={"choices": parts.COMPRESSIONS, "default": "zstd", "metavar": None},
         part_records={"default": parts.RECORDS},
         part_bytes={"default": parts.BYTES},

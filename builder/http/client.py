@@ -158,7 +158,8 @@ class HttpClient:
         """Return the error to raise for a response of an unwanted status."""
         status, headers = response.status, response.headers
         rest = find_wish(headers, status, self.wall())
-        code = errors.outcome_of_status(status)
+        otherwise = "server-error" if 500 <= status <= 599 else "http-status"
+        code = errors.BY_STATUS.get(status, otherwise)
         if status == 403 and (rest is not None or is_used_up(headers)):
             code = "too-many-requests"
         return FetchError(code, f"HTTP status {status}", status, rest)

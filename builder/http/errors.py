@@ -128,7 +128,7 @@ OUTCOMES: Mapping[str, FetchOutcome] = {
     )
 }
 
-_BY_STATUS = {
+BY_STATUS = {
     404: "not-found",
     410: "gone",
     401: "forbidden",
@@ -138,8 +138,3 @@ _BY_STATUS = {
     451: "forbidden",
     429: "too-many-requests",
 }
-
-
-def outcome_of_status(status: int) -> str:
-    """Return the code of an HTTP status other than 200 and redirects."""
-    return _BY_STATUS.get(status) or ("server-error" if 500 <= status <= 599 else "http-status")

@@ -15,7 +15,7 @@ import ada_url
 
 from builder.http.errors import FetchError
 from builder.http.secrets import strip_secrets
-from functions.url import redirects
+from functions.snapshot import redirects
 
 BAD, USERINFO, SCHEME = "bad-file-url", "userinfo", "unsupported-scheme"
 """Faults of URLs that are not the id of a file."""

@@ -23,7 +23,7 @@ from builder.snapshot.draft import Draft
 from builder.snapshot.tables import SnapshotTables
 from builder.snapshot.transaction import Change, ChangeResult, Transaction
 from functions.config.configuration import Configuration
-from functions.oai.render.copy_address import settings_in_records
+from functions.oai.render.copy_address import CopyAddresses
 from functions.snapshot import figure_rows
 from functions.snapshot.errors import ConfigurationError, Conflict, SheafError, StoreError
 from functions.snapshot.manifest import UNSTAMPED, Making, Manifest
@@ -198,7 +198,11 @@ class IntakeChange(Change):
         """
         if not self.formats:
             return before
-        makings, settings = dict(before.formats), settings_in_records(self.configuration)
+        makings, copies = dict(before.formats), CopyAddresses.of(self.configuration)
+        settings = {  # which records show
+            "repository.name": self.configuration["repository.name"],
+            "content.address": " ".join(copies.templates),
+        }
         changed = [
             prefix
             for prefix, digest in self.formats.items()

@@ -20,13 +20,12 @@ from builder.snapshot.lookup import LOCATED, locate
 from builder.snapshot.transaction import Transaction
 from builder.store.findings import Finding
 from functions.config.configuration import Configuration
-from functions.snapshot import schema
+from functions.snapshot import schema, surt
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
 from functions.snapshot.pointer import REMEMBERED
 from functions.snapshot.seal import build, refuse_damage
 from functions.snapshot.store import Writer
 from functions.store import engine
-from functions.url import surt
 
 PURGES = "purges/"
 """Prefix of the objects that name the items of unfinished purges."""

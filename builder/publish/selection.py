@@ -16,9 +16,9 @@ from builder.snapshot.draft import Draft
 from builder.snapshot.lookup import NATURAL_ORDER, find, rows_of
 from builder.snapshot.transaction import NothingSelectedError
 from functions.archive import message as digests
+from functions.snapshot import authority
 from functions.snapshot.errors import NothingPublished
 from functions.store import engine
-from functions.url import authority
 
 HOST_PATTERN = "^[A-Za-z][A-Za-z0-9+-]*://[^/?#]*"
 """A URL up to the end of its host, as a regular expression for Python and DuckDB."""

@@ -230,7 +230,9 @@ class _Copy:
             for key in self._target.keys(""):
                 if not key.startswith((*PLACES, layout.POINTER, layout.IDENTITY)):
                     raise ForeignTarget(f"{address} has {key}: choose an empty place")
-            if recovery.has_published(self._target):
+            witness = recovery.find_witness(self._target)
+            has_published = witness is not None and witness.newest is not None
+            if has_published or recovery.list_snapshots(self._target)[1]:
                 raise ForeignTarget(
                     f"{address} has a store without its pointer: choose an empty place, or "
                     "restore the pointer (see docs/operations/operate.md)"

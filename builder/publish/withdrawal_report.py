@@ -7,7 +7,8 @@ from builder.kinds import KINDS
 from builder.publish.selection import Item, Preview
 from builder.publish.withdraw import Withdrawn
 from builder.text import tally
-from functions.snapshot import instant, schema
+from functions.kinds import DOCUMENTED
+from functions.snapshot import instant
 
 SHOWN = 20  # items
 
@@ -60,7 +61,7 @@ def preview_text(preview: Preview) -> str:
 
 def _describe(item: Item) -> tuple[str, str, str]:
     """Return date, URL and identifier of a capture; "", title and identifier of other items."""
-    if item.kind in schema.DOCUMENTED:
+    if item.kind in DOCUMENTED:
         title = " ".join((item.title or "title unknown").split())
         return "", "".join(c if c.isprintable() else "?" for c in title), item.identifier
     return item.date or "date unknown", item.url or "URL unknown", item.identifier

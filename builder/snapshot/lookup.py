@@ -234,11 +234,6 @@ def rows_of(connection: engine.Connection, table: str) -> int:
     return int(number)
 
 
-def url_rows(records: str) -> str:
-    """Return the query of the rows of the captures in `records`."""
-    return f"SELECT {URL_SURT} AS surt, {URL_STAMP} AS stamp, position FROM {records}"
-
-
 def scrub_urls(connection: engine.Connection, draft: Draft) -> None:
     """Rewrite the draft's files that hold rows of the items in `item_versions`.
 

@@ -210,12 +210,6 @@ def _remedy(key: str, data: bytes) -> str:
     return f"; according to the snapshots, {key} must be {json.dumps(json.loads(data))}"
 
 
-def has_published(store: Writer) -> bool:
-    """Return whether an object other than the pointer shows that a snapshot took effect."""
-    witness = find_witness(store)
-    return bool(list_snapshots(store)[1]) or (witness is not None and witness.newest is not None)
-
-
 def find_witness(store: Writer) -> Witness | None:
     """Return the witness; None if it is missing or cannot be read."""
     try:

@@ -54,7 +54,10 @@ _OWN_TIES = {
 }
 _TIES_EACH = 2  # usual number of rows of a record
 _COPIED = 3  # of so many records, one has a copy, about
-_OWN_URLS = lookup.url_rows(_OWN_RECORDS.format(lookup.LISTED_CAPTURE))
+_OWN_URLS = (
+    f"SELECT {lookup.URL_SURT} AS surt, {lookup.URL_STAMP} AS stamp, position "
+    f"FROM {_OWN_RECORDS.format(lookup.LISTED_CAPTURE)}"
+)
 _THERE = f"WHERE position IN (SELECT position FROM {engine.table('$there')})"
 
 

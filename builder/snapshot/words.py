@@ -13,8 +13,9 @@ from builder.snapshot.compaction import leaf_runs
 from builder.snapshot.draft import Draft, Query
 from builder.snapshot.lookup import fetch_groups
 from builder.snapshot.word_rows.cut import ALL_ROWS, cut_words
+from functions.kinds import WHOLE
 from functions.search import words
-from functions.snapshot import layout, schema
+from functions.snapshot import layout
 from functions.snapshot.manifest import DataFile, Key, Span
 from functions.store import engine
 
@@ -25,7 +26,7 @@ _NARROW = (
     "SELECT word, position::UINTEGER AS position, following::UINTEGER AS following FROM ($rows)"
 )
 
-_HOLDING = engine.texts(sorted(schema.DOCUMENTED | {"capture"}))
+_HOLDING = engine.texts(sorted(WHOLE))
 _ELSEWHERE = (
     f"SELECT identifier FROM {engine.table('$records')} "
     f"WHERE kind NOT IN {_HOLDING} AND NOT deleted"

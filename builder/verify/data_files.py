@@ -15,6 +15,7 @@ from builder.snapshot.word_rows.cut import cut_words
 from builder.store.durable import read_chunks
 from builder.store.findings import Finding
 from builder.verify.words import SUMS, sum_cut, sum_rows
+from functions.kinds import DOCUMENTED
 from functions.snapshot import figure_tables, layout, oai_name, schema
 from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.manifest import DataFile
@@ -91,7 +92,7 @@ _FULL = (
     f"SELECT count(*), min(position) FROM {_FILE} "
     f"WHERE (deleted AND ({_FIELDS})) OR (NOT deleted AND reason IS NOT NULL)"
 )
-_DOCUMENTED = engine.texts(sorted(schema.DOCUMENTED))
+_DOCUMENTED = engine.texts(sorted(DOCUMENTED))
 _UNREADABLE = (
     f"SELECT count(*), min(position) FROM {_FILE} "
     f"WHERE (kind IN {_DOCUMENTED} AND NOT deleted) != coalesce(json_valid(document), false)"

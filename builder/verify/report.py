@@ -23,7 +23,6 @@ from functions.snapshot.fixity import (
     CheckReport,
     next_part,
     read_reports,
-    write_reports,
 )
 from functions.snapshot.store import Reader, Writer
 
@@ -146,7 +145,8 @@ def record(store: Writer, report: CheckReport) -> None:
         tag = store.tag(FIXITY)
         reports = read_reports(store) if tag else ()
         try:
-            store.replace(FIXITY, write_reports([*reports, report]), tag)
+            rows = [*reports, report][-KEPT:]
+            store.replace(FIXITY, b"".join(row.to_json() for row in rows), tag)
         except Conflict:
             if not left:
                 raise

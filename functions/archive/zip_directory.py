@@ -225,17 +225,13 @@ def scan_headers(stream: BinaryIO, size: int) -> tuple[ZipEntry, ...]:
         if entry is None:  # of the directory
             continue
         end = entry.start + entry.packed
-        if entry.crc is None or not _is_border(stream, end, size):
+        stream.seek(min(end, size))
+        if entry.crc is None or not (end == size or stream.read(2) == b"PK"):
             rest = [border for border in borders[number:-1] if border[0] >= entry.start]
             entry = _find_end(entry, [*rest[:_TRIED], borders[-1]])
             end = entry.start + entry.packed
         entries.append(entry)
     return tuple(entries)
-
-
-def _is_border(stream: BinaryIO, place: int, size: int) -> bool:
-    stream.seek(min(place, size))
-    return place == size or stream.read(2) == b"PK"
 
 
 def _find_end(entry: ZipEntry, borders: Sequence[tuple[int, bytes]]) -> ZipEntry:

@@ -10,8 +10,7 @@ from typing import Any
 from xml.parsers import expat
 
 from functions.config.key import list_of, table_of
-from functions.snapshot import instant, layout, oai_name
-from functions.url import authority
+from functions.snapshot import authority, instant, layout, oai_name
 
 _OWN = frozenset(
     {"http://www.openarchives.org/OAI/2.0/", "http://www.openarchives.org/OAI/2.0/oai-identifier"}

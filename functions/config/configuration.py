@@ -36,7 +36,8 @@ class Configuration:
         """Return a copy with the folder of templates and the file of a key relative to `folder`."""
         own = self["formats.templates"]
         placed = self.having("formats.templates", str(folder / own) if own else "")
-        return placed.having(signing.NAME, signing.place_key(self[signing.NAME], folder))
+        key = self[signing.NAME]
+        return placed.having(signing.NAME, str(folder / key) if signing.is_file(key) else key)
 
     def having(self, name: str, value: Any) -> "Configuration":
         """Return a copy with another value of a key."""

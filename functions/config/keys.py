@@ -16,8 +16,8 @@ from functions.config.key import (
     some_of,
     table_of,
 )
-from functions.snapshot import oai_name
-from functions.url import authority
+from functions.kinds import KINDS, ROWS
+from functions.snapshot import authority, oai_name
 
 ADDRESS_FIELDS = ("identifier", "timestamp", "url", "file")
 """Fields of an address of an archived copy."""
@@ -79,7 +79,6 @@ CONTENT_KEYS: tuple[Field, ...] = (
 
 
 ROBOTS = ("pages", "none")
-KINDS = ("capture", "collection", "file", "fileset", "harvested", "template")
 
 
 SITE_KEYS: tuple[Field, ...] = (
@@ -108,7 +107,7 @@ SITE_KEYS: tuple[Field, ...] = (
     ),
     row(
         "site.sitemap",
-        some_of(["collection", "file", "fileset", "template"], *KINDS),
+        some_of(sorted(kind.name for kind in ROWS if kind.in_sitemap), *sorted(KINDS)),
         "kinds of records that `sitemap.xml` lists; empty: no sitemap",
     ),
     row(

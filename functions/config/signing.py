@@ -1,7 +1,6 @@
 """The configuration key for the signed log."""
 
 import re
-from pathlib import Path
 
 from functions.config import check
 from functions.config.key import Field, row
@@ -14,11 +13,6 @@ _ARN = re.compile(r"arn:aws:(secretsmanager|kms):[a-z0-9-]+:[0-9]{12}:\S+")
 def is_file(value: str) -> bool:
     """Return whether a value of the key is the path of a file."""
     return bool(value) and not value.startswith((PRIVATE, "arn:"))
-
-
-def place_key(value: str, folder: Path) -> str:
-    """Return the value; the path of a file is relative to `folder`."""
-    return str(folder / value) if is_file(value) else value
 
 
 def _is_key(value: object) -> bool:

@@ -19,8 +19,8 @@ from functions.archive.record_reader import Document, NoDocumentError, Unreadabl
 from functions.archive.zip_directory import UnpackedEntry
 from functions.content.capture_row import CaptureRow
 from functions.content.protocols import Archives, ContentError
+from functions.snapshot import authority
 from functions.store.window_stream import PieceStream
-from functions.url import authority
 
 _SECOND = re.compile(rb"\d{14}")
 _SKIPPABLE = b"\x5d\x2a\x4d\x18"  # frame of a zstd file's dictionary (iipc, WARC-zstd 1.0)

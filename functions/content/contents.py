@@ -16,8 +16,9 @@ from functions.content.archives import PlacedArchives
 from functions.content.capture_row import CaptureRow
 from functions.content.protocols import ByteRange, Content, ContentError
 from functions.content.stored import Holding, ObjectReader
+from functions.kinds import CAPTURES, find_kind
 from functions.reading.repository import PublishedRecord, Repository
-from functions.snapshot import oai_name, schema
+from functions.snapshot import oai_name
 from functions.snapshot.manifest import Manifest
 from functions.store.slice import Slices
 
@@ -73,12 +74,13 @@ class ArchivedContents:
             return self._object(manifest, file, at)
         if record.deleted:
             raise ContentError("withdrawn", f"{record.identifier} was withdrawn or deleted")
-        if record.kind == "capture":
+        kind = find_kind(record.kind)
+        if kind.is_capture:
             capture = CaptureRow.of(record.identifier, record.position, record.sets, record.fields)
             return self._capture(manifest, capture)
-        if record.kind in schema.DATASETS:
+        if kind.has_files:
             return self._object_content(record.identifier, stored.find_file(record, file))
-        if record.kind == "template":
+        if kind.named_files:
             if file:
                 holding = self._objects.of_file(manifest, record.fields, file, at)
             else:
@@ -230,7 +232,7 @@ class ArchivedContents:
         record = None
         if capture.original is not None:
             record = self._repository.record(manifest, capture.original)
-        if record is None or record.deleted or record.kind != "capture":
+        if record is None or record.deleted or record.kind not in CAPTURES:
             raise ContentError(
                 "unresolved", f"{capture.identifier}: the capture with its bytes is unknown"
             )

@@ -21,9 +21,8 @@ from functions.content.protocols import NEWEST, BytePlace
 from functions.content.search import CaptureSearch
 from functions.content.terms import NoScope, Scope, cut_surt
 from functions.http.http_message import Call, FormError, Reply, show
-from functions.snapshot import instant
+from functions.snapshot import authority, instant
 from functions.snapshot.manifest import Manifest
-from functions.url import authority
 
 LINK = "application/link-format"
 _TIMEMAP, _TIMEGATE = "/timemap", "/timegate"

@@ -19,10 +19,10 @@ from functions.snapshot import obi
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.instant import from_digits
 from functions.snapshot.manifest import Manifest
+from functions.snapshot.redirects import RedirectChainError
 from functions.store.catalog import Catalogue
 from functions.store.files import FILE, Files
 from functions.store.slice import Slices
-from functions.url.redirects import RedirectChainError
 
 WARC, DEFLATED, PACKED = "warc", "deflated", "redif"
 """Packing of a file in a WARC record, a deflated member of a bundle, and a template in a pack."""

@@ -23,9 +23,8 @@ from dataclasses import dataclass
 
 from functions.content.capture_row import ALIASES, LINE_FIELDS, CaptureRow, field_value
 from functions.content.protocols import BytePlace
-from functions.snapshot import schema
+from functions.snapshot import authority, schema, surt
 from functions.snapshot.errors import SheafError
-from functions.url import authority, surt
 
 Range = tuple[str, str]
 """SURTs from the first one up to but not including the second."""

@@ -53,15 +53,6 @@ def document_digest(document: bytes) -> str:
     return digest.hexdigest()[:32]
 
 
-def make_tag(digest: str, coding: str) -> str:
-    """Return the ETag of a document in a content coding ("" for no coding).
-
-    It is weak, because the responseDate may differ. Each coding has its own tag, so that no cache
-    confuses the representations.
-    """
-    return f'W/"{digest}{coding and "-"}{coding}"'
-
-
 def cache_control(seconds: int, *, pinned: bool) -> str:
     """Return the Cache-Control of a document; a pinned one may be stored for `seconds`.
 
@@ -211,7 +202,8 @@ def write(reply: Reply, call: Call, compress: Callable[[bytes], bytes] = compres
     compressed = call.wants_gzip(len(body))
     headers = {"Cache-Control": REVALIDATED, "Vary": "Accept-Encoding", **CORS, **reply.headers}
     if reply.digest:
-        headers["ETag"] = make_tag(reply.digest, "gzip" if compressed else "")
+        # Weak, because the responseDate may differ; each coding has its own tag for caches.
+        headers["ETag"] = f'W/"{reply.digest}{"-gzip" if compressed else ""}"'
         if call.method in ("GET", "HEAD") and is_held(call.headers, headers["ETag"]):
             status = 304
     if status in (204, 304):

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from functions.http.http_message import IN_PATH, UNKEPT, Call, HttpResponse
-from functions.url import authority
+from functions.snapshot import authority
 
 LONGEST_BODY = 1 << 20
 """Maximum bytes of a request's body."""

@@ -30,14 +30,6 @@ def parse_statement(value: str) -> Statement:
     return Statement(url=value) if check.is_url(value) else Statement(text=value)
 
 
-REPEC = Statement(
-    text="Obtained from RePEc (http://repec.org), which is to be named as the source, with a link "
-    "to it. No charge may be made for it. Who displays it shows Title, Author-Name and "
-    "File-Restriction or, for want of that, the Restriction of series or archive."
-)
-"""RePEc's terms for its templates, as each of them has them in Dublin Core."""
-
-
 @dataclass(frozen=True, slots=True)
 class Rights:
     """Rights statements for all metadata, and for records within a set."""

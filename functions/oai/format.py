@@ -13,19 +13,17 @@ import logging
 import re
 import threading
 import tomllib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
 
-from functions.reading.record_rows import runs
+from functions.kinds import IN_FORMATS, KINDS, find_kind
 from functions.reading.repository import PublishedRecord
-from functions.snapshot.documents import HARVESTED
 from functions.snapshot.errors import ConfigurationError, StoreError
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.oai_name import MANDATORY, is_uri
-from functions.snapshot.schema import KINDS
 
 TEMPLATES = Path(__file__).parents[2] / "templates"
 _SCHEMA = "http://www.openarchives.org/OAI/2.0/oai_dc.xsd"
@@ -105,13 +103,10 @@ def load(
         if (own / TABLE).exists():
             shipped = rows.get(MANDATORY)
             rows |= {row.prefix: row for row in _rows(own / TABLE, places)}
-            if shipped is not None and HARVESTED in shipped.crosswalks:
-                # An older row may lack the crosswalk of harvested items: these are given as they
-                # came.
-                crosswalks = {
-                    HARVESTED: shipped.crosswalks[HARVESTED],
-                    **rows[MANDATORY].crosswalks,
-                }
+            if shipped is not None:
+                # An older row may lack the crosswalk of items that are given as they came.
+                raw = {k: name for k, name in shipped.crosswalks.items() if k in IN_FORMATS}
+                crosswalks = {**raw, **rows[MANDATORY].crosswalks}
                 rows[MANDATORY] = replace(rows[MANDATORY], crosswalks=crosswalks)
     if MANDATORY not in rows:
         raise ConfigurationError(f"{TABLE} has the prefixes {[*rows]}, expected {MANDATORY} too")
@@ -209,45 +204,22 @@ def _list_places(places: Sequence[Path], folder: str) -> str:
     return " or ".join(str(place / folder) for place in places)
 
 
-def select_format(records: Sequence[Mapping[str, Any]], prefix: str) -> Sequence[Mapping[str, Any]]:
-    """Return an item's record in a format; empty if it did not come in that format."""
-    return [record for record in records if record["prefix"] == prefix]
-
-
 def select_available(records: Sequence[PublishedRecord], row: Format) -> Sequence[PublishedRecord]:
     """Return the records available in a format: those that came in it, and deleted ones.
 
     A record that its repository ended in this format is deleted in it (OAI-PMH 2.0, section 2.5.1).
-    What came under the format's prefix in another namespace is not in the format. All records are
-    available in oai_dc.
     """
     available = []
     for record in records:
-        entries = record.fields.get("records") or ()
-        own = select_format(entries, row.prefix)
-        if any(entry["namespace"] != row.namespace for entry in own):
-            own = [entry for entry in own if entry["namespace"] == row.namespace]
-            others = [entry for entry in entries if entry["prefix"] != row.prefix]
-            record = replace(record, fields={**record.fields, "records": [*own, *others]})
-        if record.deleted or own or row.prefix == MANDATORY:
-            available.append(record)
-        elif row.prefix in (record.fields.get("ended") or ()):
-            available.append(replace(record, deleted=True, fields={}))
+        select, fields = find_kind(record.kind).in_format, record.fields
+        if select is not None and not record.deleted:
+            chosen = select(fields, row.prefix, row.namespace)
+            if chosen is None:
+                continue
+            if chosen is not fields:
+                record = replace(record, deleted=not chosen, fields=chosen)
+        available.append(record)
     return available
-
-
-def sifts(row: Format, kinds: Collection[str]) -> bool:
-    """Return whether some items of a kind in the format may be unavailable in it."""
-    return row.prefix != MANDATORY and HARVESTED in row.crosswalks and HARVESTED in kinds
-
-
-def filter_records(records: Sequence[PublishedRecord], row: Format) -> Sequence[PublishedRecord]:
-    """Return records of any kinds, without harvested ones that did not come in the format."""
-    return [
-        record
-        for kind, run in runs(records)
-        for record in (select_available(run, row) if kind == HARVESTED else run)
-    ]
 
 
 class FormatDrift:

@@ -9,9 +9,10 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from functions.http.http_message import show
+from functions.kinds import DOCUMENTED, IN_FORMATS
 from functions.oai import token as tokens
 from functions.oai.answer import RecordList, Render, Resumption
-from functions.oai.format import Format, FormatDrift, Formats, filter_records, sifts
+from functions.oai.format import Format, FormatDrift, Formats, select_available
 from functions.oai.request import (
     LIST_IDENTIFIERS,
     NO_FORMAT,
@@ -26,9 +27,10 @@ from functions.oai.token import Token, find_manifest, is_known, name_set
 from functions.reading.as_of import PointerReading
 from functions.reading.record_rows import DOCUMENT, join_pages
 from functions.reading.repository import PublishedRecord, RecordSelection, Repository
-from functions.snapshot import instant, schema
+from functions.snapshot import instant
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import Manifest, Span
+from functions.snapshot.oai_name import MANDATORY
 
 _NEAR = 32  # records behind a page
 _HEADERS, _READ, _DOCUMENTS = 8000, 2000, 128
@@ -62,7 +64,8 @@ class _Walk:
     @property
     def sifts(self) -> bool:
         """Whether some records may be unavailable in the format."""
-        return sifts(self.format, self.manifest.kinds())
+        sifted = IN_FORMATS & self.format.crosswalks.keys() & self.manifest.kinds().keys()
+        return self.format.prefix != MANDATORY and bool(sifted)
 
     def arguments(self) -> tuple[tuple[str, str], ...]:
         """Return the original arguments of the list."""
@@ -246,7 +249,7 @@ class ListService:
         place: int | None = None
         if more and walk.sifts:
             place = self._find_next(walk, page)
-            if place is not None and not filter_records(page.records, walk.format):
+            if place is not None and not select_available(page.records, walk.format):
                 walk = replace(walk, position=place)
                 page, more = self._fill(walk, limit, render)
                 place = self._find_next(walk, page) if more else None
@@ -286,7 +289,7 @@ class ListService:
         fields = (DOCUMENT,) if walk.verb == LIST_IDENTIFIERS else self._fields(prefix)
         read = partial(self._repository.page, walk.manifest, headers=False)
         near = read(rest, _NEAR, fields=fields)
-        records = filter_records(near, walk.format)
+        records = select_available(near, walk.format)
         if not records and len(near) == _NEAR:
             behind = rest.behind(near[-1].position)
             records = read(replace(behind, prefix=prefix), 1, fields=(DOCUMENT,))
@@ -307,7 +310,7 @@ class ListService:
         )
         first, selection = _HEADERS, walk.selection()
         if sifts or not headers:
-            kinds = schema.DOCUMENTED & {*selection.kinds} & walk.manifest.kinds().keys()
+            kinds = DOCUMENTED & {*selection.kinds} & walk.manifest.kinds().keys()
             first = _DOCUMENTS if kinds else _READ
         read = partial(
             self._repository.page,

@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Sequence
 
 from functions.config.configuration import Configuration
 from functions.http.http_message import show
+from functions.kinds import IN_FORMATS, find_kind
 from functions.oai.answer import (
-    REPEC,
     Answer,
     Content,
     ErrorList,
@@ -16,6 +16,7 @@ from functions.oai.answer import (
     Identify,
     OneRecord,
     Render,
+    Statement,
     parse_statement,
     read_rights,
 )
@@ -44,7 +45,6 @@ from functions.reading.as_of import AsOf, PointerReading
 from functions.reading.record_rows import DOCUMENT
 from functions.reading.repository import Repository, find_item
 from functions.snapshot import layout, oai_name
-from functions.snapshot.documents import HARVESTED
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.instant import from_text
 from functions.snapshot.manifest import Manifest
@@ -65,6 +65,7 @@ def identify(configuration: Configuration, manifest: Manifest) -> Identify:
     if root and not root.endswith("/"):
         root += "/"
     rights = read_rights(configuration).all()
+    terms = (find_kind(kind).terms for kind, count in manifest.kinds().items() if count)
     return Identify(
         name=configuration["repository.name"],
         emails=tuple(configuration["repository.admin_emails"]),
@@ -83,7 +84,7 @@ def identify(configuration: Configuration, manifest: Manifest) -> Identify:
         policies={
             name: parse_statement(text) for name, text in configuration["identify.eprints"].items()
         },
-        rights=(*rights, REPEC) if manifest.kinds().get("template") else rights,
+        rights=(*rights, *(Statement(text=t) for t in dict.fromkeys(terms) if t)),
         descriptions=tuple(text.strip() for text in configuration["identify.descriptions"]),
     )
 
@@ -206,7 +207,7 @@ class Provider:
         if record is None:
             raise error(NO_ITEM, f"There is no item {show(request.identifier)}.")
         formats = self._formats.of_kind(record.kind)
-        if record.kind == HARVESTED and not record.deleted:
+        if record.kind in IN_FORMATS and not record.deleted:
             full = self._repository.record(manifest, record.identifier, fields=(DOCUMENT,))
             formats = tuple(f for f in formats if full and select_available([full], f))
         if not formats:

@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
+from functions.kinds import IN_FORMATS, find_kind
 from functions.reading import record_rows
 from functions.reading.details import DetailTables
 from functions.reading.figure_table import FigureTable
-from functions.reading.record_rows import DOCUMENT, Page, Range, TemplatePage
+from functions.reading.record_rows import DOCUMENT, DocumentPage, Page, Range
 from functions.reading.repository import PublishedRecord, RecordSelection
 from functions.reading.sets import SetTable
-from functions.snapshot import documents
 from functions.snapshot.manifest import DataFile, Manifest, RowGroup, Span, overlapping
 from functions.snapshot.pointer import Pointer
 from functions.snapshot.store import Reader
@@ -26,6 +26,7 @@ _IN_SET = (
     "lambda s: s = $set OR starts_with(s, $set || ':'))) > 0"
 )
 """The condition of records in a set, or that left it."""
+_IN_FORMATS = engine.texts(sorted(IN_FORMATS))
 _LEFT_SET = "len(list_filter(left_sets, lambda s: s = $set OR starts_with(s, $set || ':'))) > 0"
 _CACHED = 64 << 20
 _MEMORY = 512
@@ -158,8 +159,10 @@ class DuckRepository:
         names = None if headers else record_rows.lacking(page)
         if names is None:
             return page
-        if {*page.column("kind")} == {documents.TEMPLATE}:
-            return TemplatePage.of(page, fields)
+        kinds = {*page.column("kind")}
+        kind = find_kind(kinds.pop())
+        if not kinds and kind.is_read_in_parts:
+            return DocumentPage.of(page, kind, fields)
         texts: dict[str, str] = {}
         sql = f"SELECT * FROM {FILE} WHERE list_contains($names, identifier)"
         if names:
@@ -301,8 +304,8 @@ def _came_in_format(
         prefix = re.escape(selection.prefix)
         values["came"] = rf'"prefix"\s*:\s*"{prefix}"|"ended"\s*:\s*\[[^\]]*"{prefix}"'
         left = "FALSE" if selection.set is None else _LEFT_SET
-        harvested = f"kind = '{documents.HARVESTED}'"
-        yield f"(deleted OR {left} OR NOT ({harvested}) OR regexp_matches({DOCUMENT}, $came))"
+        came = f"kind NOT IN {_IN_FORMATS} OR regexp_matches({DOCUMENT}, $came)"
+        yield f"(deleted OR {left} OR {came})"
 
 
 def _is_whole(groups: Sequence[RowGroup], spec: str | None, part: Range) -> bool:

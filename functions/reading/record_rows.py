@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 from itertools import chain, groupby
 from typing import Any, overload
 
+from functions.kinds import CAPTURES, DOCUMENTED, WHOLE, find_kind
+from functions.kinds.kind import ItemKind
 from functions.reading.repository import PublishedRecord
-from functions.snapshot import documents, oai_name, obi, schema
+from functions.snapshot import oai_name, obi, schema
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.manifest import Key, Manifest, RowGroup, Span, overlapping
 from functions.snapshot.manifest import Sequence as Publish
@@ -23,10 +25,8 @@ HEADER = ("position", "identifier", "kind", "datestamp", "deleted", "sets")
 _READ = ("position", "sequence", "identifier", "kind", "deleted", "sets")
 _FIELDS = tuple(column.name for column in schema.CONTENT)
 DOCUMENT = obi.DOCUMENT.name
-"""The column with the fields of schema.DOCUMENTED items; read only if there are such items."""
+"""The column with the fields of kinds.DOCUMENTED; read only if there are such items."""
 _OF_CAPTURES = frozenset(column.name for column in schema.CAPTURE)
-_ELSEWHERE = schema.DOCUMENTED | {"capture"}
-"""Kinds of items without rows in the table of documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,33 +148,29 @@ class Page(Sequence[PublishedRecord]):
         return self._columns[name]
 
 
-class TemplatePage(Page):
-    """Templates by columns, HEADER and DOCUMENT; documents are parsed only when they are needed.
+class DocumentPage(Page):
+    """Records of a kind by columns, HEADER and DOCUMENT; documents are parsed only when needed.
 
     The parsed documents of a whole page do not fit into a processor's cache; those of a part do.
     """
 
-    __slots__ = ("_members",)
+    __slots__ = ("_kind", "_members")
 
-    def __init__(self, columns: Mapping[str, Sequence[Any]], members: Sequence[str]):
+    def __init__(
+        self, columns: Mapping[str, Sequence[Any]], kind: ItemKind, members: Sequence[str]
+    ):
         """`members` are those that the records get of their documents."""
         super().__init__(columns)
-        self._members = members
+        self._kind, self._members = kind, members
 
     @staticmethod
-    def of(records: Page, fields: Collection[str] | None) -> "TemplatePage":
-        """Return a page of templates; `fields` are needed (None, or none of a template: all)."""
-        wanted = {*documents.MEMBERS} & {*(fields or ())} or {*documents.MEMBERS}
-        members = [name for name in documents.MEMBERS if name in wanted]
-        return TemplatePage({n: records.column(n) for n in (*HEADER, DOCUMENT)}, members)
+    def of(records: Page, kind: ItemKind, fields: Collection[str] | None) -> "DocumentPage":
+        """Return a page of a kind; `fields` are needed (None, or none of its columns: all)."""
+        names = [column.name for column in kind.columns]
+        members = [name for name in names if name in (fields or ())] or names
+        return DocumentPage({n: records.column(n) for n in (*HEADER, DOCUMENT)}, kind, members)
 
-    @overload
-    def __getitem__(self, index: int) -> PublishedRecord: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Page: ...
-
-    def __getitem__(self, index: int | slice) -> PublishedRecord | Page:
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return super().__getitem__(index)
         place = range(len(self))[index]
@@ -198,7 +194,7 @@ class TemplatePage(Page):
         rows = zip(self._columns[DOCUMENT][start:end], header["deleted"], strict=True)
         texts = [None if deleted else text or "" for text, deleted in rows]
         try:
-            return Page({**header, **documents.read_members(texts, self._members)})
+            return Page({**header, **self._kind.read_members(texts, self._members)})
         except ValueError as error:
             if end - start > 1:  # find the one that is damaged
                 for place in range(start, min(end, len(self))):
@@ -207,7 +203,7 @@ class TemplatePage(Page):
             raise DamagedStore(f"the document of {name} is damaged") from error
 
     def _with(self, columns: Mapping[str, Sequence[Any]]) -> Page:
-        return TemplatePage(columns, self._members)
+        return DocumentPage(columns, self._kind, self._members)
 
 
 def join_pages(parts: Sequence[Sequence[PublishedRecord]]) -> Sequence[PublishedRecord]:
@@ -241,7 +237,7 @@ def columns(
     """Return the columns to read for a list of headers or records, of a set or of all.
 
     `fields` are the columns that a record needs (None: all); DOCUMENT means those of
-    schema.DOCUMENTED.
+    kinds.DOCUMENTED.
     """
     header = (*_READ, "left_sets") if of_set else _READ
     if headers:
@@ -272,10 +268,10 @@ class Narrowed:
 
     def __init__(self, manifest: Manifest, names: tuple[str, ...]) -> None:
         self._names = names
-        self._captures = _spans_of(manifest, ("capture",))
+        self._captures = _spans_of(manifest, sorted(CAPTURES))
         self._documented: list[Span] = []
         if DOCUMENT in names:
-            self._documented = _spans_of(manifest, tuple(sorted(schema.DOCUMENTED)))
+            self._documented = _spans_of(manifest, sorted(DOCUMENTED))
 
     def of(self, groups: Sequence[RowGroup]) -> tuple[str, ...]:
         """Return the columns for neighbouring row groups of records or copies."""
@@ -285,7 +281,7 @@ class Narrowed:
         return tuple(name for name in self._names if name not in left_out)
 
 
-def _spans_of(manifest: Manifest, kinds: tuple[str, ...]) -> list[Span]:
+def _spans_of(manifest: Manifest, kinds: Collection[str]) -> list[Span]:
     """Return the positions that living items of these kinds may have."""
     living = living_sequences(manifest, kinds)
     return find_spans(manifest, living, kinds) if living else []
@@ -303,11 +299,11 @@ def lacking(records: Page) -> list[str] | None:
     None if all records have their fields as columns, or if their fields were not requested.
     """
     kinds = {*records.column("kind")}
-    if kinds <= {"capture"} or (kinds <= _ELSEWHERE and DOCUMENT not in records.names):
+    if kinds <= CAPTURES or (kinds <= WHOLE and DOCUMENT not in records.names):
         return None
-    if kinds <= _ELSEWHERE:
+    if kinds <= WHOLE:
         return []
-    return sorted(r.identifier for r in records if r.kind not in _ELSEWHERE and not r.deleted)
+    return sorted(r.identifier for r in records if r.kind not in WHOLE and not r.deleted)
 
 
 def fill_documents(records: Page, texts: Mapping[str, str]) -> Iterator[PublishedRecord]:
@@ -316,14 +312,14 @@ def fill_documents(records: Page, texts: Mapping[str, str]) -> Iterator[Publishe
     Raises DamagedStore for a missing or invalid document.
     """
     for record in records:
-        if record.kind == "capture" or record.deleted:
+        if record.kind in CAPTURES or record.deleted:
             yield record
             continue
         try:
-            if record.kind in _ELSEWHERE:
+            if record.kind in WHOLE:
                 text = record.fields.get(DOCUMENT, "{}")
             else:
                 text = texts[record.identifier]
-            yield replace(record, fields=documents.read(record.kind, text))
+            yield replace(record, fields=find_kind(record.kind).read(text))
         except (KeyError, TypeError, ValueError) as error:
             raise DamagedStore(f"the document of {record.identifier} is damaged") from error

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from functions.snapshot import redirects
 from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
 from functions.store.files import FILE, Files
-from functions.url import redirects
 
 _HOP = (
     f"SELECT tist, target FROM {FILE} WHERE origin = $url AND tist <= $at "

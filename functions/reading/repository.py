@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Protocol
 
+from functions.kinds import find_kind
 from functions.reading.figures import Figures, PublishFigures
-from functions.snapshot import oai_name
 from functions.snapshot.manifest import Manifest, Span
 from functions.snapshot.pointer import Pointer, Witness
 
@@ -205,13 +205,13 @@ class Repository(Protocol):
 def find_item(
     repository: Repository, manifest: Manifest, name: str, *, fields: Collection[str] | None = None
 ) -> PublishedRecord | None:
-    """Return the item with that identifier, else the template with that bare handle, else None.
+    """Return the item with that identifier, else the one that a kind gives that name, else None.
 
     `fields` are as in Repository.record. Raises StoreError.
     """
     record = repository.record(manifest, name, fields=fields)
-    handle = None if record else oai_name.find_handle(name)
-    if handle is None or "template" not in manifest.kinds():
-        return record
-    prefix = manifest.prefix or oai_name.to_oai(manifest.namespace, "")
-    return repository.record(manifest, oai_name.template_identifier(prefix, handle), fields=fields)
+    for kind in manifest.kinds():
+        identifier = None if record else find_kind(kind).of_name(manifest, name)
+        if identifier is not None:
+            record = repository.record(manifest, identifier, fields=fields)
+    return record

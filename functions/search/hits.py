@@ -1,13 +1,17 @@
 """Hits: which records match a query, and what of them is shown."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from functions.kinds import find_kind
 from functions.reading.record_rows import DOCUMENT
-from functions.search import fields, words
+from functions.search import words
 from functions.search.query import WordQuery
 from functions.snapshot import oai_name
+
+_YEAR = re.compile(r"\d{4}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,22 +89,24 @@ def examine(
     query: WordQuery, record: Mapping[str, Any], documents: Mapping[str, str]
 ) -> FoundRecord | None:
     """Return the record as found if it matches the query."""
-    kind, sets = record["kind"], tuple(record["sets"] or ())
-    if record["deleted"] or query.kind not in (None, kind):
+    name, sets = record["kind"], tuple(record["sets"] or ())
+    if record["deleted"] or query.kind not in (None, name):
         return None
     if query.set and not any(oai_name.is_within_set(spec, query.set) for spec in sets):
         return None
-    position, identifier = record["position"], record["identifier"]
-    if kind == "capture":
+    position, identifier, kind = record["position"], record["identifier"], find_kind(name)
+    if kind.is_capture:
         title, url, date = record["title"] or "", record["url"], record["fetch_date"]
         pieces = [words.pieces(title), words.url_pieces(record["url_host_name"], url or "")]
         key = record["url_surtkey"] or url or ""
     else:
-        document = fields.read_document(kind, record.get(DOCUMENT) or documents.get(identifier))
-        texts = fields.document_texts(kind, identifier, document)
-        title, url = texts[0], fields.document_url(kind, document)
-        date, key = fields.document_date(kind, document), ""
+        fields = kind.find(record.get(DOCUMENT) or documents.get(identifier))
+        texts = kind.list_texts(fields, identifier)
+        title, url, key = texts[0], kind.url(fields), ""
+        date = (kind.search_date or kind.date)(fields)
+        url = url if isinstance(url, str) else None
+        date = date if isinstance(date, str) and _YEAR.match(date) else None
         pieces = [words.pieces(text) for text in texts]
     if not query.holds(date) or not query.matches([*map(words.units, pieces)]):
         return None
-    return FoundRecord(SearchHit(position, identifier, kind, title, url, date, sets, 1), key)
+    return FoundRecord(SearchHit(position, identifier, name, title, url, date, sets, 1), key)

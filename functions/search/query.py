@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from functions.kinds import KINDS
 from functions.search import words
-from functions.snapshot import oai_name, schema
+from functions.snapshot import oai_name
 from functions.snapshot.errors import SheafError
 
 LONGEST = 400
@@ -137,8 +138,8 @@ def parse(
         raise SearchQueryError("many", most=MOST)
     if set and not oai_name.is_set(set):
         raise SearchQueryError("set")
-    if kind and kind not in schema.KINDS:
-        raise SearchQueryError("kind", kinds=", ".join(schema.KINDS))
+    if kind and kind not in KINDS:
+        raise SearchQueryError("kind", kinds=", ".join(KINDS))
     first, last = _year(since), _year(until)
     if first is not None and last is not None and first > last:
         raise SearchQueryError("order")

@@ -10,13 +10,14 @@ amount, and returns where to continue.
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
+from functions.kinds import WHOLE
 from functions.reading.record_rows import DOCUMENT, Narrowed
 from functions.reading.sets import SetTable
 from functions.search.hits import FoundRecord, HitCollector, SearchPage, examine
 from functions.search.postings import PREFIX_GROUPS, Postings, ReadAllowance
 from functions.search.query import WordQuery
 from functions.search.ranges import Ranges, clip, highest, intersect, measure, meet, unite
-from functions.snapshot import layout, schema
+from functions.snapshot import layout
 from functions.snapshot.errors import SheafError
 from functions.snapshot.manifest import DataFile, LeafReference, Manifest, RowGroup, Span
 from functions.store.catalog import Catalogue
@@ -220,9 +221,8 @@ class WordSearch:
 
     def _documents(self, manifest: Manifest, read: Columns) -> Mapping[str, str]:
         """Return the documents, by identifier, of those items that do not hold them themselves."""
-        elsewhere = schema.DOCUMENTED | {"capture"}
         rows = zip(read["identifier"], read["kind"], read["deleted"], strict=True)
-        wanted = sorted({name for name, kind, gone in rows if kind not in elsewhere and not gone})
+        wanted = sorted({name for name, kind, gone in rows if kind not in WHOLE and not gone})
         documents: dict[str, str] = {}
         sql = f"SELECT identifier, document FROM {FILE} WHERE list_contains($wanted, identifier)"
         groups = {

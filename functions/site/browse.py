@@ -4,14 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from functions.kinds import find_kind
+from functions.kinds.collections import COLLECTION
 from functions.reading.repository import PublishedRecord, RecordSelection
-from functions.site.fields import read_authors, read_date, read_title, shorten
+from functions.site.fields import read_date, read_title, shorten
 from functions.site.page import PageError, PageRequest, SitePage
 from functions.snapshot.manifest import Span
 
 _MANY = 50
 """Records on a page."""
-_COLLECTION = "collection"
 _FIELDS = ("url", "title", "fetch_date", "fetch_status", "content_mime_type", "document")
 
 
@@ -58,7 +59,7 @@ def show(request: PageRequest) -> SitePage:
 
 def show_collections(request: PageRequest) -> SitePage:
     """Return the list of collections, with what each holds."""
-    records = _read(request, RecordSelection((_COLLECTION,), _span(request)), _MANY + 1)
+    records = _read(request, RecordSelection((COLLECTION.name,), _span(request)), _MANY + 1)
     live = [record for record in records[:_MANY] if not record.deleted]
     more = None
     if len(records) > _MANY:
@@ -86,7 +87,7 @@ def describe_record(record: PublishedRecord, request: PageRequest) -> RecordLine
         record.kind,
         title,
         "" if deleted or url == title else url,
-        "" if deleted else ", ".join(read_authors(record)[:3]),
+        "" if deleted else ", ".join(find_kind(record.kind).authors(record.fields)[:3]),
         "" if deleted else read_date(record)[:10],
         deleted,
         None if deleted else request.find_copy(record),

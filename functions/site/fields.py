@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from functions.reading import redif_fields
+from functions.kinds import find_kind
 from functions.reading.repository import PublishedRecord
-from functions.search.fields import harvested_title
 from functions.site.language import Language
-from functions.snapshot import instant, schema
+from functions.snapshot import instant
 
 _LONGEST = 2_000
 """Characters of a value that a page shows."""
@@ -22,13 +21,11 @@ ELSEWHERE = frozenset(
     {"fetch_time", "fields", "files", "gathered", "manifest", "records", "text", "url_bytes"}
 )
 """Fields that a page shows in another way, or not at all."""
-_ATTRIBUTES_ELSEWHERE = {"file", "handle", "template-type"}
 _NUMBERS, _SIZES = {"captures", "files"}, {"bytes", "content_length", "file_bytes"}
 _WRITTEN = {"handle_written": "handle", "type_written": "type"}
 """Fields that say something only if they differ from another."""
 _COUNTED = {"different", "most"}
 """Keys of counts by value: a page shows the most frequent ones."""
-_TITLES = ("title", "name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +54,11 @@ def list_fields(
     The others are in the order of the record's schema. `links` are those of columns with one value.
     """
     rows, room = [], _ROOM
-    for name, label, meaning, value in (
-        *_list_attributes(record, text),
-        *_list_columns(record, text),
-    ):
+    attributes = (
+        (name, text.find(key, name.replace("-", " ").capitalize()), meaning, value)
+        for key, name, meaning, value in find_kind(record.kind).attributes(record.fields)
+    )
+    for name, label, meaning, value in (*attributes, *_list_columns(record, text)):
         values = tuple(_take(_values(value), room))
         room -= sum(weigh(field_value.text) for field_value in values)
         if values:
@@ -70,21 +68,9 @@ def list_fields(
     return rows
 
 
-def _list_attributes(
-    record: PublishedRecord, text: Language
-) -> Iterator[tuple[str, str, str, Any]]:
-    """Yield the attributes of a template: name, label, meaning and value."""
-    if record.kind != "template":
-        return
-    for name, value in (record.fields.get("fields") or {}).items():
-        if name not in _ATTRIBUTES_ELSEWHERE:
-            label = name.replace("-", " ").capitalize()
-            yield name, text.find(f"redif.{name}", label), f"ReDIF attribute {name}", value
-
-
 def _list_columns(record: PublishedRecord, text: Language) -> Iterator[tuple[str, str, str, Any]]:
     """Yield the columns of a record that a page shows as fields: name, label, meaning, value."""
-    for column in schema.KINDS.get(record.kind, ()):
+    for column in find_kind(record.kind).columns:
         value = record.fields.get(column.name)
         if column.name in ELSEWHERE or value == record.fields.get(_WRITTEN.get(column.name, "")):
             continue
@@ -124,30 +110,12 @@ def shorten(text: str, most: int = 300) -> str:
 
 def read_title(record: PublishedRecord) -> str:
     """Return the title of a live record; without one, what identifies it best."""
-    fields = record.fields
-    if record.kind == "template":
-        titles = redif_fields.titles(fields.get("fields"))
-        return _cut(titles[0] if titles else fields.get("handle") or record.identifier)
-    if record.kind == "harvested":
-        return _cut(harvested_title(fields) or fields.get("id") or record.identifier)
-    title = next((fields[name] for name in _TITLES if fields.get(name)), None)
-    return _cut(title or fields.get("url") or record.identifier)
-
-
-def read_authors(record: PublishedRecord) -> list[str]:
-    """Return the names of a record's authors or creators."""
-    if record.kind == "template":
-        return redif_fields.texts(record.fields.get("fields"), "author", "name")
-    creators = record.fields.get("creators") or ()
-    return [c["name"] for c in creators if isinstance(c, dict) and c.get("name")]
+    return _cut(find_kind(record.kind).title(record.fields) or record.identifier)
 
 
 def read_date(record: PublishedRecord) -> str:
     """Return the date that people look for: of the capture, or of the publication."""
-    fields = record.fields
-    if record.kind == "template":
-        return redif_fields.date(fields.get("fields")) or ""
-    return str(fields.get("fetch_date") or fields.get("published") or "")
+    return str(find_kind(record.kind).date(record.fields) or "")
 
 
 def is_web(text: str) -> bool:

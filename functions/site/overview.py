@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from functions.kinds import find_kind
 from functions.oai.request import (
     GET_RECORD,
     IDENTIFY,
@@ -93,7 +94,7 @@ def show(request: PageRequest) -> SitePage:
         "publishes": len(manifest.sequences),
         "queries": QUERIES,
         "classes": [name for _, name in CLASSES],
-        "has_templates": bool(manifest.kinds().get("template")),
+        "has_templates": any(n and find_kind(kind).terms for kind, n in manifest.kinds().items()),
         "listed": sorted(manifest.kinds().items()),
         "figures": figures,
         **(_draw(request, figures) if figures else {}),
@@ -104,7 +105,11 @@ def show(request: PageRequest) -> SitePage:
 
 def _draw(request: PageRequest, figures: Figures) -> Mapping[str, Any]:
     """Return the charts of the page."""
-    growth = list_growth(figures)
+    growth = [
+        (p.sequence, instant.to_text(p.effective)[:10], sum(kind.live or 0 for kind in p.kinds))
+        for p in figures.publishes
+        if all(kind.live is not None for kind in p.kinds)
+    ]
 
     def draw(values: Sequence[ValueFigures], match: str) -> tuple[Bar, ...]:
         def link(name: str) -> str | None:
@@ -126,15 +131,6 @@ def _draw(request: PageRequest, figures: Figures) -> Mapping[str, Any]:
         "growth": growth,
         "plot": draw_line([(day, live) for _, day, live in growth]),
     }
-
-
-def list_growth(figures: Figures) -> list[tuple[int, str, int]]:
-    """Return number, day and live records of the publishes that the figures have."""
-    return [
-        (p.sequence, instant.to_text(p.effective)[:10], sum(kind.live or 0 for kind in p.kinds))
-        for p in figures.publishes
-        if all(kind.live is not None for kind in p.kinds)
-    ]
 
 
 def list_types(media_types: Sequence[MediaTypeFigures]) -> list[TypeLine]:

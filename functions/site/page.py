@@ -10,6 +10,7 @@ from functions.config.configuration import Configuration
 from functions.content.calendar import CaptureCalendar
 from functions.content.search import CaptureSearch
 from functions.http.http_message import IN_PATH, OAI_PATH, Call
+from functions.kinds import find_kind
 from functions.oai.answer import Answer
 from functions.oai.format import Format, Formats
 from functions.oai.render.copy_address import CopyAddresses
@@ -132,17 +133,16 @@ class PageRequest:
 
     def find_copy(self, record: PublishedRecord) -> str | None:
         """Return the address of a record's archived copy, if it has one."""
-        address, fields = None, record.fields
+        address, fields, kind = None, record.fields, find_kind(record.kind)
         if record.deleted:
             return None
         copies = self.parts.copies
-        if record.kind == "capture":
+        if kind.is_capture:
             address = copies.find(record.identifier, fields.get("url"), fields.get("fetch_date"))
-        elif record.kind in ("fileset", "file"):
+        elif kind.has_files:
             files = copies.find_files(record.identifier, fields["files"], fields["bundle"])
             address = files[0] if len(files) == 1 else None
-        own = record.kind == "capture" or (record.kind == "file" and fields.get("files"))
-        own = own or (fields.get("bundle") or {}).get("key")
+        own = kind.has_bytes(fields) or (fields.get("bundle") or {}).get("key")
         if address is None and own and self.serves_content:
             address = self.address.content(record.identifier)
         return address

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from functions.kinds import CAPTURES
 from functions.reading.repository import PublishedRecord
 from functions.search.hits import SearchHit
 from functions.search.query import SearchQueryError, WordQuery, mark, parse
@@ -80,7 +81,7 @@ def _describe(request: PageRequest, hit: SearchHit, query: WordQuery) -> HitLine
     record = PublishedRecord(
         hit.position, hit.identifier, hit.kind, request.manifest.effective, False, hit.sets, fields
     )
-    captures = hit.kind == "capture" and request.parts.calendar is not None
+    is_capture = hit.kind in CAPTURES
     return HitLine(
         hit.identifier,
         hit.kind,
@@ -88,6 +89,8 @@ def _describe(request: PageRequest, hit: SearchHit, query: WordQuery) -> HitLine
         mark(url[:_SHOWN], query),
         (hit.date or "")[:10],
         hit.captures,
-        request.find_copy(record) if hit.kind == "capture" else None,
-        request.address.page("/captures", url=hit.url, match="exact") if captures else None,
+        request.find_copy(record) if is_capture else None,
+        request.address.page("/captures", url=hit.url, match="exact")
+        if is_capture and request.parts.calendar is not None
+        else None,
     )

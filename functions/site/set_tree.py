@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from functions.kinds import find_kind
 from functions.oai.request import LIST_IDENTIFIERS, LIST_RECORDS
 from functions.reading.repository import SetRow
 from functions.site import browse
@@ -69,16 +70,13 @@ def show(request: PageRequest) -> SitePage:
 
 def _link_record(request: PageRequest, spec: str) -> str | None:
     """Return the page of the record that describes a set: of a collection, series or archive."""
-    manifest, kinds = request.manifest, request.manifest.kinds()
-    if spec.startswith("collection:") and kinds.get("collection"):
-        identifier = oai_name.collection_identifier(manifest.namespace, spec)
-    elif spec.startswith("RePEc:") and kinds.get("template"):
-        prefix = manifest.prefix or oai_name.to_oai(manifest.namespace, "")
-        identifier = oai_name.template_identifier(prefix, spec)
-    else:
-        return None
-    record = request.parts.repository.record(manifest, identifier)
-    return request.address.record(identifier) if record and not record.deleted else None
+    manifest = request.manifest
+    for kind, count in manifest.kinds().items():
+        identifier = find_kind(kind).of_set(manifest, spec) if count else None
+        if identifier is not None:
+            record = request.parts.repository.record(manifest, identifier)
+            return request.address.record(identifier) if record and not record.deleted else None
+    return None
 
 
 def _query(spec: str) -> str:

@@ -11,6 +11,7 @@ from urllib.parse import quote, unquote
 
 from functions.http import http_message
 from functions.http.http_message import IN_PATH, OAI_PATH, Call, FormError, Reply
+from functions.kinds import CAPTURES
 from functions.site import (
     answer_page,
     browse,
@@ -170,7 +171,7 @@ class WebSite:
             "style": self._fixed["/style.css"].digest,
             "data": page.data,
             "has_search": self._parts.words is not None and search_page.has_words(request.manifest),
-            "has_captures": self._parts.calendar is not None and kinds.get("capture", 0) > 0,
+            "has_captures": self._parts.calendar is not None and not CAPTURES.isdisjoint(kinds),
         }
 
     def _list_languages(self, request: PageRequest) -> list[tuple[str, str, str]]:

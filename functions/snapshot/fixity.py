@@ -73,11 +73,6 @@ def read_reports(reader: Reader) -> tuple[CheckReport, ...]:
         return tuple(map(CheckReport.from_json, data.splitlines()))
 
 
-def write_reports(reports: Sequence[CheckReport]) -> bytes:
-    """Return the object of these reports, without those before the newest KEPT."""
-    return b"".join(report.to_json() for report in reports[-KEPT:])
-
-
 def find_since(reports: Sequence[CheckReport]) -> datetime | None:
     """Return the time since which every object was read by a check; None if some were not.
 

@@ -1,12 +1,6 @@
-"""Columns of tables: of filesets (results and archived files), and of harvested items."""
+"""Columns of tables of filesets (results and archived files) and of harvested items."""
 
 from dataclasses import dataclass
-
-_RECORDS = (
-    '[{"prefix": "oai_dc", "schema": "http://...", "namespace": "http://...", "datestamp": '
-    '"2026-11-22", "harvested": "2026-11-22T10:00:00Z", "metadata": "<oai_dc:dc ...>", '
-    '"about": ["<rights ...>"], "origins": [], "digest": "9f86d081..."}]'
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,16 +12,6 @@ class Column:
     meaning: str
     example: str
 
-
-HARVESTED = (
-    Column("base_url", "VARCHAR", "base URL of the repository", "http://a.cz/oai"),
-    Column("repository", "VARCHAR", "its repositoryName in Identify", "Archive A"),
-    Column("id", "VARCHAR", "its identifier there", "oai:a.cz:1"),
-    Column("specs", "VARCHAR[]", "its setSpecs there, sorted", "[a, b:c]"),
-    Column("records", "JSON", "its metadata in each harvested format, sorted by prefix", _RECORDS),
-    Column("ended", "VARCHAR[]", "prefixes of formats that were published and ended", "[marcxml]"),
-)
-"""The document of an item of the kind `harvested`."""
 
 INTAKE = (
     Column("identifier", "VARCHAR", "its identifier, if it can be kept", "oai:a.cz:1"),
@@ -147,86 +131,6 @@ FILE = (
     Column("terminal_dt", "VARCHAR", "time of the download, in 14 digits (UTC)", "20261122100000"),
 )
 """The archived and verified files of each listed fileset and file."""
-
-FILE_DETAILS = (
-    Column("original", "VARCHAR", "its path on the platform, if it differs", "data/aux.csv"),
-    Column("packed", "BIGINT", "bytes of a deflated member in its bundle", "812"),
-    Column("within", "BIGINT", "offset in its bundle, if that is in a WARC record", "4096"),
-)
-"""What the document of a dataset says of a file besides, where it applies."""
-
-_LICENCES = '[{"name": "CC BY 4.0", "spdx": "CC-BY-4.0", "url": "https://creativecommons.org/..."}]'
-_BUNDLE = '{"key": "filesets/.../bundle.zip", "bytes": 204800, "sha256": "9f86d08..."}'
-_FILES = '[{"path": "data/a.csv", "status": "verified", "bytes": 1480, "mimetype": "text/csv"}]'
-_ACCESS = '{"status": "platform-gone", "since": "2026-11-22", "reason": "duplicate"}'
-_VERSIONS = '[{"identifier": "oai:a.cz:dataset,...", "relation": "IsNewVersionOf"}]'
-_PEOPLE = '[{"name": "Novák, Jan", "given": "Jan", "family": "Novák"}]'
-
-FILESET = (
-    Column("platform", "VARCHAR", "platform that hosts it", "zenodo"),
-    Column("host", "VARCHAR", "the host", "zenodo.org"),
-    Column("id", "VARCHAR", "its id on the platform", "7078725"),
-    Column("version", "VARCHAR", "its version on the platform", "1"),
-    Column(
-        "version_order",
-        "VARCHAR",
-        "sort key among versions with the same first letter; NULL if the order is unknown",
-        "n:000000000001",
-    ),
-    Column("edition", "VARCHAR", "version label of its creators", "1.0.2"),
-    Column("status", "VARCHAR", "status of its archiving (docs/guide/datasets.md)", "success"),
-    Column(
-        "strategy",
-        "VARCHAR",
-        "strategy by which its files are stored; NULL if none are",
-        "s3-fileset",
-    ),
-    Column("until", "VARCHAR", "end of the embargo (W3CDTF)", "NULL"),
-    Column("title", "VARCHAR", "title", "Honey prices"),
-    Column(
-        "creators",
-        "JSON",
-        "creators: name, given, family, orcid, affiliations, organisation",
-        _PEOPLE,
-    ),
-    Column("contributors", "JSON", "contributors: the same, and role", "[]"),
-    Column("publisher", "VARCHAR", "publisher", "Zenodo"),
-    Column("published", "VARCHAR", "when (W3CDTF)", "2022-09-14"),
-    Column("type", "VARCHAR", "general resource type of DataCite", "Dataset"),
-    Column("abstract", "VARCHAR", "description", "..."),
-    Column("subjects", "VARCHAR[]", "subjects and keywords", "[honey]"),
-    Column("language", "VARCHAR", "language", "en"),
-    Column("licences", "JSON", "licences: name, spdx, url", _LICENCES),
-    Column("doi", "VARCHAR", "its DOI", "10.5281/zenodo.7078725"),
-    Column("url", "VARCHAR", "landing page", "https://zenodo.org/records/7078725"),
-    Column("related", "JSON", "related resources: identifier, identifier_type, relation", "[]"),
-    Column("archiveorg_item", "VARCHAR", "item of archive.org with its files", "NULL"),
-    Column(
-        "bundle",
-        "JSON",
-        "bundle with its files: key, bytes, sha256; NULL if there is none",
-        _BUNDLE,
-    ),
-    Column("bytes", "BIGINT", "bytes of its stored files", "204800"),
-    Column(
-        "files",
-        "JSON",
-        "its stored files: columns of `files`, and original, packed, within",
-        _FILES,
-    ),
-    Column("withheld", "JSON", "files that the platform lists but withholds: path, bytes", "[]"),
-    Column("access", "JSON", "how the platform closed it: status, since, reason", _ACCESS),
-    Column(
-        "versions",
-        "JSON",
-        "its other listed versions: identifier, version, doi, url, relation",
-        _VERSIONS,
-    ),
-)
-"""The document of a fileset, or of a dataset with one file."""
-
-COMPUTED = frozenset({"access", "versions"})
-"""Columns that a publish adds to a document where they apply."""
 
 TABLES: dict[str, tuple[Column, ...]] = {
     "ingest_fileset_platform": RESULT,

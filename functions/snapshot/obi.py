@@ -121,28 +121,6 @@ RUN = (
 
 GATHERED = "gathered"
 """The member of a document that may be missing, which stands for null."""
-_STORED = '{"http://a.org/x": "https://a.org/x"}'
-_FIELDS = '{"author": [{"name": ["A. Name"]}], "title": ["A title"], "handle": ["RePEc:cgd:w:1"]}'
-
-TEMPLATE = (
-    Column("handle", "VARCHAR", "its handle in the canonical form", "RePEc:cgd:wpaper:1"),
-    Column("handle_written", "VARCHAR", "its handle as written", "RePEc:CGD:wpaper:1"),
-    Column("type", "VARCHAR", "its type; NULL if unknown to ReDIF", "ReDIF-Paper 1.0"),
-    Column("type_written", "VARCHAR", "its type as written", "ReDIF-Paper 1.0"),
-    Column("valid", "BOOLEAN", "whether it is valid ReDIF", "true"),
-    Column("text", "VARCHAR", "full text", "Template-Type: ReDIF-Paper 1.0"),
-    Column("fields", "JSON", "its values by attribute, with clusters nested", _FIELDS),
-    Column("tist", "BIGINT", "the run that recorded it", "1352481230"),
-    Column("archive", "VARCHAR", "its archive", "RePEc:cgd"),
-    Column("series", "VARCHAR", "its series", "RePEc:cgd:wpaper"),
-    Column("source", "VARCHAR", "its file", "cgd/wpaper/1.rdf"),
-    Column("restriction", "VARCHAR[]", "File-Restriction of its series or archive", "[...]"),
-    Column("journal", "VARCHAR", "its journal: the name of an article's series", "NULL"),
-    Column("series_name", "VARCHAR", "name of its series", "Working papers"),
-    Column("provider", "VARCHAR[]", "provider of its series", "[A publisher]"),
-    Column(GATHERED, "JSON", "ids of its stored files by URL as written; NULL if none", _STORED),
-)
-"""The document of a template; `fields` is the `structure` that `sheaf redif` shows."""
 
 DOCUMENT = Column(
     "document", "VARCHAR", "its content as JSON; NULL for captures and collections", "NULL"

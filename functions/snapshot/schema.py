@@ -11,7 +11,7 @@ ITEM = (
     Column("position", "BIGINT", "place in the log of published versions; never reused", "4711"),
     Column("sequence", "INTEGER", "number of the publish that assigned the position", "1"),
     Column("identifier", "VARCHAR", "OAI identifier", "oai:webarchiv.cz:k3j2..."),
-    Column("kind", "VARCHAR", "one of KINDS", "capture"),
+    Column("kind", "VARCHAR", "one of functions.kinds", "capture"),
     Column("deleted", "BOOLEAN", "true for a tombstone, which has only these columns", "false"),
     Column("reason", "VARCHAR", "why the item was withdrawn; NULL if it was not", "NULL"),
     Column("sets", "VARCHAR[]", "most specific sets, sorted", "[domain:cz:idnes, mime:text:html]"),
@@ -69,43 +69,6 @@ CAPTURE = (
 
 RESOLVED = frozenset({"refers_to", "inherited"})
 """Columns that no archive file has: a publish computes them for revisits."""
-
-_COUNTS = '{"different": 1, "most": [{"value": "a", "captures": 3, "bytes": 20}]}'
-
-COLLECTION = (
-    Column("name", "VARCHAR", "name of the collection", "Serials, November 2007"),
-    Column("set_spec", "VARCHAR", "its set", "collection:serials:harvest_november07"),
-    Column("description", "VARCHAR[]", "the configured one, then those of archive files", "[...]"),
-    Column("operator", "VARCHAR[]", "operators that the archive files name", "[...]"),
-    Column("software", "VARCHAR[]", "software that wrote them", "[Heritrix/3.1.1]"),
-    Column("part_of", "VARCHAR[]", "crawls that they belong to", "[serials-2007-11]"),
-    Column("first_date", "VARCHAR", "day of the first capture, as far as known", "2007-11-05"),
-    Column("last_date", "VARCHAR", "day of the last capture", "2007-11-29"),
-    Column("captures", "BIGINT", "captures published", "412000"),
-    Column("bytes", "BIGINT", "bytes of their payloads", "20110000000"),
-    Column("files", "BIGINT", "archive files that were ingested into it", "17"),
-    Column("file_bytes", "BIGINT", "their bytes", "12890000000"),
-    Column("host", "JSON", "captures by host: number of hosts, and the largest", _COUNTS),
-    Column("media_type", "JSON", "the same by media type (declared, else detected)", _COUNTS),
-    Column("status", "JSON", "the same by HTTP status", _COUNTS),
-)
-"""The document of a collection. A null value among the counts stands for unknown."""
-
-KINDS: dict[str, tuple[Column, ...]] = {
-    "capture": CAPTURE,
-    "collection": COLLECTION,
-    "template": obi.TEMPLATE,
-    "fileset": item_tables.FILESET,
-    "file": item_tables.FILESET,
-    "harvested": item_tables.HARVESTED,
-}
-"""The columns of each kind of item besides ITEM."""
-
-DATASETS = ("file", "fileset")
-"""Kinds of items that are datasets: with exactly one file, and with any other number."""
-
-DOCUMENTED = frozenset({"template", "harvested", *DATASETS})
-"""Kinds of items whose own columns are JSON in the column `document` of records."""
 
 CONTENT = (*CAPTURE, obi.DOCUMENT)
 """The columns of records besides ITEM; they are NULL in a tombstone."""

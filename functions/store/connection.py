@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from functions.config.configuration import Configuration
+from functions.snapshot import authority as endpoints
 from functions.snapshot.errors import MissingObject, StoreError
 from functions.snapshot.layout import StoreAddress
 from functions.store import s3_request
 from functions.store.s3_request import Refusal
-from functions.url import authority as endpoints
 
 PATIENCE = 3.0
 """Seconds for which a request is retried while an HTTP client waits."""

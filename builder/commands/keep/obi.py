@@ -34,12 +34,11 @@ from builder.obi.log import ItemHistory
 from builder.obi.run import abandon
 from builder.store.context import Context
 from builder.text import tally, visible
-from functions.snapshot import instant
+from functions.snapshot import instant, redirects
 from functions.snapshot.errors import StoreError
 from functions.snapshot.oai_name import canonical_handle
+from functions.snapshot.redirects import RedirectChainError
 from functions.store import engine
-from functions.url import redirects
-from functions.url.redirects import RedirectChainError
 
 _IDENTIFIER = re.compile(r"oai:(?:[A-Za-z][A-Za-z0-9-]*(?:\.[A-Za-z][A-Za-z0-9-]*)+:)?(.+)")
 

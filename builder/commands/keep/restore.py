@@ -19,8 +19,8 @@ from builder.exports.restore.session import RestoreJob, RestoreSession
 from builder.progress import ProgressBar
 from builder.store.context import Context
 from builder.text import tally, visible
+from functions.snapshot.surt import METHOD
 from functions.store.scratch import Scratch
-from functions.url.surt import METHOD
 
 _JOBS = 4
 _LARGEST = 1 << 31

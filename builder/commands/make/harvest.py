@@ -122,7 +122,7 @@ def run(context: Context) -> int:
         )
     if any(isinstance(fault, UsageError) for fault in errors):
         return 2
-    return 1 if errors or batch.is_incomplete(outcomes) else 0
+    return 0 if not errors and all(outcome.is_whole for outcome in outcomes) else 1
 
 
 @contextmanager

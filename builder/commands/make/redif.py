@@ -23,7 +23,7 @@ from builder.sources.redif.tarball import is_packed, is_tar
 from builder.store.context import Context
 from builder.text import tally
 from functions.config.gathering import contains_ascii
-from functions.snapshot.markup import clean_fields
+from functions.kinds.templates.markup import clean_fields
 
 _SUFFIXES = {".rdf", ".redif"}
 _STDIN = "-"

@@ -9,8 +9,9 @@ from builder.snapshot import consistency, recovery
 from builder.store.context import Context
 from builder.store.web_store import WebStore
 from builder.text import tally
-from functions.snapshot import instant, schema
-from functions.snapshot.documents import HARVESTED
+from functions.kinds import WITH_FILES
+from functions.kinds.records import HARVESTED
+from functions.snapshot import instant
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.pointer import Pointer
@@ -89,10 +90,10 @@ def _describe(
             f"{tally(manifest.rows('faults'), 'fault')}",
         ]
         kinds = manifest.kinds()
-        if count := sum(kinds.get(kind, 0) for kind in schema.DATASETS):
+        if count := sum(kinds.get(kind, 0) for kind in WITH_FILES):
             files = tally(manifest.rows("files"), "file")
             lines.append(f"datasets   {count:,}, deleted ones included; {files} archived")
-        if count := kinds.get(HARVESTED, 0):
+        if count := kinds.get(HARVESTED.name, 0):
             lines.append(f"harvested  {tally(count, 'item')}, deleted ones included")
         lines.append(f"kept       {_snapshot_lines(manifests)}")
         retired = pointer.complete_expiry().retired

@@ -8,8 +8,7 @@ from itertools import chain
 from builder.arguments import declare
 from builder.exports.archived_content import add_datasets, open_content, report_folders
 from builder.exports.bagit.bag import Bag
-from builder.exports.bagit.dataset_bag import bag_of_dataset
-from builder.exports.bagit.run_bag import bag_of_run
+from builder.exports.bagit.contents import bag_of_dataset, bag_of_run
 from builder.exports.obi_source import RUNS, choose_runs
 from builder.exports.staging import add_folders, target_path
 from builder.progress import ProgressBar

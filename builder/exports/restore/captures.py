@@ -17,10 +17,10 @@ from builder.http import limits
 from functions.content import terms
 from functions.content.protocols import STATUSES
 from functions.content.terms import Range, Scope
+from functions.snapshot import surt
+from functions.snapshot.authority import text as shown
 from functions.snapshot.errors import SheafError
 from functions.snapshot.instant import from_digits
-from functions.url import surt
-from functions.url.authority import text as shown
 
 CODES: Mapping[str, str] = {
     "in-the-way": "a link, or a file that no restore wrote, is in its place",

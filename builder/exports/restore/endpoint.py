@@ -38,7 +38,7 @@ from functions.archive.coding import ContentCodingError
 from functions.content import archived_payload
 from functions.content.protocols import STATUSES, ContentError
 from functions.content.terms import Scope
-from functions.url import surt
+from functions.snapshot import surt
 
 LARGEST = 64 << 20
 """Maximum bytes of a list page; servers send far less at once."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from builder.exports.restore.folder import open_database
-from builder.exports.restore.plan import Led, Planned
+from builder.exports.restore.plan import Planned
 from builder.store import documents
 
 _TABLES = """
@@ -76,13 +76,6 @@ def of_file(file: Planned) -> ManifestEntry:
         media_type=file.media_type or None,
         digest=file.digest or None,
         renamed=file.why or None,
-    )
-
-
-def of_redirect(led: Led) -> ManifestEntry:
-    """Return the entry of a redirect."""
-    return ManifestEntry(
-        led.url, led.identifier, led.stamp, led.path, led.status, redirect=led.goal
     )
 
 

@@ -18,7 +18,7 @@ from urllib.parse import urljoin
 from builder.exports.restore import names
 from builder.exports.restore.captures import ListedCapture
 from builder.exports.restore.folder import open_database
-from functions.url import surt
+from functions.snapshot import surt
 
 MOST = 10
 """Maximum length of a chain of redirects."""

@@ -18,7 +18,6 @@ from builder.exports.restore.manifest import (
     RestoreReport,
     lacking,
     of_file,
-    of_redirect,
 )
 from builder.exports.restore.names import MANIFEST
 from builder.exports.restore.plan import Plan, Planned
@@ -220,7 +219,8 @@ class RestoreSession:
                 assert entry is not None
                 out.write(entry.line())
             for led in self.plan.redirects():
-                out.write(of_redirect(led).line())
+                fields = led.url, led.identifier, led.stamp, led.path, led.status
+                out.write(ManifestEntry(*fields, redirect=led.goal).line())
                 self.report.redirects += 1
             sync_file(out)
             self.folder.place(name, MANIFEST, over=True)

@@ -73,12 +73,6 @@ def package_json(
     return json.dumps(document, indent=1, ensure_ascii=False).encode() + b"\n"
 
 
-def digest_json(package: bytes) -> bytes:
-    """Return datapackage-digest.json, of the bytes of datapackage.json."""
-    document = {"path": NAME, "hash": _LABEL + hashlib.sha256(package).hexdigest()}
-    return json.dumps(document, indent=1).encode() + b"\n"
-
-
 def zipnum_blocks(lines: Iterable[bytes], many: int = LINES) -> Iterator[tuple[bytes, bytes]]:
     """Yield the members of sorted CDXJ lines, each with the first two fields of its first line."""
     left = iter(lines)
@@ -182,7 +176,9 @@ class Parcel:
         pages = (line.partition(b"\t")[2] for line in self._pages)
         self._write(_PAGES, chain((chosen_captures.PAGES_HEADING,), pages))
         document = package_json(self._about, self._resources, self._main)
-        for path, data in ((NAME, document), (DIGEST_NAME, digest_json(document))):
+        digest = {"path": NAME, "hash": _LABEL + hashlib.sha256(document).hexdigest()}
+        ends = json.dumps(digest, indent=1).encode() + b"\n"
+        for path, data in ((NAME, document), (DIGEST_NAME, ends)):
             with self._bundle.member(path) as out_:
                 out_.write(data)
         self._bundle.end()

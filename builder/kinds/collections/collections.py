@@ -17,6 +17,7 @@ from builder.snapshot.draft import Draft
 from builder.snapshot.lookup import fetch_groups, find, put, rows_of
 from builder.snapshot.sql import Statements
 from builder.snapshot.transaction import Transaction
+from functions.kinds.collections import COLUMNS
 from functions.snapshot import oai_name, schema
 from functions.store import engine
 
@@ -175,7 +176,7 @@ def _items(
             **{"files": number, "file_bytes": int(size or 0), **described},
             **_count_facets(counts[spec]),
         }
-        assert document.keys() == {column.name for column in schema.COLLECTION}
+        assert document.keys() == {column.name for column in COLUMNS}
         yield name, spec, False, json.dumps(document, ensure_ascii=False)
 
 

@@ -27,7 +27,7 @@ _VERSION_RESULTS = _SQL.get(
 )
 _DECIDED_VERSIONS = _SQL.get("decided_versions", dataset_of_v=_DATASET.format("v.identifier"))
 _LATE_VERSIONS = _SQL.get("late_versions")
-_OUTDATED_VERSIONS = _SQL.get("outdated_versions", results=engine.table("$results"))
+OUTDATED_VERSIONS = _SQL.get("outdated_versions", results=engine.table("$results"))
 _RELATED_VERSIONS = _SQL.get("related_versions", dataset=DATASET)
 _REVISED_FILESETS = _SQL.get(
     "revised_filesets", left=LEFT.format(earlier="list_concat(old_sets, old_left_sets)", now="sets")
@@ -45,14 +45,6 @@ def count_late(connection: engine.Connection, since: datetime) -> int:
     values = {"since": since.replace(tzinfo=None)}
     ((late,),) = connection.execute(_LATE_VERSIONS, values).fetchall()
     return int(late)
-
-
-def leave_newer(connection: engine.Connection, results: list[str]) -> None:
-    """Remove from `decided_versions` those of which the published `results` tell something newer.
-
-    `results` are local files of the table of results.
-    """
-    connection.execute(_OUTDATED_VERSIONS, {"results": results, "telling": list(TELLING)})
 
 
 def refuse_altered(connection: engine.Connection) -> list[str]:

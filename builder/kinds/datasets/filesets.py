@@ -14,6 +14,7 @@ from builder.snapshot.draft import Draft
 from builder.snapshot.lookup import fetch_groups, find, put, rows_of
 from builder.snapshot.sql import Statements
 from builder.sources.datasets.entry import DELETE, LIST
+from functions.kinds import WITH_FILES
 from functions.snapshot import item_tables, schema
 from functions.store import engine
 
@@ -22,7 +23,7 @@ _SQL = Statements(__file__)
 RESULTS, FILES = "ingest_fileset_platform", "files"
 """The tables that hold only filesets."""
 
-_KINDS = engine.texts(schema.DATASETS)
+_KINDS = engine.texts(WITH_FILES)
 _RESULT = ", ".join(c.name for c in item_tables.RESULT if c.name != "identifier")
 _DESCRIBING = frozenset(
     {"total_size", "file_count", "manifest", "detail", "until", "archiveorg_item_name"}
@@ -109,7 +110,8 @@ def revise(change: KindChange) -> KindCounts:
         if dataset_versions.count_late(connection, before.effective) and (
             published := draft.paths(draft.files(draft.tables.get(RESULTS, ())))
         ):
-            dataset_versions.leave_newer(connection, published)
+            values = {"results": published, "telling": list(dataset_versions.TELLING)}
+            connection.execute(dataset_versions.OUTDATED_VERSIONS, values)
         dataset_versions.relate(connection)
         for sql in (_ADDED, _REPLACED, _NEWEST_RESULTS):
             connection.execute(sql)

@@ -3,10 +3,10 @@
 from builder.kinds.datasets import filesets, stored
 from builder.kinds.datasets.verify import FilesetAudit
 from builder.kinds.kind import Kind
-from functions.snapshot import schema
+from functions.kinds import WITH_FILES
 
 DATASETS = Kind(
-    schema.DATASETS,
+    WITH_FILES,
     revise=filesets.revise,
     scrub=filesets.clear_withdrawn_results,
     reinstate=filesets.rewrite_files,

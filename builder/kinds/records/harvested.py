@@ -14,12 +14,13 @@ from builder.kinds.sets import LEFT
 from builder.snapshot import scratch_tables
 from builder.snapshot.lookup import find, put, rows_of
 from builder.snapshot.sql import Statements
-from functions.snapshot import documents, item_tables, schema
+from functions.kinds.records import HARVESTED
+from functions.snapshot import item_tables, schema
 from functions.store import engine
 
 _SQL = Statements(__file__)
 
-KIND = documents.HARVESTED
+KIND = HARVESTED.name
 
 _HARVESTED_IDENTIFIERS = _SQL.get("harvested_identifiers")
 # The owner of an identifier: the repository of its listed item, else the first that claims it.

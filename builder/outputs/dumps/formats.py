@@ -12,13 +12,14 @@ from builder.outputs.dumps import json_lines
 from builder.outputs.dumps.parts import DumpFormat
 from builder.outputs.dumps.selection import DumpSelection
 from functions.config.configuration import Configuration
+from functions.kinds import KINDS
 from functions.oai.answer import Answer, RecordList
-from functions.oai.format import Format, Formats, filter_records
+from functions.oai.format import Format, Formats, select_available
 from functions.oai.render import check
 from functions.oai.render.render import Renderer, lookups
 from functions.oai.request import LIST_RECORDS
 from functions.reading.repository import PublishedRecord
-from functions.snapshot import instant, schema
+from functions.snapshot import instant
 from functions.snapshot.errors import ConfigurationError
 
 _PLACE = b"\x00records\x00"
@@ -30,7 +31,7 @@ class JsonLines:
 
     name: str = json_lines.NAME
     suffix: str = ".jsonl"
-    kinds: tuple[str, ...] = tuple(schema.KINDS)
+    kinds: tuple[str, ...] = tuple(KINDS)
     fields: Collection[str] | None = None
     head: bytes = b""
     tail: bytes = b""
@@ -70,7 +71,7 @@ class OaiDocuments:
         sheet = self.renderer.sheet(self.base_url, room)
         taken = sheet.take(replace(self.content, records=records))
         data = b"".join(sheet.finish())
-        shown = filter_records(records[:taken], self.row)
+        shown = select_available(records[:taken], self.row)
         return taken, len(shown) - sheet.missed, data
 
 
@@ -95,7 +96,7 @@ class DumpFormats:
 
     def kinds(self, name: str) -> tuple[str, ...]:
         """Return the kinds of items that have a format. Raises ConfigurationError."""
-        return tuple(schema.KINDS) if name == json_lines.NAME else (*self._find(name).crosswalks,)
+        return tuple(KINDS) if name == json_lines.NAME else (*self._find(name).crosswalks,)
 
     def open(self, name: str, selection: DumpSelection) -> DumpFormat:
         """Return the format for the records of a dump. Raises ConfigurationError."""

@@ -1,7 +1,7 @@
 """Records as JSON lines: one object a line, in UTF-8, with keys in a fixed order.
 
 The keys are identifier, datestamp, sets, kind and deleted. Those of a live record's kind follow in
-the order of the schema (functions.snapshot.schema.KINDS). A field without a value has no key.
+the order of their columns (functions.kinds.KINDS). A field without a value has no key.
 """
 
 import base64
@@ -12,6 +12,7 @@ from itertools import repeat
 from json.encoder import encode_basestring
 from typing import Any
 
+from functions.kinds import KINDS
 from functions.reading.record_rows import Page, runs
 from functions.reading.repository import PublishedRecord
 from functions.snapshot import instant, schema
@@ -35,7 +36,7 @@ def encode_lines(records: Sequence[PublishedRecord]) -> list[bytes]:
 def _encode_record(record: PublishedRecord) -> str:
     fields: dict[str, Any] = {}
     if not record.deleted:
-        names = (column.name for column in schema.KINDS[record.kind])
+        names = (column.name for column in KINDS[record.kind].columns)
         values = ((name, record.fields.get(name)) for name in names)
         fields = {name: _plain(value) for name, value in values if value is not None}
     return (
@@ -64,7 +65,7 @@ def _encode_captures(page: Page) -> Iterator[str]:
         ("true" if is_deleted else "false" for is_deleted in deleted),
     )
     columns = []
-    for column in schema.KINDS["capture"]:
+    for column in schema.CAPTURE:
         values, key = page.column(column.name), f',"{column.name}":'
         encode = _ENCODERS.get(column.type, lambda value: _dumps(_plain(value)))
         if any(value is not None for value in values):

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from functions.kinds import CAPTURES, WITH_FILES
 from functions.reading.repository import PublishedRecord, RecordSelection, Repository
-from functions.snapshot import schema
 from functions.snapshot.manifest import Manifest, Span
 
 _ROWS, _DOCUMENTS = 4096, 256
@@ -70,8 +70,8 @@ class DumpSelection:
     def records(self) -> RecordSelection:
         """The records to read: an item may have left `kinds` for another kind of dataset."""
         kinds = self.kinds
-        if self.since is not None and set(kinds) & set(schema.DATASETS):
-            kinds = tuple(dict.fromkeys((*kinds, *schema.DATASETS)))
+        if self.since is not None and set(kinds) & set(WITH_FILES):
+            kinds = tuple(dict.fromkeys((*kinds, *WITH_FILES)))
         return RecordSelection(kinds, self.span, self.set)
 
 
@@ -84,7 +84,7 @@ def read_pages(
     """
     manifest, rest = selection.manifest, selection.records
     living = {kind for kind, count in manifest.kinds().items() if count}
-    large = (schema.DOCUMENTED | {"collection"}) & {*rest.kinds} & living
+    large = ({*rest.kinds} - CAPTURES) & living
     limit = _DOCUMENTS if large else _ROWS
     is_narrower = len(rest.kinds) != len(selection.kinds)
     while not rest.is_empty:

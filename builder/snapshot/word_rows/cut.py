@@ -14,7 +14,8 @@ from pathlib import Path
 from builder.snapshot.draft import Query
 from builder.snapshot.word_rows import templates
 from builder.store.parquet.writer import RowWriter
-from functions.search import fields, words
+from functions.kinds import find_kind
+from functions.search import words
 from functions.snapshot import layout, schema
 from functions.store import engine
 
@@ -192,8 +193,9 @@ def _document_rows(
         values["documents"] = list(documents)
     rows = engine.batches(connection, sql, values)
     for kind, identifier, position, document in chain.from_iterable(rows):
-        read = fields.read_document(kind, document)
-        yield from templates.word_rows(fields.document_texts(kind, identifier, read), position)
+        row = find_kind(kind)
+        texts = row.list_texts(row.find(document), identifier)
+        yield from templates.word_rows(texts, position)
 
 
 def _with(sql: str, condition: str) -> str:

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
-from functions.search import fields, words
+from functions.kinds.templates import TEMPLATE
+from functions.search import words
 from functions.store import engine
 
-KIND = "template"
+KIND = TEMPLATE.name
 _RECORDS, _TEXTS = engine.table("$records"), engine.table("$texts")
 _CLUSTERS = ("primary", "author", "editor")
 _SHAPE = (
@@ -103,8 +104,8 @@ def other_rows(
     both: Mapping[str, Sequence[str]] = {**values, "records": list(records)}
     documents = engine.batches(connection, _ODD_DOCUMENTS, both)
     for identifier, document, position in chain.from_iterable(documents):
-        read = fields.read_document(KIND, document)
-        yield from word_rows(fields.document_texts(KIND, identifier, read), position)
+        found_texts = TEMPLATE.list_texts(TEMPLATE.find(document), identifier)
+        yield from word_rows(found_texts, position)
 
 
 def word_rows(texts: Sequence[str], position: int) -> Iterator[tuple[str, int, int]]:

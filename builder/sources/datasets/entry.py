@@ -23,6 +23,7 @@ from builder.sources.datasets.item import (
     total_size,
 )
 from builder.sources.datasets.result import file_json
+from functions.kinds import datasets
 from functions.snapshot import item_tables, oai_name
 from functions.snapshot.instant import from_digits
 
@@ -34,7 +35,7 @@ _ILLEGIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _SETS = ("platform", "host", "strategy", "status")
 _DIGESTS = ("sha512", "sha256", "sha1", "md5")
 _DETAILS = {"packed": PACKED, "within": WITHIN}
-"""Columns of item_tables.FILE_DETAILS, and the keys in `extra` that have their values."""
+"""What the document says of a file where it applies, and the keys in `extra` with the values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +144,7 @@ def _document(
             for file in sorted(left_out, key=lambda file: file.path)
         ],
     }
-    assert document.keys() == {c.name for c in item_tables.FILESET} - item_tables.COMPUTED
+    assert document.keys() == {c.name for c in datasets.COLUMNS} - datasets.COMPUTED
     return document
 
 
@@ -154,7 +155,7 @@ def _archiveorg(item: FilesetPlatformItem, strategy: str | None) -> str | None:
 def _file(file: FilesetManifestFile, verified: bool) -> dict[str, Any]:
     """Return the columns of a file; it is `verified` if its platform gives a digest.
 
-    Those of FILE_DETAILS are only there with a value. A path that XML cannot hold has no
+    Those of _DETAILS are only there with a value. A path that XML cannot hold has no
     `original`, because its %XX are all that a record can say.
     """
     columns = {

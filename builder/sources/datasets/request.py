@@ -89,11 +89,6 @@ def invalid_request(where: str, text: str) -> IngestRequest:
     return IngestRequest(where, given={"line": text[:_URL]})
 
 
-def is_asked(request: IngestRequest) -> bool:
-    """Return whether this is a real request, not the placeholder for an invalid line."""
-    return "line" not in request.given or "base_url" in request.given
-
-
 def _refuse_constant(constant: str) -> None:
     raise ValueError(f"{constant} is not a JSON number")
 

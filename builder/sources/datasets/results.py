@@ -21,7 +21,7 @@ from pathlib import Path
 
 from builder.intake import intake
 from builder.intake.lines import LineWriter
-from builder.sources.datasets import request, result
+from builder.sources.datasets import result
 from builder.sources.datasets.entry import FilesetEntry, entry
 from builder.sources.datasets.item import IngestOutcome
 from builder.store.documents import build
@@ -179,8 +179,9 @@ class Results:
 
 
 def is_kept(outcome: IngestOutcome) -> bool:
-    """Return whether an outcome goes into the intake."""
-    return outcome.status != "cancelled" and request.is_asked(outcome.request)
+    """Return whether an outcome goes into the intake: not that of an invalid line."""
+    names = outcome.request.given.keys()
+    return outcome.status != "cancelled" and ("line" not in names or "base_url" in names)
 
 
 @dataclass(slots=True)

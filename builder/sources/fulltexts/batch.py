@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
+from urllib.parse import unquote, urlsplit
 
 from builder.http.errors import Deferred, FetchError
 from builder.http.secrets import match_kept, name_apart, strip_secrets
@@ -18,9 +19,8 @@ from builder.http.url import Redirects, check_scheme
 from builder.obi.content import ExchangeRow, Redirect, Row, SeenRow
 from builder.obi.run import Committed, ObiRun
 from builder.sources.fulltexts import pdf_text
-from builder.sources.fulltexts.choice import host_of
 from builder.sources.fulltexts.fetch_file import FileFetcher, Once, Validators, follow_redirects
-from builder.sources.fulltexts.incidences import Before, IncidenceRules, names_pdf
+from builder.sources.fulltexts.incidences import Before, IncidenceRules
 from builder.sources.fulltexts.journal import JournalContent, ResponseJournal
 from builder.sources.fulltexts.pdf_text import PdfText
 from builder.sources.fulltexts.results import Fetched, FileContent, Hop, Moved, Result
@@ -130,7 +130,11 @@ class RunOutcomes:
 
         pdf = self.pdf.__contains__
         rules = IncidenceRules(
-            self.run.tist, self.before, lambda url: pdf(url) or names_pdf(url), record, self.texts
+            self.run.tist,
+            self.before,
+            lambda url: pdf(url) or unquote(urlsplit(url).path).lower().endswith(".pdf"),
+            record,
+            self.texts,
         )
         return rules.rows(self.results)
 
@@ -244,10 +248,6 @@ class Batch:
     def __post_init__(self) -> None:
         self.recorded = self.journal.begin(self.run.tist)
         self.outcomes = RunOutcomes(self.run, self.state)
-
-    def list_begun(self) -> list[DueFile]:
-        """Return the files that the run began to fetch before it was cut off."""
-        return [DueFile(url, host_of(url), pdf) for url, pdf in self.recorded.requested.items()]
 
     def fetch(self, wanted: Sequence[DueFile]) -> int:
         """Fetch the files, and return the number of results.

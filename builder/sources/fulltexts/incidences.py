@@ -6,7 +6,6 @@ fetching, so the order of responses has no influence.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from urllib.parse import unquote, urlsplit
 
 from builder.http.errors import OUTCOMES, FetchError
 from builder.obi import key
@@ -207,11 +206,6 @@ def _where(rows: Iterable[Row], before: Before) -> str | None:
 def _place(row: Row) -> tuple[str, str, str]:
     subject = row.origin if isinstance(row, Redirect) else getattr(row, "id", "")
     return subject, row.row, getattr(row, "what", "")
-
-
-def names_pdf(url: str) -> bool:
-    """Return whether the path of a URL ends in .pdf."""
-    return unquote(urlsplit(url).path).lower().endswith(".pdf")
 
 
 def _looks_like_html(head: bytes) -> bool:

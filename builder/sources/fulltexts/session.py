@@ -15,7 +15,7 @@ from builder.obi.content import Row, SeenRow
 from builder.obi.history import OpenedRun
 from builder.obi.run import Committed, ObiRun, ObiRuntime, Purpose, claim, history
 from builder.sources.fulltexts.batch import Batch, Pace
-from builder.sources.fulltexts.choice import FileChoice
+from builder.sources.fulltexts.choice import FileChoice, host_of
 from builder.sources.fulltexts.fetch_file import FileFetcher
 from builder.sources.fulltexts.gather_report import GatherReport
 from builder.sources.fulltexts.hold import Hold
@@ -137,7 +137,8 @@ class GatherSession:
         batch = Batch(
             run, state, self.fetcher, self.hold.journal, pace, self._put_off, self.advance
         )
-        begun, unchanged = batch.list_begun(), list[SeenRow]()
+        requested = batch.recorded.requested.items()  # before the run was cut off
+        begun, unchanged = [DueFile(u, host_of(u), pdf) for u, pdf in requested], list[SeenRow]()
         wanted = {file.url: file for file in begun}
         if cut_off is None or self._now() < cut_off.tist + self.job.seconds:
             self._done += len(begun)

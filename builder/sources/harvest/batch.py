@@ -139,8 +139,3 @@ def report_json(outcome: HarvestResult) -> dict[str, object]:
         "notes": list(outcome.notes),
         "error": outcome.error,
     }
-
-
-def is_incomplete(outcomes: Sequence[HarvestResult]) -> bool:
-    """Return whether any requested record is missing."""
-    return not all(outcome.is_whole for outcome in outcomes)

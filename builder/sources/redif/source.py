@@ -54,11 +54,6 @@ def open_member(folder: Path, path: str) -> Iterator[RedifFile | Flaw]:
     yield _tree_file(str(file), path)
 
 
-def tree_holds_redif(folder: Path) -> bool:
-    """Return whether there is a ReDIF file below the folder."""
-    return any(isinstance(member, RedifFile) for member in tree_members(folder))
-
-
 def other_files(folder: Path) -> Iterator[Path]:
     """Yield the files below a folder that have no ReDIF suffix, in no order."""
     for below, folders, names in os.walk(folder.resolve()):
@@ -265,7 +260,8 @@ def tarballs(paths: Sequence[str], tist: int | None) -> list[tuple[FileOrigin, i
 def _origin(source: str) -> FileOrigin | None:
     path = Path(source)
     if is_folder(source):
-        return FileOrigin(path, source, True) if tree_holds_redif(path) else None
+        is_redif_tree = any(isinstance(member, RedifFile) for member in tree_members(path))
+        return FileOrigin(path, source, True) if is_redif_tree else None
     if path.is_file() and tarball.holds_redif(path):
         return FileOrigin(path, source, False)
     return None

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from builder.store.durable import writing
-from functions.snapshot.documents import write_compact
+from functions.snapshot.seal import write_compact
 
 FAULT_CODES: dict[str, str] = {
     "link": "a link in a tarball, which is not followed",
@@ -96,11 +96,6 @@ def hides(code: str, path: str) -> bool:
     if code == "link":  # one without a suffix may stand for a folder
         return is_redif(path) or "." not in path.rpartition("/")[2]
     return code != "path-unsafe" or is_redif(path)
-
-
-def is_hidden(path: str) -> bool:
-    """Return whether a component of the path begins with a dot."""
-    return path.startswith(".") or "/." in path
 
 
 def path_text(path: str) -> str:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Self, cast
 
 from builder.errors import UsageError
-from builder.sources.redif.spool import Flaw, RedifFile, hides, is_hidden, is_redif, path_text
+from builder.sources.redif.spool import Flaw, RedifFile, hides, is_redif, path_text
 from functions.archive import zstd
 from functions.archive.stream import HEAD
 
@@ -213,7 +213,8 @@ def _members(stream: BinaryIO, name: str) -> Iterator[RedifFile | Flaw]:
 def _member(tar: tarfile.TarFile, info: tarfile.TarInfo) -> Iterator[RedifFile | Flaw]:
     parts = [part for part in info.name.split("/") if part not in ("", ".")]
     path = "/" * info.name.startswith("/") + "/".join(parts)
-    if info.isdir() or (is_hidden(path) and ".." not in parts):
+    is_hidden = path.startswith(".") or "/." in path
+    if info.isdir() or (is_hidden and ".." not in parts):
         return
     counts = is_redif(path)
     if info.issym() or info.islnk():

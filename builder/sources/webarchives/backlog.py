@@ -23,8 +23,8 @@ from builder.sources.webarchives.capture import CaptureDraft, Captures, action_i
 from builder.sources.webarchives.events import Event, Skipped
 from builder.sources.webarchives.side_records import CaptureRequest, Crawl
 from functions.archive.stream import RecordStream
+from functions.snapshot import surt
 from functions.snapshot.errors import NO_SPACE, StoreError
-from functions.url import surt
 
 _IN_MEMORY = 1 << 22  # bytes
 

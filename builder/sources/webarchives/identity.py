@@ -16,9 +16,8 @@ from functools import lru_cache
 
 from builder.store.suffix_list import split_suffix
 from functions.archive.record import RecordFault, show
-from functions.snapshot import oai_name
-from functions.url import authority, surt
-from functions.url.authority import text as text
+from functions.snapshot import authority, oai_name, surt
+from functions.snapshot.authority import text as text
 
 _W3CDTF = re.compile(
     rb"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9})\d*)?)?"

@@ -82,11 +82,6 @@ def is_gzip(head: bytes) -> bool:
     return head.startswith(_GZIP)
 
 
-def is_broken_zstd(head: bytes) -> bool:
-    """Tell whether a zstd frame within `head` cannot be decoded."""
-    return zstd.begins(head) and _decompress_zstd(head)[1] is not None
-
-
 def packing(head: bytes) -> str | None:
     """Return "gz", "zst", or "" for plain, of an archive whose first bytes may be damaged.
 
@@ -95,7 +90,7 @@ def packing(head: bytes) -> str | None:
     """
     if is_gzip(head) and (recognise(head) or is_broken_gzip(head)):
         return "gz"
-    if zstd.begins(head) and (recognise(head) or is_broken_zstd(head)):
+    if zstd.begins(head) and (recognise(head) or _decompress_zstd(head)[1] is not None):
         return "zst"
     if _recognise_plain(head):
         return ""

@@ -10,13 +10,14 @@ from typing import Any
 from xml.parsers import expat
 
 from functions.config.configuration import Configuration
+from functions.kinds import KINDS
 from functions.oai.format import TEMPLATES, Format, Formats, load
-from functions.oai.render import about, schemas, template_filters
+from functions.oai.render import about, schemas
 from functions.oai.render.copy_address import CopyAddresses
-from functions.oai.render.render import Renderer, template
+from functions.oai.render.render import Renderer
 from functions.oai.render.template_filters import clean
 from functions.reading.repository import PublishedRecord
-from functions.snapshot import documents, schema
+from functions.snapshot import schema
 from functions.snapshot.errors import ConfigurationError
 
 _OAI = "http://www.openarchives.org/OAI/2.0/"
@@ -90,18 +91,16 @@ def check(renderer: Renderer, row: Format, kind: str) -> None:
     Raises ConfigurationError for an unknown kind, for a template that is faulty or fails, and for
     output that is not one element in the namespace of the format.
     """
-    columns = schema.KINDS.get(kind)
-    if columns is None:
+    if kind not in KINDS:
         raise ConfigurationError(
             f"the format {row.prefix} has a crosswalk of {kind}, which is not a kind of item; "
-            f"known: {', '.join(schema.KINDS)}"
+            f"known: {', '.join(KINDS)}"
         )
-    crosswalk = f"crosswalks/{row.crosswalks[kind]}"
-    renderer.templates.check(template(kind), crosswalk, [column.name for column in columns])
+    columns, crosswalk = KINDS[kind].columns, f"crosswalks/{row.crosswalks[kind]}"
+    renderer.templates.check(KINDS[kind].template, crosswalk, [column.name for column in columns])
     where = renderer.templates.path(crosswalk)
     full = {column.name: sample(column) for column in columns}
-    if kind == documents.HARVESTED:
-        full["records"] = template_filters.sample_records(row.prefix, row.namespace)
+    full |= KINDS[kind].sample(row.prefix, row.namespace)
     # A list or a table of counts is never NULL, but may be empty.
     empty: dict[str, Any] = {c.name: [] if c.type.endswith("[]") else None for c in columns}
     empty |= {c.name: full[c.name] for c in columns if c.type == "JSON"}
@@ -117,7 +116,8 @@ def check(renderer: Renderer, row: Format, kind: str) -> None:
 def _check_escaping(renderer: Renderer, row: Format, kind: str, full: Mapping[str, Any]) -> None:
     """Try a crosswalk on markup in all texts of a record, then in one column at a time."""
     where = renderer.templates.path(f"crosswalks/{row.crosswalks[kind]}")
-    every = {n: v if n in template_filters.RAW_FORMAT else _hostile(v) for n, v in full.items()}
+    raw = KINDS[kind].sample(row.prefix, row.namespace)
+    every = {name: value if name in raw else _hostile(value) for name, value in full.items()}
     for values, name, of in (
         (every, _MARKUP, "of texts full of markup"),
         (full, _MARKUP, "of markup in repository_name"),

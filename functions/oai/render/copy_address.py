@@ -113,14 +113,3 @@ def _fill_parts(parts: Sequence[str], values: Mapping[str, str | None]) -> Itera
         else:
             in_query = in_query or "?" in part
             yield part
-
-
-def settings_in_records(configuration: Configuration) -> Mapping[str, str]:
-    """Return by key the values that records show, and on which digests of formats depend.
-
-    Raises ConfigurationError.
-    """
-    return {
-        "repository.name": configuration["repository.name"],
-        "content.address": " ".join(CopyAddresses.of(configuration).templates),
-    }

@@ -17,13 +17,12 @@ import jinja2
 import jinja2.meta
 from jinja2 import nodes
 
+from functions.kinds.templates import redif_fields
 from functions.oai.render import template_filters
-from functions.reading import redif_fields
-from functions.reading.record_rows import HEADER, Page, TemplatePage
+from functions.reading.record_rows import HEADER, DocumentPage, Page
 from functions.reading.repository import PublishedRecord
 from functions.snapshot import instant
 from functions.snapshot.errors import ConfigurationError
-from functions.snapshot.item_tables import COMPUTED
 
 Container = Callable[[PublishedRecord], Any]
 Abouts = Mapping[str, Container]
@@ -117,7 +116,7 @@ class RecordLoop:
         since: datetime | None = None,
     ) -> str:
         """Return the text of all records; their datestamps are raised to at least `since`."""
-        if not isinstance(records, TemplatePage):
+        if not isinstance(records, DocumentPage):
             return self._render(records, constants, since)
         parts = records.parse(_AT_ONCE)
         return "".join([self._render(part, constants, since) for part in parts])
@@ -178,8 +177,6 @@ def _column(name: str, records: Sequence[PublishedRecord]) -> Sequence[Any]:
         return records.column(name)
     if name in HEADER:
         return [getattr(record, name) for record in records]
-    if name in COMPUTED:
-        return [None if record.deleted else record.fields.get(name) for record in records]
     return [None if record.deleted else record.fields[name] for record in records]
 
 

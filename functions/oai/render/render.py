@@ -18,26 +18,17 @@ from typing import Any
 from markupsafe import Markup
 
 from functions.config.configuration import Configuration
+from functions.kinds import DOCUMENTED, IN_FORMATS, find_kind
 from functions.oai.answer import Answer, OneRecord, Read, RecordList
-from functions.oai.format import (
-    TEMPLATES,
-    Format,
-    Formats,
-    filter_records,
-    folders,
-    select_available,
-)
+from functions.oai.format import TEMPLATES, Format, Formats, folders, select_available
 from functions.oai.render import about, template_filters
 from functions.oai.render.copy_address import NO_COPIES, CopyAddresses
 from functions.oai.render.loop import Abouts, RecordLoop
 from functions.oai.render.template import FAULTS, Templates
 from functions.reading.record_rows import DOCUMENT, runs
 from functions.reading.repository import PublishedRecord
-from functions.snapshot import documents, schema
 from functions.snapshot.errors import ConfigurationError
 
-_RECORD = "oai/record.xml"
-_RECORDS = {documents.HARVESTED: "oai/harvested.xml"}
 _PLACE = "\x00items\x00"
 _COPY = re.compile(r"\|\s*(?:(?:gathered_)?cop(?:y|ies)|mets)\b")
 """The filters that print `content.address`."""
@@ -210,7 +201,7 @@ class Renderer:
         self, record: PublishedRecord, row: Format, base_url: str, repository_name: str
     ) -> str:
         """Return one record in a format. Raises ConfigurationError, with file and line."""
-        loop = self.templates.loop(template(record.kind), _crosswalk(row, record.kind))
+        loop = self._loop(row, record.kind)
         try:
             return loop.render([record], _constants(row, base_url, repository_name))
         except FAULTS as error:
@@ -222,11 +213,14 @@ class Renderer:
     def fields(self, row: Format) -> frozenset[str]:
         """Return a superset of the columns that a format needs of a record."""
         kinds = row.crosswalks.keys()
-        loops = [self.templates.loop(template(kind), _crosswalk(row, kind)) for kind in kinds]
-        needed = frozenset(name for loop in loops for name in loop.names)
-        if schema.DOCUMENTED & kinds:
+        needed = frozenset(name for kind in kinds for name in self._loop(row, kind).names)
+        if DOCUMENTED & kinds:
             needed |= {DOCUMENT}
         return needed | about.COLUMNS if self.templates.abouts else needed
+
+    def _loop(self, row: Format, kind: str) -> RecordLoop:
+        crosswalk = f"crosswalks/{row.crosswalks[kind]}"
+        return self.templates.loop(find_kind(kind).template, crosswalk)
 
     def digest(self, row: Format) -> str:
         """Return a digest of a format's templates: equal digests mean equal XML."""
@@ -245,13 +239,13 @@ class Renderer:
         if row is None:
             headers, records = self.templates.loop("oai/header.xml"), content.records
             if content.within is not None:
-                records = filter_records(records, content.within)
+                records = select_available(records, content.within)
             return template_filters.clean((headers.render(records, {}, since),)), missed
         constants = _constants(row, base_url, self._name)
         parts: list[str] = []
         for kind, run in runs(content.records):
-            loop = self.templates.loop(template(kind), _crosswalk(row, kind))
-            if kind == documents.HARVESTED:
+            loop = self._loop(row, kind)
+            if kind in IN_FORMATS:
                 run = select_available(run, row)
             try:
                 parts.append(loop.render(run, constants, since))
@@ -302,15 +296,6 @@ def lookups(
         lambda prefix: digest(prefix) if prefix in rows else None,
         lambda prefix: fields(prefix) if prefix in rows else None,
     )
-
-
-def template(kind: str) -> str:
-    """Return the template for a record of that kind; it includes a crosswalk."""
-    return _RECORDS.get(kind, _RECORD)
-
-
-def _crosswalk(row: Format, kind: str) -> str:
-    return f"crosswalks/{row.crosswalks[kind]}"
 
 
 def _constants(row: Format, base_url: str, repository_name: str) -> Mapping[str, str]:

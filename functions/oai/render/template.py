@@ -4,18 +4,20 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import jinja2
 import jinja2.nodes
+from markupsafe import Markup
 
+from functions.kinds import KINDS
 from functions.oai.render import template_filters
 from functions.oai.render.copy_address import NO_COPIES, CopyAddresses
 from functions.oai.render.loop import CONSTANT, Abouts, RecordLoop, about_variable, lines
 from functions.oai.render.mets import MetsFilters
 from functions.oai.render.template_filters import Tables
-from functions.reading import redif_fields
 from functions.reading.record_rows import HEADER
-from functions.snapshot import datacite, instant
+from functions.snapshot import instant
 from functions.snapshot.errors import ConfigurationError
 from functions.snapshot.oai_name import is_uri
 
@@ -71,17 +73,17 @@ class Templates:
             copies=copies.find_files,
             gathered_copy=copies.find_gathered,
             copy=copies.find,
-            hexadecimal=template_filters.hexadecimal,
+            hexadecimal=lambda value: value.hex().upper(),
             instant=instant.to_text,
             lookup=self._tables.look_up,
             mets=MetsFilters(copies).describe,
             parts=template_filters.parts,
-            schema=template_filters.schema,
-            utc=template_filters.utc,
-            **redif_fields.FILTERS,
-            **datacite.FILTERS,
-            **template_filters.HARVESTED_FILTERS,
+            schema=lambda base_url, name: urljoin(base_url, f"schema/{name}"),
+            utc=lambda value: f"{value.isoformat()}Z",
+            raw=Markup,
         )
+        for kind in KINDS.values():
+            self._environment.filters.update(kind.filters())
         self._environment.tests["uri"] = is_uri
         self._loops: dict[tuple[str, str], RecordLoop] = {}
         self._makings: dict[str, list[str]] = {}

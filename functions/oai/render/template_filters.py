@@ -6,16 +6,14 @@ unchanged.
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import urljoin
 
 from markupsafe import Markup
 from markupsafe import escape as _markup
 
-from functions.oai.format import find_file, select_format
+from functions.oai.format import find_file
 from functions.snapshot.errors import ConfigurationError
 
 # XML 1.0 (section 2.2) forbids these even as references: one such byte spoils a whole document.
@@ -24,8 +22,6 @@ _NONCHARACTERS = ("\ufffe".encode(), "\uffff".encode())
 _REPLACEMENT = "\ufffd".encode()
 _FIRST = _REPLACEMENT[:1]
 """The first byte of each of them in UTF-8."""
-RAW_FORMAT = frozenset({"records"})
-"""Columns that hold XML."""
 
 
 _SPLIT = "\x1f"
@@ -114,16 +110,6 @@ def parts(value: str | None) -> tuple[str, ...]:
     return tuple(part.strip() for part in (value or "").split(",") if part.strip())
 
 
-def utc(value: datetime) -> str:
-    """Return a time of the store, which is UTC without a zone, in the form of XML Schema."""
-    return f"{value.isoformat()}Z"
-
-
-def hexadecimal(value: bytes) -> str:
-    """Return bytes in the form of XML Schema's hexBinary."""
-    return value.hex().upper()
-
-
 def clean(texts: Iterable[str]) -> bytes:
     """Return texts joined in UTF-8, without characters that XML forbids."""
     # One by one, because most texts consist of characters that need no encoding.
@@ -132,11 +118,6 @@ def clean(texts: Iterable[str]) -> bytes:
         for character in _NONCHARACTERS:
             data = data.replace(character, _REPLACEMENT)
     return data.translate(None, _CONTROLS)
-
-
-def schema(base_url: str, name: str) -> str:
-    """Return the URL of one of our own schemas."""
-    return urljoin(base_url, f"schema/{name}")
 
 
 class Tables:
@@ -170,37 +151,3 @@ class Tables:
         rows = self.rows(table)
         exact = value.partition(";")[0].strip().lower()
         return str(rows.get(exact) or rows.get(exact.partition("/")[0] + "/*") or "")
-
-
-def raw(xml: str) -> Markup:
-    """Mark XML as safe, so that it is printed unescaped."""
-    return Markup(xml)
-
-
-def sample_records(prefix: str, namespace: str) -> list[dict[str, Any]]:
-    """Return a sample of the column `records` for a format with that namespace."""
-    origin = {
-        "harvested": "2026-11-22T10:00:00Z",
-        "altered": False,
-        "base_url": "http://a.cz/oai",
-        "identifier": "oai:a.cz:1",
-        "datestamp": "2026-11-22",
-        "namespace": namespace,
-    }
-    return [
-        {
-            "prefix": prefix,
-            "schema": "http://a.cz/a.xsd",
-            "namespace": namespace,
-            "datestamp": "2026-11-22",
-            "harvested": "2026-11-22T10:00:00Z",
-            "metadata": Markup('<a xmlns="{}"/>').format(namespace),
-            "about": ['<b xmlns="urn:b"/>'],
-            "origins": [origin],
-            "digest": "9f86d08",
-        }
-    ]
-
-
-HARVESTED_FILTERS = {"as_harvested": select_format, "raw": raw}
-"""Filters of crosswalks for harvested items, by name."""

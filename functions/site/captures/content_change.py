@@ -22,7 +22,11 @@ def find_changes(
     seen: set[str] = set()
     changes = []
     for capture in captures:
-        change, surt = _classify(capture), capture.surt
+        change, surt, status = "", capture.surt, capture.status or 0
+        if capture.is_revisit:
+            change = "revisit"
+        elif status >= 300:
+            change = "redirect" if status < 400 else "error"
         if change not in ("redirect", "error"):
             if surt in digests:
                 is_same = capture.digest is not None and capture.digest == digests[surt]
@@ -41,11 +45,3 @@ def mark_months(captures: Sequence[CaptureRow], changes: Sequence[str]) -> Mappi
     for capture, change in zip(captures, changes, strict=True):
         months[f"{capture.stamp[:4]}-{capture.stamp[4:6]}"].add(change)
     return {month: [mark for mark in MARKED if mark in seen] for month, seen in months.items()}
-
-
-def _classify(capture: CaptureRow) -> str:
-    """Return what a capture alone tells, or ""."""
-    status = capture.status or 0
-    if capture.is_revisit:
-        return "revisit"
-    return "redirect" if 300 <= status < 400 else "error" if status >= 400 else ""

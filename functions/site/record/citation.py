@@ -1,7 +1,8 @@
 """How to cite an item."""
 
+from functions.kinds import CAPTURES, find_kind
 from functions.reading.repository import PublishedRecord
-from functions.site.fields import read_authors, read_date, shorten
+from functions.site.fields import read_date, shorten
 from functions.site.page import PageRequest
 
 _AUTHORS, _NAME = 5, 100
@@ -13,11 +14,11 @@ def cite(request: PageRequest, record: PublishedRecord, title: str, address: str
     if record.deleted:
         return None
     fields, date = record.fields, read_date(record)
-    is_capture = record.kind == "capture"
+    is_capture = record.kind in CAPTURES
     year = "" if is_capture else date[:4]
     name = request.parts.configuration["repository.name"]
     archive = request.text("record.archived" if is_capture else "record.held", name=name)
-    doi, names = fields.get("doi"), read_authors(record)
+    doi, names = fields.get("doi"), find_kind(record.kind).authors(fields)
     authors = [shorten(author, _NAME) for author in names[:_AUTHORS]]
     authors += ["et al."] if len(names) > _AUTHORS else []
     source = fields.get("series_name") or fields.get("journal") or fields.get("publisher")

@@ -1,18 +1,16 @@
 """Commands for a shell that get a record, its copy, its row and its set."""
 
+from functions.kinds import find_kind
 from functions.reading.repository import PublishedRecord
 from functions.site.page import PageRequest
 from functions.store import engine
-
-_TABLES = {"capture": "captures", "template": "templates"}
-"""The table of DuckDB by the kind of an item; all others are in `records`."""
 
 
 def list_commands(
     request: PageRequest, record: PublishedRecord, raw: str, copy: str | None
 ) -> list[tuple[str, str]]:
     """Return commands to copy, each with the key of its description."""
-    table = "records" if record.deleted else _TABLES.get(record.kind, "records")
+    table = "records" if record.deleted else find_kind(record.kind).view
     query = f"FROM {table} WHERE identifier = {engine.quote(record.identifier)}"
     commands = [("record.get", f"curl {quote_shell(raw)}")]
     if copy is not None:

@@ -10,33 +10,20 @@ from typing import Any
 from urllib.parse import quote
 
 from functions.http.http_message import IN_PATH
+from functions.kinds import find_kind
 from functions.oai.request import GET_RECORD
 from functions.reading.repository import PublishedRecord
-from functions.site.fields import is_web, read_authors, read_date, shorten
+from functions.site.fields import is_web, read_date, shorten
 from functions.site.page import PageRequest, SitePage
 
-_TYPES: Mapping[str, str] = {
-    "capture": "WebPage",
-    "collection": "Collection",
-    "template": "ScholarlyArticle",
-    "fileset": "Dataset",
-    "file": "Dataset",
-    "harvested": "CreativeWork",
-}
-"""Types of schema.org by the kind of an item."""
-_TEMPLATES: Mapping[str, str] = {
-    "redif-series": "Periodical",
-    "redif-archive": "Organization",
-    "redif-book": "Book",
-    "redif-software": "SoftwareSourceCode",
-}
-"""The same by the type of a template; all others are articles."""
 LINKSET_TYPE = "application/linkset+json"
 _MEDIA_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+", re.ASCII)
 _LINKED, _ITEMS = 20, 5_000
 """Links of a relation, authors, keywords and licences at most; and items of a link set."""
-_LONGEST, _SHORT = 1_000, 100
-"""Characters of a description, and of an author's name or a keyword."""
+_SHORT = 100
+"""Characters of the name of an author or file."""
+_MOST = {"description": 1_000, "keywords": _SHORT, "license": 300}
+"""Characters of the texts of properties."""
 _ADDRESS = 500
 """Characters of the address of a file that the data has."""
 
@@ -101,10 +88,8 @@ def write_linkset(
 
 def find_type(record: PublishedRecord) -> str:
     """Return the type of schema.org."""
-    written = str(record.fields.get("type") or "").partition(" ")[0].lower()
-    if record.kind == "template":
-        return _TEMPLATES.get(written, _TYPES["template"])
-    return _TYPES.get(record.kind, "CreativeWork")
+    kind, written = find_kind(record.kind), str(record.fields.get("type") or "")
+    return kind.types.get(written.partition(" ")[0].lower(), kind.type)
 
 
 def list_links(
@@ -172,34 +157,26 @@ def _data(
             "url": request.address.root or "/",
         },
     }
-    if record.kind == "capture":
-        data["url"] = fields.get("url")
-        data["inLanguage"] = (fields.get("content_languages") or "").split(",")[0] or None
-        data["encodingFormat"] = fields.get("content_mime_type")
-        data["archivedAt"] = copy
-    elif copy is not None:
-        data["distribution"] = {"@type": "DataDownload", "contentUrl": copy}
-    if record.kind in ("fileset", "file"):
+    kind = find_kind(record.kind)
+    if kind.has_files:
         stored = [file for file in files if file["copy"] and len(file["copy"]) <= _ADDRESS]
-        data["distribution"] = [_describe_file(file) for file in stored[:_LINKED]] or data.get(
-            "distribution"
-        )
-        data["url"] = fields.get("url")
-        data["description"] = shorten(fields.get("abstract") or "", _LONGEST)
-        licences = (fields.get("licences") or ())[:_LINKED]
-        data["license"] = [shorten(x.get("url") or x.get("name") or "") for x in licences]
-        data["keywords"] = [
-            shorten(word, _SHORT) for word in (fields.get("subjects") or ())[:_LINKED]
-        ]
-        data["publisher"] = fields.get("publisher")
-        if fields.get("doi"):
-            data["sameAs"] = f"https://doi.org/{fields['doi']}"
-    authors = read_authors(record)
+        data["distribution"] = [_describe_file(file) for file in stored[:_LINKED]]
+    if copy is not None and not data.get("distribution") and not kind.is_capture:
+        data["distribution"] = {"@type": "DataDownload", "contentUrl": copy}
+    for name, value in kind.data(fields).items():
+        most = _MOST.get(name)
+        if most and value is not None:
+            is_text = isinstance(value, str)
+            value = shorten(value, most) if is_text else [shorten(v, most) for v in value[:_LINKED]]
+        data[name] = value
+    if kind.is_capture:
+        data["archivedAt"] = copy
+    authors = kind.authors(fields)
     if authors:
         names = (shorten(name, _SHORT) for name in authors[:_LINKED])
         data["author"] = [{"@type": "Person", "name": name} for name in names]
     if read_date(record):
-        data["datePublished" if record.kind != "capture" else "dateCreated"] = read_date(record)
+        data["dateCreated" if kind.is_capture else "datePublished"] = read_date(record)
     return {name: value for name, value in data.items() if value not in (None, "", [])}
 
 

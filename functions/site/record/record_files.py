@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from functions.reading import redif_fields
+from functions.kinds import find_kind
 from functions.reading.repository import ObjectLife, PublishedRecord
 from functions.site.fields import is_web, weigh
 from functions.site.page import PageRequest
@@ -16,7 +16,7 @@ _ROOM = 30_000
 def read_lives(request: PageRequest, record: PublishedRecord) -> Sequence[ObjectLife]:
     """Return the life of a template and of the files that it names. Raises StoreError."""
     handle = record.fields.get("handle")
-    if record.kind != "template" or not handle:
+    if not find_kind(record.kind).named_files or not handle:
         return ()
     gathered = record.fields.get(obi.GATHERED) or {}
     return request.parts.repository.template_files(request.manifest, handle, gathered)
@@ -26,20 +26,20 @@ def list_files(
     request: PageRequest, record: PublishedRecord, lives: Sequence[ObjectLife]
 ) -> list[dict[str, Any]]:
     """Return the files of a dataset or a template, each with the address of its copy."""
-    if record.kind in ("fileset", "file"):
+    kind = find_kind(record.kind)
+    if kind.has_files:
         return [_link_file(request, record, file) for file in record.fields.get("files") or ()]
-    if record.kind == "template":
+    if kind.named_files:
         by_url = {life.url: life for life in lives if life.url}
         return [
             {
                 "path": url,
-                "mimetype": redif_fields.first(file, "format"),
+                "mimetype": media_type,
                 "url": url if is_web(url) else None,
                 "life": life,
                 "copy": _find_address(request, record, url) if life and life.versions else None,
             }
-            for file in redif_fields.nodes_of(record.fields.get("fields"), "file")
-            for url in redif_fields.texts(file, "url")
+            for url, media_type in kind.named_files(record.fields)
             for life in (by_url.get(url),)
         ]
     return []

@@ -8,7 +8,8 @@ from urllib.parse import quote
 
 from functions.http import http_message
 from functions.http.http_message import Reply
-from functions.oai.format import Format
+from functions.kinds import CAPTURES, find_kind
+from functions.oai.format import Format, select_available
 from functions.oai.request import GET_RECORD
 from functions.reading.repository import PublishedRecord, find_item
 from functions.site.fields import list_fields, read_title, shorten, weigh
@@ -48,11 +49,11 @@ def show(request: PageRequest) -> SitePage:
     formats = list(_render_formats(request, record))
     page_url = linked_data.find_page(request, record)
     raw = address.request(GET_RECORD, metadataPrefix="oai_dc", identifier=record.identifier)
-    column = {"capture": "warc_filename", "template": "source"}.get(record.kind, "")
-    name, series = record.fields.get(column), record.fields.get("series")
+    kind = find_kind(record.kind)
+    name, series = record.fields.get(kind.source), record.fields.get("series")
     names = {series: record.fields.get("series_name")} if series else {}
     url = record.fields.get("url")
-    is_listed = record.kind == "capture" and url and request.parts.search is not None
+    is_listed = kind.is_capture and url and request.parts.search is not None
     values = {
         "record": record,
         "rows": []
@@ -118,7 +119,7 @@ def _link_fields(request: PageRequest, record: PublishedRecord) -> Mapping[str, 
     fields, page, links = record.fields, request.address.page, {}
     if fields.get("doi"):
         links["doi"] = f"https://doi.org/{quote(fields['doi'], safe='/()')}"
-    if record.kind == "capture" and request.parts.calendar is not None:
+    if record.kind in CAPTURES and request.parts.calendar is not None:
         for name, match in (("url_host_name", "host"), ("url_host_registered_domain", "domain")):
             if fields.get(name):
                 links[name] = page("/captures", url=fields[name], match=match)
@@ -153,12 +154,11 @@ def _render_formats(request: PageRequest, record: PublishedRecord) -> Iterator[F
 
 def _render(request: PageRequest, record: PublishedRecord, row: Format) -> str | None:
     parts = request.parts
-    if record.kind == "harvested" and row.prefix not in {
-        entry["prefix"] for entry in record.fields.get("records") or ()
-    }:
-        return None
     try:
         name = parts.configuration["repository.name"]
-        return parts.render(record, row, request.address.oai, name).strip()
+        for available in select_available([record], row):
+            if not available.deleted:
+                return parts.render(available, row, request.address.oai, name).strip()
+        return None
     except ConfigurationError:
         return None

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from builder.exports import staging
-from functions.snapshot import instant, schema
+from functions.kinds import KINDS
+from functions.snapshot import instant
 from tests.builder.conftest import World, capture
 from tests.builder.outputs.dumps.history import (
     KEYS,
@@ -119,7 +120,7 @@ def test_lines_have_the_fields_of_their_kind_in_order(filled: World, tmp_path: P
     assert {record["kind"] for record in found} == {"capture", "collection"}
     assert len([r for r in found if r.get("title") == "žluť \u2028 </a>"]) == 1_000
     assert "žluť".encode() in parts[0]
-    assert not {column.name for columns in schema.KINDS.values() for column in columns} & {*KEYS}
+    assert not {column.name for row in KINDS.values() for column in row.columns} & {*KEYS}
 
 
 def test_each_part_is_a_valid_answer(filled: World, tmp_path: Path) -> None:

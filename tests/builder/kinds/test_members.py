@@ -10,7 +10,7 @@ from builder.publish.store_copy import export
 from builder.snapshot import scratch_tables
 from builder.snapshot.transaction import Transaction
 from builder.store.folder import FolderStore
-from functions.snapshot import schema
+from functions import kinds
 from tests.builder.conftest import World, capture
 
 
@@ -37,7 +37,7 @@ def test_a_change_of_nothing_counts_and_writes_nothing(world: World, effects: st
 
 
 def test_what_lies_beside_records_is_checked_and_copied(world: World, tmp_path: Path) -> None:
-    assert sorted(name for kind in KINDS for name in kind.names) == sorted(schema.KINDS)
+    assert sorted(name for kind in KINDS for name in kind.names) == sorted(kinds.KINDS)
     world.ingest([capture(1)])
     world.publish()
     copy = FolderStore(tmp_path / "copy")

@@ -10,7 +10,7 @@ import pytest
 
 from builder.commands.cli import main
 from builder.errors import UsageError
-from builder.exports.bagit.run_bag import bag_of_run
+from builder.exports.bagit.contents import bag_of_run
 from builder.exports.obi_source import open_obi
 from builder.exports.staging import AddedFolders, add_folders
 from builder.obi import key

@@ -14,12 +14,12 @@ from builder.sources.redif.form.document import (
     inherit,
     tail,
 )
-from functions.oai.answer import REPEC
+from functions.kinds import TEMPLATE
+from functions.kinds.templates import redif_fields
 from functions.oai.format import load
 from functions.oai.render import check
 from functions.oai.render.render import Renderer
-from functions.reading import redif_fields
-from functions.snapshot import documents, oai_name, obi
+from functions.snapshot import oai_name, obi
 from tests.builder.obi.archive import PREFIX, Repec
 from tests.builder.sources.datasets.test_formats import told
 from tests.builder.sources.redif import samples
@@ -80,11 +80,9 @@ def item(data: bytes, **inherited: Any) -> tuple[str, Item]:
     end = tail(1_352_481_230, "aaa/x.rdf", template.handle, inherited)
     fields = json.loads(document_head(template) + end)
     fields[obi.GATHERED] = None  # a publish sets it
-    assert [*fields] == [column.name for column in obi.TEMPLATE]
+    assert [*fields] == [column.name for column in TEMPLATE.columns]
     name = oai_name.template_identifier("oai:example.org:", template.handle)
-    return name, Item(
-        document_sets(template), "template", documents.read("template", json.dumps(fields))
-    )
+    return name, Item(document_sets(template), "template", TEMPLATE.read(json.dumps(fields)))
 
 
 def made(prefix: str, data: bytes, **inherited: Any) -> etree._Element:
@@ -101,7 +99,7 @@ def made(prefix: str, data: bytes, **inherited: Any) -> etree._Element:
 def test_an_article_in_dublin_core() -> None:
     found = told(made("oai_dc", ARTICLE, name="Journal", provider=("Press",)))
     rights = found.pop("rights")
-    assert rights == ["Subscribers only", REPEC.text]
+    assert rights == ["Subscribers only", TEMPLATE.terms]
     assert found == {
         "title": ["T ]]> &"],
         "creator": ["A & B <c>"],
@@ -146,7 +144,7 @@ def test_each_type_has_a_title_its_handle_and_the_terms(
     assert found["title"][0]
     assert found["identifier"][0].startswith("RePEc:")
     assert found.get("type") == type_
-    assert found["rights"][-1] == REPEC.text
+    assert found["rights"][-1] == TEMPLATE.terms
     (one,) = made("amf", data)
     assert (etree.QName(one).localname, one.findtext(f"{AMF}type")) == (noun, noun_type)
 
@@ -329,7 +327,7 @@ def test_the_terms_and_the_source_are_told_once_there_are_templates() -> None:
     assert 'data-value="template"' in page
     for settings, rights in (({}, []), ({"rights_statement": "Ask us"}, ["Ask us"])):
         page_ = Client(repository, **settings).get("Identify")
-        assert [e.text for e in page_.root.iter(f"{DC}rights")] == [*rights, REPEC.text]
+        assert [e.text for e in page_.root.iter(f"{DC}rights")] == [*rights, TEMPLATE.terms]
 
 
 def test_odd_fields_are_passed_over() -> None:
@@ -382,7 +380,7 @@ def test_real_templates_are_valid_in_every_format(repec: Repec) -> None:
                 assert deleted or len(record.find("{*}metadata")) == 1
                 if prefix == "oai_dc" and not deleted:
                     rights = [e.text for e in record.iter(f"{DC}rights")]
-                    assert rights[-1] == REPEC.text
+                    assert rights[-1] == TEMPLATE.terms
     assert sizes.pop() > 600
     assert not sizes
 

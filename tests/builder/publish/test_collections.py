@@ -16,10 +16,11 @@ from builder.kinds.collections.collections import FACETS, SHOWN
 from builder.publish.publish import publish
 from builder.publish.selection import Selection
 from builder.snapshot.transaction import NothingSelectedError
+from functions.kinds import collections
 from functions.reading.duck_repository import DuckRepository
 from functions.reading.repository import PublishedRecord
 from functions.reading.repository import RecordSelection as Selected
-from functions.snapshot import oai_name, schema
+from functions.snapshot import oai_name
 from functions.snapshot.manifest import Span
 from functions.snapshot.oai_name import is_within_set
 from functions.store import engine
@@ -54,7 +55,7 @@ def document(world: World, spec: str) -> dict[str, Any]:
     found = item(world, spec)
     assert found is not None
     assert not found.deleted
-    assert found.fields.keys() == {c.name for c in schema.COLLECTION}
+    assert found.fields.keys() == {c.name for c in collections.COLUMNS}
     return dict(found.fields)
 
 
@@ -96,7 +97,7 @@ def true(world: World, *specs: str) -> bool:
     every = records(world)
     documents = [every[oai_name.collection_identifier(NAMESPACE, spec)] for spec in specs]
     assert not any(found.deleted for found in documents)
-    assert all(d.fields.keys() == {c.name for c in schema.COLLECTION} for d in documents)
+    assert all(d.fields.keys() == {c.name for c in collections.COLUMNS} for d in documents)
     return [said(d.fields) for d in documents] == [summed(every, spec) for spec in specs]
 
 
@@ -298,7 +299,7 @@ def _history(tmp_path_factory: pytest.TempPathFactory, pick: random.Random) -> N
             if expected["captures"]:
                 assert found is not None
                 assert not found.deleted
-                assert found.fields.keys() == {c.name for c in schema.COLLECTION}
+                assert found.fields.keys() == {c.name for c in collections.COLUMNS}
                 assert said(found.fields) == expected
             else:
                 assert found is None or found.deleted
@@ -324,7 +325,7 @@ def test_there_is_a_document_of_each_listed_collection_and_of_no_other(world: Wo
     world.publish()
     known = {oai_name.collection_identifier(NAMESPACE, s) for s in (NEWS, OLD, SERIALS)}
     assert documents(world).keys() == known
-    columns = {c.name for c in schema.COLLECTION}
+    columns = {c.name for c in collections.COLUMNS}
     assert all(json.loads(d).keys() == columns for d in documents(world).values())
     world.withdraw(Selection(set=NEWS))
     world.withdraw(Selection(set=OLD))

@@ -3,8 +3,7 @@
 import pytest
 
 from functions.content.search import CaptureSearch
-from functions.snapshot import layout, schema
-from functions.url import surt
+from functions.snapshot import layout, schema, surt
 from tests.builder.conftest import World, capture
 
 pytestmark = pytest.mark.shared(2)

@@ -24,8 +24,8 @@ from functions.content.protocols import (
 )
 from functions.content.search import CaptureSearch
 from functions.reading.repository import PublishedRecord
+from functions.snapshot import surt
 from functions.snapshot.manifest import Manifest
-from functions.url import surt
 from tests.functions.oai.client import START, Clock, answer, configured, event
 from tests.functions.reading.memory import MemoryRepository, capture
 from tests.serving import serving

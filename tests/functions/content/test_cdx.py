@@ -18,8 +18,8 @@ from functions.content.protocols import BytePlace
 from functions.content.search import CaptureSearch
 from functions.content.terms import LONGEST, ResumeKey
 from functions.http.http_message import Call, Reply
+from functions.snapshot import surt
 from functions.snapshot.manifest import Manifest
-from functions.url import surt
 from tests.builder.conftest import NAMESPACE, World, capture
 
 BASE = "https://archive.example.org/stage"

@@ -18,9 +18,9 @@ from functions.config.configuration import Configuration
 from functions.content import capture_row, memento, neighbours
 from functions.content.search import CaptureSearch
 from functions.http.http_message import Call, Reply
+from functions.snapshot import surt
 from functions.snapshot.manifest import Manifest
 from functions.store.files import Files
-from functions.url import surt
 from tests.builder.conftest import World
 from tests.extent import examples
 from tests.functions.content.test_cdx import BASE, taken

@@ -6,11 +6,12 @@ import pytest
 from lxml import etree
 
 from functions.config.check import LONGEST_NOTICE
+from functions.kinds.captures import CAPTURE, WARC
 from functions.oai.answer import Answer, OneRecord
 from functions.oai.format import load
 from functions.oai.render import about
-from functions.oai.render.about import WARC, RecordOrigin
-from functions.oai.render.render import Renderer, template
+from functions.oai.render.about import RecordOrigin
+from functions.oai.render.render import Renderer
 from functions.reading.repository import PublishedRecord
 from tests.functions.oai.client import START, Client, Page, configured
 from tests.functions.oai.validity import OAI, valid
@@ -249,7 +250,7 @@ def test_where_nothing_is_configured_no_container_is_made():
 def test_without_containers_the_loop_over_a_page_has_nothing_of_them():
     crosswalk = "crosswalks/capture-oai_dc.xml"
     assert not any(
-        "about" in name for name in Renderer().templates.loop(template("capture"), crosswalk).names
+        "about" in name for name in Renderer().templates.loop(CAPTURE.template, crosswalk).names
     )
     templates = Renderer(abouts={"rights": lambda record: ()}).templates
-    assert "about_rights" in templates.loop(template("capture"), crosswalk).names
+    assert "about_rights" in templates.loop(CAPTURE.template, crosswalk).names

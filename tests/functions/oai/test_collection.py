@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from functions.snapshot import schema
+from functions.kinds import collections
 from tests.functions.oai.client import START, Client
 from tests.functions.oai.validity import DC
 from tests.functions.reading.memory import Item, MemoryRepository, capture
@@ -45,7 +45,7 @@ WHOLE: dict[str, Any] = {
 
 
 def client(document: dict[str, Any]) -> Client:
-    assert document.keys() == {c.name for c in schema.COLLECTION}
+    assert document.keys() == {c.name for c in collections.COLUMNS}
     repository = MemoryRepository()
     repository.publish(
         {

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from lxml import etree
 
+from functions.kinds import KINDS
+from functions.kinds.kind import ItemKind
 from functions.oai import application
 from functions.oai.application import render_document
 from functions.oai.render import check
@@ -281,7 +283,7 @@ BOX_XML = BOX_DC.replace("label", "sheets")
 @pytest.fixture
 def boxes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a folder of templates with formats of a kind of its own."""
-    monkeypatch.setitem(schema.KINDS, "box", BOX)
+    monkeypatch.setitem(KINDS, "box", ItemKind("box", BOX))
     (tmp_path / "crosswalks").mkdir()
     (tmp_path / "formats.toml").write_text(BOX_ROWS)
     (tmp_path / "crosswalks" / "box-oai_dc.xml").write_text(BOX_DC)
@@ -471,7 +473,7 @@ def test_a_table_that_went_away_is_known_to_a_server_that_runs(boxes):
 
 
 def test_the_samples_have_every_column():
-    for kind, columns in schema.KINDS.items():
-        values = {column.name: check.sample(column) for column in columns}
+    for kind, row in KINDS.items():
+        values = {column.name: check.sample(column) for column in row.columns}
         assert None not in values.values(), kind
         assert PublishedRecord(1, "a:b", kind, START, False, (), values)

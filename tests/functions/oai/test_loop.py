@@ -7,24 +7,24 @@ from typing import Any
 import jinja2
 import pytest
 
+from functions.kinds import KINDS
 from functions.oai.format import TEMPLATES
-from functions.oai.render import render
 from functions.oai.render import template_filters as filters
 from functions.oai.render.check import sample
 from functions.oai.render.loop import RecordLoop, lines
 from functions.oai.render.template import Templates
 from functions.reading.record_rows import HEADER, Page
-from functions.snapshot import instant, schema
+from functions.snapshot import instant
 
 _WHEN = datetime(2007, 11, 5, 12, tzinfo=UTC)
 _CONSTANTS = {"schema_location": "urn:a 100 % <b>", "repository_name": "Ob & chod"}
 _MARKUP = ']]><a b="c">&d;\'%s \U0001f600'
-CAPTURE = render.template("capture")
+CAPTURE = KINDS["capture"].template
 
 
 def page(kind: str) -> Page:
     """Return records with every column, with NULLs, with markup, and a deleted one."""
-    columns = schema.KINDS[kind]
+    columns = KINDS[kind].columns
     full = {c.name: sample(c) for c in columns}
     empty: dict[str, Any] = {c.name: [] if c.type.endswith("[]") else None for c in columns}
     empty |= {c.name: full[c.name] for c in columns if c.type == "JSON"}

@@ -10,13 +10,14 @@ from builder.intake.rows import Capture
 from builder.publish.selection import Selection
 from builder.publish.withdraw import withdraw
 from builder.verify.verify import VerifyRuntime, verify
+from functions.kinds import KINDS
 from functions.reading.duck_repository import DuckRepository
 from functions.reading.repository import PublishedRecord, RecordSelection
 from functions.search import postings, search, words
 from functions.search.hits import SearchPage
 from functions.search.query import WordQuery, parse
 from functions.search.search import NoWordsError, WordSearch
-from functions.snapshot import layout, schema
+from functions.snapshot import layout
 from functions.snapshot.manifest import Manifest, Span
 from tests.builder.conftest import World, capture
 from tests.builder.snapshot.test_url_index import damage
@@ -80,7 +81,7 @@ def filled(world: World, seed: int) -> None:
 
 
 def live(repository: DuckRepository, manifest: Manifest) -> Sequence[PublishedRecord]:
-    selection = RecordSelection(tuple(schema.KINDS), Span(1, manifest.last_position))
+    selection = RecordSelection(tuple(KINDS), Span(1, manifest.last_position))
     page = repository.page(manifest, selection, 10_000, headers=False)
     return [record for record in page if not record.deleted]
 

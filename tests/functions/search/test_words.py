@@ -9,7 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from builder.snapshot.word_rows.cut import _PLAIN, cut_words
-from functions.search import fields, words
+from functions.kinds import HARVESTED, TEMPLATE
+from functions.search import words
 from functions.search.query import LONGEST, SearchQueryError, WordQuery, mark, parse
 from functions.snapshot import oai_name, schema
 from functions.store import engine
@@ -126,7 +127,7 @@ def test_sql_and_python_cut_templates_alike(rows: list[tuple[str, dict[str, obje
     expected = {
         (word, position)
         for position, (name, document) in enumerate(zip(names, documents, strict=True), 1)
-        for text in fields.document_texts("template", name, document)
+        for text in TEMPLATE.list_texts(document, name)
         for word in words.table_words(words.pieces(text))
     }
     given = [("template", None, None, None, json.dumps(document)) for document in documents]
@@ -164,10 +165,10 @@ def test_the_words_of_other_items(tmp_path: Path) -> None:
     assert by_place[0] == {"cisla", "novakova", "eva", "repec", "aaa", "wpaper", "1"}
     assert by_place[1] == {"soil", "doe", "10", "5", "x", "2"}
     assert by_place[2] == {"a", "z", "b", "x", "9", "3"}
-    assert fields.harvested_title(fields.read_document("harvested", harvested)) == "A & Z"
-    read = fields.read_document("template", template)
-    assert fields.document_texts("template", "oai:1", read)[0] == "Čísla"
-    assert fields.document_date("template", read) == "2007-05"
+    assert HARVESTED.title(HARVESTED.read(harvested)) == "A & Z"
+    read = TEMPLATE.read(template)
+    assert TEMPLATE.list_texts(read, "oai:1")[0] == "Čísla"
+    assert TEMPLATE.date(read) == "2007-05"
 
 
 @pytest.mark.parametrize(

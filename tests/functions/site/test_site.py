@@ -10,12 +10,12 @@ import pytest
 from lxml import etree
 
 from functions.content.capture_row import FIELDS, CaptureRow
+from functions.kinds import FILESET, KINDS
 from functions.oai.format import TEMPLATES
 from functions.site.captures.content_change import MARKED, find_changes, mark_months
 from functions.site.chart import draw_bars, draw_line, draw_months
 from functions.site.fields import ELSEWHERE
 from functions.site.language import read_languages
-from functions.snapshot import schema
 from functions.snapshot.errors import ConfigurationError
 from tests.functions.oai.client import START, Client, Clock, content
 from tests.functions.oai.conftest import ten_captures
@@ -130,9 +130,9 @@ def hostile() -> MemoryRepository:
         },
     }
     items = {}
-    for kind, columns in schema.KINDS.items():
+    for kind, row in KINDS.items():
         fields = {
-            c.name: samples[c.type] if c.type in samples else jsons.get(c.name) for c in columns
+            c.name: samples[c.type] if c.type in samples else jsons.get(c.name) for c in row.columns
         }
         fields |= {"url": f"javascript:alert(1)//{HOSTILE}", "fetch_date": "2007-11-05"}
         if kind == "collection":
@@ -158,7 +158,7 @@ def test_hostile_text_is_text() -> None:
     crawl = Crawl(client)
     visits = crawl.walk()
     assert len([p for p in visits if p.startswith("/record/")]) == 2 * len(
-        schema.KINDS
+        KINDS
     )  # in two languages
     for path in (f"/search?q={HOSTILE}", f"/record?id={HOSTILE}", f"/answer?verb={HOSTILE}"):
         if path.startswith("/search") and client.raw(path="/search")["statusCode"] == 404:
@@ -198,7 +198,7 @@ def test_the_link_set_has_all_files_and_the_header_some() -> None:
     """FAIR Signposting: Level 1, and Level 2 as RFC 9264, section 4.2, writes it."""
     name, count = "oai:example.org:f", 30
     files = [{"path": f"a b{n}.csv", "key": "k", "mimetype": "text/csv"} for n in range(count)]
-    fields = {column.name: None for column in schema.KINDS["fileset"]} | {
+    fields = {column.name: None for column in FILESET.columns} | {
         "files": [*files, {"path": "elsewhere", "key": None, "platform_url": "https://a.org/e"}],
         "doi": "10.1/x(y)",
         "bundle": {"key": "k.zip"},
@@ -253,7 +253,7 @@ def test_the_link_set_has_all_files_and_the_header_some() -> None:
 
 def test_a_record_leads_to_configured_copies_and_says_how_to_cite_it() -> None:
     name = "oai:example.org:f"
-    fields = {column.name: None for column in schema.KINDS["fileset"]} | {
+    fields = {column.name: None for column in FILESET.columns} | {
         "files": [{"path": f"{n} b.csv", "key": "k"} for n in (1, 2)],
         "title": "Hives",
         "creators": [{"name": f"Bee {n}"} for n in range(7)],
@@ -370,8 +370,8 @@ def test_every_language_has_every_text() -> None:
         flat = read_languages((TEMPLATES,))[code].texts
         fields = {key: sorted(re.findall(r"{\w+}", value)) for key, value in flat.items()}
         assert fields == {key: sorted(re.findall(r"{\w+}", v)) for key, v in english.items()}
-    for columns in schema.KINDS.values():
-        shown = {f"field.{column.name}" for column in columns if column.name not in ELSEWHERE}
+    for row in KINDS.values():
+        shown = {f"field.{column.name}" for column in row.columns if column.name not in ELSEWHERE}
         assert shown <= english.keys()
     used = set()
     for path in (TEMPLATES / "site").glob("*.html"):
@@ -470,7 +470,7 @@ def test_changes_of_content_are_told_from_what_only_interrupts_them() -> None:
 def test_pages_of_long_records_stay_small() -> None:
     long = "<&" * 2_000
     files = [{"path": f"{n}{long[:200]}", "key": "k", "sha256": "0" * 64} for n in range(500)]
-    fields = {column.name: None for column in schema.KINDS["fileset"]}
+    fields = {column.name: None for column in FILESET.columns}
     fields |= {
         "title": long,
         "files": files,

@@ -121,11 +121,6 @@ def wants_login(body: bytes) -> bool:
     return bool(_PASSWORD.search(body[:LOOKED]))
 
 
-def is_login(url: str, body: bytes) -> bool:
-    """Return whether a page is a login page, and not one that merely offers a login."""
-    return bool(_SIGN_IN.search(urlsplit(url).path)) and wants_login(body)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlatformApi:
     """Sends each request at most `tries` times, and none after `until` (the client's clock).
@@ -269,7 +264,8 @@ def _check(url: str, headers: Mapping[str, str], body: bytes, accept: str) -> No
         return
     if blocks_robots(headers, body) and (accept != _PAGE or len(body) < _CHALLENGE):
         raise FilesetError(BOT, url)
-    if is_login(url, body) or (accept == _JSON and wants_login(body)):
+    # A page may merely offer a login.
+    if wants_login(body) and (accept == _JSON or _SIGN_IN.search(urlsplit(url).path)):
         raise FilesetError(LOGIN, url)
     if accept == _JSON:
         raise FilesetError("platform-bad-response", f"{url}: a page instead of JSON")

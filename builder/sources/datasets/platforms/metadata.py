@@ -14,7 +14,7 @@ from html.parser import HTMLParser
 from builder.sources.datasets.item import Licence, Person, Related
 from builder.sources.datasets.platforms import json_document
 from builder.sources.datasets.platforms.json_document import first_at, text, values_at, web
-from functions.snapshot.datacite import RELATIONS
+from functions.kinds.datasets.datacite import RELATIONS
 
 _COMMONS = re.compile(
     r"https?://creativecommons\.org/licen[cs]es/(by(?:-nc)?(?:-nd|-sa)?)/([1-4]\.\d)(?:/.*)?", re.I

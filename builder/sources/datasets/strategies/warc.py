@@ -19,8 +19,7 @@ from builder import distribution
 from builder.sources.datasets.item import Cdx, FileMeta, HttpExchange, PlatformAnswer
 from builder.sources.datasets.manifest_file import MeasuredSink
 from builder.sources.datasets.protocols import Received, ZipSink
-from functions.snapshot import instant
-from functions.url import surt
+from functions.snapshot import instant, surt
 
 WARC = "warc"
 """Compression of a file in a WARC record: its offset is the start of the record's gzip member."""

@@ -63,11 +63,6 @@ def nearest(name: str, names: Iterable[str]) -> tuple[str, ...]:
 _nearest_cached = lru_cache(1 << 12)(nearest)
 
 
-def find_nearest(name: str, names: frozenset[str]) -> tuple[str, ...]:
-    """Return the result of `nearest` from a cache: the same misspelling usually recurs."""
-    return _nearest_cached(name, names) if len(name) <= _LONGEST else ()
-
-
 _HANDLE = "handle"
 _SUGGESTED = 20  # unknown attributes of a template that get suggestions
 Structure = dict[str, list[Any]]
@@ -166,7 +161,9 @@ class Arrangement:
             return
         self._unknown += 1
         names = self._specification.known_names if self._unknown <= _SUGGESTED else frozenset()
-        suggestion = " or ".join(map(self._specification.usual_name, find_nearest(name, names)))
+        nearest_names = _nearest_cached(name, names) if len(name) <= _LONGEST else ()
+        places = (self._specification.places[near] for near in nearest_names)
+        suggestion = " or ".join(usual.name for usual, *_ in places)
         self._report(
             attribute,
             "unknown-attribute",
@@ -261,7 +258,7 @@ class Arrangement:
         parts = attribute.value.split()
         if len(parts) < 2 or (len(parts) == 2 and parts[0].upper() == "URL:"):
             return
-        if values.breaks_at_hyphen(attribute.value):
+        if any(part.endswith("-") for part in parts[:-1]):  # which may not belong to the URL
             self._report(
                 attribute, "url-split", ERROR, f"{attribute.name} is broken after a hyphen"
             )

@@ -7,7 +7,7 @@ from typing import Any
 
 from builder.sources.redif.form.template import Template
 from functions.snapshot import oai_name
-from functions.snapshot.documents import write_compact
+from functions.snapshot.seal import write_compact
 
 _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _BELONGING = re.compile(r"((?:RePEc|ReLIS|mapin):[a-z]{3})(?::(?:([a-z\d]{6})(?=:|\Z))?|\Z)")

@@ -14,7 +14,6 @@ from collections.abc import Iterable
 from functools import lru_cache, partial
 from typing import NamedTuple
 
-from builder.sources.redif.form import template_text
 from builder.sources.redif.form.specification import NAMES
 from functions.archive.redif_text import normalize_line_ends
 from functions.snapshot.oai_name import canonical_handle
@@ -49,9 +48,9 @@ def lines_digest(lines: Iterable[str]) -> tuple[str, str]:
 def reference_md5(data: bytes) -> str:
     """Return the MD5 of the reference parser for lines without a byte order mark.
 
-    It decodes them as windows-1252, so its MD5 differs for UTF-8 beyond ASCII.
+    It decodes them as windows-1252 (ReDIF-perl 2.69), so its MD5 differs for UTF-8 beyond ASCII.
     """
-    text = normalize_line_ends(template_text.decode_reference(data))
+    text = normalize_line_ends(data.decode("cp1252", "ignore"))
     lines = map(str.rstrip, text.split("\n"))
     return _md5(_encode_lines(filter(is_content, lines)))
 
@@ -203,11 +202,6 @@ def clean_url(value: str) -> str:
     """Clean a URL by ReDIF's rule: remove all white space and a leading `URL:`."""
     joined = "".join(value.split())
     return _URL_HEAD.sub("", joined, count=1) if joined[:4].upper() == "URL:" else joined
-
-
-def breaks_at_hyphen(value: str) -> bool:
-    """Tell whether a URL has white space behind a hyphen, which may not belong to the URL."""
-    return any(part.endswith("-") for part in value.split()[:-1])
 
 
 def parse_size(value: str) -> int | None:

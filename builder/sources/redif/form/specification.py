@@ -165,10 +165,6 @@ class Specification:
                     keys.setdefault(place.path, set()).add(place.name)
         return {path: " or ".join(sorted(names)) for path, names in keys.items()}
 
-    def usual_name(self, name: str) -> str:
-        """Return the usual spelling of a name in lower case."""
-        return self.places[name][0].name
-
 
 def _walk(
     notation: str, written: str, path: tuple[str, ...], filed: str, deprecated: bool, outer: bool

@@ -78,14 +78,6 @@ class EncodedLines:
         return 2 * (units - len(data.translate(None, _FOUR)))
 
 
-def decode_reference(data: bytes) -> str:
-    """Decode bytes without a byte order mark as the reference parser (ReDIF-perl 2.69) does.
-
-    It decodes all of them as windows-1252 and drops invalid bytes.
-    """
-    return data.decode("cp1252", "ignore")
-
-
 LIMIT = 1 << 20
 """The most bytes of a template: some two hundred times a long one."""
 LEAST = 1 << 10

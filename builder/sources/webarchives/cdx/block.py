@@ -16,7 +16,7 @@ from builder.sources.webarchives.cdx.index_entry import SHA1, IndexEntry
 from builder.sources.webarchives.cdx.text import LineBlock
 from builder.sources.webarchives.events import Skipped
 from builder.sources.webarchives.rules import DocumentRules, refusal_reason
-from builder.store.parquet.texts import lines_of
+from builder.store.parquet.reader import lines_of
 from builder.store.parquet.writer import RowWriter, columns_of
 from functions.archive.record import RecordFault, RecordHeader, skip_reason
 from functions.snapshot import oai_name

@@ -23,8 +23,8 @@ from builder.sources.webarchives.rules import DocumentRules, refusal_reason
 from builder.sources.webarchives.side_records import MAX_QUERY, METHOD, escape_illegal
 from functions.archive import message
 from functions.archive.record import RecordFault, RecordHeader, show, skip_reason
+from functions.snapshot import surt
 from functions.snapshot.oai_name import capture_identity
-from functions.url import surt
 
 SHA1 = 32
 """Characters of a SHA-1 in base32; no other digest that is stored has as many."""

@@ -11,8 +11,8 @@ Text is read as Latin-1, so that each character is one byte.
 from builder.sources.webarchives.cdx.index_entry import SHA1
 from builder.sources.webarchives.cdx.notation import Legend
 from builder.sources.webarchives.identity import FIRST_YEAR, LAST_YEAR
+from functions.snapshot.surt import METHOD
 from functions.store import engine
-from functions.url.surt import METHOD
 
 LONGEST = 1 << 20
 """Bytes of the longest line that is read."""

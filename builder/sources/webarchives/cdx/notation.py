@@ -120,11 +120,6 @@ def missing_fields(legend: Legend) -> str:
     return ", ".join(f"{letter} ({_REQUIRED[letter]})" for letter in sorted(lacking))
 
 
-def unknown_letters(legend: Legend) -> str:
-    """Return the unknown letters of a legend."""
-    return " ".join(letter for letter in legend.letters if letter not in LETTERS)
-
-
 def optional_fields(legend: Legend) -> int:
     """Return how many fields may follow those of the legend."""
     return _FURTHER if str(legend) == FORMS[0] else 0
@@ -144,12 +139,6 @@ def guess_legend(line: bytes) -> Legend | None:
             if all(value and _fits(letter, value) for letter, value in pairs):
                 return legend
     return None
-
-
-def is_cdx(head: bytes) -> bool:
-    """Tell whether a file with the first bytes `head` is a CDX index."""
-    line = head.partition(b"\n")[0]
-    return parse_header(line) is not None or guess_legend(line) is not None
 
 
 def parse_cdx_line(line: bytes, legend: Legend) -> tuple[IndexEntry | None, list[RecordFault]]:

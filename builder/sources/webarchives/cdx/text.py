@@ -25,7 +25,9 @@ def find_form(head: bytes) -> str | None:
     """Return "cdx" or "cdxj" by a file's first bytes, with ".gz" for gzip; None for other files."""
     is_gzip = recognise.is_gzip(head)
     text = recognise.inflate_head(head) if is_gzip else head
-    form = "cdxj" if notation.is_cdxj(text) else "cdx" if notation.is_cdx(text) else None
+    line = text.partition(b"\n")[0]
+    is_cdx = notation.parse_header(line) is not None or notation.guess_legend(line) is not None
+    form = "cdxj" if notation.is_cdxj(text) else "cdx" if is_cdx else None
     return form and form + (".gz" if is_gzip else "")
 
 
@@ -152,7 +154,8 @@ class _Legends:
         line, _, rest = lines.partition(b"\n")
         legend = notation.parse_header(line)
         if legend is not None:
-            lacking, unknown = notation.missing_fields(legend), notation.unknown_letters(legend)
+            lacking = notation.missing_fields(legend)
+            unknown = " ".join(x for x in legend.letters if x not in notation.LETTERS)
             self.current = None if lacking else legend
             if lacking:
                 detail = f"no field {lacking}: {show(line)}"

@@ -10,7 +10,7 @@ from typing import BinaryIO, cast
 
 from builder.exports.restore import captures as rebuild
 from builder.exports.restore.captures import ListedCapture
-from functions.url import surt
+from functions.snapshot import surt
 
 
 def held(url: str, stamp: str = "20071105120000", **told: object) -> ListedCapture:

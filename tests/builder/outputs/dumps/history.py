@@ -14,7 +14,7 @@ from lxml import etree
 
 from builder.publish.selection import Selection
 from builder.snapshot.transaction import NothingSelectedError
-from functions.snapshot import schema
+from functions.kinds import KINDS
 from tests.builder.conftest import World, capture
 
 OAI = "{http://www.openarchives.org/OAI/2.0/}"
@@ -130,7 +130,7 @@ KEYS = ("identifier", "datestamp", "sets", "kind", "deleted")
 
 def check_keys(record: dict[str, Any]) -> None:
     """Check that a line has its keys in the documented order."""
-    own = [] if record["deleted"] else [column.name for column in schema.KINDS[record["kind"]]]
+    own = [] if record["deleted"] else [column.name for column in KINDS[record["kind"]].columns]
     order = [*KEYS, *own]
     assert list(record) == [name for name in order if name in record]
     assert list(record)[:5] == list(KEYS)

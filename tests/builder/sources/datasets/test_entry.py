@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from builder.sources.datasets import result, status
 from builder.sources.datasets.entry import DELETE, LEAVE, LIST, entry
 from builder.sources.datasets.results import outcome_line, parse_outcome
+from functions.kinds import datasets
 from functions.snapshot import item_tables
 from tests.builder.sources.datasets import outcomes
 from tests.builder.sources.datasets.outcomes import failed, file, item, outcome
@@ -27,8 +28,8 @@ def test_a_dataset_of_several_files_is_a_fileset() -> None:
         "strategy:s3-fileset",
     )
     told = json.loads(found.document or "")
-    computed = item_tables.COMPUTED
-    assert [*told] == [c.name for c in item_tables.FILESET if c.name not in computed]
+    computed = datasets.COMPUTED
+    assert [*told] == [c.name for c in datasets.COLUMNS if c.name not in computed]
     assert [one["path"] for one in told["files"]] == ["a/a.csv", "b.csv"]
     assert told["bytes"] == 11
     assert told["creators"][0]["orcid"] == "0000-0002-1825-0097"

@@ -24,7 +24,7 @@ from builder.sources.datasets.platforms import figshare
 from builder.sources.datasets.platforms.detect import LAST, PLATFORMS, detect, probe
 from builder.sources.datasets.protocols import FilesetError
 from builder.sources.datasets.status import STATUSES
-from functions.snapshot import datacite
+from functions.kinds.datasets import datacite
 from tests.builder.sources.datasets.outcomes import failed, outcome
 from tests.builder.sources.datasets.pages import Pages, Site
 from tests.builder.sources.datasets.samples import ckan

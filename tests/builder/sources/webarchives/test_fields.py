@@ -8,8 +8,7 @@ from builder.sources.webarchives import identity as instant
 from builder.store.suffix_list import suffix_list_version
 from functions.archive import message
 from functions.content import terms
-from functions.snapshot import oai_name
-from functions.url import surt
+from functions.snapshot import oai_name, surt
 
 
 @pytest.mark.parametrize(

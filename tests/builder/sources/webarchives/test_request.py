@@ -11,7 +11,7 @@ from builder.sources.webarchives.backlog import NEAR
 from builder.sources.webarchives.side_records import REQUEST_BYTES, CaptureRequest, read_request
 from builder.sources.webarchives.webarchive import read_archive
 from functions.archive.record import BufferedBlock
-from functions.url import surt
+from functions.snapshot import surt
 from tests.builder.sources.webarchives.containers import (
     ALL,
     captures,

@@ -1,4 +1,4 @@
-"""Values of templates as plain text: no tags and no entities, but all of the mathematics."""
+"""Documents of templates: plain text without tags, and members that are those of the whole."""
 
 import json
 
@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from functions.snapshot import documents
-from functions.snapshot.markup import plain_text
+from functions.kinds import TEMPLATE
+from functions.kinds.templates.markup import plain_text
 from tests.extent import examples
 
 
@@ -66,7 +66,7 @@ def test_only_the_values_of_a_document_are_cleaned() -> None:
         "provider": ["Kova&#269;"],
         "series_name": None,
     }
-    found = documents.read("template", json.dumps(document))
+    found = TEMPLATE.read(json.dumps(document))
     assert found == {
         **document,
         "fields": {
@@ -79,4 +79,38 @@ def test_only_the_values_of_a_document_are_cleaned() -> None:
         "provider": ["Kovač"],
         "gathered": None,
     }
-    assert documents.read("fileset", json.dumps({"title": "<b>"})) == {"title": "<b>"}
+
+
+_TEXTS = st.text(st.sampled_from('ab<>&;p/ "\\é\U0001f600'), max_size=8)
+_VALUES = st.dictionaries(_TEXTS, st.lists(_TEXTS, max_size=2), max_size=3)
+_DOCUMENTS = st.fixed_dictionaries(
+    {"handle": _TEXTS, "text": _TEXTS},
+    optional={
+        "fields": _VALUES,
+        "journal": st.none() | _TEXTS,
+        "tist": st.integers(0, 9),
+        "x": _TEXTS,
+    },
+)
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(
+    st.lists(st.none() | _DOCUMENTS, max_size=4),
+    st.sets(st.sampled_from([column.name for column in TEMPLATE.columns]), min_size=1),
+)
+def test_members_are_those_of_the_whole_document(
+    given_: list[dict[str, object] | None], names: set[str]
+) -> None:
+    texts = [None if one is None else json.dumps(one, ensure_ascii=False) for one in given_]
+    whole = [{} if one is None else TEMPLATE.read(one) for one in texts]
+    found = TEMPLATE.read_members(texts, sorted(names))
+    assert found == {name: [one.get(name) for one in whole] for name in sorted(names)}
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "7", '{"handle": }'])
+def test_what_is_no_object_is_refused(text: str) -> None:
+    with pytest.raises(ValueError):
+        TEMPLATE.read_members([text], ["handle"])
+    with pytest.raises(ValueError):
+        TEMPLATE.read(text)

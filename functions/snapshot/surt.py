@@ -10,7 +10,7 @@ cdxj-indexer.
 import re
 from urllib.parse import unquote_to_bytes
 
-from functions.url import authority
+from functions.snapshot import authority
 
 METHOD = "__wb_method"
 """The argument that holds the method of a request, as in pywb and similar programs."""

@@ -1,6 +1,6 @@
-"""Bags of the obi store: a run with everything that it stored.
+"""Bags of datasets, with their files, and of runs of the obi store, with all that they stored.
 
-The payload holds the run's own files and packs, and the bytes of its versions under their keys.
+The payload of a run holds its own files and packs, and the bytes of its versions under their keys.
 In the names, `=` stands for `%`. No key contains `=`, so the replacement is reversible.
 `bag-info.txt` describes the run.
 """
@@ -9,12 +9,34 @@ from collections.abc import Iterator, Mapping
 
 from builder.exports import obi_source
 from builder.exports.bagit.bag import Bag
+from builder.exports.dataset_package import DatasetPackage
 from builder.obi import content, key, log
 from builder.obi.history import COMMIT, OPEN
 from builder.obi.run import Committed
 from functions.snapshot import instant
 from functions.snapshot.store import Reader
 from functions.store import engine
+
+
+def bag_of_dataset(package: DatasetPackage, sender: Mapping[str, str]) -> Bag:
+    """Return a package as a bag; `sender` is the part of `bag-info.txt` about the sender."""
+    least = min(package.data, key=lambda file: file.size)
+    info = {
+        **sender,
+        "External-Identifier": f"doi:{package.doi}" if package.doi else package.identifier,
+        "Internal-Sender-Identifier": package.identifier,
+        "External-Description": (
+            f"{package.title}. ro-crate-metadata.json describes it, and metadata/ has "
+            "what its platform sent. The names of files have = for %."
+        ),
+    }
+    return Bag(
+        package.name,
+        info,
+        lambda: ((file.path, file.read()) for file in package.data),
+        (least.path, least.sha256),
+        lambda: ((file.path, file.read()) for file in package.tags),
+    )
 
 
 def bag_of_run(

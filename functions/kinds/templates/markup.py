@@ -8,6 +8,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from functions.kinds.kind import has_markup
+
 _WORDS = (
     "a|abbr|acronym|address|alternatives|article|b|big|blockquote|body|bold|br|break|caption|center|"
     "cite|code|col|colgroup|dd|del|dfn|disp-formula|div|dl|dt|em|figcaption|figure|font|footer|"
@@ -60,11 +62,6 @@ def plain_text(value: str) -> str:
         if value == before:
             break
     return " ".join(value.split())
-
-
-def has_markup(text: str) -> bool:
-    """Return whether a text may have tags or entities."""
-    return "<" in text or "&" in text
 
 
 def clean_template(document: dict[str, Any]) -> None:

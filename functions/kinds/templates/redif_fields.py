@@ -1,13 +1,13 @@
 """Filters of crosswalks for the fields of a template of ReDIF.
 
-Fields (functions.snapshot.obi.TEMPLATE) are lists by attribute name in lower case; a cluster is a
+Fields (functions.kinds.templates.COLUMNS) are lists by attribute name in lower case; a cluster is a
 list of tables of the same form. Unexpected values in a list are skipped.
 
 A page calls these some ten thousand times, and most lists have one value: that case comes first.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import chain
@@ -165,7 +165,7 @@ def pages(fields: Fields | None) -> tuple[str, str]:
     return start.strip(), end.strip("- ")
 
 
-FILTERS = {
+FILTERS: Mapping[str, Callable[..., Any]] = {
     "citation": citation,
     "codes": codes,
     "date": date,

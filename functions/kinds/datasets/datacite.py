@@ -1,11 +1,11 @@
-"""DataCite: filters for the columns of a dataset (functions.snapshot.item_tables.FILESET).
+"""DataCite: filters for the columns of a dataset (functions.kinds.datasets.COLUMNS).
 
 A value outside DataCite's controlled lists is left out or becomes Other. A mandatory but unknown
 value is `(:unav)`, one of DataCite's standard values.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from functions.snapshot.oai_name import is_uri
@@ -177,7 +177,7 @@ def _plain(value: Any) -> str:
     return value.strip() if isinstance(value, str) else ""
 
 
-FILTERS = {
+FILTERS: Mapping[str, Callable[..., Any]] = {
     "closed": describe_closing,
     "doi_url": doi_url,
     "general_type": general_type,

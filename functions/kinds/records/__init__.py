@@ -1,0 +1,97 @@
+"""The kind of records that were harvested from other repositories, each in several formats."""
+
+import html
+import json
+import re
+from collections.abc import Sequence
+
+from functions.kinds.kind import Fields, ItemKind
+from functions.snapshot.schema import Column
+
+_RECORDS = (
+    '[{"prefix": "oai_dc", "schema": "http://...", "namespace": "http://...", "datestamp": '
+    '"2026-11-22", "harvested": "2026-11-22T10:00:00Z", "metadata": "<oai_dc:dc ...>", '
+    '"about": ["<rights ...>"], "origins": [], "digest": "9f86d081..."}]'
+)
+COLUMNS = (
+    Column("base_url", "VARCHAR", "base URL of the repository", "http://a.cz/oai"),
+    Column("repository", "VARCHAR", "its repositoryName in Identify", "Archive A"),
+    Column("id", "VARCHAR", "its identifier there", "oai:a.cz:1"),
+    Column("specs", "VARCHAR[]", "its setSpecs there, sorted", "[a, b:c]"),
+    Column("records", "JSON", "its metadata in each harvested format, sorted by prefix", _RECORDS),
+    Column("ended", "VARCHAR[]", "prefixes of formats that were published and ended", "[marcxml]"),
+)
+"""The document of an item of the kind `harvested`."""
+
+_DUBLIN_CORE = re.compile(r"<(?:\w+:)?(title|creator|identifier)(?:\s[^>]*)?>([^<]*)<")
+
+
+def find_title(fields: Fields) -> str | None:
+    """Return the first title of a record in Dublin Core, or its identifier there."""
+    titles = (text for name, text in _dublin_core(fields) if name == "title" and text)
+    return next(titles, None) or fields.get("id")
+
+
+def list_texts(fields: Fields) -> list[str | None]:
+    """Return the titles, creators and identifiers of a record in Dublin Core."""
+    parts = sorted(_dublin_core(fields), key=lambda part: part[0] != "title")
+    return [*(text for _, text in parts), fields.get("id")]
+
+
+def _dublin_core(fields: Fields) -> list[tuple[str, str]]:
+    elements: list[tuple[str, str]] = []
+    for record in fields.get("records") or ():
+        metadata = record.get("metadata") if isinstance(record, dict) else None
+        if isinstance(metadata, str):
+            elements += ((n, html.unescape(t).strip()) for n, t in _DUBLIN_CORE.findall(metadata))
+    return elements
+
+
+def find_prefix(records: Sequence[Fields], prefix: str) -> Sequence[Fields]:
+    """Return what a record has in a format; empty if it did not come in that format."""
+    return [record for record in records if record["prefix"] == prefix]
+
+
+def select_format(fields: Fields, prefix: str, namespace: str) -> Fields | None:
+    """Return the fields of a record in a format, as ItemKind.in_format does.
+
+    What came under the prefix in another namespace is not in the format. All records are in oai_dc.
+    """
+    entries = fields.get("records") or ()
+    own = find_prefix(entries, prefix)
+    if any(entry["namespace"] != namespace for entry in own):
+        own = [entry for entry in own if entry["namespace"] == namespace]
+        others = [entry for entry in entries if entry["prefix"] != prefix]
+        fields = {**fields, "records": [*own, *others]}
+    if own or prefix == "oai_dc":
+        return fields
+    return {} if prefix in (fields.get("ended") or ()) else None
+
+
+def make_sample(prefix: str, namespace: str) -> Fields:
+    """Return a record with one format."""
+    (record,) = json.loads(_RECORDS)
+    origin = {
+        "harvested": record["harvested"],
+        "altered": False,
+        "base_url": "http://a.cz/oai",
+        "identifier": "oai:a.cz:1",
+        "datestamp": record["datestamp"],
+        "namespace": namespace,
+    }
+    record |= {"prefix": prefix, "namespace": namespace, "origins": [origin]}
+    record["metadata"] = f'<a xmlns="{html.escape(namespace)}"/>'
+    return {"records": [record | {"about": ['<b xmlns="urn:b"/>']}]}
+
+
+HARVESTED = ItemKind(
+    "harvested",
+    COLUMNS,
+    title=find_title,
+    texts=list_texts,
+    in_sitemap=False,
+    template="oai/harvested.xml",
+    filters=lambda: {"as_harvested": find_prefix},
+    in_format=select_format,
+    sample=make_sample,
+)

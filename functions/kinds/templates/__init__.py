@@ -1,0 +1,111 @@
+"""The kind of templates of ReDIF: texts, series, archives and persons of RePEc."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from functions.kinds.kind import Fields, ItemKind, source_url
+from functions.kinds.templates import markup, redif_fields
+from functions.snapshot import oai_name
+from functions.snapshot.manifest import Manifest
+from functions.snapshot.obi import GATHERED
+from functions.snapshot.schema import Column
+
+REDIF = "urn:x-sheaf:redif:1"
+"""The namespace of templates as their archives have them."""
+
+_ELSEWHERE = {"file", "handle", "template-type"}
+"""Attributes that pages show in another way."""
+_STORED = '{"http://a.org/x": "https://a.org/x"}'
+_FIELDS = '{"author": [{"name": ["A. Name"]}], "title": ["A title"], "handle": ["RePEc:cgd:w:1"]}'
+
+COLUMNS = (
+    Column("handle", "VARCHAR", "its handle in the canonical form", "RePEc:cgd:wpaper:1"),
+    Column("handle_written", "VARCHAR", "its handle as written", "RePEc:CGD:wpaper:1"),
+    Column("type", "VARCHAR", "its type; NULL if unknown to ReDIF", "ReDIF-Paper 1.0"),
+    Column("type_written", "VARCHAR", "its type as written", "ReDIF-Paper 1.0"),
+    Column("valid", "BOOLEAN", "whether it is valid ReDIF", "true"),
+    Column("text", "VARCHAR", "full text", "Template-Type: ReDIF-Paper 1.0"),
+    Column("fields", "JSON", "its values by attribute, with clusters nested", _FIELDS),
+    Column("tist", "BIGINT", "the run that recorded it", "1352481230"),
+    Column("archive", "VARCHAR", "its archive", "RePEc:cgd"),
+    Column("series", "VARCHAR", "its series", "RePEc:cgd:wpaper"),
+    Column("source", "VARCHAR", "its file", "cgd/wpaper/1.rdf"),
+    Column("restriction", "VARCHAR[]", "File-Restriction of its series or archive", "[...]"),
+    Column("journal", "VARCHAR", "its journal: the name of an article's series", "NULL"),
+    Column("series_name", "VARCHAR", "name of its series", "Working papers"),
+    Column("provider", "VARCHAR[]", "provider of its series", "[A publisher]"),
+    Column(GATHERED, "JSON", "ids of its stored files by URL as written; NULL if none", _STORED),
+)
+"""The document of a template; `fields` is the `structure` that `sheaf redif` shows."""
+
+
+def find_title(fields: Fields) -> str | None:
+    """Return the first title of a template, or its handle."""
+    return next(iter(redif_fields.titles(fields.get("fields"))), None) or fields.get("handle")
+
+
+def list_texts(fields: Fields) -> list[str | None]:
+    """Return the titles, the authors and editors, and the handle of a template."""
+    own = fields.get("fields")
+    names = [name for c in ("author", "editor") for name in redif_fields.texts(own, c, "name")]
+    return [*redif_fields.titles(own), *names, fields.get("handle")]
+
+
+def list_files(fields: Fields) -> Iterator[tuple[str, str | None]]:
+    """Yield the URLs of a template's files, as written, with their media types."""
+    for file in redif_fields.nodes_of(fields.get("fields"), "file"):
+        for url in redif_fields.texts(file, "url"):
+            yield url, redif_fields.first(file, "format")
+
+
+def list_attributes(fields: Fields) -> Iterator[tuple[str, str, str, Any]]:
+    """Yield the attributes of a template that pages show."""
+    for name, value in (fields.get("fields") or {}).items():
+        if name not in _ELSEWHERE:
+            yield f"redif.{name}", name, f"ReDIF attribute {name}", value
+
+
+def find_origin(fields: Fields, place: str) -> tuple[str, str]:
+    """Return the file of a template below `place`, the folder of all archives, and its run."""
+    return source_url(place, fields["source"], "/"), redif_fields.run_time(fields["tist"])
+
+
+def identify(manifest: Manifest, handle: str | None) -> str | None:
+    """Return the identifier of the template with that handle."""
+    prefix = manifest.prefix or oai_name.to_oai(manifest.namespace, "")
+    return None if handle is None else oai_name.template_identifier(prefix, handle)
+
+
+TEMPLATE = ItemKind(
+    "template",
+    COLUMNS,
+    computed=frozenset({GATHERED}),
+    clean=markup.clean_template,
+    is_read_in_parts=True,
+    title=find_title,
+    texts=list_texts,
+    authors=lambda fields: redif_fields.texts(fields.get("fields"), "author", "name"),
+    date=lambda fields: redif_fields.date(fields.get("fields")),
+    url=lambda fields: next((url for url, _ in list_files(fields)), None),
+    named_files=list_files,
+    source="source",
+    origin_key="redif.origin",
+    origin_namespace=REDIF,
+    origin_columns=("source", "tist"),
+    origin=find_origin,
+    of_name=lambda manifest, name: identify(manifest, oai_name.find_handle(name)),
+    of_set=lambda manifest, spec: identify(manifest, spec if spec[:6] == "RePEc:" else None),
+    view="templates",
+    type="ScholarlyArticle",
+    types={
+        "redif-series": "Periodical",
+        "redif-archive": "Organization",
+        "redif-book": "Book",
+        "redif-software": "SoftwareSourceCode",
+    },
+    attributes=list_attributes,
+    terms="Obtained from RePEc (http://repec.org), which is to be named as the source, with a link "
+    "to it. No charge may be made for it. Who displays it shows Title, Author-Name and "
+    "File-Restriction or, for want of that, the Restriction of series or archive.",
+    filters=lambda: redif_fields.FILTERS,
+)

@@ -1,1 +1,0 @@
-"""URLs: authorities, endpoints and sort-friendly forms."""
