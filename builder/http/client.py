@@ -18,7 +18,7 @@ from builder.http import connections, errors, politeness, responses
 from builder.http.addresses import AddressPolicy
 from builder.http.cookies import Cookies
 from builder.http.errors import OUTCOMES, Deferred, FetchError
-from builder.http.limits import Budget, EitherStop, Limits, Stop, find_wish, is_used_up
+from builder.http.limits import Budget, Limits, Stop, find_wish, is_used_up
 from builder.http.politeness import HostQueue, RobotRules, Robots
 from builder.http.responses import FollowedRedirect, Response
 from builder.http.secrets import strip_secrets
@@ -203,8 +203,7 @@ class HttpClient:
         if self.cookies is not None and "cookie" not in map(str.lower, own):
             own |= self.cookies.header(request.url)
         headers = {"User-Agent": self.agent, **request.headers, **own}
-        stop = EitherStop(self.stop, request.stop) if request.stop else self.stop
-        budget = Budget(limits, stop, self.clock)
+        budget = Budget(limits, self.stop, self.clock, request.stop)
         keep, body = self._keeps(request), request.upload() if request.upload else None
         with self._connections.send(request.url, headers, budget, keep=keep, body=body) as response:
             if own:

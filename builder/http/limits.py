@@ -28,18 +28,6 @@ class Stop(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class EitherStop:
-    """Ends work once one of two is set."""
-
-    first: Stop
-    second: Stop
-
-    def is_set(self) -> bool:
-        """Return whether the work must end."""
-        return self.first.is_set() or self.second.is_set()
-
-
-@dataclass(frozen=True, slots=True)
 class Limits:
     """Limits of one exchange, in seconds, bytes, and bytes a second.
 
@@ -58,12 +46,13 @@ class Limits:
 class Budget:
     """The remaining time and size of one exchange. The time starts at construction.
 
-    `stop` ends the exchange from another thread.
+    `stop` ends the exchange from another thread, and so does `own`.
     """
 
     limits: Limits
     stop: Stop
     clock: Callable[[], float] = time.monotonic
+    own: Stop | None = None
     _end: float = field(init=False)
     _phase_end: float = field(init=False)
     _code: str = field(init=False, default="connect-timeout")
@@ -117,7 +106,7 @@ class Budget:
 
     def remaining(self) -> float:
         """Return the seconds that the next step may take. Raises FetchError, Deferred."""
-        if self.stop.is_set():
+        if self.stop.is_set() or (self.own is not None and self.own.is_set()):
             raise Deferred("ended")
         now = self.clock()
         if now >= self._end:

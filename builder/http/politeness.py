@@ -235,8 +235,7 @@ def parse_robots(status: int, body: bytes) -> RobotRules:
 class _KnownRules:
     lock: threading.Lock = field(default_factory=threading.Lock)
     until: float = 0.0
-    rules: RobotRules | None = None
-    failure: FetchError | None = None
+    result: RobotRules | FetchError | None = None
 
 
 @dataclass(slots=True)
@@ -255,17 +254,15 @@ class Robots:
         with self._lock:
             cached = self._cached.setdefault(origin, _KnownRules())
         with cached.lock:
-            if cached.until > self.clock():
-                if cached.failure is not None:
-                    raise cached.failure.copy()
-                assert cached.rules is not None
-                return cached.rules
-            cached.rules = cached.failure = None
-            try:
-                cached.rules = read()
-            except FetchError as failure:
-                if failure.code == "robots-unreachable":
-                    cached.failure, cached.until = failure.copy(), self.clock() + _KEPT_FAILURE
-                raise
-            cached.until = self.clock() + _KEPT
-            return cached.rules
+            if cached.result is None or cached.until <= self.clock():
+                seconds = _KEPT
+                try:
+                    cached.result = read()
+                except FetchError as failure:
+                    if failure.code != "robots-unreachable":
+                        raise
+                    cached.result, seconds = failure.copy(), _KEPT_FAILURE
+                cached.until = self.clock() + seconds
+            if isinstance(cached.result, FetchError):
+                raise cached.result.copy()
+            return cached.result

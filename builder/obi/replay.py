@@ -121,7 +121,25 @@ def fold(
     unordered; `order` gives the order for writing. Some are views of the logs, copies of which stay
     in `scratch`. Raises DamagedStore, which names the log, and StoreError.
     """
-    counting = find_undone(connection, store, runs, scratch)
+    fold_objects(connection, store, runs, scratch)
+    with engine.reading("the logs of the runs"):
+        for statements in (_CHECKSUM, _REFIPO):
+            connection.execute(statements)
+        _runs(connection, runs)
+
+
+def fold_objects(
+    connection: engine.Connection,
+    store: Reader,
+    runs: Sequence[Committed],
+    scratch: Path,
+    within: str = "true",
+) -> None:
+    """Create `obi`, and the tables that are rows of logs, from the rows that meet a condition.
+
+    Raises as `fold` does.
+    """
+    counting = f"({within}) AND {find_undone(connection, store, runs, scratch)}"
     logged = _find_logs(connection, store, runs, scratch)
     connection.execute(f"CREATE VIEW logged AS FROM ({logged}) WHERE {counting}")
     with engine.reading("the logs of the runs"):
@@ -130,9 +148,7 @@ def fold(
             connection.execute(
                 f"CREATE VIEW {table} AS SELECT {columns} FROM logged WHERE row = '{table}'"
             )
-        for statements in (_OBI, _CHECKSUM, _REFIPO):
-            connection.execute(statements)
-        _runs(connection, runs)
+        connection.execute(_OBI)
 
 
 def _find_logs(

@@ -8,7 +8,7 @@ path, so that the clients of both get answers that they can parse.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, NamedTuple, Protocol
 
 from functions.content.capture_row import CaptureRow
 from functions.snapshot.errors import SheafError
@@ -47,8 +47,7 @@ NEWEST = 99_999_999_999_999
 """The highest timestamp."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class BytePlace:
+class BytePlace(NamedTuple):
     """A place in the order of the table of URLs (schema.ORDER); a search continues behind it."""
 
     surt: str

@@ -12,7 +12,7 @@ from typing import Any
 from functions.content import terms
 from functions.content.capture_row import FORMS
 from functions.content.protocols import NEWEST, PYWB, Dialect
-from functions.content.terms import MATCHES, Collapse, Filter, NoScope, NoSieve, ResumeKey, Scope
+from functions.content.terms import MATCHES, Collapse, Filter, NoScope, ResumeKey, Scope
 from functions.http.http_message import show
 from functions.snapshot.errors import SheafError
 from functions.snapshot.instant import from_digits
@@ -170,9 +170,8 @@ def parse_query(
             parse = _one_of(*dialect.outputs)
         try:
             value = parse(text)
-        except (ValueError, NoSieve) as error:
-            wanted = str(error) if isinstance(error, NoSieve) else f"expected {error}"
-            raise BadQuery(f"{name} is {show(text)}, {wanted}.") from error
+        except ValueError as error:
+            raise BadQuery(f"{name} is {show(text)}, expected {error}.") from error
         if name in _REPEATED:
             arguments.setdefault(name, []).append(value)
         else:

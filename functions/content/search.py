@@ -28,6 +28,7 @@ _MOST = 8  # row groups of records that are read at once
 _FEW = 64  # minimum number of rows per read
 _BATCH = 4096  # candidates whose records are read together
 _HIGHEST = 2**63 - 1
+_FIRST = BytePlace("", -1, -1)
 _NAMES = ("position", "identifier", "sets", *FIELDS)
 _THERE = "position IN (SELECT unnest($places))"
 # A local file is read as a whole, while a bucket's is cut into row groups.
@@ -47,7 +48,7 @@ class _Candidate:
     With `mark`, it is a place instead, and all rows before it were returned.
     """
 
-    place: tuple[str, int, int]
+    place: BytePlace
     mark: bool = False
 
 
@@ -60,7 +61,7 @@ class _Window:
     since: int
     until: int
     reverse: bool
-    start: tuple[str, int, int]
+    start: BytePlace
     batch: int
     left: int
     end: Bound | None = None
@@ -79,7 +80,7 @@ class _Window:
         return max(low, self.start[:2]), high
 
     def rows(
-        self, files: Files, file: DataFile, group: RowGroup, start: tuple[str, int, int]
+        self, files: Files, file: DataFile, group: RowGroup, start: BytePlace
     ) -> Iterator[_Candidate]:
         """Yield its rows in a row group behind `start`, in order."""
         sql = _ROWS.format(
@@ -113,10 +114,10 @@ class _Window:
                 limit=self.batch,
             )
             for row in rows:
-                yield _Candidate((row[0], row[1], row[2]))
+                yield _Candidate(BytePlace(*row))
             if len(rows) < self.batch:
                 return
-            start = (rows[-1][0], rows[-1][1], rows[-1][2])
+            start = BytePlace(*rows[-1])
 
     def holds(self, capture: CaptureRow) -> bool:
         """Return whether a capture is in the range; for a long SURT, its row cannot decide this."""
@@ -181,14 +182,13 @@ class CaptureSearch:
         captures come from the end, and they lie before `after`. A call reads a limited amount, so
         it may return fewer than `limit` captures, even 0, before the end of the range.
         """
-        start = ("", -1, -1) if after is None else (after.surt, after.stamp, after.position)
-        if after is None and reverse:
-            start = (last[:_LONGEST], _HIGHEST, _HIGHEST)
+        first_place = BytePlace(last[:_LONGEST], _HIGHEST, _HIGHEST) if reverse else _FIRST
         batch = min(max(limit, _FEW), _BATCH)
+        start = after or first_place
         window = _Window(first, last, since, until, reverse, start, batch, GROUPS, end)
         candidates = self._merge(manifest, window)
         captures: list[CaptureRow] = []
-        place: tuple[str, int, int] | None = None
+        place: BytePlace | None = None
         while len(captures) < limit:
             chunk = list(islice(candidates, min(limit - len(captures), _BATCH)))
             rows = [candidate.place for candidate in chunk if not candidate.mark]
@@ -198,9 +198,8 @@ class CaptureSearch:
             if not chunk or chunk[-1].mark:
                 break
         following = next(candidates, None)
-        if place is None or (following is None and not (chunk and chunk[-1].mark)):
-            return CapturePlace(tuple(captures), None)
-        return CapturePlace(tuple(captures), BytePlace(*place))
+        is_over = following is None and not (chunk and chunk[-1].mark)
+        return CapturePlace(tuple(captures), None if is_over else place)
 
     def starts(
         self, manifest: Manifest, first: str, last: str, since: int = 0, until: int = NEWEST
@@ -210,7 +209,7 @@ class CaptureSearch:
         Between two of them there is at most one row group of each run of the table. This reads only
         the manifest's leaves.
         """
-        window = _Window(first, last, since, until, False, ("", -1, -1), 0, 0)
+        window = _Window(first, last, since, until, False, _FIRST, 0, 0)
         groups = self._groups(manifest.tables.get(TABLE, ()), window)
         return sorted({max(window.bounds[0], cast(Bound, group.first)) for _, group in groups})
 
@@ -261,7 +260,7 @@ class CaptureSearch:
                             yield file, group
 
     def _resolve(
-        self, manifest: Manifest, window: _Window, places: Sequence[tuple[str, int, int]]
+        self, manifest: Manifest, window: _Window, places: Sequence[BytePlace]
     ) -> Iterator[CaptureRow]:
         """Yield the captures of rows, without superseded versions."""
         positions = sorted(position for _, _, position in places)
@@ -305,7 +304,7 @@ def _within(positions: Sequence[int], first: object, last: object) -> Sequence[i
     return positions[bisect_left(positions, first) : bisect_left(positions, last + 1)]
 
 
-def _mark(group: RowGroup, last: tuple[str, int, int], *, reverse: bool) -> tuple[str, int, int]:
+def _mark(group: RowGroup, last: BytePlace, *, reverse: bool) -> BytePlace:
     """Return the place from which a run was not read: the beginning of a row group.
 
     It is not before the `last` returned row, because many captures can have the same second.
@@ -313,5 +312,5 @@ def _mark(group: RowGroup, last: tuple[str, int, int], *, reverse: bool) -> tupl
     bound = group.last if reverse else group.first
     assert isinstance(bound, tuple)
     if reverse:
-        return min((bound[0], bound[1], _HIGHEST), last)
-    return max((bound[0], bound[1], 0), last)
+        return min(BytePlace(bound[0], bound[1], _HIGHEST), last)
+    return max(BytePlace(bound[0], bound[1], 0), last)

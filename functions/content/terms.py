@@ -138,10 +138,6 @@ MATCHES: Mapping[str, Callable[[str, str], Sequence[Range]]] = {
 """Kinds of match by their names in matchType."""
 
 
-class NoSieve(SheafError):
-    """The filter or the collapse is invalid; the text is a one-line reason."""
-
-
 @dataclass(frozen=True, slots=True)
 class Filter:
     """A condition on a field; `how` is `=`, `~`, "" for a part, or `:` for a whole expression."""
@@ -167,7 +163,7 @@ class Filter:
 
 
 def parse_filter(text: str, *, whole: bool = False) -> Filter:
-    """Parse a filter. Raises NoSieve.
+    """Parse a filter. Raises ValueError, which says what was expected.
 
     With `whole`, a value without `=` or `~` is an expression for the whole value, as on the
     Internet Archive's server. Otherwise this holds for its field names only; other fields search
@@ -177,8 +173,8 @@ def parse_filter(text: str, *, whole: bool = False) -> Filter:
     how = rest[:1] if rest[:1] in ("=", "~") else ""
     field, colon, wanted = rest[len(how) :].partition(":")
     if len(text) > LONGEST_FILTER or not colon or not is_field(field):
-        raise NoSieve(
-            f"expected [!][=~]field:value of up to {LONGEST_FILTER} characters, by a known field"
+        raise ValueError(
+            f"[!][=~]field:value of up to {LONGEST_FILTER} characters, by a known field"
         )
     return Filter(field, how or (":" if whole or field in ALIASES else ""), wanted, rest != text)
 
@@ -202,11 +198,11 @@ class Collapse:
 
 
 def parse_collapse(text: str) -> Collapse:
-    """Parse `field` or `field:length`. Raises NoSieve."""
+    """Parse `field` or `field:length`. Raises ValueError, which says what was expected."""
     field, colon, length = text.partition(":")
     is_number = length.isascii() and length.isdecimal() and len(length) <= 4 and int(length) > 0
     if not is_field(field) or (colon and not is_number):
-        raise NoSieve("expected field or field:length, by a known field")
+        raise ValueError("field or field:length, by a known field")
     return Collapse(field, int(length) if colon else None)
 
 

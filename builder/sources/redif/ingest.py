@@ -14,6 +14,8 @@ from typing import TypeVar
 
 from builder.errors import UsageError, explaining
 from builder.intake import pool
+from builder.obi import replay
+from builder.obi.content import SOURCE, TEMPLATE
 from builder.obi.history import DOCUMENTS, LOG
 from builder.obi.run import ObiRun, ObiRuntime, Purpose, claim
 from builder.sources.redif import tarball
@@ -35,7 +37,6 @@ from builder.sources.redif.spool import (
     Spool,
 )
 from builder.sources.redif.staging import PREFIX, UNKNOWN, UNREAD, compare, stage
-from builder.sources.redif.stored_state import read_state
 from builder.sources.redif.stretches import Stretches
 from builder.store.durable import writing
 from builder.store.workdir import Work
@@ -46,6 +47,8 @@ from functions.store import engine
 T = TypeVar("T")
 _MEMORY = 512  # megabytes for DuckDB
 _FLAWS = 10_000  # most files left out that are listed one by one
+_OF_REDIF = f"kind IN ('{TEMPLATE}', '{SOURCE}')"
+"""The condition on rows of logs that are of templates and of their files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,8 +230,8 @@ class _RedifIngest:
                 scope,
                 dropped=self._dropped,
             )
-            within = "true" if scope is None else WITHIN
-            read_state(connection, self._store, before, place, within)
+            within = _OF_REDIF if scope is None else f"{_OF_REDIF} AND {WITHIN}"
+            replay.fold_objects(connection, self._store, before, place, within)
             compare(connection, self._job.accepted, scope)
             bar(len(before))
 

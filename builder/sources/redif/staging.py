@@ -278,7 +278,8 @@ def compare(
     A source that is not wholly readable confirms no deletion: `missing.hider` is the broken file.
     Templates of such a file that seem to be the rest of others are in `doubt`, and do not count.
 
-    It needs the tables of staging.stage, with its `scope`, and of stored_state. Raises StoreError.
+    It needs the tables of staging.stage, with its `scope`, and of replay.fold_objects. Raises
+    StoreError.
     """
     values = {
         "few": loss.FEW,

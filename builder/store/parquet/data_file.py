@@ -39,21 +39,8 @@ _NOTHING = memoryview(bytes(1 << 20))
 _CHUNK = 1 << 20  # bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Encoding:
-    """How a table's columns are written, by their paths in Parquet.
-
-    `encodings` are Parquet's names for columns without a dictionary, `dictionaries` the other
-    columns, `levels` the levels of Zstandard.
-    """
-
-    encodings: dict[str, str]
-    dictionaries: list[str]
-    levels: dict[str, int]
-
-
-def encoding_of(table: str) -> Encoding:
-    """Return the encoding of the columns of `table`."""
+def encoding_of(table: str) -> dict[str, Any]:
+    """Return how the columns of `table` are written, as arguments of pyarrow's writer."""
     encodings = {}
     paths = []
     for column in schema.TABLES[table]:
@@ -66,7 +53,12 @@ def encoding_of(table: str) -> Encoding:
         elif column.name in _DISTINCT:
             encodings[path] = "DELTA_LENGTH_BYTE_ARRAY"
     levels = {path: 3 if path in _THOROUGH else 1 for path in paths}
-    return Encoding(encodings, [path for path in paths if path not in encodings], levels)
+    return {
+        "column_encoding": encodings,
+        "use_dictionary": [path for path in paths if path not in encodings],
+        "compression": "zstd",
+        "compression_level": levels,
+    }
 
 
 class UnsortedTable(SheafError):

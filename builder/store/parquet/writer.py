@@ -216,13 +216,9 @@ def _write_file(path: Path, groups: Sequence[pa.Table], table: str, target: pa.S
     keys = schema.ORDER[table][: schema.KEY[table]]
     bounds = [(_key(group, keys, 0), _key(group, keys, group.num_rows - 1)) for group in groups]
     bounded = [name for name in target.names if name in keys or name in _SEARCHED]
-    chosen = data_file.encoding_of(table)
     settings: dict[str, Any] = {
+        **data_file.encoding_of(table),
         "write_statistics": bounded,
-        "compression": "zstd",
-        "compression_level": chosen.levels,
-        "column_encoding": chosen.encodings,
-        "use_dictionary": chosen.dictionaries,
         "store_schema": False,  # each of its types has an equivalent in Parquet
     }
     with _writing(path):

@@ -20,6 +20,11 @@ from tests.functions.content.fakes import ID, URL, Asker, FakeContents, FakeSear
 TEXT = b"0123456789"
 SOME = Made(TEXT, headers=(("Content-Type", "text/plain"), ("Set-Cookie", "a=1")))
 TAG = f'"{sha1(TEXT)}"'
+NO_RANGES = (
+    *("bytes=0-1,3-4", "bytes=", "bytes=-", "bytes=5-4", "lines=0-1", "bytes=x-", "bytes=--1"),
+    "0-1",
+)
+BEHIND = ("10-", "99-100", "-0")
 
 
 def test_a_capture_comes_with_what_was_archived_of_it() -> None:
@@ -86,12 +91,27 @@ def test_parts_and_conditions_look_for_no_neighbours(headers: dict[str, str], st
     assert (asker.get(**headers).status, asker.search.count) == (status, 0)
 
 
-def test_an_archived_redirect_is_told_and_not_followed() -> None:
-    made = Made(b"", status=302, headers=(("Location", "http://evil.example/"),))
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        (
+            # A redirect is not followed.
+            Made(b"", status=302, headers=(("Location", "http://evil.example/"),)),
+            {
+                "X-Archive-Status": "302",
+                "X-Archive-Orig-Location": "http://evil.example/",
+                "Location": None,
+            },
+        ),
+        # What is not known to stay is asked about each time.
+        (Made(TEXT, is_capture=False), {"Cache-Control": "no-cache"}),
+        (Made(TEXT, facts={"truncated": "length"}), {"X-Archive-Truncated": "length"}),
+    ],
+)
+def test_what_else_is_known_is_told(made: Made, told: dict[str, str | None]) -> None:
     got = Asker(made).get()
-    assert (got.status, got.headers["X-Archive-Status"]) == (200, "302")
-    assert got.headers["X-Archive-Orig-Location"] == "http://evil.example/"
-    assert "Location" not in got.headers
+    assert got.status == 200
+    assert {name: got.headers.get(name) for name in told} == told
 
 
 @pytest.mark.parametrize("path", [f"/content/{ID}", f"/content/{ID.replace(':', '%3A')}"])
@@ -180,11 +200,6 @@ def test_what_is_unknown_is_looked_for_in_every_reading_of_the_path() -> None:
     assert asker.get("/content/oai:nobody", "file=a.csv").status == 404
 
 
-def test_content_is_opt_in() -> None:
-    got = Asker(SOME, content_serve=False).get()
-    assert (got.status, got.headers["X-Archive-Error"]) == (404, "disabled")
-
-
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "BREW"])
 def test_nothing_is_changed_here(method: str) -> None:
     answer = Asker(SOME).raw(method=method)
@@ -231,6 +246,25 @@ def test_parts_of_other_bytes_are_refused_by_if_match(match: str, status: int) -
     assert Asker(SOME).get(if_match=match).status == status
 
 
+@pytest.mark.parametrize(
+    ("wanted", "payload", "status", "headers"),
+    [
+        # None or several are answered whole, and of nothing there is no part.
+        *((wanted, TEXT, 200, {"Content-Length": "10"}) for wanted in NO_RANGES),
+        ("bytes=0-", b"", 200, {"Content-Length": "0"}),
+        # What lies behind the end is told.
+        *((f"bytes={w}", TEXT, 416, {"Content-Range": "bytes */10"}) for w in BEHIND),
+    ],
+)
+def test_a_range_that_has_no_part(
+    wanted: str, payload: bytes, status: int, headers: dict[str, str]
+) -> None:
+    got = Asker(Made(payload)).get(range=wanted)
+    assert got.status == status
+    assert {name: got.headers[name] for name in headers} == headers
+    assert status == 416 or got.body == payload
+
+
 @pytest.mark.parametrize("size", [-1, None])
 @pytest.mark.parametrize(
     ("wanted", "part", "body"),
@@ -252,35 +286,6 @@ def test_a_part_is_given(wanted: str, part: str, body: bytes, size: int | None) 
     assert got.headers["Content-Range"] == f"bytes {part}/10"
     assert got.headers["Content-Length"] == str(len(body))
     assert got.headers["ETag"] == TAG
-
-
-@pytest.mark.parametrize(
-    "wanted",
-    [
-        "bytes=0-1,3-4",
-        "bytes=",
-        "bytes=-",
-        "bytes=5-4",
-        "lines=0-1",
-        "bytes=x-",
-        "bytes=--1",
-        "0-1",
-    ],
-)
-def test_a_range_that_is_none_or_several_is_answered_whole(wanted: str) -> None:
-    got = Asker(SOME).get(range=wanted)
-    assert (got.status, got.body) == (200, TEXT)
-
-
-@pytest.mark.parametrize("wanted", ["bytes=10-", "bytes=99-100", "bytes=-0"])
-def test_what_lies_behind_the_end_is_told(wanted: str) -> None:
-    got = Asker(SOME).get(range=wanted)
-    assert (got.status, got.headers["Content-Range"]) == (416, "bytes */10")
-
-
-def test_of_nothing_there_is_no_part() -> None:
-    got = Asker(Made(b"")).get(range="bytes=0-")
-    assert (got.status, got.body, got.headers["Content-Length"]) == (200, b"", "0")
 
 
 @pytest.mark.parametrize(
@@ -307,16 +312,6 @@ def test_the_payload_as_stored_is_another_representation() -> None:
     assert "Repr-Digest" in coded.headers
     assert "Repr-Digest" not in plain.headers
     assert "Content-Encoding" not in coded.headers
-
-
-def test_what_is_not_known_to_stay_is_asked_about_each_time() -> None:
-    made = Made(TEXT, is_capture=False)
-    assert Asker(made).get().headers["Cache-Control"] == "no-cache"
-
-
-def test_what_else_is_known_is_told() -> None:
-    got = Asker(Made(TEXT, facts={"truncated": "length"})).get()
-    assert got.headers["X-Archive-Truncated"] == "length"
 
 
 def test_a_part_of_what_lies_open_is_read_there() -> None:
@@ -536,5 +531,7 @@ def test_a_timegate_leads_to_the_memento() -> None:
     assert (got.body, got.headers["Memento-Datetime"]) == (TEXT, "Mon, 05 Nov 2007 10:20:30 GMT")
 
 
-def test_lists_too_are_opt_in() -> None:
-    assert Asker(SOME, content_serve=False).get("/cdx", f"url={URL}").status == 404
+@pytest.mark.parametrize(("path", "query"), [(f"/content/{ID}", ""), ("/cdx", f"url={URL}")])
+def test_content_and_lists_are_opt_in(path: str, query: str) -> None:
+    got = Asker(SOME, content_serve=False).get(path, query)
+    assert (got.status, got.headers["X-Archive-Error"]) == (404, "disabled")

@@ -181,16 +181,8 @@ def test_a_search_goes_on_behind_any_place(store: Held, limit: int, is_reverse: 
             page = store.search.page(
                 store.manifest, "", "\x7f", at, limit, reverse=is_reverse
             ).captures
-            behind = [
-                c
-                for c in everything
-                if (place(c) < place_of(at) if is_reverse else place(c) > place_of(at))
-            ]
+            behind = [c for c in everything if (place(c) < at if is_reverse else place(c) > at)]
             assert list(page) == (behind[::-1] if is_reverse else behind)[:limit]
-
-
-def place_of(at: BytePlace) -> tuple[str, int, int]:
-    return at.surt, at.stamp, at.position
 
 
 def test_a_place_of_an_older_snapshot_is_one_of_a_newer(tmp_path: Path) -> None:

@@ -3,20 +3,15 @@
 import errno
 import os
 import time
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from builder.obi import replay
-from builder.obi.history import history
 from builder.sources.redif.form import template
 from builder.sources.redif.form.template import Template
 from builder.sources.redif.form.template_text import EncodedLines, TemplateText
-from builder.sources.redif.stored_state import read_state
 from builder.store.workdir import KNOWN_PREFIX
-from functions.store import engine
 from tests.builder.sources.redif.samples import without
 from tests.builder.sources.redif.trees import (
     archive,
@@ -24,7 +19,6 @@ from tests.builder.sources.redif.trees import (
     documents,
     ingested,
     paper,
-    store_of,
     tree,
 )
 from tests.e2e.conftest import Home
@@ -163,29 +157,3 @@ def test_another_source_may_have_changed_the_store_meanwhile(
         os.utime(path, (seconds, seconds))
         again = ingested(home, source)
         assert (again["known_files"], counts(again)) == (known, (0, 0, 1, 0, 2))
-
-
-def test_the_state_before_a_run_is_that_of_the_replay(home: Home, tmp_path: Path) -> None:
-    files = {**archive(), "aaa/wpaper/1.rdf": paper(1), "aaa/wpaper/2.rdf": paper(2)}
-    for change in (
-        {},
-        {"aaa/wpaper/1.rdf": paper(1, "X")},
-        {"aaa/wpaper/2.rdf": b"x"},
-        {"aaa/wpaper/2.rdf": paper(2)},
-        {"aaa/wpaper/2.rdf": b"", "bbb/x.rdf": paper(2)},
-    ):
-        files |= change
-        ingested(home, tree(tmp_path / "RePEc", files), "--accept-loss")
-    store, found = store_of(home), []
-    for name, read in (("fold", replay.fold), ("state", read_state)):
-        (scratch := tmp_path / name).mkdir()
-        with closing(engine.connect(scratch=scratch)) as connection:
-            read(connection, store, history(store), scratch)
-            sql = (
-                "SELECT o.id, o.kind, o.noted, o.lost, o.key, o.digest, o.home, v.source, v.pack, "
-                "v.start, (SELECT count(*) FROM seen) FROM obi o JOIN version v ON v.id = o.id "
-                "AND v.kind = o.kind AND v.tist = o.noted ORDER BY ALL"
-            )
-            found.append(connection.execute(sql).fetchall())
-    assert found[0] == found[1]
-    assert len(found[0]) > 8
