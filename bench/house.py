@@ -17,7 +17,6 @@ ROOMS = (
     # Each room imports only rooms that stand below it. A module that stands alone is named itself.
     "builder.__main__",
     "builder.commands",
-    "builder.demo",
     "builder.aws",
     "builder.serve",
     "builder.exports",

@@ -85,7 +85,7 @@ FUNCTIONS = {
             *("publicsuffixlist", "pyarrow", "pycparser", "tqdm", "zstandard"),
         ),
         ("functions", "templates", "builder"),
-        (*_NEVER, *_DUCKDB, *_PYARROW, "zstandard/*cffi*", "builder/commands", "builder/demo"),
+        (*_NEVER, *_DUCKDB, *_PYARROW, "zstandard/*cffi*", "builder/commands"),
         ("duckdb", "publicsuffixlist"),
     ),
     "IngestFunction": Contents(
@@ -94,7 +94,7 @@ FUNCTIONS = {
             *("tqdm", "webencodings", "zstandard"),
         ),
         ("functions", "templates", "builder"),
-        (*_NEVER, *_DUCKDB, *_PYARROW, "zstandard/*cffi*", "builder/commands", "builder/demo"),
+        (*_NEVER, *_DUCKDB, *_PYARROW, "zstandard/*cffi*", "builder/commands"),
         ("duckdb", "publicsuffixlist"),
     ),
     "FilesetFunction": Contents(
@@ -103,7 +103,7 @@ FUNCTIONS = {
             "urllib3",  # Lambda's runtime may have an older one
         ),
         ("functions", "templates", "builder"),
-        (*_NEVER, "builder/commands", "builder/demo"),
+        (*_NEVER, "builder/commands"),
         ("publicsuffixlist",),
     ),
 }

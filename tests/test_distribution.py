@@ -110,7 +110,7 @@ def check_files(wheel: Path) -> None:
     }
     assert names == wanted
     assert {"builder/py.typed", "functions/py.typed", "templates/sql/views.sql"} <= names
-    assert "builder/demo/files/library.warc.gz" in names
+    assert "builder/commands/demo/files/library.warc.gz" in names
 
 
 def test_a_release_names_the_commit_that_git_archive_wrote(monkeypatch: pytest.MonkeyPatch) -> None:

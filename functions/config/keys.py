@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from functions.config import check, gathering, http, set_rules, signing
+from functions.config import check, gathering, http, signing
 from functions.config.key import (
     Field,
     choice,
@@ -288,7 +288,7 @@ KEYS: tuple[Field, ...] = (
     ),
     row(
         "sets.rules",
-        set_rules.RULES,
+        check.SET_RULES,
         "your own sets, applied at ingest (docs/reference/oai-pmh.md, Rules)",
     ),
     row(

@@ -10,6 +10,7 @@ After 503 they retry, and alarms on API errors fire all the same.
 """
 
 import logging
+import os
 import shutil
 import sys
 import tempfile
@@ -36,8 +37,6 @@ from functions.store import catalog
 from functions.store.slice import open_reader
 
 _LOG = logging.getLogger("sheaf")
-
-_ROOT = Path(__file__).parents[2]
 
 MARGIN = 1.5
 """Seconds before Lambda's timeout at which an answer is abandoned: the 503 takes time as well."""
@@ -246,6 +245,7 @@ def write(line: str) -> None:
     sys.stdout.flush()
 
 
-def root(environment: Mapping[str, str]) -> Path:
-    """Return the folder of the program, as named by Lambda."""
-    return Path(environment.get("LAMBDA_TASK_ROOT") or _ROOT)
+def start(make: Callable[[InstanceParts], Service]) -> Instance:
+    """Return what answers the events of this execution environment."""
+    root = Path(os.environ.get("LAMBDA_TASK_ROOT") or Path(__file__).parents[2])
+    return Instance(os.environ, root, write, make)

@@ -2,17 +2,17 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from functions.kinds import IN_FORMATS, find_kind
 from functions.reading import record_rows
-from functions.reading.details import DetailTables
-from functions.reading.figure_table import FigureTable
+from functions.reading.figures import FigureTable
 from functions.reading.record_rows import DOCUMENT, DocumentPage, Page, Range
-from functions.reading.repository import PublishedRecord, RecordSelection
+from functions.reading.repository import ObjectLife, PublishedRecord, RecordSelection
 from functions.reading.sets import SetTable
+from functions.snapshot import oai_name, schema
 from functions.snapshot.manifest import DataFile, Manifest, RowGroup, Span, overlapping
 from functions.snapshot.pointer import Pointer
 from functions.snapshot.store import Reader
@@ -28,6 +28,13 @@ _IN_SET = (
 """The condition of records in a set, or that left it."""
 _IN_FORMATS = engine.texts(sorted(IN_FORMATS))
 _LEFT_SET = "len(list_filter(left_sets, lambda s: s = $set OR starts_with(s, $set || ':'))) > 0"
+_POSITIONS = f"SELECT position FROM {FILE} WHERE key = $key"
+_OF_SOURCE = f"SELECT * FROM {FILE} WHERE source = $source ORDER BY ALL LIMIT $limit"
+_FILES_OF = f"SELECT url, id FROM {FILE} WHERE handle = $handle ORDER BY position"
+_LIFE = (
+    f"SELECT id, kind, found, noted, lost, versions FROM {FILE} "
+    "WHERE list_contains($ids, id) AND kind IN ('tobi', 'fobi')"
+)
 _CACHED = 64 << 20
 _MEMORY = 512
 _DEAD = f"SELECT position FROM {engine.table('$dead')} WHERE position BETWEEN $first AND $last"
@@ -54,14 +61,8 @@ class DuckRepository:
         self._sets = SetTable(self._catalogue, self._files)
         self.close, self.witness = self._files.close, self._catalogue.witness
         self.children, self.find_set = self._sets.children, self._sets.find
-        self.sets, self.births, self.has_set = (
-            self._sets.rows,
-            self._sets.births,
-            self._sets.exists,
-        )
-        rows = DetailTables(self._catalogue, self._files)
-        self.versions, self.source_rows = rows.versions, rows.source_rows
-        self.template_files = rows.template_files
+        self.sets, self.births = self._sets.rows, self._sets.births
+        self.has_set = self._sets.exists
         figures = FigureTable(self._catalogue, self._files)
         self.figures, self.publishes = figures.read, figures.publishes
 
@@ -131,6 +132,52 @@ class DuckRepository:
                     if record.identifier == identifier_:
                         return record
         return None
+
+    def versions(self, manifest: Manifest, identifier: str) -> tuple[int, ...]:
+        """Return the positions of an item's versions that the snapshot knows, ascending.
+
+        Compaction removes superseded versions.
+        """
+        key = oai_name.lookup_key(identifier)
+        homes = self._catalogue.groups(manifest, "lookup", key, key)
+        return tuple(sorted({p for (p,) in self._files.look_up(_POSITIONS, homes, key=key)}))
+
+    def template_files(
+        self, manifest: Manifest, handle: str, gathered: Mapping[str, str]
+    ) -> Sequence[ObjectLife]:
+        """Return the life of a template, if it is known, and then of each file that it names.
+
+        `gathered` has the ids of stored files by URL.
+        """
+        blocks = self._catalogue.groups(manifest, "refipo", handle, handle)
+        rows = self._files.look_up(_FILES_OF, blocks, handle=handle)
+        named = [(url, gathered.get(url, id_)) for url, id_ in rows]
+        ids = sorted({handle, *(id_ for _, id_ in named if id_)})
+        spans: dict[tuple[str, str], tuple[Any, ...]] = {}
+        homes = {
+            file.key: (file, groups)
+            for id_ in ids
+            for file, groups in self._catalogue.groups(manifest, "obi", id_, id_)
+        }
+        for file, _ in homes.values():
+            for id_, kind, *life in self._files.rows(_LIFE, file, ids=ids):
+                spans[id_, kind] = tuple(life)
+        lives = [ObjectLife("", *spans[handle, "tobi"])] if (handle, "tobi") in spans else []
+        for url, id_ in named:
+            lives.append(ObjectLife(url, *spans.get((id_ or "", "fobi"), (None, None, None, 0))))
+        return lives
+
+    def source_rows(
+        self, manifest: Manifest, table: str, source: str, limit: int
+    ) -> Sequence[Mapping[str, Any]]:
+        """Return up to `limit` rows of `sources` or `faults` about an archive file."""
+        details: list[Mapping[str, Any]] = []
+        for file, groups in self._catalogue.groups(manifest, table, source, source):
+            rows = self._files.rows(
+                _OF_SOURCE, file, groups, source=source, limit=limit - len(details)
+            )
+            details += [dict(zip(schema.names(table), row, strict=True)) for row in rows]
+        return details
 
     def _at(
         self, manifest: Manifest, place: int, names: tuple[str, ...]

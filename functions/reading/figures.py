@@ -1,98 +1,70 @@
-"""Figures of the whole archive as pages show them.
-
-All counts of captures are of live ones; bytes are those of their archived payloads.
-"""
+"""The tables of figures of a snapshot: of the whole archive, and of its publishes."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from functions.snapshot.figure_rows import Counts, FacetCounts, FigureRows
+from functions.reading.repository import (
+    Figures,
+    KindFigures,
+    MediaTypeFigures,
+    PublishFigures,
+    ValueFigures,
+)
+from functions.snapshot import schema
+from functions.snapshot.figure_rows import CHANGES, COLUMNS, TABLE, FacetCounts, FigureRows
 from functions.snapshot.figure_tables import COUNTED, SHOWN
 from functions.snapshot.manifest import Manifest
+from functions.store.catalog import Cache, Catalogue
+from functions.store.files import FILE, Files
+
+_FIGURES = f"SELECT {', '.join(COLUMNS)} FROM {FILE}"
+_PUBLISHES = (
+    f"SELECT {', '.join(schema.names('publishes'))} FROM {FILE} "
+    "WHERE sequence BETWEEN $first AND $last ORDER BY sequence, kind"
+)
+_KEPT = 16  # results that are cached
 
 
-@dataclass(frozen=True, slots=True)
-class ValueFigures:
-    """Captures and bytes of a month (2007-11 or 2007; empty: no date), a host or a domain."""
+class FigureTable:
+    """Reads the tables of figures and of publishes, and caches recent results. Thread-safe."""
 
-    value: str
-    captures: int
-    bytes: int
+    def __init__(self, catalogue: Catalogue, files: Files) -> None:
+        self._catalogue = catalogue
+        self._files = files
+        self._cache = Cache(_KEPT)
 
+    def read(self, manifest: Manifest) -> Figures | None:
+        """Return the figures of a snapshot; None if an earlier version of Sheaf published it."""
 
-@dataclass(frozen=True, slots=True)
-class MediaTypeFigures:
-    """Captures and bytes of a media type by HTTP status, which is None for captures without one.
+        def read() -> Figures | None:
+            files = [*self._catalogue.files(manifest, TABLE)]
+            rows = [row for file in files for row in self._files.rows(_FIGURES, file)]
+            return compose(FigureRows.of(rows), manifest) if files else None
 
-    The type is declared, else detected. It is empty if unknown, and None for all other types.
-    """
+        return self._cache.get(manifest.snapshot, read)
 
-    media_type: str | None
-    statuses: Mapping[int | None, Counts]
+    def publishes(
+        self, manifest: Manifest, before: int | None, limit: int
+    ) -> tuple[PublishFigures, ...]:
+        """Return up to `limit` publishes with lower numbers than `before`, the newest first."""
+        newest = len(manifest.sequences)
+        last = newest if before is None else min(newest, before - 1)
+        first = max(1, last - limit + 1)
 
-    @property
-    def captures(self) -> int:
-        """Captures with any status."""
-        return sum(captures for captures, _ in self.statuses.values())
+        def read() -> tuple[PublishFigures, ...]:
+            homes = self._catalogue.groups(manifest, "publishes", first, last)
+            rows = self._files.look_up(_PUBLISHES, homes, first=first, last=last)
+            if not rows:  # an earlier version of Sheaf published the snapshot
+                rows = [
+                    (s.number, kind, *(None,) * len(CHANGES))
+                    for s in manifest.sequences[first - 1 : last]
+                    for kind in sorted(s.records)
+                ]
+            return group_publishes(rows, manifest)[::-1]
 
-    @property
-    def bytes(self) -> int:
-        """Bytes with any status."""
-        return sum(size for _, size in self.statuses.values())
-
-
-@dataclass(frozen=True, slots=True)
-class KindFigures:
-    """What a publish changed of a kind of items, and how many there were after it.
-
-    `added` items are new. `changed` ones got another version, and stayed live or stayed deleted.
-    `deleted` ones became tombstones, or came as such. `restored` ones were deleted before. `live`
-    and `gone` are the live and the deleted items of the whole store after it. None: unknown.
-    """
-
-    kind: str
-    added: int | None
-    changed: int | None
-    deleted: int | None
-    restored: int | None
-    live: int | None
-    gone: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class PublishFigures:
-    """A publish: its sequence number, its datestamp, and all kinds of items that there were."""
-
-    sequence: int
-    effective: datetime
-    kinds: tuple[KindFigures, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Figures:
-    """Figures of a snapshot.
-
-    `captures` and `bytes` are those of all live captures. `months` are sorted. `media_types`,
-    `hosts` and `domains` (registered ones) are the SHOWN with most captures, most first; then the
-    other media types follow as one, if there are any. `different` has the numbers of all `hosts`,
-    `domains` and `media_types`. `kinds` has the numbers of live and of deleted items of each kind.
-    `publishes` are the newest SHOWN, and at most as many earlier ones at equal distances, the
-    oldest first.
-    """
-
-    captures: int
-    bytes: int
-    months: tuple[ValueFigures, ...]
-    media_types: tuple[MediaTypeFigures, ...]
-    hosts: tuple[ValueFigures, ...]
-    domains: tuple[ValueFigures, ...]
-    different: Mapping[str, int]
-    kinds: Mapping[str, tuple[int, int]]
-    publishes: tuple[PublishFigures, ...]
+        return self._cache.get((manifest.snapshot, first, last), read)
 
 
 def compose(rows: FigureRows, manifest: Manifest) -> Figures:
@@ -143,6 +115,8 @@ def _media_types(facet: FacetCounts) -> Iterable[MediaTypeFigures]:
         yield MediaTypeFigures(None, _statuses(others))
 
 
-def _statuses(details: Mapping[str | None, Counts]) -> Mapping[int | None, Counts]:
+def _statuses(
+    details: Mapping[str | None, tuple[int, int]],
+) -> Mapping[int | None, tuple[int, int]]:
     statuses = {int(detail) if detail else None: counts for detail, counts in details.items()}
     return dict(sorted(statuses.items(), key=lambda pair: (pair[0] is None, pair[0] or 0)))

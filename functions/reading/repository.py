@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from functions.kinds import find_kind
-from functions.reading.figures import Figures, PublishFigures
 from functions.snapshot.manifest import Manifest, Span
 from functions.snapshot.pointer import Pointer, Witness
 
@@ -84,6 +83,86 @@ class ObjectLife:
     noted: int | None
     lost: int | None
     versions: int
+
+
+@dataclass(frozen=True, slots=True)
+class ValueFigures:
+    """Captures and bytes of a month (2007-11 or 2007; empty: no date), a host or a domain."""
+
+    value: str
+    captures: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class MediaTypeFigures:
+    """Live captures and bytes of a media type by HTTP status, None for captures without one.
+
+    The type is declared, else detected. It is empty if unknown, and None for all other types.
+    """
+
+    media_type: str | None
+    statuses: Mapping[int | None, tuple[int, int]]
+
+    @property
+    def captures(self) -> int:
+        """Captures with any status."""
+        return sum(captures for captures, _ in self.statuses.values())
+
+    @property
+    def bytes(self) -> int:
+        """Bytes with any status."""
+        return sum(size for _, size in self.statuses.values())
+
+
+@dataclass(frozen=True, slots=True)
+class KindFigures:
+    """What a publish changed of a kind of items, and how many there were after it.
+
+    `added` items are new. `changed` ones got another version, and stayed live or stayed deleted.
+    `deleted` ones became tombstones, or came as such. `restored` ones were deleted before. `live`
+    and `gone` are the live and the deleted items of the whole store after it. None: unknown.
+    """
+
+    kind: str
+    added: int | None
+    changed: int | None
+    deleted: int | None
+    restored: int | None
+    live: int | None
+    gone: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PublishFigures:
+    """A publish: its sequence number, its datestamp, and all kinds of items that there were."""
+
+    sequence: int
+    effective: datetime
+    kinds: tuple[KindFigures, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Figures of a snapshot.
+
+    `captures` and `bytes` are those of all live captures. `months` are sorted. `media_types`,
+    `hosts` and `domains` (registered ones) are the SHOWN with most captures, most first; then the
+    other media types follow as one, if there are any. `different` has the numbers of all `hosts`,
+    `domains` and `media_types`. `kinds` has the numbers of live and of deleted items of each kind.
+    `publishes` are the newest SHOWN, and at most as many earlier ones at equal distances, the
+    oldest first.
+    """
+
+    captures: int
+    bytes: int
+    months: tuple[ValueFigures, ...]
+    media_types: tuple[MediaTypeFigures, ...]
+    hosts: tuple[ValueFigures, ...]
+    domains: tuple[ValueFigures, ...]
+    different: Mapping[str, int]
+    kinds: Mapping[str, tuple[int, int]]
+    publishes: tuple[PublishFigures, ...]
 
 
 class Repository(Protocol):

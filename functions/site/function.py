@@ -5,11 +5,7 @@ sheaf.toml in the zip's root, overridden by the variables SHEAF_*. It writes the
 standard output, one line of JSON for each request.
 """
 
-import os
-
 from functions.http import lambda_instance
 from functions.site import assembly
 
-handler = lambda_instance.Instance(
-    os.environ, lambda_instance.root(os.environ), lambda_instance.write, assembly.of_lambda
-)
+handler = lambda_instance.start(assembly.of_lambda)

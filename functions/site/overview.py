@@ -13,7 +13,7 @@ from functions.oai.request import (
     LIST_RECORDS,
     LIST_SETS,
 )
-from functions.reading.figures import Figures, MediaTypeFigures, ValueFigures
+from functions.reading.repository import Figures, MediaTypeFigures, ValueFigures
 from functions.site import dcat
 from functions.site.chart import Bar, draw_bars, draw_line, draw_months
 from functions.site.page import PageRequest, SitePage

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from functions.http import http_message
 from functions.http.http_message import Reply
 from functions.oai.request import LIST_IDENTIFIERS
-from functions.reading.figures import KindFigures
+from functions.reading.repository import KindFigures
 from functions.site.page import PageRequest, SitePage
 from functions.snapshot import instant
 from functions.snapshot.dumps import FOLDER, DumpEntry

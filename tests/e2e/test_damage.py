@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
-from builder.demo import samples
+from builder.commands.demo import samples
 from builder.store.folder import FolderStore
 from functions.config import configuration
 from functions.content import assembly

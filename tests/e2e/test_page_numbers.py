@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from lxml import etree
 
-from builder.demo import samples
+from builder.commands.demo import samples
 from builder.store.folder import FolderStore
 from functions.config import configuration
 from functions.oai.application import Application

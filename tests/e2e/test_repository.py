@@ -7,9 +7,9 @@ import pytest
 
 from builder.intake.rows import Capture
 from functions.reading import figures as figures_of_pages
+from functions.reading import repository as reading
 from functions.reading.duck_repository import DuckRepository
-from functions.reading.figures import KindFigures, MediaTypeFigures, PublishFigures, ValueFigures
-from functions.reading.repository import PublishedRecord, RecordSelection, Repository
+from functions.reading.repository import KindFigures, PublishedRecord, RecordSelection, Repository
 from functions.snapshot import oai_name, schema
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import Manifest, Span
@@ -211,7 +211,7 @@ def test_the_figures_of_a_snapshot(published: Published) -> None:
     assert figures is not None
     size = sum(range(40))
     assert (figures.captures, figures.bytes) == (50, size)
-    assert figures.months == (ValueFigures("2007-11", 50, size),)
+    assert figures.months == (reading.ValueFigures("2007-11", 50, size),)
     assert [(h.value, h.captures) for h in figures.hosts] == [
         ("www.h0.cz", 14),
         ("www.h1.cz", 13),
@@ -219,7 +219,7 @@ def test_the_figures_of_a_snapshot(published: Published) -> None:
     ]
     assert [d.value for d in figures.domains] == ["h0.cz", "h1.cz", "h2.cz"]
     assert figures.different == {"hosts": 3, "domains": 3, "media_types": 41}
-    assert figures.media_types[0] == MediaTypeFigures("", {200: (10, 0)})
+    assert figures.media_types[0] == reading.MediaTypeFigures("", {200: (10, 0)})
     assert figures.media_types[0].captures == 10
     assert figures.kinds == {"capture": (50, 0)}
     assert figures.publishes == published.repository.publishes(published.now, None, 9)[::-1]
@@ -244,10 +244,10 @@ def test_the_other_media_types_are_one(
 
 
 def test_publishes_are_listed_from_the_newest(published: Published) -> None:
-    first, second = published.now.sequences
+    old, new = published.now.sequences
     publishes = published.repository.publishes
-    newest = PublishFigures(2, second.effective, (KindFigures("capture", 10, 1, 0, 0, 50, 0),))
-    oldest = PublishFigures(1, first.effective, (KindFigures("capture", 40, 0, 0, 0, 40, 0),))
+    newest = reading.PublishFigures(2, new.effective, (KindFigures("capture", 10, 1, 0, 0, 50, 0),))
+    oldest = reading.PublishFigures(1, old.effective, (KindFigures("capture", 40, 0, 0, 0, 40, 0),))
     assert publishes(published.now, None, 5) == (newest, oldest)
     assert publishes(published.now, None, 1) == (newest,)
     assert publishes(published.now, 2, 5) == (oldest,)

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from builder.demo import samples
+from builder.commands.demo import samples
 from builder.store.context import Context, from_environment
 from functions.config import configuration
 from tests.clock import Clock

@@ -13,17 +13,12 @@ from builder.serve.server import Server, compress, open_log
 from builder.snapshot import recovery
 from builder.store.context import Context
 from functions.config.configuration import Configuration
-from functions.content import assembly
 from functions.http import wsgi
 from functions.http.access_log import AccessLog
 from functions.http.wsgi import WsgiApplication
-from functions.oai.application import Application
-from functions.reading.duck_repository import DuckRepository
-from functions.site import assembly as pages
+from functions.site.server import open_site
 from functions.snapshot.errors import NothingPublished, StoreError
-from functions.store import catalog
 from functions.store.scratch import Scratch
-from functions.store.slice import open_reader
 
 _ROWS = 8 << 20
 """Bytes of memory for rows per concurrent request: two row groups, so that twice as many harvesters
@@ -142,37 +137,18 @@ def _open_worker(site: ServedStore, number: int) -> tuple[WsgiApplication, Calla
     settings = site.settings.having("serve.concurrent", places)
     settings = settings.having("store.cache", max(16, settings["store.cache"] // site.workers))
     write = open_log(*site.log)
-    reader = open_reader(site.uri, site.base, settings, site.environment)
-    repository = DuckRepository(
-        reader,
-        _ROWS * places,
-        ahead=True,
-        memory=max(_LEAST_DATABASE, _DATABASE // site.workers),
-    )
-    metadata = Application(
-        repository,
+    metadata, answer, close = open_site(
+        site.uri,
+        site.base,
+        site.folder,
         settings,
+        site.environment,
         site.clock,
         write,
-        compress=compress,
-        guarded=True,  # a restarted worker does not return to an older snapshot
-        pages=pages.site_over(repository),
+        compress,
+        _ROWS * places,
+        max(_LEAST_DATABASE, _DATABASE // site.workers),
     )
-    metadata.prepare()
-    answer: assembly.Answer = metadata.answer
-    if settings["content.serve"]:
-        content = assembly.application(
-            repository,
-            reader.address,
-            site.folder,
-            settings,
-            site.environment,
-            site.clock,
-            write,
-            compress,
-            guarded=True,
-        )
-        answer = assembly.beside(content, answer)
     if site.pages is not None:
         answer = KeptPages(
             answer,
@@ -185,10 +161,4 @@ def _open_worker(site: ServedStore, number: int) -> tuple[WsgiApplication, Calla
             own_host=not settings["repository.base_url"],
             workers=site.workers,
         )
-    catalog.collect_less_often()
-
-    def close() -> None:
-        repository.close()
-        reader.close()
-
     return wsgi.make_application(answer, metadata.mount), close

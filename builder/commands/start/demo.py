@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from builder.arguments import declare
-from builder.demo import samples
-from builder.demo.scenario import HOST, DemoReport, Scenario, ScenarioError
+from builder.commands.demo import samples
+from builder.commands.demo.scenario import HOST, DemoReport, Scenario, ScenarioError
 from builder.errors import UsageError, explaining
 from builder.intake.paths import list_files
 from builder.store.context import Context

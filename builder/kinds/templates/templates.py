@@ -20,11 +20,10 @@ from builder.obi.history import history
 from builder.snapshot.draft import Draft, Query
 from builder.snapshot.lookup import fetch_groups, find
 from builder.snapshot.sql import Statements
+from builder.snapshot.transaction import Transaction
 from builder.text import tally
-from functions.config.configuration import Configuration
 from functions.snapshot import oai_name, obi, schema
 from functions.snapshot.errors import ConfigurationError
-from functions.snapshot.manifest import Manifest
 from functions.store import engine
 
 _SQL = Statements(__file__)
@@ -87,12 +86,14 @@ _RANGE_SHARE = 8
 _RANGE_MOST = 32_768  # templates
 
 
-def prefix(configuration: Configuration, before: Manifest) -> str:
+def prefix(base: Transaction) -> str:
     """Return the text before handles in identifiers.
 
     Raises ConfigurationError if templates were published with another one.
     """
-    text = str(configuration["redif.identifier_prefix"]) or oai_name.to_oai(before.namespace, "")
+    before = base.before
+    own = str(base.configuration["redif.identifier_prefix"])
+    text = own or oai_name.to_oai(before.namespace, "")
     if before.prefix not in ("", text):
         raise ConfigurationError(
             f"redif.identifier_prefix is {text}, but templates were published with "
@@ -105,7 +106,7 @@ def prefix(configuration: Configuration, before: Manifest) -> str:
 def check(change: KindChange) -> None:
     """Raise ConfigurationError if identifiers of templates would change."""
     if change.runs:
-        prefix(change.base.configuration, change.base.before)
+        prefix(change.base)
 
 
 def gather(change: KindChange) -> KindCounts:
@@ -139,7 +140,7 @@ def revise(change: KindChange) -> KindCounts:
     if not change.runs:
         return KindCounts()
     base, connection, draft = change.base, change.connection, change.draft
-    begin, since = prefix(base.configuration, base.before), base.before.run
+    begin, since = prefix(base), base.before.run
     fresh, touched = (sql.format(since=int(since)) for sql in (_FRESH, _TOUCHED))
     _want(connection, begin, fresh, touched)
     find_documents(connection, base.store, change.runs, draft.folder)

@@ -28,7 +28,7 @@ class SetRule:
 
     @staticmethod
     def from_table(table: Mapping[str, Any]) -> "SetRule":
-        """Parse a table of `sets.rules` (see functions.config.set_rules)."""
+        """Parse a table of `sets.rules` (see functions.config.check)."""
 
         def lower(name: str) -> tuple[str, ...]:
             return tuple(value.lower() for value in table.get(name, ()))

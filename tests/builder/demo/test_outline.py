@@ -2,7 +2,7 @@
 
 from xml.etree import ElementTree
 
-from builder.demo.outline import outline
+from builder.commands.demo.outline import outline
 
 RECORD = """<record xmlns="http://www.openarchives.org/OAI/2.0/">
 <header><identifier>oai:a.b:1</identifier><datestamp>2026-01-01T00:00:00Z</datestamp></header>

@@ -9,7 +9,7 @@ from urllib.request import urlopen
 import pypdfium2
 import pytest
 
-from builder.demo import samples
+from builder.commands.demo import samples
 from builder.sources.redif.form.template import read_templates
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from builder.demo.scenario import Scenario, ScenarioError
-from builder.demo.shell import Shell
+from builder.commands.demo.scenario import Scenario, ScenarioError
+from builder.commands.demo.shell import Shell
 from builder.errors import UsageError
 from builder.store.context import Context, from_environment
 

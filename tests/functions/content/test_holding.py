@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from builder.demo import samples
+from builder.commands.demo import samples
 from builder.obi.content import FILE, Incidence, Row, Version
 from builder.obi.run import Purpose, claim
 from builder.publish.selection import Selection

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from functions.reading.figures import Figures, PublishFigures, compose, group_publishes
-from functions.reading.repository import ObjectLife, PublishedRecord, RecordSelection, SetRow
+from functions.reading import repository as reading
+from functions.reading.figures import compose, group_publishes
+from functions.reading.repository import PublishedRecord, RecordSelection, SetRow
 from functions.snapshot import figure_rows, oai_name, schema
 from functions.snapshot.errors import MissingObject
-from functions.snapshot.figure_rows import FigureRows
 from functions.snapshot.manifest import Making, Manifest, Sequence
 from functions.snapshot.pointer import Pointer, PointerEntry, Witness
 
@@ -196,8 +196,8 @@ class MemoryRepository:
 
     def template_files(
         self, manifest: Manifest, handle: str, gathered: Mapping[str, str]
-    ) -> tuple[ObjectLife, ...]:
-        return (ObjectLife("", 1352481230, 1352481230, None, 1),)
+    ) -> tuple[reading.ObjectLife, ...]:
+        return (reading.ObjectLife("", 1352481230, 1352481230, None, 1),)
 
     def source_rows(
         self, manifest: Manifest, table: str, source: str, limit: int
@@ -211,8 +211,8 @@ class MemoryRepository:
     def has_set(self, manifest: Manifest, spec: str) -> bool:
         return spec in self._at(manifest.snapshot).members
 
-    def figures(self, manifest: Manifest) -> Figures:
-        rows = FigureRows(
+    def figures(self, manifest: Manifest) -> reading.Figures:
+        rows = figure_rows.FigureRows(
             publishes=figure_rows.thin(self._publishes(manifest), self._newest(manifest))
         )
         records = self._at(manifest.snapshot).records
@@ -224,7 +224,7 @@ class MemoryRepository:
 
     def publishes(
         self, manifest: Manifest, before: int | None, limit: int
-    ) -> tuple[PublishFigures, ...]:
+    ) -> tuple[reading.PublishFigures, ...]:
         newest = self._newest(manifest) + 1
         end = newest if before is None else min(newest, before)
         rows = [r for r in self._publishes(manifest) if end - limit <= r[0] < end]
@@ -249,7 +249,7 @@ class MemoryRepository:
         counts = Counter((record.kind, record.deleted) for record in records)
         return {kind: (counts[kind, False], counts[kind, True]) for kind, _ in counts}
 
-    def _count(self, rows: FigureRows, fields: Mapping[str, Any]) -> None:
+    def _count(self, rows: figure_rows.FigureRows, fields: Mapping[str, Any]) -> None:
         size = fields["content_length"] or 0
         media_type = fields["content_mime_type"] or fields["content_mime_detected"] or ""
         status = fields["fetch_status"]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from builder.demo import samples
+from builder.commands.demo import samples
 from tests.e2e.conftest import Home, make_home, sheaf
 from tests.e2e.test_server import running
 from tests.listening import QuietHandler, listening

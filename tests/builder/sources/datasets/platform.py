@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from builder.demo import samples
+from builder.commands.demo import samples
 from builder.http.addresses import PublicAddresses, networks
 from builder.runtime import Clock
 from builder.sources.datasets import wiring

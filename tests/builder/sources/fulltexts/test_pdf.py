@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.demo import samples
+from builder.commands.demo import samples
 from builder.obi.content import Incidence, Version
 from builder.sources.fulltexts import pdf_text
 from builder.sources.fulltexts.results import FileContent

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from builder.sources.webarchives.rules import DocumentRules, SetRule
-from functions.config import set_rules
+from functions.config import check
 from tests.builder.sources.webarchives.containers import ALL, PAGE, captures, http, warc
 
 
 def sets(*tables, url=b"http://www.a.cz/news/1", header=b"", body=PAGE, collections=()):
     for table in tables:
-        assert set_rules.RULES.test([table])
+        assert check.SET_RULES.test([table])
     rules = DocumentRules(
         domain_sets=False,
         mime_sets=False,

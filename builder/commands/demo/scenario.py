@@ -14,9 +14,9 @@ from subprocess import Popen
 from typing import Any
 from urllib.parse import urlsplit
 
-from builder.demo import samples, shell
-from builder.demo.outline import get_record, outline
-from builder.demo.shell import CommandReply, Shell
+from builder.commands.demo import samples, shell
+from builder.commands.demo.outline import get_record, outline
+from builder.commands.demo.shell import CommandReply, Shell
 from builder.errors import UsageError
 from builder.store.context import Context
 from builder.text import tally
