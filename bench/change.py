@@ -20,7 +20,8 @@ from typing import BinaryIO
 
 from bench.generate import captures
 from builder.intake import intake
-from builder.intake.rows import Capture, IntakeWriter
+from builder.intake.captures import Capture
+from builder.intake.rows import IntakeWriter
 from builder.publish.publish import publish
 from builder.runtime import Runtime
 from builder.store.folder import FolderStore

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from builder.intake import intake
-from builder.intake.rows import Capture
+from builder.intake.captures import Capture
 from functions.snapshot import oai_name
 from functions.snapshot.store import Writer
 from functions.store import engine

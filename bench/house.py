@@ -76,12 +76,6 @@ MEMBER_IMPORTS = {
     "builder.kinds.templates": {
         "builder.sources.fulltexts",
     },
-    "builder.sources.redif": {
-        "builder.sources.webarchives",
-    },
-    "builder.sources.harvest": {
-        "builder.sources.redif",
-    },
 }
 _IRREGULAR = frozenset(
     """

@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from builder.intake.rows import Capture, IntakeWriter
+from builder.intake.captures import Capture
+from builder.intake.rows import IntakeWriter
 from builder.sources.webarchives.cdx import index_entry, notation, reader
 from builder.sources.webarchives.cdx.block import IndexFile
 from builder.sources.webarchives.cdx.text import find_form

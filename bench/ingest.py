@@ -33,9 +33,10 @@ from isal import isal_zlib
 from lxml import html
 from warcio.archiveiterator import ArchiveIterator
 
-from builder.intake.rows import Capture, Fault, IntakeWriter
+from builder.intake.captures import Capture, Fault
+from builder.intake.rows import IntakeWriter
 from builder.sources.webarchives.rules import DocumentRules
-from builder.sources.webarchives.webarchive import read_archive
+from builder.sources.webarchives.webarchive import ArchiveReader
 from builder.store.suffix_list import split_suffix
 
 _WORDS = [
@@ -126,14 +127,14 @@ def _hashed(path: Path) -> int:
 def _read(path: Path, titles: bool) -> int:
     rules = DocumentRules(redirects=True, errors=True, titles=titles)
     with path.open("rb") as file:
-        return sum(isinstance(event, Capture) for event in read_archive(file, path.name, rules))
+        return sum(isinstance(event, Capture) for event in ArchiveReader(file, path.name, rules))
 
 
 def _ingest(path: Path) -> int:
     found = 0
     with tempfile.TemporaryDirectory() as folder, path.open("rb") as file:
         part = IntakeWriter(Path(folder), "000000")
-        for event in read_archive(file, path.name, DocumentRules(redirects=True, errors=True)):
+        for event in ArchiveReader(file, path.name, DocumentRules(redirects=True, errors=True)):
             if isinstance(event, Capture):
                 part.capture(event, event.sets)
                 found += 1

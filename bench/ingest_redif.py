@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.redif import paper
-from builder.sources.redif.source import tree_members
+from builder.sources.redif.tree import tree_members
 
 _SERIES = 1000  # templates
 _TOGETHER = 500

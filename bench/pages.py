@@ -24,7 +24,7 @@ from urllib.parse import quote
 from wsgiref.simple_server import make_server
 
 from bench.generate import captures, fill
-from builder.intake.rows import Capture
+from builder.intake.captures import Capture
 from builder.publish.publish import publish
 from builder.runtime import Runtime
 from builder.store.folder import FolderStore

@@ -20,9 +20,9 @@ from pathlib import Path
 import zstandard
 
 from bench.ingest import crawl
-from builder.intake.rows import Capture
+from builder.intake.captures import Capture
 from builder.sources.webarchives.rules import DocumentRules
-from builder.sources.webarchives.webarchive import read_archive
+from builder.sources.webarchives.webarchive import ArchiveReader
 from functions.archive import zstd
 
 _PIECE = 1 << 16
@@ -71,7 +71,7 @@ def _alone(data: bytes) -> int:
 
 def _read(data: bytes, titles: bool) -> int:
     rules = DocumentRules(redirects=True, errors=True, titles=titles)
-    found = read_archive(io.BytesIO(data), "a", rules)
+    found = ArchiveReader(io.BytesIO(data), "a", rules)
     return sum(isinstance(event, Capture) for event in found)
 
 

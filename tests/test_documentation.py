@@ -8,7 +8,7 @@ import pytest
 from builder.commands.command_table import COMMANDS
 from builder.exports.restore import captures as rebuild
 from builder.http.errors import OUTCOMES
-from builder.intake.rows import FAULT_CODES
+from builder.intake.captures import FAULT_CODES
 from builder.snapshot import views
 from builder.sources.harvest.version import ROW
 from builder.sources.redif import spool as redif

@@ -70,6 +70,60 @@ class Toy(Output):
 '''
 
 
+SOURCE_ROW = '''"""The toy."""
+
+from builder.sources.source import Source
+
+TOY = Source(
+    __name__,
+    "files of toys",
+    {"--toy-sets SPEC...": "set of each capture of a toy"},
+    noun=("toy",),
+    count=lambda run: sum(source.captures for source in run.sources if source.format == "toy"),
+    key="toys",
+)
+'''
+SOURCE = '''"""Files that begin with a line `toy`; further lines are URLs, each of a capture."""
+
+from functools import partial
+from pathlib import Path
+
+from builder.intake import intake
+from builder.intake.captures import Capture
+from builder.intake.rows import IntakeWriter
+from builder.sources.source import Claim, SourceReader, SourceReport, find_home
+from builder.store import workdir
+from functions.snapshot import oai_name, surt
+
+
+def claim(context, inputs):
+    own = [source for source in inputs if Path(source.name).read_bytes()[:4] == b"toy\\n"]
+    rest = [source for source in inputs if source not in own]
+    return Claim(rest, partial(_read, context, own) if own else None)
+
+
+def _read(context, inputs):
+    sets = tuple(context.arguments.toy_sets)
+    with workdir.open_workdir(workdir.folder_of(find_home(context), None)) as work:
+        with work.scratch() as scratch:
+            rows = IntakeWriter(scratch, "000000")
+            for source in inputs:
+                for url in Path(source.name).read_bytes().split()[1:]:
+                    name = oai_name.capture_identity(url, None, None, None)
+                    rows.capture(Capture(name, url.decode(), surt.of(url)), sets)
+            rows.close()
+            file = inputs[0].name
+            source = intake.IntakeSource(file, "", file, "toy", 1, rows.captured, 0, 0, {}, {})
+            run = intake.IntakeRun(intake.run_name(context.now()), (source,))
+            intake.commit(context.store, run, scratch)
+        work.remove()
+    return SourceReport(f"{rows.captured} of a toy", {"toys": rows.captured})
+
+
+READER = SourceReader(claim)
+'''
+
+
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """Return a copy of Sheaf."""
@@ -133,3 +187,30 @@ def test_an_export_and_an_output_are_added_by_a_folder_and_a_row(tree: Path) -> 
     (store / "toy" / "newest").unlink()
     findings = json.loads(sheaf(tree, "verify", "--json", code=1))["findings"]
     assert [finding["object"] for finding in findings] == ["toy/newest"]
+
+
+def test_a_source_is_added_by_a_folder_and_a_row(tree: Path) -> None:
+    """It is asked before the web archives, which take whatever is left."""
+    sources = tree / "builder" / "sources"
+    (sources / "toy").mkdir()
+    (sources / "toy" / "__init__.py").write_text(SOURCE_ROW)
+    (sources / "toy" / "source.py").write_text(SOURCE)
+    add_row(sources / "__init__.py", "from builder.sources.toy import TOY\n", "TOY")
+    sheaf(tree, "init", "--name", "A toy", "--namespace", "archive.example.org")
+    help_ = sheaf(tree, "ingest", "--help")
+    assert "files of toys" in help_
+    assert "--toy-sets SPEC" in help_
+    (tree / "toy").write_text("toy\nhttp://a.cz/1\nhttp://a.cz/2\n")
+    archive = warc(tree / "a.warc.gz", {"http://www.example.cz/": b"<title>Page</title>"})
+    done = sheaf(tree, "ingest", "toy", archive, "--toy-sets", "domain:cz:a").splitlines()
+    assert done[:2] == ["2 of a toy", "1 capture from 1 file, ready to publish"]
+    assert "3 captures and 2 toys in 2 runs, not published yet" in sheaf(tree, "status")
+    waiting = json.loads(sheaf(tree, "status", "--json"))["intake"]
+    assert sorted(run["toys"] for run in waiting) == [0, 2]
+    assert "3 new" in sheaf(tree, "publish")
+    listed = "SELECT url FROM records WHERE list_contains(sets, 'domain:cz:a') ORDER BY url"
+    assert sheaf(tree, "query", listed, "--json").splitlines() == [
+        '{"url": "http://a.cz/1"}',
+        '{"url": "http://a.cz/2"}',
+    ]
+    assert json.loads(sheaf(tree, "verify", "--json"))["findings"] == []

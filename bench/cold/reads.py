@@ -24,7 +24,8 @@ from werkzeug.serving import make_server
 
 from bench.generate import captures, fill
 from builder.intake import intake
-from builder.intake.rows import Capture, IntakeWriter
+from builder.intake.captures import Capture
+from builder.intake.rows import IntakeWriter
 from builder.publish.publish import publish
 from builder.runtime import Runtime
 from builder.store.folder import FolderStore

@@ -21,7 +21,7 @@ from pathlib import Path
 from bench.ingest import crawl
 from builder.intake import intake
 from builder.sources.webarchives.ingest import parts
-from builder.sources.webarchives.ingest.commit import commit
+from builder.sources.webarchives.ingest.join import commit
 from builder.sources.webarchives.ingest.plan import (
     IngestJob,
     IngestPart,

@@ -25,10 +25,10 @@ from typing import Any
 from builder.aws.invocation import find_surroundings, open_invocation
 from builder.errors import UsageError
 from builder.intake import intake
-from builder.sources.redif.read_files import NOTHING_NEW, leave_known
-from builder.sources.redif.source import sort_sources
-from builder.sources.webarchives.ingest import ingest, parts
-from builder.sources.webarchives.ingest.commit import check_parts, commit
+from builder.sources.readings import NOTHING_NEW
+from builder.sources.source import SourceInput
+from builder.sources.webarchives.ingest import parts
+from builder.sources.webarchives.ingest.join import check_parts, commit
 from builder.sources.webarchives.ingest.plan import (
     LARGEST,
     IngestJob,
@@ -36,8 +36,8 @@ from builder.sources.webarchives.ingest.plan import (
     read_plan,
     write_plan,
 )
+from builder.sources.webarchives.inputs import collection_sets, find_files, leave_known
 from builder.sources.webarchives.remote import bucket_files
-from builder.sources.webarchives.remote.files import SourceAccess
 from builder.sources.webarchives.rules import DocumentRules
 from builder.store import aws
 from builder.store.context import Context
@@ -127,13 +127,14 @@ def _write_plan(context: Context, request: Mapping[str, Any]) -> IngestPlan | No
     chunk = int(request.get("chunk", _CHUNK))
     if not 1 <= chunk <= LARGEST:
         raise UsageError(f"chunk: expected megabytes from 1 to {LARGEST}, got {chunk}")
-    connection = SourceAccess.of(context.configuration)
-    files = tuple(sort_sources(sources, connection, context.environment).files)
+    settings = context.configuration
+    inputs = list(map(SourceInput, dict.fromkeys(sources)))
+    files, _ = find_files(inputs, settings, context.environment)
     for row in objects:
         bucket, key = str(row["bucket"]), str(row["key"])
-        files += bucket_files.find_object(bucket, key, connection.bucket, context.environment)
-    sets = ingest.collection_sets([str(name) for name in request.get("collections", ())])
-    rules = DocumentRules.of(context.configuration, sets)
+        files += bucket_files.find_object(bucket, key, settings, context.environment)
+    sets = collection_sets([str(name) for name in request.get("collections", ())])
+    rules = DocumentRules.of(settings, sets)
     if request.get("again") is not True:
         files = leave_known(context.store, files, sets, rules, _say, Path())
     name = intake.run_name(datetime.now(UTC))
@@ -145,8 +146,7 @@ def _part(context: Context, event: Mapping[str, Any], scratch: Path) -> dict[str
     """Read one chunk."""
     item = event["item"]
     plan, index = read_plan(context.store, str(item["run"])), int(item["index"])
-    connection = SourceAccess.of(context.configuration)
-    part = parts.read_part(context.store, plan, index, scratch / "part", connection)
+    part = parts.read_part(context.store, plan, index, scratch / "part", context.configuration)
     return {"index": index, "captures": part.captures}
 
 
@@ -163,8 +163,7 @@ def _commit(context: Context, event: Mapping[str, Any], scratch: Path) -> dict[s
         return {"run": plan.run}
     if context.store.tag(plan.key(layout.RUN_SUMMARY)) is not None:
         return {"run": plan.run}
-    connection = SourceAccess.of(context.configuration)
-    done = commit(context.store, plan, scratch / "commit", _say, connection)
+    done = commit(context.store, plan, scratch / "commit", _say, context.configuration)
     sources = done.run.sources
     return {
         "run": plan.run,

@@ -16,12 +16,12 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from builder.intake.rows import Capture, Fault
+from builder.intake.captures import Capture, Fault
 from builder.sources.webarchives import events, side_records
 from builder.sources.webarchives import identity as instant
 from builder.sources.webarchives.recognise import read_head, recognise
 from builder.sources.webarchives.rules import DocumentRules
-from builder.sources.webarchives.webarchive import read_archive
+from builder.sources.webarchives.webarchive import ArchiveReader
 from functions.archive import record_header, record_reader
 from functions.archive.message import read_message
 from functions.archive.record import CUT, BufferedBlock, RecordBlock, RecordHeader
@@ -195,7 +195,7 @@ def _is_alone(stream: BinaryIO, capture: CaptureRow, *, declared: bool = True) -
 def _events(stream: BinaryIO) -> Iterator[events.Event]:
     """Yield what an ingest reads from it: two events at most, without faults of single records."""
     count = 0
-    for event in read_archive(stream, "record.warc.gz", _ALL):
+    for event in ArchiveReader(stream, "record.warc.gz", _ALL):
         if isinstance(event, Fault) and not event.code.startswith(("gzip-", "header-")):
             continue
         yield event

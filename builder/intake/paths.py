@@ -1,10 +1,14 @@
 """Paths that users name: files, and the files in folders."""
 
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from builder.errors import UsageError, explaining
+
+STDIN = "-"
+"""The name of standard input."""
 
 
 def is_folder(source: str) -> bool:
@@ -68,3 +72,17 @@ def _inside(folder: Path) -> list[Path]:
                 paths += (Path(below) / name for name in names if not name.startswith("."))
         roots = sorted(links)
     return sorted(paths)
+
+
+def read_list(name: str) -> list[str]:
+    """Return the names in a file, one a line, or in standard input; empty lines are skipped.
+
+    Raises UsageError if the file cannot be read.
+    """
+    try:
+        lines = sys.stdin if name == STDIN else Path(name).read_text("utf-8").splitlines()
+        return [line.rstrip("\r\n") for line in lines if line.strip()]
+    except OSError as error:
+        raise UsageError(f"--files-from {name}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"--files-from {name}: expected UTF-8") from error

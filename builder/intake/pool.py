@@ -36,16 +36,11 @@ def map_tasks(
     """
     rest = iter(tasks)
     first = list(islice(rest, 2 if jobs > 1 else 0))
-    if len(first) > 1:
-        yield from _side_by_side(work, chain(first, rest), jobs, advance)
-    else:
-        for task in chain(first, rest):
+    tasks = chain(first, rest)
+    if len(first) < 2:
+        for task in tasks:
             yield work(task, advance)
-
-
-def _side_by_side(
-    work: Callable[[T, Advance], R], tasks: Iterable[T], jobs: int, advance: Advance
-) -> Iterator[R]:
+        return
     context = multiprocessing.get_context("spawn")
     reports = context.Queue()
     reports.cancel_join_thread()  # what is left in it when the work ends early is not needed

@@ -67,10 +67,8 @@ def folder_of(home: Path, fingerprint: str | None) -> Path:
     """Return the work folder of a job's fingerprint; None means that it cannot be continued."""
     if fingerprint is None:
         return home / f"{WORK_PREFIX}{_PASSING}{secrets.token_hex(8)}"
-    return home / (
-        WORK_PREFIX
-        + hashlib.sha256(fingerprint.encode("utf-8", "surrogateescape")).hexdigest()[:16]
-    )
+    digest = hashlib.sha256(fingerprint.encode("utf-8", "surrogateescape")).hexdigest()
+    return home / f"{WORK_PREFIX}{digest[:16]}"
 
 
 class Work:

@@ -286,9 +286,12 @@ class GzipMembers(RecordStream):
             self._raw_at = at
             self._has_raw(self._near)
             at = place - self._raw_base
-            if opens_record(self._raw[at : at + _NEAR]):
+            if self._opens_record(at):
                 return True
             at += 1
+
+    def _opens_record(self, at: int) -> bool:
+        return opens_record(self._raw[at : at + _NEAR])  # a subclass knows other members
 
     def _has_raw(self, size: int) -> bool:
         """Buffer at least `size` raw bytes if the file has them; tell whether any are left."""

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from builder.intake import intake
-from builder.intake.rows import Capture, Fault, IntakeWriter
+from builder.intake.captures import Capture, Fault
+from builder.intake.rows import IntakeWriter
 from builder.publish.publish import publish
 from builder.publish.reinstate import reinstate
 from builder.publish.selection import Selection

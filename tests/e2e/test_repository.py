@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from builder.intake.rows import Capture
+from builder.intake.captures import Capture
 from functions.reading import figures as figures_of_pages
 from functions.reading import repository as reading
 from functions.reading.duck_repository import DuckRepository

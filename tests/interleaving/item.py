@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from builder.intake.rows import Capture
+from builder.intake.captures import Capture
 from tests.builder.conftest import NAMESPACE, capture
 
 COUNT = 24

@@ -28,6 +28,7 @@ from builder.sources.harvest.client import OaiClient, OaiSettings
 from builder.sources.harvest.folder import FORMS
 from builder.sources.harvest.repository import find_repository
 from builder.sources.harvest.run import HarvestJob, HarvestResult, HarvestSession
+from builder.sources.harvest.state import COMPLETE
 from builder.sources.harvest.window import HarvestDates
 from builder.store.context import Context
 from builder.text import visible
@@ -122,7 +123,7 @@ def run(context: Context) -> int:
         )
     if any(isinstance(fault, UsageError) for fault in errors):
         return 2
-    return 0 if not errors and all(outcome.is_whole for outcome in outcomes) else 1
+    return 1 if errors or any(outcome.status != COMPLETE for outcome in outcomes) else 0
 
 
 @contextmanager

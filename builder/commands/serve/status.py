@@ -6,6 +6,7 @@ from contextlib import suppress
 from builder.intake import intake
 from builder.obi.history import Committed, find_ended, is_open, standing
 from builder.snapshot import consistency, recovery
+from builder.sources import SOURCES
 from builder.store.context import Context
 from builder.store.web_store import WebStore
 from builder.text import tally
@@ -18,6 +19,7 @@ from functions.snapshot.pointer import Pointer
 from functions.store.catalog import Catalogue
 
 _SHOWN = 5  # snapshots, and ranges of retired ones
+_WAITING = [source for source in SOURCES if source.noun]
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -111,13 +113,10 @@ def _of_intake(runs: list[intake.IntakeRun] | None) -> str:
         return "not known: a web address has no listing"
     if not runs:
         return "empty"
-    captures = sum(source.captures for run_ in runs for source in run_.sources)
-    results = sum(run_.results for run_ in runs)
-    came = sum(run_.harvested for run_ in runs)
-    parts = [tally(captures, "capture")] if captures or not results + came else []
-    parts += [tally(results, "result of datasets", "results of datasets")] if results else []
-    parts += [tally(came, "harvested record")] if came else []
-    return f"{' and '.join(parts)} in {tally(len(runs), 'run')}, not published yet"
+    counts = ((source, sum(map(source.count, runs))) for source in _WAITING)
+    parts = [tally(count, *source.noun) for source, count in counts if count]
+    rows = " and ".join(parts) or tally(0, "capture")
+    return f"{rows} in {tally(len(runs), 'run')}, not published yet"
 
 
 def _snapshot_lines(manifests: list[Manifest]) -> str:
@@ -157,11 +156,7 @@ def _document(
         None
         if runs is None
         else [
-            {
-                "run": run_.name,
-                "captures": sum(s.captures for s in run_.sources),
-                "results": run_.results,
-            }
+            {"run": run_.name} | {kind.key: kind.count(run_) for kind in _WAITING if kind.key}
             for run_ in runs
         ]
     )

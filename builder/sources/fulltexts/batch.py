@@ -220,27 +220,20 @@ class Crew:
         return result
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """The end of a batch (on the client's clock), its threads, and whether PDFs are read."""
-
-    until: float
-    threads: int
-    pdf_text: bool = False
-
-
 @dataclass(slots=True)
 class Batch:
-    """The state of a batch."""
+    """The state of a batch, which ends at `until` on the client's clock."""
 
     run: ObiRun
     state: FileStates
     fetcher: FileFetcher
     journal: ResponseJournal
-    pace: Pace
+    until: float
+    threads: int
     put_off: dict[str, int]
     advance: Callable[[int], None]
     """Called with the number of results since the last call."""
+    reads_pdf: bool = False
     recorded: JournalContent = field(init=False)
     """What the journal of the run had at its begin."""
     outcomes: RunOutcomes = field(init=False)
@@ -259,14 +252,13 @@ class Batch:
         self.outcomes.load(file.url for file in wanted)
         self._restore()
         left = [file for file in wanted if not self._is_complete(file.url)]
-        pace = self.pace
         crew = Crew(
             self.fetcher,
             self._find_validators,
             self._record,
             self.recorded.results,
-            pace.until,
-            pace.threads,
+            self.until,
+            self.threads,
             self.put_off,
         )
         try:
@@ -334,7 +326,7 @@ class Batch:
 
     def _record(self, url: str, origin: str, result: Result) -> None:
         """Record a response, and store its file. Called from threads."""
-        text = self.outcomes.read_text(url, result) if self.pace.pdf_text else None
+        text = self.outcomes.read_text(url, result) if self.reads_pdf else None
         self.journal.add(url, origin, origin in self.outcomes.pdf, result, text)
         if isinstance(result, Moved):
             self.outcomes.name_target(url, result)

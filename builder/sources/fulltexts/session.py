@@ -14,7 +14,7 @@ from builder.http.url import origin_of
 from builder.obi.content import Row, SeenRow
 from builder.obi.history import OpenedRun
 from builder.obi.run import Committed, ObiRun, ObiRuntime, Purpose, claim, history
-from builder.sources.fulltexts.batch import Batch, Pace
+from builder.sources.fulltexts.batch import Batch
 from builder.sources.fulltexts.choice import FileChoice, host_of
 from builder.sources.fulltexts.fetch_file import FileFetcher
 from builder.sources.fulltexts.gather_report import GatherReport
@@ -133,9 +133,9 @@ class GatherSession:
 
         An old run that was cut off fetches no further files, because they would get its time.
         """
-        pace = Pace(until, self.job.threads, self.job.pdf_text)
         batch = Batch(
-            run, state, self.fetcher, self.hold.journal, pace, self._put_off, self.advance
+            *(run, state, self.fetcher, self.hold.journal, until, self.job.threads),
+            *(self._put_off, self.advance, self.job.pdf_text),
         )
         requested = batch.recorded.requested.items()  # before the run was cut off
         begun, unchanged = [DueFile(u, host_of(u), pdf) for u, pdf in requested], list[SeenRow]()

@@ -4,7 +4,7 @@ A report is text or JSON.
 """
 
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from urllib.parse import urlsplit
@@ -34,7 +34,7 @@ class HarvestThreads:
     per_host: int
     stop: threading.Event
     _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
-    _active: dict[str, int] = field(init=False, default_factory=dict)
+    _active: Counter[str] = field(init=False, default_factory=Counter)
 
     def outcomes(
         self, jobs: Sequence[HarvestJob]
@@ -70,9 +70,9 @@ class HarvestThreads:
         with self._lock:
             for job in waiting:
                 host = _host(job)
-                if self._active.get(host, 0) < self.per_host:
+                if self._active[host] < self.per_host:
                     waiting.remove(job)
-                    self._active[host] = self._active.get(host, 0) + 1
+                    self._active[host] += 1
                     return job
         return None
 

@@ -130,14 +130,6 @@ class HarvestFolder:
         self._rows += 1
         return sight
 
-    def meet(self, run: int, identifier: str, stamp: str) -> Sight | None:
-        """Record that a run listed the latest version of an item; None if it did not."""
-        return self.seen.meet(run, identifier, stamp)
-
-    def has(self, identifier: str, stamp: str) -> bool:
-        """Return whether this is the latest version of an item. Raises HarvestError."""
-        return self.seen.has(identifier, stamp)
-
     def find_unlisted(self, run: int) -> dict[str, tuple[str, ...]]:
         """Return the items that are not deleted and were not received in a run, with their sets.
 

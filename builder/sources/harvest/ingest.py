@@ -12,14 +12,16 @@ import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from builder.errors import UsageError, explaining
+from builder.errors import UsageError
 from builder.intake import intake
+from builder.intake.captures import FAULT_CODES, Fault
 from builder.intake.intake import IntakeSource
-from builder.intake.rows import FAULT_CODES, Fault, IntakeWriter
+from builder.intake.rows import IntakeWriter
 from builder.sources.harvest import folder, records
 from builder.sources.harvest.errors import Broken, HarvestError
 from builder.sources.harvest.fragment import (
@@ -115,20 +117,6 @@ class Gathered:
         return "\n".join(lines)
 
 
-def find(source: str) -> tuple[Path, ...]:
-    """Return the harvest folders at a source; an empty tuple if the source is anything else.
-
-    Raises UsageError if the source cannot be read.
-    """
-    path = Path(source)
-    if not path.is_dir():
-        return ()
-    with explaining(source, "read"):  # no permission, or a name that is too long
-        if (path / folder.STATE).is_file():
-            return (path,)
-    return tuple(sorted(state_file.parent for state_file in path.glob(f"*/{folder.STATE}")))
-
-
 def open_harvest(place: Path, named: Mapping[str, Sequence[str]]) -> Harvest:
     """Return the harvest in a folder; `named` is `harvest.repositories`. Raises UsageError."""
     names = place / folder.SETS
@@ -154,11 +142,11 @@ def open_harvest(place: Path, named: Mapping[str, Sequence[str]]) -> Harvest:
 
 @dataclass(slots=True)
 class HarvestIngest:
-    """Writes harvests into the intake, as one run.
+    """Writes harvests into the intake, as one run of that `name`.
 
     `namespace` is the store's own: an item of another repository does not keep an identifier in it.
     `readings` are those of parts that were ingested. `namespaces` are those of the offered
-    formats by prefix, `named` is `harvest.repositories`.
+    formats by prefix, `named` is `harvest.repositories`. `scratch` is for unfinished files.
     """
 
     store: Writer
@@ -166,37 +154,42 @@ class HarvestIngest:
     named: Mapping[str, Sequence[str]]
     readings: Collection[str]
     namespaces: Mapping[str, str]
+    scratch: Path
+    name: str
+    _rows: RowWriter = field(init=False)
+    _faults: "HarvestFaults" = field(init=False)
+    _gathered: Gathered = field(init=False)
 
-    def carry_out(self, places: Sequence[Path], scratch: Path, name: str) -> Gathered:
-        """Write the harvests in the folders as a run of that name; none if nothing is new.
+    def carry_out(self, places: Sequence[Path]) -> Gathered:
+        """Write the harvests in the folders as a run; none if nothing is new.
 
-        `scratch` is for unfinished files. A part that cannot be read is a fault, and the others
-        are ingested. Raises UsageError and StoreError.
+        A part that cannot be read is a fault, and the others are ingested. Raises UsageError and
+        StoreError.
         """
-        gathered = Gathered(name)
+        scratch = self.scratch
+        gathered = self._gathered = Gathered(self.name)
         with writing(scratch):
-            rows = RowWriter(intake.part_path(scratch, "harvested", "000000"), INTAKE)
+            self._rows = RowWriter(intake.part_path(scratch, "harvested", "000000"), INTAKE)
             names = RowWriter(intake.part_path(scratch, "set_names", "000000"), NAMES)
-            faults = HarvestFaults(IntakeWriter(scratch, "000000"), gathered)
+            self._faults = HarvestFaults(IntakeWriter(scratch, "000000"), gathered)
             sources: list[IntakeSource] = []
             for place in places:
                 harvest = open_harvest(place, self.named)
                 gathered.harvests += 1
-                new_parts = list(self._read_parts(harvest, rows, faults, gathered))
+                new_parts = list(self._read_parts(harvest))
                 sources += new_parts
                 for spec, called in _names(harvest) if new_parts else ():
                     names.append((spec, called))
-            for writer in (rows, names, faults.writer):
+            for writer in (self._rows, names, self._faults.writer):
                 writer.close()
         if sources or gathered.faults:
-            run = intake.IntakeRun(name, tuple(sources), harvested=gathered.records)
+            run = intake.IntakeRun(self.name, tuple(sources), harvested=gathered.records)
             intake.commit(self.store, run, scratch)
         return gathered
 
-    def _read_parts(
-        self, harvest: Harvest, rows: RowWriter, faults: "HarvestFaults", gathered: Gathered
-    ) -> Iterator[IntakeSource]:
+    def _read_parts(self, harvest: Harvest) -> Iterator[IntakeSource]:
         """Write the rows of a harvest's new parts, and yield each part as a source."""
+        gathered = self._gathered
         for part in harvest.state.parts:
             source = f"{harvest.folder.name}/{part.name}"
             before, written = gathered.faults.total(), gathered.records
@@ -212,9 +205,9 @@ class HarvestIngest:
                     gathered.known += 1
                     continue
                 for row in records.read_part(path, part.run, dc=False):
-                    self._add(harvest, row, rows, faults, gathered)
+                    self._add(harvest, row)
             except (HarvestError, OSError) as error:
-                faults.add(source, DAMAGED, None, str(error), "left out until it can be read")
+                self._faults.add(source, DAMAGED, None, str(error), "left out until it can be read")
                 continue
             gathered.parts += 1
             count, form = gathered.faults.total() - before, f"harvest.{harvest.state.form}"
@@ -223,36 +216,28 @@ class HarvestIngest:
                 source, digest, str(path), form, part.size, 0, many, count, {}, {}, reading=reading
             )
 
-    def _add(
-        self,
-        harvest: Harvest,
-        row: HarvestedRow,
-        rows: RowWriter,
-        faults: "HarvestFaults",
-        gathered: Gathered,
-    ) -> None:
+    def _add(self, harvest: Harvest, row: HarvestedRow) -> None:
         """Write a row, or name why it is left out."""
-        url, entry = harvest.state.base_url, None
+        faults = partial(self._faults.add, harvest.state.base_url)
+        prefix, entry = harvest.state.prefix, None
         if not row.deleted:
             try:
                 pieces = cut_fragments(row.record)
             except Broken as error:
-                faults.add(url, UNREADABLE, row.identifier, str(error), "left out")
+                faults(UNREADABLE, row.identifier, str(error), _LEFT_OUT)
                 return
             if pieces.metadata is None:
-                faults.add(
-                    url, EMPTIED, row.identifier, "it has no metadata", "its format is ended"
-                )
+                faults(EMPTIED, row.identifier, "it has no metadata", "its format is ended")
             else:
-                if fault := self._find_foreign(harvest.state.prefix, harvest, pieces):
-                    faults.add(url, FOREIGN, row.identifier, *fault)
+                if fault := self._find_foreign(prefix, harvest, pieces):
+                    faults(FOREIGN, row.identifier, *fault)
                     if fault[1] == _LEFT_OUT:
                         return
                 entry = make_entry(harvest, row, pieces)
-                gathered.formats[harvest.state.prefix] = (entry["schema"], entry["namespace"])
-        gathered.records += 1
-        gathered.deleted += entry is None
-        rows.append(self._row(harvest, row, entry))
+                self._gathered.formats[prefix] = (entry["schema"], entry["namespace"])
+        self._gathered.records += 1
+        self._gathered.deleted += entry is None
+        self._rows.append(self._row(harvest, row, entry))
 
     def _find_foreign(
         self, prefix: str, harvest: Harvest, pieces: Fragments

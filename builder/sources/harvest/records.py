@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from builder.sources.harvest.errors import HarvestError, Unanswered
 from builder.sources.harvest.page import ListPage, PageEntry, records
+from builder.sources.harvest.seen import Seen
 from builder.sources.harvest.state import LOST, HarvestState, RunState
 from builder.sources.harvest.version import DC, ROW, HarvestedRow, Sight
 from builder.sources.harvest.window import LONGEST, delay, is_before, is_later, is_outside
@@ -39,17 +40,10 @@ class RecordSink(Protocol):
     """Store of records; builder.sources.harvest.folder.HarvestFolder implements it."""
 
     state: HarvestState
+    seen: Seen
 
     def add(self, row: HarvestedRow) -> Sight:
         """Store a row, unless it was seen before."""
-        ...
-
-    def has(self, identifier: str, stamp: str) -> bool:
-        """Return whether this is the latest version of an item."""
-        ...
-
-    def meet(self, run: int, identifier: str, stamp: str) -> Sight | None:
-        """Record that a run listed the latest version of an item; None if it did not."""
         ...
 
 
@@ -78,7 +72,7 @@ class RecordWriter:
                 run.counts.later += 1
             elif is_new and is_dated and (run.begin or run.until):
                 run.counts.outside += is_outside(entry.datestamp, run)
-        elif (sight := self.sink.meet(run.number, entry.identifier, entry.datestamp)) is not None:
+        elif sight := self.sink.seen.meet(run.number, entry.identifier, entry.datestamp):
             run.counts.add(sight)
         elif not self.fetch(entry.identifier, ""):
             run.bad = max(run.bad, entry.datestamp)
@@ -92,7 +86,7 @@ class RecordWriter:
             return
         lag = delay(entry.datestamp, run.former)
         exact = 86_400 if len(entry.datestamp) == 10 else 0
-        if lag > exact and not self.sink.has(entry.identifier, entry.datestamp):
+        if lag > exact and not self.sink.seen.has(entry.identifier, entry.datestamp):
             run.late += 1
             # What appears years later was hidden; no overlap finds it.
             run.lag = max(run.lag, lag if lag <= LONGEST / 2 else 0.0)

@@ -22,7 +22,6 @@ from builder.sources.harvest.page import ListPage
 from builder.sources.harvest.records import Ask
 from builder.sources.harvest.repository import HarvestedRepository
 from builder.sources.harvest.state import (
-    COMPLETE,
     GIVEN_UP,
     LOST,
     PARTIAL,
@@ -80,11 +79,6 @@ class HarvestResult:
     error: str | None = None
     unlisted: tuple[str, ...] = ()
     bare: tuple[str, ...] = ()
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether all requested records were received."""
-        return self.status == COMPLETE
 
 
 @dataclass(slots=True)

@@ -24,10 +24,9 @@ from builder.sources.redif.form.document import (
     tail,
 )
 from builder.sources.redif.form.template import Template, read_templates
-from builder.sources.redif.packing import STORED_STEPS, list_rows
+from builder.sources.redif.packing import STORED_STEPS, Stretches, list_rows
 from builder.sources.redif.spool import KEPT, LEFT_OUT
 from builder.sources.redif.staging import BACK, BACK_CHANGED, CHANGED, SAME
-from builder.sources.redif.stretches import Stretches
 from builder.store.parquet.writer import RowWriter
 from functions.snapshot.store import Reader
 from functions.store import engine

@@ -6,38 +6,35 @@ comparison with the store and for the writing. Nothing is written before that.
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, ExitStack, closing
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from builder.errors import UsageError, explaining
 from builder.intake import pool
-from builder.obi import replay
+from builder.obi import log, replay
 from builder.obi.content import SOURCE, TEMPLATE
-from builder.obi.history import DOCUMENTS, LOG
+from builder.obi.history import DOCUMENTS, LOG, history
 from builder.obi.run import ObiRun, ObiRuntime, Purpose, claim
 from builder.sources.redif import tarball
 from builder.sources.redif.account import RedifReport, build_report
 from builder.sources.redif.entry import LogEntries, Parents
-from builder.sources.redif.job import KIND, Bar, RedifJob, is_done
-from builder.sources.redif.known_files import KnownFiles, open_known
-from builder.sources.redif.packing import PackStorage
+from builder.sources.redif.known_files import KnownFiles
+from builder.sources.redif.packing import PackStorage, Stretches
 from builder.sources.redif.parse import parse
 from builder.sources.redif.scope import WITHIN
-from builder.sources.redif.source import open_member, tree_members
 from builder.sources.redif.spool import (
     LARGEST,
-    NO_ENCODINGS,
     FileOrigin,
     Flaw,
     RedifFile,
     Segment,
     Spool,
 )
-from builder.sources.redif.staging import PREFIX, UNKNOWN, UNREAD, compare, stage
-from builder.sources.redif.stretches import Stretches
+from builder.sources.redif.staging import PREFIX, UNKNOWN, UNREAD, Acceptance, compare, stage
+from builder.sources.redif.tree import open_member, tree_members
 from builder.store.durable import writing
 from builder.store.workdir import Work
 from functions.snapshot.errors import Conflict, StoreError
@@ -49,6 +46,31 @@ _MEMORY = 512  # megabytes for DuckDB
 _FLAWS = 10_000  # most files left out that are listed one by one
 _OF_REDIF = f"kind IN ('{TEMPLATE}', '{SOURCE}')"
 """The condition on rows of logs that are of templates and of their files."""
+KIND = "ingest"
+"""The kind of these runs."""
+_VERSION = 1  # version of the fingerprint
+
+Bar = Callable[[str, int | None, str], AbstractContextManager[Callable[[int], None]]]
+"""Opens a progress bar: its label, the total (None if unknown) and the unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class RedifJob:
+    """What to ingest as one run: sources, the time if it is given, and accepted losses."""
+
+    origins: tuple[FileOrigin, ...]
+    tist: int | None = None
+    accepted: Acceptance = field(default_factory=Acceptance)
+
+    @property
+    def label(self) -> str:
+        """The names of the sources."""
+        return ", ".join(origin.label for origin in self.origins)
+
+    def fingerprint(self) -> str:
+        """Return a text that identifies the request, but not the content of its files."""
+        places = [str(origin.path.absolute()) for origin in self.origins]
+        return json.dumps([_VERSION, places, self.tist])
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +86,33 @@ class RedifRuntime:
     bar: Bar
     jobs: int = 1
     largest: int = LARGEST
-    encodings: Mapping[str, str] = field(default_factory=lambda: NO_ENCODINGS)
+    encodings: Mapping[str, str] = field(default_factory=dict)
     home: Path | None = None
     again: bool = False
+
+
+def is_done(store: Writer, job: RedifJob) -> bool:
+    """Return whether the job's single source was ingested as of its time. Raises DamagedStore."""
+    if job.tist is None or len(job.origins) != 1:
+        return False
+    (origin,) = job.origins
+    return any(
+        (run.time, run.kind, Path(run.source).name) == (job.tist, KIND, origin.path.name)
+        for run in history(store)
+    )
+
+
+def accept_held(store: Writer, job: RedifJob) -> RedifJob:
+    """Return the job a second later if it was done before and held losses that it now accepts.
+
+    Any other job is returned unchanged. Raises DamagedStore.
+    """
+    while job.tist is not None and is_done(store, job):
+        homes = log.read_held(store, history(store), job.tist)
+        if not any(job.accepted.everything or home in job.accepted.archives for home in homes):
+            break
+        job = replace(job, tist=job.tist + 1)
+    return job
 
 
 def ingest(store: Writer, job: RedifJob, work: Work, runtime: RedifRuntime) -> RedifReport | None:
@@ -77,8 +123,11 @@ def ingest(store: Writer, job: RedifJob, work: Work, runtime: RedifRuntime) -> R
     """
     has_trees = any(origin.is_tree for origin in job.origins)
     request = json.dumps([store.address, job.fingerprint(), sorted(runtime.encodings.items())])
-    opened = open_known(runtime.home if has_trees else None, request, trust=not runtime.again)
-    with work.scratch() as folder, opened as known_files:
+    with work.scratch() as folder, ExitStack() as stack:
+        known_files: KnownFiles | None = None
+        if runtime.home and has_trees:
+            known_files = KnownFiles(runtime.home, request, trust=not runtime.again)
+            stack.callback(known_files.close)
         doing = _RedifIngest(store, job, runtime, folder, known_files)
         content = doing.read()
         purpose = Purpose(KIND, job.label, job.fingerprint(), content)

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from builder.sources.redif.staging import PREFIX, UNKNOWN
 from builder.store.durable import writing
 from builder.store.parquet.writer import RowWriter, parse_columns
 from builder.store.workdir import KNOWN_PREFIX
-from functions.snapshot.seal import check_seal, seal
+from functions.snapshot.seal import build, check_seal, seal
 from functions.store import engine
 
 _SQL = Statements(__file__)
@@ -203,19 +203,6 @@ class KnownFiles:
         shutil.rmtree(self._draft, ignore_errors=True)
 
 
-@contextlib.contextmanager
-def open_known(home: Path | None, request: str, *, trust: bool) -> Iterator[KnownFiles | None]:
-    """Context of the known files of an ingest; None without a `home`."""
-    if home is None:
-        yield None
-        return
-    known_files = KnownFiles(home, request, trust=trust)
-    try:
-        yield known_files
-    finally:
-        known_files.close()
-
-
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -226,9 +213,7 @@ def _read_facts(folder: Path) -> _Facts | None:
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
         data = (folder / _FACTS).read_bytes()
         check_seal(data)
-        document = json.loads(data)
-        roots, doubted = tuple(document["roots"]), frozenset(document["doubted"])
-        digests = dict(document["digests"])
-        if all(_digest(folder / name) == digest for name, digest in digests.items()):
-            return _Facts(document["run"], document["following"], roots, doubted, digests)
+        facts = build(_Facts, json.loads(data))
+        if all(_digest(folder / name) == digest for name, digest in facts.digests.items()):
+            return facts
     return None

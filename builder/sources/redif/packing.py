@@ -4,6 +4,8 @@ A segment of which all files are new is a pack as it is. Of others the new files
 """
 
 import hashlib
+import os
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,12 +15,12 @@ from builder.obi.pack import PackWriter, WrittenPack, pad_text
 from builder.obi.run import ObiRun
 from builder.sources.redif.spool import Segment
 from builder.sources.redif.staging import STORED
-from builder.sources.redif.stretches import Stretches
 from builder.store.parquet.writer import RowWriter, parse_columns
 from functions.archive.redif_text import make_text
 from functions.store import engine
 
 Advance = Callable[[int], None]
+_MOST_OPEN = 64  # most files open at a time
 STORED_STEPS = "became IN ({})".format(", ".join(f"'{became}'" for became in STORED))
 """The condition on `step` of templates that get a new version."""
 _PLACES = parse_columns("ordinal BIGINT, place BIGINT, pack VARCHAR, start BIGINT")
@@ -46,6 +48,32 @@ FROM step s JOIN staged_file f USING (ordinal)
 WHERE {STORED_STEPS} AND (s.own OR s.ordinal NOT IN (SELECT ordinal FROM origin)) ORDER BY s.handle
 """
 _OWNED = f"CREATE TABLE owned AS SELECT * FROM {engine.table('$files')} WHERE place IS NOT NULL"
+
+
+class Stretches:
+    """Reads byte ranges of the files in a folder; the latest files stay open."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._open: OrderedDict[str, int] = OrderedDict()
+
+    def read(self, name: str, start: int, size: int) -> bytes:
+        """Return a byte range of the named file. Raises OSError."""
+        number = self._open.pop(name, None)
+        if number is None:
+            number = os.open(self._folder / name, os.O_RDONLY | os.O_CLOEXEC)
+        self._open[name] = number
+        if len(self._open) > _MOST_OPEN:
+            os.close(self._open.popitem(last=False)[1])
+        data = os.pread(number, size, start)
+        if len(data) != size:
+            raise OSError(f"{name} ends {size - len(data)} bytes too early")
+        return data
+
+    def close(self) -> None:
+        """Close the open files."""
+        while self._open:
+            os.close(self._open.popitem()[1])
 
 
 class PackStorage:

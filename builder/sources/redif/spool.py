@@ -10,9 +10,9 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from builder.store.durable import writing
 from functions.snapshot.seal import write_compact
@@ -43,7 +43,6 @@ FAULT_CODES: dict[str, str] = {
 
 KEPT, LEFT_OUT = "kept", "left out"
 """What is done with the faulty file or template."""
-NO_ENCODINGS: Mapping[str, str] = {}
 LARGEST = 256 << 20
 """Default of the largest file that is read, in bytes."""
 _SUFFIX = re.compile(r"(?:.*/)?[^/]+\.(?:rdf|redif)", re.IGNORECASE | re.DOTALL)
@@ -151,33 +150,28 @@ class Segment:
                 yield Spooled(*json.loads(line))
 
 
+@dataclass(slots=True)
 class Spool:
-    """Copies files, one after the other, into segments in a folder."""
+    """Copies files of up to `largest` bytes, one after the other, into segments in a folder.
 
-    def __init__(
-        self,
-        folder: Path,
-        largest: int = LARGEST,
-        encodings: Mapping[str, str] = NO_ENCODINGS,
-        first: int = 0,
-        ordinal: int = 0,
-        known_templates: Path | None = None,
-    ) -> None:
-        """Copy files of up to `largest` bytes; segments are numbered from `first`.
+    Segments are numbered from `first`, and files get ordinals from `ordinal` on. `encodings` has
+    the encoding of files by their archive's folder, and `known_templates` is the table of known
+    templates.
+    """
 
-        Files get ordinals from `ordinal` on. `encodings` has the encoding of files by their
-        archive's folder, and `known_templates` is the table of known templates.
-        """
-        self.segments: list[Segment] = []
-        self._first = first
-        self.ordinal, self._known_templates = ordinal, known_templates
-        self.bytes = 0
-        self._digest = hashlib.sha256()
-        self._folder, self._largest, self._encodings = folder, largest, encodings
-        self._open: ExitStack | None = None
-        self._out: BinaryIO
-        self._index: BinaryIO
-        self._at = 0
+    folder: Path
+    largest: int = LARGEST
+    encodings: Mapping[str, str] = field(default_factory=dict)
+    first: int = 0
+    ordinal: int = 0
+    known_templates: Path | None = None
+    segments: list[Segment] = field(default_factory=list)
+    bytes: int = 0
+    _digest: Any = field(default_factory=hashlib.sha256)
+    _open: ExitStack | None = None
+    _out: BinaryIO = field(init=False)
+    _index: BinaryIO = field(init=False)
+    _at: int = 0
 
     def add_known(self, digest: str) -> None:
         """Add to the digest files that are known and therefore not copied."""
@@ -185,12 +179,12 @@ class Spool:
 
     def take(self, source: int, member: RedifFile) -> Flaw | None:
         """Copy a file. Return the fault if the file is left out, else None."""
-        if member.bytes > self._largest:
+        if member.bytes > self.largest:
             return self._too_large(member.path)
-        with writing(self._folder):
+        with writing(self.folder):
             if self._open is None or (member.bytes >= ALONE and self._at):
                 self.close()
-                segment = Segment(self._folder, self._number, 0)
+                segment = Segment(self.folder, self._number, 0)
                 with ExitStack() as stack:
                     self._out = stack.enter_context(segment.path.open("wb"))
                     self._index = stack.enter_context(segment.index.open("wb"))
@@ -204,10 +198,10 @@ class Spool:
                 while chunk := file.read(_CHUNK):
                     md5.update(chunk)
                     sha256.update(chunk)
-                    with writing(self._folder):
+                    with writing(self.folder):
                         self._out.write(chunk)
                     self._at += len(chunk)
-                    if self._at - start > self._largest:
+                    if self._at - start > self.largest:
                         flaw = self._too_large(member.path)
                         break
         except OSError as error:
@@ -215,19 +209,19 @@ class Spool:
         if flaw is None and self._at - start != member.bytes:
             flaw = Flaw(member.path, "unreadable", "it changed while it was read", True)
         if flaw is not None:
-            with writing(self._folder):
+            with writing(self.folder):
                 self._out.seek(start)
                 self._out.truncate()
             self._at = start
             return flaw
-        folders = member.path.lower().split("/")[:-1] if self._encodings else []
+        folders = member.path.lower().split("/")[:-1] if self.encodings else []
         size, digest = self._at - start, sha256.hexdigest()
         spooled = (
             *(self.ordinal, source, member.path, member.modified),
             *(start, size, md5.hexdigest(), digest),
-            next((self._encodings[name] for name in folders if name in self._encodings), None),
+            next((self.encodings[name] for name in folders if name in self.encodings), None),
         )
-        with writing(self._folder):
+        with writing(self.folder):
             self._index.write(write_compact(spooled) + b"\n")
         self._hash(source, member.path, member.modified, size, digest)
         self.ordinal += 1
@@ -238,24 +232,22 @@ class Spool:
 
     def digest(self) -> str:
         """Return a digest of the paths, times and bytes of all files."""
-        return self._digest.hexdigest()
+        return str(self._digest.hexdigest())
 
     def close(self) -> None:
         """Finish the last segment."""
         if self._open is not None:
-            with writing(self._folder):
+            with writing(self.folder):
                 self._open.close()
             self._open = None
-            self.segments.append(
-                Segment(self._folder, self._number, self._at, self._known_templates)
-            )
+            self.segments.append(Segment(self.folder, self._number, self._at, self.known_templates))
 
     @property
     def _number(self) -> int:
-        return self._first + len(self.segments)
+        return self.first + len(self.segments)
 
     def _hash(self, *facts: str | int) -> None:
         self._digest.update(write_compact(facts))
 
     def _too_large(self, path: str) -> Flaw:
-        return Flaw(path, "file-too-large", f"more than {self._largest:,} bytes", True)
+        return Flaw(path, "file-too-large", f"more than {self.largest:,} bytes", True)

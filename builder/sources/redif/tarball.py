@@ -28,7 +28,8 @@ _GZIP, _BZIP2, _XZ = b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00"
 _MEMORY = 256 << 20  # bytes that xz may use: the file sets the size of its window
 _CHUNK = 1 << 17
 _DATE = re.compile(r"(?<!\d)(\d{4})-(\d\d)-(\d\d)(?!\d)")
-_NAME = re.compile(r"\.(?:tar(?:\.[A-Za-z0-9]+)?|t[bgx]z2?|tzst)\Z", re.IGNORECASE)
+NAME = re.compile(r"\.(?:tar(?:\.[A-Za-z0-9]+)?|t[bgx]z2?|tzst)\Z", re.IGNORECASE)
+"""What the name of a tarball has."""
 _DAMAGE = (
     tarfile.TarError,
     OSError,
@@ -171,11 +172,6 @@ def holds_redif(path: Path) -> bool:
             return any(isinstance(member, RedifFile) for member in files)
     except OSError:
         return False
-
-
-def names_tarball(name: str) -> bool:
-    """Return whether a file's name is that of a tarball."""
-    return _NAME.search(name) is not None
 
 
 def tist_of(name: str) -> int | None:

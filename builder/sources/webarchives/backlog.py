@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import BinaryIO, cast
 
-from builder.intake.rows import Capture, Fault
+from builder.intake.captures import Capture, Fault
 from builder.sources.webarchives.capture import CaptureDraft, Captures, action_if_damaged
 from builder.sources.webarchives.events import Event, Skipped
 from builder.sources.webarchives.side_records import CaptureRequest, Crawl

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from builder import charset
 from builder.charset import Charset
-from builder.intake.rows import Capture, Fault
+from builder.intake.captures import Capture, Fault
 from builder.sources.webarchives import html
 from builder.sources.webarchives import identity as instant
 from builder.sources.webarchives.events import Ordinals
@@ -201,11 +201,6 @@ def _declared_charset(content_type: bytes) -> str | None:
     return charset.whatwg_name(charset_of(content_type))
 
 
-@lru_cache(maxsize=1 << 12)
-def _is_text(media_type: str) -> bool:
-    return _TEXT.fullmatch(media_type) is not None
-
-
 def _truncation(document: DocumentRecord) -> str | None:
     """Return why the payload is incomplete (ISO 28500, 5.13)."""
     declared = document.record.fields.get(b"warc-truncated")
@@ -248,7 +243,7 @@ def _inspect_content(
     shown = content.detected
     kind = content.declared if shown in (None, "text/plain") else shown
     is_html = kind in _HTML
-    is_text = is_html or (kind is not None and _is_text(kind))
+    is_text = is_html or (kind is not None and _TEXT.fullmatch(kind) is not None)
     if is_text or shown in (None, "text/plain"):
         named = _declared_charset(fields.get(b"content-type", b"")[:_CHARSET_WITHIN])
         marked = charset.detect_bom(head) if is_text or shown else None

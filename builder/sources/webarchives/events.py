@@ -6,11 +6,10 @@ bytes for each identity, and half as much again while it grows.
 """
 
 from array import array
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from builder.intake.rows import Capture, Fault
+from builder.intake.captures import Capture, Fault
 from builder.sources.webarchives.side_records import Crawl
 
 _DIGITS = str.maketrans("abcdefghijklmnopqrstuvwxyz234567", "0123456789abcdefghijklmnopqrstuv")
@@ -46,9 +45,6 @@ class Edge:
 Event = Capture | Skipped | Fault | Crawl
 
 
-Events = Iterator[Event]
-
-
 class Ordinals:
     """Counts identities in an open hash table whose size is a power of two."""
 
@@ -62,43 +58,30 @@ class Ordinals:
 
     def next(self, identity: str) -> int:
         """Return how often `identity` was counted before, and count it."""
-        key = int(identity[:_DIGITS_OF_KEY].translate(_DIGITS), 32) + 1
-        at = self._place(key)
-        before = self._counts[at]
-        self._counts[at] = before + 1
-        if not before:
-            self._keys[at] = key
-            self._size += 1
-            if self._size * 3 > len(self._keys) * 2:
-                self._grow()
-        return before
+        return self._count(int(identity[:_DIGITS_OF_KEY].translate(_DIGITS), 32) + 1, 1)
 
     def add(self, other: "Ordinals") -> None:
         """Add the counts of `other`."""
         for key, count in zip(other._keys, other._counts, strict=True):
             if key:
-                at = self._place(key)
-                if not self._keys[at]:
-                    self._keys[at] = key
-                    self._size += 1
-                self._counts[at] += count
-                if self._size * 3 > len(self._keys) * 2:
-                    self._grow()
+                self._count(key, count)
 
-    def _place(self, key: int) -> int:
+    def _count(self, key: int, count: int) -> int:
+        """Add to the count of a key, and return what it was before."""
         keys = self._keys
         mask = len(keys) - 1
         at = key & mask
         while (occupant := keys[at]) and occupant != key:
             at = (at + 1) & mask
-        return at
-
-    def _grow(self) -> None:
-        keys, counts = self._keys, self._counts
-        self._keys = array("Q", bytes(16 * len(keys)))
-        self._counts = array("I", bytes(8 * len(keys)))
-        for key, count in zip(keys, counts, strict=True):
-            if key:
-                at = self._place(key)
-                self._keys[at] = key
-                self._counts[at] = count
+        before = self._counts[at]
+        self._counts[at] = before + count
+        if not before:
+            keys[at] = key
+            self._size += 1
+            if self._size * 3 > len(keys) * 2:
+                grown = Ordinals()
+                grown._keys = array("Q", bytes(16 * len(keys)))
+                grown._counts = array("I", bytes(8 * len(keys)))
+                grown.add(self)
+                self._keys, self._counts = grown._keys, grown._counts
+        return before

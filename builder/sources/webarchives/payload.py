@@ -93,7 +93,9 @@ def read_declared(
     text = record.fields.get(b"warc-payload-digest")
     if not text and message is None and (record.type != "revisit" or not record.length):
         digest = parse_digest(record.fields.get(b"warc-block-digest", b""))
-        return None if digest and digest.value == _hash_nothing(digest.algorithm) else digest
+        if digest and digest.value == hashlib.new(digest.algorithm, usedforsecurity=False).digest():
+            return None  # of no bytes
+        return digest
     if not text:
         return None
     declared = parse_digest(text)
@@ -102,11 +104,6 @@ def read_declared(
         done = "published without it" if record.type == "revisit" else "not compared"
         faults.append(("digest-unreadable", "WARC-Payload-Digest", detail, done))
     return declared
-
-
-@lru_cache
-def _hash_nothing(algorithm: str) -> bytes:
-    return hashlib.new(algorithm, usedforsecurity=False).digest()
 
 
 def read_payload(

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 
-from builder.intake.rows import Fault
+from builder.intake.captures import Fault
 from builder.sources.webarchives import side_records
 from builder.sources.webarchives.backlog import Backlog, Exchanges, PendingCapture, RecordEvent
 from builder.sources.webarchives.capture import Captures, DocumentRecord, trim_to_next_record

@@ -16,11 +16,11 @@ import io
 import json
 import posixpath
 import re
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from io import BytesIO
 from typing import BinaryIO, cast
 
-from builder.intake.rows import Fault
+from builder.intake.captures import Fault
 from builder.sources.webarchives.events import Edge, Event, Ordinals
 from builder.sources.webarchives.recognise import (
     describe_unknown,
@@ -179,20 +179,26 @@ _STREAMS = {"": RecordStream, "gz": GzipMembers, "zst": ZstdFrames}
 _NO_EDGE = Edge(None, 1)
 
 
-class ArchiveReader(Iterator[Event]):
-    """The events of a file, or of a range of it, while it is read.
+class ArchiveReader(Iterable[Event]):
+    """The events of an ARC, WARC or WACZ file, compressed or not, or of a range of it.
+
+    `name` is the file's name without its folder. `start` and `end` are offsets in the file: the
+    records that begin in [start, end) are read, with the faults behind each of them. The range that
+    begins at 0 reads a whole WACZ. The stream must be seekable for a WACZ and for a `start` above
+    0; otherwise it is read forward. `further`: something suggests an archive, so it is searched
+    beyond the file's first 16 KB.
 
     `first` is the edge at the first record after the range's start, `next` the edge at the first
     record after its end. Both are known at the end of the events. If a range's `first` differs
     from the `next` of the range before, false or missed record starts are likely: read the two
-    ranges as one.
+    ranges as one. `form` is what `recognise` returns for the archive; it is known at the end.
 
     `ordinals` counts the captures that the range was given and those that it read. If two ranges of
     a file share captures, read the later one again with the ordinals of the earlier. The fault
     `gzip-not-per-record` (or `zstd-`) is reported once a file: of several ranges, the first reports
     it.
 
-    `form` is what `recognise` returns for the archive; it is known at the end.
+    No data raises. The stream's OSError does, and StoreError if scratch files cannot be written.
     """
 
     def __init__(
@@ -200,15 +206,16 @@ class ArchiveReader(Iterator[Event]):
         stream: BinaryIO,
         name: str,
         rules: DocumentRules,
-        start: int,
-        end: int | None,
-        ordinals: Ordinals,
-        further: bool,
+        start: int = 0,
+        end: int | None = None,
+        ordinals: Ordinals | None = None,
+        *,
+        further: bool = False,
     ) -> None:
         self.form = ""
         self.first: Edge | None = None
         self.next: Edge | None = None
-        self.ordinals = ordinals
+        self.ordinals = Ordinals() if ordinals is None else ordinals
         self._name = name
         self._rules = rules
         self._further = further
@@ -216,9 +223,6 @@ class ArchiveReader(Iterator[Event]):
 
     def __iter__(self) -> Iterator[Event]:
         return self._events
-
-    def __next__(self) -> Event:
-        return next(self._events)
 
     def _read(self, stream: BinaryIO, start: int, end: int | None) -> Iterator[Event]:
         if start:
@@ -267,30 +271,6 @@ class ArchiveReader(Iterator[Event]):
         self.first, self.next = file.first, file.next
 
 
-def read_archive(
-    stream: BinaryIO,
-    name: str,
-    rules: DocumentRules,
-    start: int = 0,
-    end: int | None = None,
-    ordinals: Ordinals | None = None,
-    *,
-    further: bool = False,
-) -> ArchiveReader:
-    """Read an ARC, WARC or WACZ file, compressed or not: all of it, or a range.
-
-    `name` is the file's name without its folder. `start` and `end` are offsets in the file: the
-    records that begin in [start, end) are read, with the faults behind each of them. The range that
-    begins at 0 reads a whole WACZ. The stream must be seekable for a WACZ and for a `start` above
-    0; otherwise it is read forward. `ordinals` counts the captures of the file's earlier ranges.
-    `further`: something suggests an archive, so it is searched beyond the file's first 16 KB.
-
-    No data raises. The stream's OSError does, and StoreError if scratch files cannot be written.
-    """
-    ordinals = Ordinals() if ordinals is None else ordinals
-    return ArchiveReader(stream, name, rules, start, end, ordinals, further)
-
-
 def _read_version(head: bytes) -> int:
     """Return the version that an ARC file announces in its first bytes."""
     records = RecordStream(unpack_head(head), BytesIO())
@@ -326,7 +306,7 @@ def _read_wacz(
             yield item
         else:
             inner, opened = item
-            yield from read_archive(opened, f"{name}/{inner}", rules, further=True)
+            yield from ArchiveReader(opened, f"{name}/{inner}", rules, further=True)
     if not is_wacz:
         yield Fault(name, None, "not-an-archive", None, "a zip file that is not a WACZ", "not read")
     return is_wacz

@@ -10,9 +10,8 @@ from builder.obi.content import Row
 from builder.obi.history import Committed
 from builder.obi.run import ObiRuntime, Purpose, claim
 from builder.sources.redif.account import RedifReport
-from builder.sources.redif.ingest import RedifRuntime, ingest
-from builder.sources.redif.job import RedifJob
-from builder.sources.redif.spool import NO_ENCODINGS, FileOrigin
+from builder.sources.redif.ingest import RedifJob, RedifRuntime, ingest
+from builder.sources.redif.spool import FileOrigin
 from builder.sources.redif.staging import Acceptance
 from builder.store import workdir
 from tests.builder.conftest import World
@@ -50,12 +49,15 @@ class Repec(World):
         is_tree: bool = False,
         tist: int | None = None,
         accepted: Acceptance = EVERYTHING,
-        encodings: Mapping[str, str] = NO_ENCODINGS,
+        encodings: Mapping[str, str] | None = None,
         home: Path | None = None,
     ) -> RedifReport | None:
         self.clock.sleep(10)
         means = RedifRuntime(
-            self.run_outside, lambda *_: nullcontext(lambda n: None), encodings=encodings, home=home
+            self.run_outside,
+            lambda *_: nullcontext(lambda n: None),
+            encodings=encodings or {},
+            home=home,
         )
         order = RedifJob((FileOrigin(path, path.name, is_tree),), tist, accepted)
         with workdir.open_workdir(self.root.parent / "ingest-x") as held:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from builder.intake import row_files
-from builder.intake.rows import Capture
+from builder.intake.captures import Capture
 from builder.publish.publish import publish
 from builder.store.folder import FolderStore
 from functions.reading.repository import PublishedRecord

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.intake.rows import Capture
+from builder.intake.captures import Capture
 from builder.kinds.collections.collections import FACETS, SHOWN
 from builder.publish.publish import publish
 from builder.publish.selection import Selection

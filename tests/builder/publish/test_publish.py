@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from builder.intake.rows import Fault
+from builder.intake.captures import Fault
 from builder.publish.publish import NothingToPublish
 from functions.snapshot import layout
 from functions.snapshot.errors import ConfigurationError

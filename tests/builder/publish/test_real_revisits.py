@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from builder.intake.rows import Capture
+from builder.intake.captures import Capture
 from builder.sources.webarchives.rules import DocumentRules
-from builder.sources.webarchives.webarchive import read_archive
+from builder.sources.webarchives.webarchive import ArchiveReader
 from tests.builder.conftest import World
 
 DATA = Path(__file__).parents[3].parent / "shared" / "data" / "webarchive"
@@ -22,7 +22,7 @@ AGNOSTIC = "hard/pywb__example-url-agnostic"
 def captures(name: str) -> list[Capture]:
     rules = DocumentRules(redirects=True, errors=True)
     with (DATA / name).open("rb") as file:
-        return [e for e in read_archive(file, Path(name).name, rules) if isinstance(e, Capture)]
+        return [e for e in ArchiveReader(file, Path(name).name, rules) if isinstance(e, Capture)]
 
 
 @pytest.mark.thorough

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from builder.intake.rows import Capture
+from builder.intake.captures import Capture
 from builder.kinds.captures.revisit_search import RevisitSearch
 from builder.publish.selection import Selection
 from builder.sources.webarchives.rules import DocumentRules
-from builder.sources.webarchives.webarchive import read_archive
+from builder.sources.webarchives.webarchive import ArchiveReader
 from functions.snapshot import oai_name
 from functions.store import engine
 from functions.store.catalog import Catalogue
@@ -285,7 +285,7 @@ def test_a_revisit_without_date_or_digest_is_resolved(world: World, *, apart: bo
         expected[number] = {1: 5, 3: None}.get(second or 0, second) if apart else second
     for part in (data[:6], data[6:]) if apart else (data,):
         stream = BytesIO(b"".join(part))
-        events = read_archive(stream, f"{len(part)}.warc", DocumentRules())
+        events = ArchiveReader(stream, f"{len(part)}.warc", DocumentRules())
         world.ingest([event for event in events if isinstance(event, Capture)])
         world.publish()
     there = rows(world)

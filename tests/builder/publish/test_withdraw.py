@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from builder.intake.rows import Fault
+from builder.intake.captures import Fault
 from builder.publish.selection import Item, Preview, Selection, preview
 from builder.publish.withdraw import preview_selection
 from builder.snapshot.expiry import snapshots

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.intake.rows import Capture
+from builder.intake.captures import Capture
 from builder.publish.selection import Selection
 from builder.snapshot import figures
 from builder.snapshot.transaction import NothingSelectedError

@@ -11,7 +11,8 @@ import pytest
 import builder
 from builder.publish.selection import Selection
 from builder.snapshot import scratch_tables
-from builder.sources.harvest.ingest import HarvestIngest, find
+from builder.sources.harvest.ingest import HarvestIngest
+from builder.sources.harvest.source import find_harvests
 from functions.store import engine
 from tests.builder.conftest import NAMESPACE, capture
 from tests.builder.obi.archive import PREFIX, Repec
@@ -80,8 +81,8 @@ def gather(world: Repec, name: str, came: str) -> None:
     harvest(folder, rows, sets=[("a", f"The set {name}")])
     scratch_folder = world.root.parent / f"scratch-{name}"
     scratch_folder.mkdir()
-    work = HarvestIngest(world.store, NAMESPACE, {}, (), {})
-    work.carry_out(find(str(folder)), scratch_folder, name)
+    work = HarvestIngest(world.store, NAMESPACE, {}, (), {}, scratch_folder, name)
+    work.carry_out(find_harvests(str(folder)))
 
 
 def fill(world: Repec) -> None:

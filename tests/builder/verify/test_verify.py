@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from builder.errors import UsageError
-from builder.intake.rows import Capture
+from builder.intake.captures import Capture
 from builder.publish.selection import Selection
 from builder.snapshot import set_listings, views
 from builder.snapshot.views import store_views

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
-from builder.intake.rows import Capture
+from builder.intake.captures import Capture
 from functions.content.archives import PlacedArchives
 from functions.content.contents import ArchivedContents
 from functions.content.protocols import Content

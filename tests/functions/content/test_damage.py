@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.intake.rows import Capture
+from builder.intake.captures import Capture
 from functions.content.archives import PlacedArchives
 from functions.content.protocols import ContentError
 from functions.store.slice import FolderSlices

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from builder.intake.rows import Capture
+from builder.intake.captures import Capture
 from builder.sources.webarchives.cdx import index_entry, notation
 from functions.content import archived_payload
 from functions.content.capture_row import CaptureRow
 from functions.content.protocols import ContentError
 from functions.reading.repository import PublishedRecord
 from functions.store.slice import FolderSlices
-from tests.builder.sources.webarchives.containers import ALL, read_archive
+from tests.builder.sources.webarchives.containers import ALL, ArchiveReader
 from tests.functions.content.stored import NONE, Stored
 
 DATA = Path(__file__).parents[3].parent / "shared" / "data" / "webarchive"
@@ -42,7 +42,7 @@ def stored_at(path: Path) -> Stored:
     """Return the captures of a file where it lies."""
     made = Stored(path.parent, FolderSlices(path.parent))
     with path.open("rb") as stream:
-        made.list([e for e in read_archive(stream, path.name, ALL) if isinstance(e, Capture)])
+        made.list([e for e in ArchiveReader(stream, path.name, ALL) if isinstance(e, Capture)])
     return made
 
 

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from builder.intake.rows import Capture
+from builder.intake.captures import Capture
 from builder.publish.selection import Selection
 from builder.publish.withdraw import withdraw
 from functions.content import search

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from builder.intake.rows import Capture
+from builder.intake.captures import Capture
 from builder.publish.selection import Selection
 from builder.publish.withdraw import withdraw
 from builder.verify.verify import VerifyRuntime, verify

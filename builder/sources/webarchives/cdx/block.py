@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from builder.intake.captures import Capture, Fault
 from builder.intake.intake import CAPTURES
-from builder.intake.rows import Capture, Fault
 from builder.sources.webarchives import identity, payload
 from builder.sources.webarchives.cdx import columns as index_columns
 from builder.sources.webarchives.cdx import index_entry, lines_sql, notation

@@ -34,6 +34,16 @@ IDENTITY = "concat({})".format(
 """The local identifier, from the columns `high` and `low`, by the list `triples`."""
 
 
+IDENTIFYING = """
+coalesce(url_bytes, encode(url)) AS raw,
+coalesce(regexp_replace(fetch_date, '[.][0-9]+Z$', 'Z'), '') AS second,
+CASE WHEN fetch_status IS NULL OR warc_record_type = 'revisit' THEN ''
+    ELSE fetch_status::VARCHAR END AS status,
+coalesce(content_digest, '') AS digest
+"""
+"""What an identity is made of, from the columns of captures."""
+
+
 def halves(source: str) -> str:
     """Return the rows of a query with a column `hash`, and its first 120 bits as two numbers."""
     return (

@@ -15,7 +15,7 @@ from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from builder.intake.rows import Capture
+from builder.intake.captures import Capture
 from builder.sources.webarchives import identity, payload
 from builder.sources.webarchives.events import Skipped
 from builder.sources.webarchives.identity import Instant

@@ -11,7 +11,7 @@ them are rewritten. If an index names no archive file, it is unknown which captu
 file.
 """
 
-import shutil
+import tempfile
 from collections import Counter, deque
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+from builder.intake.captures import Fault
 from builder.intake.pool import Advance
-from builder.intake.rows import Fault
 from builder.sources.webarchives.cdx import block, columns
 from builder.sources.webarchives.cdx.block import IndexFile, Result
 from builder.sources.webarchives.cdx.lines_sql import PARQUET
@@ -42,11 +42,7 @@ _TWINS = f"""
 CREATE TABLE twins AS
 SELECT *, row_number() OVER same - 1 AS ordinal FROM (
     SELECT part, file_row_number AS row, identity, warc_filename, warc_record_offset,
-        coalesce(url_bytes, encode(url)) AS raw,
-        coalesce(regexp_replace(fetch_date, '[.][0-9]+Z$', 'Z'), '') AS second,
-        CASE WHEN fetch_status IS NULL OR warc_record_type = 'revisit' THEN ''
-            ELSE fetch_status::VARCHAR END AS status,
-        coalesce(content_digest, '') AS digest,
+        {columns.IDENTIFYING},
         warc_record_offset IS NOT NULL AND row_number() OVER record > 1 AS repeated
     FROM {_ROWS} WHERE {_KEY} IN (SELECT key FROM alike) AND warc_filename != ''
     WINDOW record AS (
@@ -76,44 +72,37 @@ MOST = block.MOST
 _FAULT = tuple(column.name for column in schema.FAULT)
 
 
-def number_captures(parts: Sequence[Path], folder: Path, name: str, threads: int = 1) -> int:
+def number_captures(parts: Sequence[Path], folder: Path, threads: int = 1) -> int:
     """Assign ordinals to equal captures in the parts of an index, in place.
 
     Return the number of captures that were dropped as repeated records. Scratch files are in a
-    folder within `folder` whose name contains `name`. Raises StoreError.
+    folder within `folder`. Raises StoreError.
     """
+    files = {"files": list(map(str, parts))}
     if not parts:
         return 0
-    scratch = folder / f"twins-{name}"
-    scratch.mkdir()
-    try:
-        with engine.reading("the captures of an index"):
-            database = engine.connect(
-                threads=threads, memory_megabytes=_SORT_MEMORY, scratch=scratch
-            )
-            try:
-                return _number_duplicates(database, [str(path) for path in parts], scratch / "part")
-            finally:
-                database.close()
-    finally:
-        shutil.rmtree(scratch)
-
-
-def _number_duplicates(database: engine.Connection, files: list[str], temporary: Path) -> int:
-    ((alike,),) = database.execute(_ALIKE, {"files": files}).fetchall()
-    if not alike:
-        return 0
-    database.execute(_TWINS, {"files": files})
-    database.execute(_SETTLED, {"triples": columns.TRIPLES})
-    rows = database.execute(
-        "SELECT part, count(*) FILTER (WHERE repeated) FROM settled GROUP BY part ORDER BY part"
-    ).fetchall()
-    for part, _ in rows:
-        literal, target = engine.quote(part), engine.quote(str(temporary))
-        written = _WRITTEN.replace("$files", literal).replace("$part", literal)
-        database.execute(f"COPY ({written}) TO {target} ({PARQUET})")
-        temporary.replace(part)
-    return sum(repeated for _, repeated in rows)
+    with (
+        tempfile.TemporaryDirectory(dir=folder) as scratch,
+        engine.reading("the captures of an index"),
+        closing(
+            engine.connect(threads=threads, memory_megabytes=_SORT_MEMORY, scratch=Path(scratch))
+        ) as database,
+    ):
+        ((alike,),) = database.execute(_ALIKE, files).fetchall()
+        if not alike:
+            return 0
+        database.execute(_TWINS, files)
+        database.execute(_SETTLED, {"triples": columns.TRIPLES})
+        rows = database.execute(
+            "SELECT part, count(*) FILTER (WHERE repeated) FROM settled GROUP BY part ORDER BY part"
+        ).fetchall()
+        temporary = Path(scratch, "part")
+        for part, _ in rows:
+            literal, target = engine.quote(part), engine.quote(str(temporary))
+            written = _WRITTEN.replace("$files", literal).replace("$part", literal)
+            database.execute(f"COPY ({written}) TO {target} ({PARQUET})")
+            temporary.replace(part)
+        return sum(repeated for _, repeated in rows)
 
 
 @dataclass(slots=True)
@@ -159,7 +148,7 @@ def read(
                 reported = text.consumed
         for fault in text.faults:
             faults.add(fault)
-        repeated = number_captures(parts, index.folder, index.part, threads)
+        repeated = number_captures(parts, index.folder, threads)
         if repeated:
             summary.captures -= repeated
             summary.skips["repeated"] += repeated

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from builder.intake.rows import Fault
+from builder.intake.captures import Fault
 from builder.sources.webarchives import recognise
 from builder.sources.webarchives.cdx import notation
 from builder.sources.webarchives.cdx.notation import Legend

@@ -29,7 +29,7 @@ _WAIT = 2.0  # seconds between two looks at the store
 _RUNNING = "RUNNING"
 
 
-Work = Callable[[int], int]
+Work = Callable[..., int]
 """Reads the chunk of a number, and returns the number. It can be pickled."""
 
 
@@ -54,12 +54,7 @@ Engine = Callable[[Work, Sequence[int], EngineOptions], Iterator[int]]
 
 
 def _read_locally(work: Work, indexes: Sequence[int], options: EngineOptions) -> Iterator[int]:
-    tasks = [partial(work, index) for index in indexes]
-    yield from pool.map_tasks(_call, tasks, options.jobs, lambda read, captures: None)
-
-
-def _call(work: Callable[[], int], advance: pool.Advance) -> int:
-    return work()
+    yield from pool.map_tasks(work, indexes, options.jobs, lambda read, captures: None)
 
 
 def _read_on_dask(work: Work, indexes: Sequence[int], options: EngineOptions) -> Iterator[int]:

@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-from builder.errors import UsageError
 from builder.intake import intake, pool
 from builder.progress import IngestProgress
 from builder.sources.webarchives.ingest import parts, splits
@@ -27,11 +26,11 @@ from builder.sources.webarchives.ingest.plan import (
 )
 from builder.sources.webarchives.ingest.result import IngestResult
 from builder.sources.webarchives.ingest.splits import ArchiveFile, Split
-from builder.sources.webarchives.remote.files import SourceAccess
 from builder.store.durable import replace_durably, sync, sync_file, writing
 from builder.store.folder import FolderStore
 from builder.store.workdir import Work
-from functions.snapshot import layout, oai_name
+from functions.config.configuration import Configuration
+from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.store import Writer
 
@@ -44,21 +43,7 @@ class IngestOptions:
     jobs: int = 1
     say: Callable[[str], None] = lambda text: None
     split: int | None = None
-    connection: SourceAccess | None = None
-
-
-def collection_sets(collections: Sequence[str]) -> tuple[str, ...]:
-    """Return the sets of `--collection` values, whose levels are separated by colons."""
-    specs = []
-    for collection in collections:
-        levels = collection.split(":")
-        if not all(levels):
-            raise UsageError(f"--collection {collection!r}: a level between colons is empty")
-        try:
-            specs.append(oai_name.join_set("collection", *levels))
-        except UnicodeEncodeError as error:
-            raise UsageError(f"--collection {collection!r}: expected UTF-8") from error
-    return oai_name.most_specific_sets(specs)
+    settings: Configuration | None = None
 
 
 def ingest(
@@ -205,7 +190,7 @@ class _Ingest:
             self.store,
             self.joined.plan,
             folder=self.drafts,
-            connection=self.options.connection,
+            settings=self.options.settings,
             threads=max(1, jobs // max(1, len(chunks))),
         )
         tasks = [partial(write, index, chunk) for index, chunk in enumerate(chunks, self._next)]

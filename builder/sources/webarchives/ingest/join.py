@@ -3,24 +3,39 @@
 A file whose ranges do not join is read again in one piece, as a part of its own. The rows of an
 ingest by one machine are gathered in few large files. Those of many machines stay where they are,
 because one machine would fetch them all: `run.json` names their files in the order of the plan.
+Readers of parts need no DuckDB, so the commit is here.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
+from builder.errors import UsageError
 from builder.intake import intake, row_files
 from builder.sources.webarchives.cdx import columns as index_columns
-from builder.sources.webarchives.ingest.plan import IngestPlan, SplitResult
-from builder.sources.webarchives.ingest.result import judge
-from builder.sources.webarchives.ingest.splits import ArchiveFile
+from builder.sources.webarchives.ingest.parts import list_missing, write_part
+from builder.sources.webarchives.ingest.plan import (
+    IngestPart,
+    IngestPlan,
+    SplitResult,
+    find_part,
+    part_name,
+)
+from builder.sources.webarchives.ingest.result import IngestResult, judge
+from builder.sources.webarchives.ingest.splits import ArchiveFile, Split
 from builder.sources.webarchives.side_records import Crawl
 from builder.store.durable import writing
+from builder.threads import map_in_order
+from functions.config.configuration import Configuration
+from functions.snapshot.errors import DamagedStore
 from functions.snapshot.store import Reader, Writer
 from functions.store import engine
 
+_THREADS = 32  # that read the results of parts, each a small object
+_NAMED = 5  # missing parts
 _MEMORY = 1024  # megabytes, of DuckDB while it joins rows
 _ONCE = ("gzip-not-per-record", "zstd-not-per-record")
 """Faults that are reported once for a file: its records have no offsets."""
@@ -36,11 +51,7 @@ _ALIKE = f"""
 CREATE OR REPLACE TABLE alike AS
 WITH captures AS (
     SELECT filename AS file, file_row_number AS row, identity,
-        coalesce(url_bytes, encode(url)) AS raw,
-        coalesce(regexp_replace(fetch_date, '[.][0-9]+Z$', 'Z'), '') AS second,
-        CASE WHEN fetch_status IS NULL OR warc_record_type = 'revisit' THEN ''
-            ELSE fetch_status::VARCHAR END AS status,
-        coalesce(content_digest, '') AS digest
+        {index_columns.IDENTIFYING}
     FROM {_CAPTURE_ROWS}
 ), several AS (
     SELECT DISTINCT {_FIELDS} FROM captures WHERE identity IN (FROM again)
@@ -262,3 +273,53 @@ def join_ranges(pieces: Sequence[SplitResult], digest: str) -> intake.IntakeSour
         codes=dict(codes),
         **asdict(crawl),
     )
+
+
+def check_parts(store: Writer, plan: IngestPlan) -> None:
+    """Raise UsageError, which names some, if parts of a run are missing. Raises StoreError."""
+    if missing := list_missing(store, plan):
+        listed = ", ".join(map(str, missing[:_NAMED])) + (" and more" if missing[_NAMED:] else "")
+        raise UsageError(
+            f"{len(missing):,} of {plan.chunks:,} parts of run {plan.run} are missing: {listed}. "
+            f"Run `sheaf ingest part --run {plan.run} --index {missing[0]}`, or the state machine "
+            f'again with {{"run": "{plan.run}"}}'
+        )
+
+
+def commit(
+    store: Writer,
+    plan: IngestPlan,
+    folder: Path,
+    say: Callable[[str], None],
+    settings: Configuration | None = None,
+) -> IngestResult:
+    """Commit all parts in the store as one run of intake; `folder` holds unfinished files.
+
+    Raises UsageError if a part is missing, and StoreError.
+    """
+    check_parts(store, plan)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def find(index: int) -> IngestPart:
+        part = find_part(store, plan, index)
+        if part is None:
+            raise DamagedStore(f"{plan.key(part_name(index))} was removed during the commit")
+        return part
+
+    def reread(torn: Mapping[int, ArchiveFile]) -> Iterator[SplitResult]:
+        for number, file in torn.items():
+            index = plan.chunks + number  # no chunk of the plan has it
+            part = find_part(store, plan, index) or write_part(
+                store, plan, index, (Split(file),), folder, settings
+            )
+            yield from part.results
+
+    with closing(connect(folder, 1)) as database:
+        joined = FileJoin(store, plan, database, say)
+        parts = map_in_order(find, range(plan.chunks), _THREADS, 2 * _THREADS)
+        joined.join((result for part in parts for result in part.results), reread)
+        names = tuple(joined.place(store, folder))
+    run = intake.IntakeRun(plan.run, tuple(joined.sources()), parts=names)
+    intake.commit(store, run, folder, ())
+    return IngestResult(run, tuple(joined.whole))

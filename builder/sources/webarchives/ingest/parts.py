@@ -29,7 +29,6 @@ from builder.sources.webarchives.ingest.plan import (
 )
 from builder.sources.webarchives.ingest.split_reader import Task, carry_out
 from builder.sources.webarchives.ingest.splits import Split, reader_version
-from builder.sources.webarchives.remote.files import SourceAccess
 from builder.store.durable import writing
 from builder.store.s3 import open_store
 from functions.config.configuration import Configuration
@@ -57,7 +56,7 @@ def read_part(
     plan: IngestPlan,
     index: int,
     folder: Path,
-    connection: SourceAccess | None = None,
+    settings: Configuration | None = None,
 ) -> IngestPart:
     """Read a chunk and write its part, unless it is there; `folder` holds unfinished files.
 
@@ -72,21 +71,21 @@ def read_part(
     part = find_part(store, plan, index)
     if part is not None:
         return part
-    return write_part(store, plan, index, read_chunk(store, plan, index), folder, connection)
+    return write_part(store, plan, index, read_chunk(store, plan, index), folder, settings)
 
 
-def carry_out_part(task: PartTask, index: int) -> int:
-    """Read one chunk and return its number. Raises UsageError and StoreError."""
+def carry_out_part(task: PartTask, index: int, advance: Advance | None = None) -> int:
+    """Read one chunk and return its number, without progress. Raises UsageError and StoreError."""
     home = task.folder or Path(tempfile.gettempdir())
     with closing(open_store(task.store, task.base, task.settings, os.environ)) as store:
-        plan, connection = read_plan(store, task.run), SourceAccess.of(task.settings)
+        plan = read_plan(store, task.run)
         with writing(home):
             home.mkdir(parents=True, exist_ok=True)
             folder = tempfile.TemporaryDirectory(
                 prefix="sheaf-part-", dir=home, ignore_cleanup_errors=True
             )
         with folder as name:
-            read_part(store, plan, index, Path(name), connection)
+            read_part(store, plan, index, Path(name), task.settings)
     return index
 
 
@@ -96,7 +95,7 @@ def write_part(
     index: int,
     chunk: tuple[Split, ...],
     folder: Path,
-    connection: SourceAccess | None = None,
+    settings: Configuration | None = None,
     threads: int = 1,
     advance: Advance = lambda read, captures: None,
 ) -> IngestPart:
@@ -105,7 +104,7 @@ def write_part(
     local = folder / name
     digests: dict[str, str] = {}
     try:
-        task = Task(chunk, local, plan.sets, plan.rules, threads, connection)
+        task = Task(chunk, local, plan.sets, plan.rules, threads, settings)
         part = IngestPart(tuple(carry_out(task, advance)), digests)
         for key in part.files:
             path = folder / key

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from builder.intake.captures import FAULT_CODES, HARMLESS_CODES
 from builder.intake.intake import IntakeRun, IntakeSource
-from builder.intake.rows import FAULT_CODES, HARMLESS_CODES
 from builder.sources.webarchives.ingest.splits import ArchiveFile
 from builder.sources.webarchives.rules import SETTINGS
 from builder.text import tally
@@ -99,18 +99,12 @@ def _faults(sources: Sequence[IntakeSource]) -> list[str]:
 
 
 def judge(file: ArchiveFile, source: IntakeSource) -> IntakeSource:
-    """Return the result of a file with `failed`; a file that failed is read again next time."""
-    failed = is_failed(file, source)
-    return replace(source, failed=failed, reading=None if failed else source.reading)
+    """Return the result of a file with `failed`; a file that failed is read again next time.
 
-
-def is_failed(file: ArchiveFile, source: IntakeSource) -> bool:
-    """Return whether a file that should have captures gave none or could not be read.
-
-    A file should have captures if the user named it, or if its name or content is an archive's. An
-    intact archive may have none.
+    It failed if it could not be read, or gave no captures where it should: the user named it, or
+    its name or content is an archive's. An intact archive may have none.
     """
-    if "unreadable" in source.codes:
-        return True
     expected = file.is_expected or source.format != ""
-    return expected and not source.captures and not HARMLESS_CODES.issuperset(source.codes)
+    harmless = HARMLESS_CODES.issuperset(source.codes)
+    failed = "unreadable" in source.codes or (expected and not source.captures and not harmless)
+    return replace(source, failed=failed, reading=None if failed else source.reading)

@@ -4,27 +4,28 @@ import contextlib
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 from builder.intake import intake
+from builder.intake.captures import Capture, Fault
 from builder.intake.pool import Advance
-from builder.intake.rows import Capture, Fault, IntakeWriter
+from builder.intake.rows import IntakeWriter
 from builder.sources.webarchives import recognise
 from builder.sources.webarchives.cdx.text import find_form, is_secondary
 from builder.sources.webarchives.events import Edge, Event
 from builder.sources.webarchives.ingest.plan import PART, SplitResult
 from builder.sources.webarchives.ingest.splits import Split, reading_of
 from builder.sources.webarchives.remote import files
-from builder.sources.webarchives.remote.files import SourceAccess
 from builder.sources.webarchives.rules import DocumentRules
 from builder.sources.webarchives.side_records import Crawl
-from builder.sources.webarchives.webarchive import read_archive
+from builder.sources.webarchives.webarchive import ArchiveReader
 from builder.store.durable import writing
 from builder.store.workdir import Measured
+from functions.config.configuration import Configuration
 from functions.snapshot.errors import StoreError
 
 _REPORT_EVERY = 500  # events
@@ -42,7 +43,7 @@ class Task:
     sets: tuple[str, ...]
     rules: DocumentRules
     threads: int = 1
-    connection: SourceAccess | None = None
+    settings: Configuration | None = None
     """Settings for files that are not on this machine."""
 
 
@@ -52,10 +53,8 @@ def carry_out(task: Task, advance: Advance) -> list[SplitResult]:
         task.folder.mkdir(parents=True)
         rows = IntakeWriter(task.folder, PART)
         try:
-            results = [
-                _SplitReading(task, number, rows).read(advance)
-                for number in range(len(task.splits))
-            ]
+            numbers = range(len(task.splits))
+            results = [_SplitReading(task, number, rows, advance).read() for number in numbers]
         except BaseException:
             with contextlib.suppress(StoreError):  # the original error reports a full disk
                 rows.close()
@@ -67,9 +66,10 @@ def carry_out(task: Task, advance: Advance) -> list[SplitResult]:
 class _SplitReading:
     """The reading of one split: rows are written as they come, and counted."""
 
-    def __init__(self, task: Task, number: int, rows: IntakeWriter) -> None:
+    def __init__(self, task: Task, number: int, rows: IntakeWriter, advance: Advance) -> None:
         split = task.splits[number]
         self._task = task
+        self._advance = advance
         self._number = number
         self._split = split
         self._rows = rows
@@ -85,17 +85,17 @@ class _SplitReading:
         self._own_captures = self._own_faults = 0
         self._bytes = split.file.bytes
 
-    def read(self, advance: Advance) -> SplitResult:
+    def read(self) -> SplitResult:
         """Read the split, and write its captures and faults; an unreadable file is a fault."""
         digest = form = ""
         try:
             with self._open() as file:
-                form, digest = self._read(file, advance)
+                form, digest = self._read(file)
         except OSError as error:
             detail = error.strerror or str(error)
             self._fault(Fault(self._name, None, "unreadable", None, detail, "passed over"))
         captures = self._own_captures + self._rows.captured - self._at[0]
-        self._tell(advance, self._split.bytes)
+        self._tell(self._split.bytes)
         of, lost = self._split.file, "unreadable" in self._codes
         source = intake.IntakeSource(
             source=self._name,
@@ -120,64 +120,54 @@ class _SplitReading:
         if file.flaw:
             raise OSError(file.flaw)
         if file.address:
-            access = self._task.connection or SourceAccess()
-            stream = files.open_file(self._split, access, os.environ, self._task.folder)
+            assert self._task.settings is not None  # only files of this machine do without
+            place = self._task.folder
+            stream = files.open_file(self._split, self._task.settings, os.environ, place)
             self._bytes = self._bytes or stream.seek(0, os.SEEK_END)  # some servers tell no size
             stream.seek(0)
             return stream
         return file.path.open("rb")
 
-    def _read(self, file: BufferedReader, advance: Advance) -> tuple[str, str]:
+    def _read(self, file: BufferedReader) -> tuple[str, str]:
         """Return the file's format and, if it was read completely, its digest."""
         if self._split.kind == "digest":
             return "", hashlib.file_digest(file, "sha256").hexdigest()
         whole = self._split.kind == "whole"
         head = recognise.read_head(file)
         file.seek(0)
-        if whole and (listed := find_form(head)):
-            return listed, self._read_index(file, listed, advance)
-        if whole and is_secondary(head):
-            self._skips["secondary-index"] += 1
-            return "", hashlib.file_digest(file, "sha256").hexdigest()
-        form = recognise.recognise(head) or ""
         sought = recognise.is_zip(head)  # read by its directory, even if it is no WACZ
         stream: Any = Measured(file) if whole and not sought else file
-        start, end = self._split.start, self._split.end
-        likely = self._split.file.is_likely
-        events = read_archive(stream, self._name, self._task.rules, start, end, further=likely)
-        self._take(events, stream, advance)
-        form = events.form or form
-        self._edges = (events.first, events.next)
+        form = find_form(head) if whole else None
+        if form:
+            self._read_index(stream, form)
+        elif whole and is_secondary(head):
+            self._skips["secondary-index"] += 1
+        else:
+            start, end = self._split.start, self._split.end
+            likely = self._split.file.is_likely
+            events = ArchiveReader(stream, self._name, self._task.rules, start, end, further=likely)
+            self._take(events, stream)
+            form = events.form or recognise.recognise(head)
+            self._edges = (events.first, events.next)
         if not whole:
-            return form, ""
+            return form or "", ""
         if not sought:
-            return form, stream.finish()
+            return form or "", stream.finish()
         file.seek(0)
-        return form, hashlib.file_digest(file, "sha256").hexdigest()
+        return form or "", hashlib.file_digest(file, "sha256").hexdigest()
 
-    def _read_index(self, file: BufferedReader, form: str, advance: Advance) -> str:
-        """Write an index's captures and faults as files of their own; return its digest."""
+    def _read_index(self, stream: Any, form: str) -> None:
+        """Write an index's captures and faults as files of their own."""
         from builder.sources.webarchives.cdx import block, reader  # they load DuckDB
 
-        stream = Measured(file)
-        name = f"own-{self._number:06}"
-        what = block.IndexFile(
-            self._name, self._task.folder, name, self._task.rules, self._task.sets
-        )
-
-        def tell(read: int, captures: int) -> None:
-            self._reported += read
-            self._counted += captures
-            advance(read, captures)
-
-        result = reader.read(cast(BinaryIO, stream), what, form, self._task.threads, tell)
-        digest = stream.finish()
+        task, name = self._task, f"own-{self._number:06}"
+        index = block.IndexFile(self._name, task.folder, name, task.rules, task.sets)
+        result = reader.read(stream, index, form, task.threads, self._report)
         self._skips, self._codes = result.skips, result.codes
         self._own_captures, self._own = result.captures, result.files
         self._own_faults = result.faults
-        return digest
 
-    def _take(self, events: Iterator[Event], stream: BinaryIO, advance: Advance) -> None:
+    def _take(self, events: Iterable[Event], stream: BinaryIO) -> None:
         """Write the events of a file, and report progress now and then."""
         for number, event in enumerate(events, 1):
             if isinstance(event, Capture):
@@ -189,13 +179,17 @@ class _SplitReading:
             else:
                 self._skips[event.reason] += 1
             if number % _REPORT_EVERY == 0:
-                self._tell(advance, stream.tell() - self._split.start)
+                self._tell(stream.tell() - self._split.start)
 
-    def _tell(self, advance: Advance, read: int) -> None:
+    def _tell(self, read: int) -> None:
         captures = self._own_captures + self._rows.captured - self._at[0]
         read = min(max(read, self._reported), self._split.bytes)
-        advance(read - self._reported, captures - self._counted)
-        self._reported, self._counted = read, captures
+        self._report(read - self._reported, captures - self._counted)
+
+    def _report(self, read: int, captures: int) -> None:
+        self._reported += read
+        self._counted += captures
+        self._advance(read, captures)
 
     def _fault(self, fault: Fault) -> None:
         self._codes[fault.code] += 1

@@ -97,10 +97,10 @@ class ArchiveFile:
             if error.errno in (errno.ENOENT, errno.ELOOP) and path.is_symlink():
                 flaw = f"a broken link: {flaw}"
             return ArchiveFile(path.absolute(), name, 0, 0, flaw=flaw)
-        if not stat.S_ISREG(status.st_mode):
-            flaw = _KINDS.get(stat.S_IFMT(status.st_mode), "not a regular file")
-            return ArchiveFile(path.absolute(), name, 0, status.st_mtime_ns, flaw=flaw)
-        return ArchiveFile(path.absolute(), name, status.st_size, status.st_mtime_ns)
+        if stat.S_ISREG(status.st_mode):
+            return ArchiveFile(path.absolute(), name, status.st_size, status.st_mtime_ns)
+        flaw = _KINDS.get(stat.S_IFMT(status.st_mode), "not a regular file")
+        return ArchiveFile(path.absolute(), name, 0, status.st_mtime_ns, flaw=flaw)
 
     def has_changed(self) -> bool:
         """Return whether the file was changed or removed.

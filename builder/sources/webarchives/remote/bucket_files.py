@@ -5,8 +5,8 @@ An object is known by its size and ETag. Streams read nothing of another object 
 
 import hashlib
 import io
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -16,6 +16,7 @@ from builder.sources.webarchives.ingest import splits
 from builder.sources.webarchives.ingest.splits import REPLACED, ArchiveFile
 from builder.store.client import S3Client
 from builder.threads import map_requests
+from functions.config.configuration import Configuration
 from functions.snapshot import layout
 from functions.snapshot.errors import Conflict, MissingObject
 from functions.snapshot.layout import StoreAddress
@@ -33,9 +34,7 @@ smaller one takes 5 minutes at 8 MB/s, a low speed for one processor; AWS Lambda
 _BUFFER = 1 << 18  # bytes
 
 
-def find(
-    source: str, connection: BucketConnection, environment: Mapping[str, str]
-) -> list[ArchiveFile]:
+def find(source: str, settings: Configuration, environment: Mapping[str, str]) -> list[ArchiveFile]:
     """Return the object at the address, else all objects below it without a hidden part in the key.
 
     The heads of large ones are read side by side, to tell whether the objects can be split. Raises
@@ -47,8 +46,8 @@ def find(
         raise UsageError(f"{source}: {error}") from None
     if at.prefix and not source.endswith("/"):
         with suppress(MissingObject):
-            return [*find_object(at.bucket, at.prefix, connection, environment)]
-    client = _client(at.bucket, connection, tuple(sorted(environment.items())))
+            return [*find_object(at.bucket, at.prefix, settings, environment)]
+    client = _client(at.bucket, BucketConnection.of(settings), tuple(sorted(environment.items())))
     below = f"{at.prefix}/" if at.prefix else ""
     files = [
         _file(client, listed.key, listed.bytes, _number(listed.tag))
@@ -62,13 +61,13 @@ def find(
 
 
 def find_object(
-    bucket: str, key: str, connection: BucketConnection, environment: Mapping[str, str]
+    bucket: str, key: str, settings: Configuration, environment: Mapping[str, str]
 ) -> tuple[ArchiveFile, ...]:
     """Return the object of any key, also of one that no address can have.
 
     Raises MissingObject and StoreError.
     """
-    client = _client(bucket, connection, tuple(sorted(environment.items())))
+    client = _client(bucket, BucketConnection.of(settings), tuple(sorted(environment.items())))
     piece = client.piece(key, 0, 1)
     file = replace(_file(client, key, piece.size, _number(piece.tag)), named=True)
     return tuple(_find_ranged(client, [file]))
@@ -103,8 +102,12 @@ def _open_ranges(
 
     def read(start: int, length: int) -> bytes:
         nonlocal tag
-        with _wrap_changes():
+        try:
             piece = client.piece(key, start, length, tag)
+        except (MissingObject, Conflict) as error:
+            raise OSError(REPLACED) from error
+        except ForbiddenObjectError as error:
+            raise OSError(str(error)) from error
         if (piece.size, _number(piece.tag)) != (file.bytes, file.modified):
             raise OSError(REPLACED)
         tag = piece.tag  # another object is then refused before it is sent
@@ -126,16 +129,6 @@ def _find_ranged(client: S3Client, files: list[ArchiveFile]) -> list[ArchiveFile
     large = [file for file in files if file.bytes >= RANGED_FROM]
     looked = iter(map_requests(look, large))
     return [next(looked) if file.bytes >= RANGED_FROM else file for file in files]
-
-
-@contextmanager
-def _wrap_changes() -> Iterator[None]:
-    try:
-        yield
-    except (MissingObject, Conflict) as error:
-        raise OSError(REPLACED) from error
-    except ForbiddenObjectError as error:
-        raise OSError(str(error)) from error
 
 
 def _file(client: S3Client, key: str, size: int, modified: int) -> ArchiveFile:

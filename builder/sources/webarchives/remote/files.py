@@ -1,33 +1,17 @@
 """Archive files that are not on this machine, by the scheme of their address.
 
-The clients are imported when they are needed: each takes 0.1 s or more.
+The configuration has the keys of buckets and of `http`; credentials are in the environment. The
+clients are imported when they are needed: each takes 0.1 s or more.
 """
 
 import io
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from builder.sources.webarchives.ingest.splits import ArchiveFile, Split
-from functions.config import configuration
 from functions.config.configuration import Configuration
 from functions.snapshot.layout import S3_SCHEME
 from functions.store.connection import BucketConnection
-
-
-@dataclass(frozen=True, slots=True)
-class SourceAccess:
-    """Settings for sources in buckets and on servers; credentials are in the environment."""
-
-    bucket: BucketConnection = field(default_factory=BucketConnection)
-    settings: Configuration = field(default_factory=lambda: configuration.parse("", {}))
-    """It has the keys `http.*`."""
-
-    @classmethod
-    def of(cls, settings: Configuration) -> "SourceAccess":
-        """Return the access that the configuration describes."""
-        return cls(BucketConnection.of(settings), settings)
-
 
 _WEB = ("http://", "https://")
 
@@ -46,7 +30,7 @@ def name_source(source: str) -> str:
     return strip_secrets(source)
 
 
-def find(source: str, access: SourceAccess, environment: Mapping[str, str]) -> list[ArchiveFile]:
+def find(source: str, settings: Configuration, environment: Mapping[str, str]) -> list[ArchiveFile]:
     """Return the files at an address.
 
     Raises UsageError if there are none or the address is invalid, and StoreError.
@@ -54,14 +38,14 @@ def find(source: str, access: SourceAccess, environment: Mapping[str, str]) -> l
     if _scheme(source) in _WEB:
         from builder.sources.webarchives.remote import web_files
 
-        return web_files.find(source, access, environment)
+        return web_files.find(source, settings, environment)
     from builder.sources.webarchives.remote import bucket_files
 
-    return bucket_files.find(source, access.bucket, environment)
+    return bucket_files.find(source, settings, environment)
 
 
 def open_file(
-    split: Split, access: SourceAccess, environment: Mapping[str, str], spool: Path
+    split: Split, settings: Configuration, environment: Mapping[str, str], spool: Path
 ) -> io.BufferedReader:
     """Open the file of a split as a seekable stream; temporary files go to the folder `spool`.
 
@@ -72,11 +56,11 @@ def open_file(
     if _scheme(file.address) in _WEB:
         from builder.sources.webarchives.remote import web_files
 
-        return web_files.open_file(file, access, environment, split.end, spool)
+        return web_files.open_file(file, settings, environment, split.end, spool)
     from builder.sources.webarchives.remote import bucket_files
 
-    whole = split.kind != "range"
-    return bucket_files.open_range(file, split.end, access.bucket, environment, whole=whole)
+    whole, connection = split.kind != "range", BucketConnection.of(settings)
+    return bucket_files.open_range(file, split.end, connection, environment, whole=whole)
 
 
 def _scheme(address: str) -> str:

@@ -27,9 +27,8 @@ from builder.http.settings import HttpSettings, http_settings, proxies
 from builder.http.url import is_address
 from builder.sources.webarchives.ingest import splits
 from builder.sources.webarchives.ingest.splits import ArchiveFile
-from builder.sources.webarchives.remote.files import SourceAccess
 from builder.store.durable import writing
-from functions.config.configuration import default
+from functions.config.configuration import Configuration, default
 from functions.store.window_stream import RangeFile
 
 RANGED_FROM = 2 << 30
@@ -40,7 +39,7 @@ _LOCK = threading.Lock()
 _CONTACT = "repository.admin_emails"
 
 
-def find(source: str, access: SourceAccess, environment: Mapping[str, str]) -> list[ArchiveFile]:
+def find(source: str, settings: Configuration, environment: Mapping[str, str]) -> list[ArchiveFile]:
     """Return the file at a URL; if it cannot be looked up, it has a flaw.
 
     Its label has no signatures and tokens: labels are published. Raises UsageError for a URL that
@@ -52,7 +51,7 @@ def find(source: str, access: SourceAccess, environment: Mapping[str, str]) -> l
     parts = urlsplit(url)
     path = Path(Path(unquote(parts.path)).name or parts.hostname or "")
     file = ArchiveFile(path, label, 0, 0, url, named=True)
-    web = _connect(url, access, environment)
+    web = _connect(url, settings, environment)
     try:
         with _wrap_failures():
             web_file = web.look_up(url)
@@ -67,7 +66,7 @@ def find(source: str, access: SourceAccess, environment: Mapping[str, str]) -> l
 
 def open_file(
     file: ArchiveFile,
-    access: SourceAccess,
+    settings: Configuration,
     environment: Mapping[str, str],
     end: int | None,
     spool: Path,
@@ -78,7 +77,7 @@ def open_file(
     to a temporary file in `spool`. Raises OSError if the file is unavailable, as does the stream if
     it is replaced while it is read. Raises StoreError if `spool` cannot be written.
     """
-    web = _connect(file.address, access, environment)
+    web = _connect(file.address, settings, environment)
     with _wrap_failures():
         web_file = web.look_up(file.address)
         if (web_file.size or 0, _number(web_file)) != (file.bytes, file.modified):
@@ -97,14 +96,14 @@ def open_file(
     return cast(io.BufferedReader, target)
 
 
-def _connect(url: str, access: SourceAccess, environment: Mapping[str, str]) -> RangeClient:
+def _connect(url: str, settings: Configuration, environment: Mapping[str, str]) -> RangeClient:
     """Return the client for a URL, whose host may have any address; its redirects may not."""
-    settings, behind = http_settings(access.settings, "ingest"), proxies(environment)
-    agent = user_agent(access.settings)
-    if access.settings[_CONTACT] == default(_CONTACT):  # the configuration names no operator
+    http, behind = http_settings(settings, "ingest"), proxies(environment)
+    agent = user_agent(settings)
+    if settings[_CONTACT] == default(_CONTACT):  # the configuration names no operator
         agent = agent_of("(sheaf ingest)")
     with _LOCK:
-        web, named = _client(settings, agent, tuple(sorted(environment.items())))
+        web, named = _client(http, agent, tuple(sorted(environment.items())))
         proxy = behind.of_url(url)
         named |= {urlsplit(url).hostname or "", proxy.host if proxy else ""}
     return web

@@ -4,7 +4,7 @@ import io
 from collections.abc import Sequence
 from typing import BinaryIO
 
-from builder.intake.rows import Capture
+from builder.intake.captures import Capture
 from functions.content.capture_row import FIELDS, CaptureRow
 from functions.content.protocols import ContentError
 from tests.builder.sources.webarchives.containers import captures

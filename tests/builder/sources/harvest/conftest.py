@@ -1,10 +1,10 @@
-"""The homes of the other packages, and harvests that do not wait."""
+"""A home that lasts, and harvests that do not wait."""
 
 import pytest
 
-from tests.e2e.conftest import home, lasting_home
+from tests.e2e.conftest import lasting_home
 
-__all__ = ["home", "lasting_home"]
+__all__ = ["lasting_home"]
 
 
 @pytest.fixture(autouse=True)

@@ -4,13 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import Home, make_home
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return make_home(tmp_path / "home")
-
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:

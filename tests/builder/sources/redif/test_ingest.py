@@ -289,6 +289,7 @@ def test_a_folder_with_both_goes_both_ways(home: Home, tmp_path: Path) -> None:
         (["-f", "{dated}", "--tist", "3000-01-01"], "is in the future"),
         (["-f", "nowhere_2025-01-05.tar"], "no such file"),
         (["{tree}", "--collection", "x"], "ReDIF has series"),
+        (["--accept-loss", "{tree}"], "expected an archive such as aaa"),
     ],
 )
 def test_what_cannot_be_asked_is_one_line(

@@ -20,7 +20,6 @@ from tests.builder.sources.redif.trees import (
     tree,
 )
 from tests.e2e.conftest import Home
-from tests.e2e.test_commands import one_line
 
 pytestmark = pytest.mark.shared(3)
 
@@ -309,13 +308,6 @@ def test_a_tarball_that_is_cut_off_loses_nothing(home: Home, tmp_path: Path) -> 
     assert faults(home)["tarball-damaged"] == 1
     again = ingested(home, cut, "--accept-loss", "aaa")
     assert counts(again)[3] == 0  # nobody can know what would have come
-
-
-def test_an_archive_to_accept_that_is_none_is_one_line(home: Home, root: Path) -> None:
-    source = tree(root, whole(1))
-    result = home("ingest", "--accept-loss", source)
-    assert result.code == 2
-    assert "expected an archive such as aaa" in one_line(result.err)
 
 
 def test_a_held_loss_of_a_tarball_is_accepted_at_its_own_date(home: Home, tmp_path: Path) -> None:

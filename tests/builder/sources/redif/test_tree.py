@@ -14,8 +14,8 @@ import zstandard
 
 from builder.errors import UsageError
 from builder.obi.key import DAY_START, parse_tist
-from builder.sources.redif import source as trees
 from builder.sources.redif import tarball as tarballs
+from builder.sources.redif import tree as trees
 from builder.sources.redif.spool import Flaw, RedifFile, Spool
 from tests.builder.sources.redif.trees import tarball, tree
 

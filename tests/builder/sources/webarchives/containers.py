@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 import zstandard
 
-from builder.intake.rows import FAULT_CODES, Capture, Fault
+from builder.intake.captures import FAULT_CODES, Capture, Fault
 from builder.sources.webarchives.events import Event, Skipped
 from builder.sources.webarchives.rules import DocumentRules
-from builder.sources.webarchives.webarchive import read_archive
+from builder.sources.webarchives.webarchive import ArchiveReader
 
 ALL = DocumentRules(redirects=True, errors=True)
 PAGE = b"<html lang='cs'><head><title>Zpr\xc3\xa1vy</title></head><body>text</body></html>"
@@ -69,7 +69,7 @@ def members(records: Iterable[bytes]) -> bytes:
 def events(
     data: bytes, rules: DocumentRules = ALL, name: str = "a", *, further: bool = False
 ) -> list[Event]:
-    found = list(read_archive(io.BytesIO(data), name, rules, further=further))
+    found = list(ArchiveReader(io.BytesIO(data), name, rules, further=further))
     for event in found:
         if isinstance(event, Fault):
             assert event.code in FAULT_CODES

@@ -6,11 +6,11 @@ import zipfile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.intake.rows import FAULT_CODES, Capture, Fault
+from builder.intake.captures import FAULT_CODES, Capture, Fault
 from builder.sources.webarchives.events import Skipped
 from builder.sources.webarchives.html import title_and_language
 from builder.sources.webarchives.rules import DocumentRules
-from builder.sources.webarchives.webarchive import read_archive
+from builder.sources.webarchives.webarchive import ArchiveReader
 from tests.builder.sources.webarchives.containers import arc, filedesc, http, members, warc
 from tests.extent import examples
 
@@ -27,7 +27,7 @@ class _Slow(io.BytesIO):
 
 
 def _kinds(data, stream=io.BytesIO):
-    found = list(read_archive(stream(data), "a", DocumentRules()))
+    found = list(ArchiveReader(stream(data), "a", DocumentRules()))
     for event in found:
         assert isinstance(event, Capture | Skipped | Fault)
         if isinstance(event, Fault):

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from builder.intake.rows import Capture, Fault
+from builder.intake.captures import Capture, Fault
 from builder.sources.webarchives import backlog
 from functions.archive import stream
 from tests.builder.sources.webarchives.containers import (

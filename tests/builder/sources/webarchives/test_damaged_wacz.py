@@ -9,8 +9,8 @@ import zipfile
 
 import pytest
 
-from builder.intake.rows import Capture, Fault
-from builder.sources.webarchives.webarchive import read_archive
+from builder.intake.captures import Capture, Fault
+from builder.sources.webarchives.webarchive import ArchiveReader
 from tests.builder.sources.webarchives.containers import (
     ALL,
     captures,
@@ -204,7 +204,7 @@ def test_a_place_beyond_the_zip_costs_no_capture(tmp_path, place):
     path = tmp_path / "a"
     path.write_bytes(data[:at] + record + extra + rest + end)
     with path.open("rb") as stream:  # which seeks as the system does
-        told = list(read_archive(stream, "a", ALL))
+        told = list(ArchiveReader(stream, "a", ALL))
     given = [e for e in told if isinstance(e, Capture)]
     assert [(c.url, c.warc_filename, c.warc_record_offset) for c in given] == WHOLE
     assert [e.code for e in told if isinstance(e, Fault)] == ["wacz-damaged"]

@@ -5,7 +5,6 @@ import pytest
 from builder import charset
 from builder.sources.webarchives import html, identity, payload
 from builder.sources.webarchives import identity as instant
-from builder.store.suffix_list import suffix_list_version
 from functions.archive import message
 from functions.content import terms
 from functions.snapshot import oai_name, surt
@@ -50,8 +49,6 @@ def test_digests():
     hexadecimal = b"SHA-1:da39a3ee5e6b4b0d3255bfef95601890afd80709"
     assert message.parse_digest(hexadecimal).text() == "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
     assert message.parse_digest(b"sha-256:" + b"ab" * 32).text() == "sha256:" + "ab" * 32
-    for bad in (b"", b"sha1:", b"sha1:abc", b"crc32:00000000", b"sha1:" + b"1" * 32):
-        assert message.parse_digest(bad) is None
 
 
 @pytest.mark.parametrize(
@@ -138,11 +135,6 @@ def test_keys_of_pywb():
         b"http://a.cz/a\tb\\b": "cz,a)/ab\\b",
     }
     assert {raw: surt.pywb_key(raw) for raw in keys} == keys
-
-
-def test_the_suffix_list_has_a_version():
-    assert suffix_list_version().count(".") >= 2
-    assert "(2" in suffix_list_version()
 
 
 @pytest.mark.parametrize(

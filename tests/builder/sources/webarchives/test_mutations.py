@@ -14,10 +14,10 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from builder.intake.rows import FAULT_CODES, Capture, Fault
+from builder.intake.captures import FAULT_CODES, Capture, Fault
 from builder.sources.webarchives.events import Skipped
 from builder.sources.webarchives.recognise import describe_unknown, is_gzip
-from builder.sources.webarchives.webarchive import read_archive
+from builder.sources.webarchives.webarchive import ArchiveReader
 from functions.archive import zstd
 from tests.builder.sources.webarchives.containers import (
     ALL,
@@ -80,7 +80,7 @@ class Piece:
 
 
 def found_in(data):
-    found = list(read_archive(io.BytesIO(data), "a", ALL))
+    found = list(ArchiveReader(io.BytesIO(data), "a", ALL))
     for event in found:
         if isinstance(event, Fault):
             assert event.code in FAULT_CODES

@@ -18,10 +18,10 @@ from zipfile import ZipFile
 
 import pytest
 
-from builder.intake.rows import Capture, Fault
+from builder.intake.captures import Capture, Fault
 from builder.sources.webarchives import identity
 from builder.sources.webarchives.events import Skipped
-from builder.sources.webarchives.webarchive import read_archive
+from builder.sources.webarchives.webarchive import ArchiveReader
 from functions.archive import record_header
 from functions.archive.stream import RecordStream
 from tests.builder.sources.webarchives.containers import ALL
@@ -37,7 +37,7 @@ class File:
     def __init__(self, data, name):
         self._data = data
         with io.BytesIO(data) as stream:
-            self.events = list(read_archive(stream, name, ALL))
+            self.events = list(ArchiveReader(stream, name, ALL))
         self.captures = {e.warc_record_offset: e for e in self.events if isinstance(e, Capture)}
         self.skipped = {e.offset: e for e in self.events if isinstance(e, Skipped)}
         self.faults = [e for e in self.events if isinstance(e, Fault)]
@@ -299,7 +299,7 @@ def test_the_index_within_a_wacz_is_agreed_with():
         lines = archive.read("indexes/index.cdx").decode().splitlines()
         inner = File(archive.read("archive/data.warc.gz"), "data.warc.gz")
     with path.open("rb") as stream:
-        within = [e for e in read_archive(stream, path.name, ALL) if isinstance(e, Capture)]
+        within = [e for e in ArchiveReader(stream, path.name, ALL) if isinstance(e, Capture)]
     assert [c.warc_record_offset for c in within] == list(inner.captures)
     assert {c.warc_filename for c in within} == {f"{path.name}/archive/data.warc.gz"}
     other_keys = []

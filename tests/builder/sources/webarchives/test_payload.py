@@ -39,7 +39,10 @@ def streamed(data, window_log=20):
 
 def chunked(data, size=20):
     pieces = [data[at : at + size] for at in range(0, len(data), size)]
-    return b"".join(b"%x\r\n%b\r\n" % (len(p), p) for p in pieces) + b"0\r\n\r\n"
+    sizes = (b"%x" % len(p) + b";x=y" * (n == 1) for n, p in enumerate(pieces))
+    return (
+        b"".join(b"%b\r\n%b\r\n" % pair for pair in zip(sizes, pieces, strict=True)) + b"0\r\n\r\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -77,6 +80,8 @@ def test_codings_that_are_undone(coding, body):
     assert capture.content_mime_detected == "text/html"
     assert capture.content_digest == base64.b32encode(hashlib.sha1(body).digest()).decode()
     assert capture.content_length == len(body)
+    empty = warc(http(gzip.compress(b""), b"Content-Encoding: gzip"))
+    assert codes(empty) == []
 
 
 @pytest.mark.parametrize(
@@ -194,6 +199,7 @@ def test_chunked_declared_and_undone_by_the_crawler():
         (b"sha-256:", lambda d: base64.b32encode(hashlib.sha256(d).digest())),
         (b"sha512=", lambda d: hashlib.sha512(d).hexdigest().encode()),
         (b"md5:", lambda d: hashlib.md5(d).hexdigest().encode()),
+        (b"md5:", lambda d: base64.b32encode(hashlib.md5(d).digest())),
     ],
 )
 def test_digests_of_either_form_of_a_chunked_payload(stored, label, made):

@@ -9,7 +9,7 @@ from itertools import accumulate, pairwise
 import pytest
 import zstandard
 
-from builder.intake.rows import Capture
+from builder.intake.captures import Capture
 from builder.sources.webarchives.events import Skipped
 from builder.sources.webarchives.rules import DocumentRules
 from tests.builder.sources.webarchives.containers import (

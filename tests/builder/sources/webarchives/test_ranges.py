@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.intake.rows import Capture, Fault
+from builder.intake.captures import Capture, Fault
 from builder.sources.webarchives.events import Edge, Event, Ordinals
 from builder.sources.webarchives.side_records import Crawl
-from builder.sources.webarchives.webarchive import read_archive
+from builder.sources.webarchives.webarchive import ArchiveReader
 from functions.snapshot.oai_name import capture_identity
 from tests.builder.sources.webarchives.containers import (
     ALL,
@@ -108,7 +108,7 @@ class Ranges:
         borders = [0, *sorted(cuts), None]
         told = False
         for start, end in itertools.pairwise(borders):
-            reading = read_archive(
+            reading = ArchiveReader(
                 io.BytesIO(data), "a", ALL, start, end, ordinals, further=further
             )
             for event in reading:
@@ -193,22 +193,22 @@ def _stored(payload: bytes) -> bytes:
 def test_where_ranges_begin_and_end() -> None:
     data = _FILES["warc.gz"]
     second, third = len(_PARTS[0]), len(_PARTS[0] + _PARTS[1])
-    reading = read_archive(io.BytesIO(data), "a", ALL, 1, second + 1)
+    reading = ArchiveReader(io.BytesIO(data), "a", ALL, 1, second + 1)
     found = [event for event in reading if isinstance(event, Capture)]
     assert [capture.warc_record_offset for capture in found] == [second]
     assert (reading.first, reading.next) == (Edge(second, 1), Edge(third, 1))
-    last = read_archive(io.BytesIO(data), "a", ALL, len(data) - 1)
+    last = ArchiveReader(io.BytesIO(data), "a", ALL, len(data) - 1)
     assert list(last) == []
     assert (last.first, last.next) == (Edge(None, 1), Edge(None, 1))
 
 
 def test_a_later_range_knows_the_version_that_an_arc_announced() -> None:
     data = _FILES["arc-2.gz"]
-    reading = read_archive(io.BytesIO(data), "a", ALL, 40)
+    reading = ArchiveReader(io.BytesIO(data), "a", ALL, 40)
     assert {e.fetch_status for e in reading if isinstance(e, Capture)} == {200}
     assert reading.first is not None
     assert reading.first.version == 2
-    assert not any(isinstance(e, Crawl) for e in read_archive(io.BytesIO(data), "a", ALL, 40))
+    assert not any(isinstance(e, Crawl) for e in ArchiveReader(io.BytesIO(data), "a", ALL, 40))
 
 
 def test_ranges_that_disagree_on_the_version_do_not_meet() -> None:
@@ -221,12 +221,12 @@ def test_captures_alike_in_two_ranges_are_seen_and_counted() -> None:
     data = _FILES["alike"]
     cut = len(data) // 2
     first, second = (
-        read_archive(io.BytesIO(data), "a", ALL, 0, cut),
-        read_archive(io.BytesIO(data), "a", ALL, cut),
+        ArchiveReader(io.BytesIO(data), "a", ALL, 0, cut),
+        ArchiveReader(io.BytesIO(data), "a", ALL, cut),
     )
     found = [*first, *second]
     assert found != events(data)
-    again = read_archive(io.BytesIO(data), "a", ALL, cut, None, first.ordinals)
+    again = ArchiveReader(io.BytesIO(data), "a", ALL, cut, None, first.ordinals)
     assert [*found[:2], *again] == events(data)
 
 

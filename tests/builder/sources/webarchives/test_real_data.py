@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from builder.intake.rows import FAULT_CODES, Capture, Fault
+from builder.intake.captures import FAULT_CODES, Capture, Fault
 from builder.sources.webarchives.events import Skipped
 from builder.sources.webarchives.recognise import read_head, recognise
 from builder.sources.webarchives.rules import DocumentRules
 from builder.sources.webarchives.side_records import Crawl
-from builder.sources.webarchives.webarchive import read_archive
+from builder.sources.webarchives.webarchive import ArchiveReader
 from functions.snapshot import oai_name, schema
 from tests.builder.sources.webarchives.containers import ALL, dictionary_frame, frame, frames
 
@@ -41,7 +41,7 @@ def path_of(row):
 
 def events(path, rules=ALL):
     with path.open("rb") as stream:
-        return list(read_archive(stream, path.name, rules))
+        return list(ArchiveReader(stream, path.name, rules))
 
 
 def captures(path, rules=ALL):

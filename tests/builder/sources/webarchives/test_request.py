@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from builder.intake.rows import Capture
+from builder.intake.captures import Capture
 from builder.sources.webarchives.backlog import NEAR
 from builder.sources.webarchives.side_records import REQUEST_BYTES, CaptureRequest, read_request
-from builder.sources.webarchives.webarchive import read_archive
+from builder.sources.webarchives.webarchive import ArchiveReader
 from functions.archive.record import BufferedBlock
 from functions.snapshot import surt
 from tests.builder.sources.webarchives.containers import (
@@ -147,13 +147,13 @@ def test_a_range_says_where_a_request_may_belong_beyond_it(pack, before) -> None
         body = post() if number % 3 == 1 else b"GET / HTTP/1.1\r\n\r\n"
         records += exchange(body, number, before=before)
     data = pack(records)
-    whole = [e for e in read_archive(io.BytesIO(data), "a", ALL) if isinstance(e, Capture)]
+    whole = [e for e in ArchiveReader(io.BytesIO(data), "a", ALL) if isinstance(e, Capture)]
     assert [one.fetch_method for one in whole].count("POST") == 2
     apart = 0
     for border in range(1, len(data), 17):
-        first = read_archive(io.BytesIO(data), "a", ALL, 0, border)
+        first = ArchiveReader(io.BytesIO(data), "a", ALL, 0, border)
         found = list(first)
-        second = read_archive(io.BytesIO(data), "a", ALL, border, None, first.ordinals)
+        second = ArchiveReader(io.BytesIO(data), "a", ALL, border, None, first.ordinals)
         found += second
         assert first.next is not None
         assert second.first is not None

@@ -7,10 +7,10 @@ import tracemalloc
 
 import pytest
 
-from builder.intake.rows import Capture, Fault
+from builder.intake.captures import Capture, Fault
 from builder.sources.webarchives.events import Event
 from builder.sources.webarchives.search import names_archive
-from builder.sources.webarchives.webarchive import read_archive
+from builder.sources.webarchives.webarchive import ArchiveReader
 from tests.builder.sources.webarchives.containers import (
     ALL,
     arc,
@@ -80,7 +80,7 @@ def test_captures_behind_any_junk_are_read_where_they_lie(name: str, junk: bytes
 
 @pytest.mark.parametrize("name", _ARCHIVES)
 def test_the_form_of_what_was_found_is_known(name: str) -> None:
-    reading = read_archive(io.BytesIO(_ZEROS + _ARCHIVES[name]), "a", ALL, further=True)
+    reading = ArchiveReader(io.BytesIO(_ZEROS + _ARCHIVES[name]), "a", ALL, further=True)
     assert sum(isinstance(event, Capture) for event in reading) == 3
     assert reading.form == name.partition(" ")[0]
 
@@ -144,7 +144,7 @@ def test_a_search_takes_little_memory() -> None:
     data = bytes(8 << 20) + _ARCHIVES["warc.gz"]
     tracemalloc.start()
     try:
-        found = list(read_archive(io.BytesIO(data), "a", ALL, further=True))
+        found = list(ArchiveReader(io.BytesIO(data), "a", ALL, further=True))
         assert tracemalloc.get_traced_memory()[1] < 3 << 20
     finally:
         tracemalloc.stop()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from builder.sources.webarchives import side_records
 from builder.sources.webarchives.rules import DocumentRules
 from builder.sources.webarchives.side_records import Crawl
-from builder.sources.webarchives.webarchive import read_archive
+from builder.sources.webarchives.webarchive import ArchiveReader
 
 WARCINFO = (
     b"software: Heritrix/3.1.1 http://crawler.archive.org\r\nOperator : Jana \xc5\xbdid\r\n"
@@ -74,7 +74,7 @@ def test_a_file_tells_of_its_crawl_and_loses_no_record() -> None:
     )
     long = b"operator: first\r\n" + b"x" * 200_000
     data = record(b"warcinfo", WARCINFO) + page + record(b"warcinfo", long) + page
-    events = list(read_archive(io.BytesIO(data), "a.warc", DocumentRules()))
+    events = list(ArchiveReader(io.BytesIO(data), "a.warc", DocumentRules()))
     kinds = [type(event).__name__ for event in events]
     assert kinds == ["Skipped", "Crawl", "Capture", "Skipped", "Crawl", "Capture"]
     first, second = (event for event in events if isinstance(event, Crawl))
@@ -89,6 +89,6 @@ def test_an_arc_file_tells_of_its_crawl() -> None:
     head = b"filedesc://a.arc 0.0.0.0 20071105000000 text/plain %d\n" % len(ARC) + ARC + b"\n"
     page = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<title>a</title>"
     row = b"http://a.cz/ 1.2.3.4 20071105000000 text/html %d\n" % len(page) + page + b"\n"
-    events = list(read_archive(io.BytesIO(head + row), "a.arc", DocumentRules()))
+    events = list(ArchiveReader(io.BytesIO(head + row), "a.arc", DocumentRules()))
     assert [type(event).__name__ for event in events] == ["Skipped", "Crawl", "Capture"]
     assert [e.part_of for e in events if isinstance(e, Crawl)] == ["serials"]

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.intake.rows import Capture, Fault
+from builder.intake.captures import Capture, Fault
 from builder.sources.webarchives.events import Event, Skipped
-from builder.sources.webarchives.webarchive import read_archive
+from builder.sources.webarchives.webarchive import ArchiveReader
 from functions.archive.record_header import (
     READ_FIELDS,
     parse_fields,
@@ -148,7 +148,7 @@ def test_memory_is_bounded_whatever_a_member_inflates_to() -> None:
     data = gzip.compress(bomb, 1, mtime=0) + gzip.compress(header, 1, mtime=0)
     del bomb, header
     tracemalloc.start()
-    found = list(read_archive(io.BytesIO(data), "a", ALL))
+    found = list(ArchiveReader(io.BytesIO(data), "a", ALL))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert [e.content_length for e in found if isinstance(e, Capture)] == [(50 << 20) + 13]

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from builder.intake import intake
-from builder.intake.rows import Capture, IntakeWriter
+from builder.intake.captures import Capture
+from builder.intake.rows import IntakeWriter
 from builder.sources.webarchives.cdx import reader
 from builder.sources.webarchives.cdx.block import IndexFile
 from builder.sources.webarchives.cdx.text import find_form
 from builder.sources.webarchives.identity import parse_address
 from builder.sources.webarchives.rules import DocumentRules
-from builder.sources.webarchives.webarchive import read_archive
+from builder.sources.webarchives.webarchive import ArchiveReader
 from functions.reading.repository import RecordSelection
 from functions.snapshot.manifest import Span
 from tests.builder.beginning import begin
@@ -40,7 +41,7 @@ REAL = {
 
 def captures(path, name):
     with path.open("rb") as stream:
-        return [e for e in read_archive(stream, name, ALL) if isinstance(e, Capture)]
+        return [e for e in ArchiveReader(stream, name, ALL) if isinstance(e, Capture)]
 
 
 def source(name):

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from builder.intake.captures import Capture
 from builder.intake.intake import CAPTURES
-from builder.intake.rows import Capture
 from builder.sources.webarchives.cdx import block as index_block
 from builder.sources.webarchives.cdx import columns, index_entry, notation
 from builder.sources.webarchives.cdx.block import IndexFile

@@ -11,7 +11,7 @@ from itertools import accumulate
 
 import pytest
 
-from builder.intake.rows import FAULT_CODES
+from builder.intake.captures import FAULT_CODES
 from builder.sources.webarchives.cdx import block as index_block
 from builder.sources.webarchives.cdx import notation, reader
 from builder.sources.webarchives.cdx.lines_sql import LONGEST

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from builder.sources.webarchives.ingest.commit import commit
+from builder.sources.webarchives.ingest.join import commit
 from builder.sources.webarchives.ingest.parts import read_part
 from builder.sources.webarchives.ingest.plan import IngestJob, IngestPlan, write_plan
 from builder.sources.webarchives.ingest.splits import ArchiveFile
 from builder.sources.webarchives.remote import bucket_files
-from builder.sources.webarchives.remote.files import SourceAccess
 from builder.store.folder import FolderStore
+from functions.config.configuration import Configuration, parse
 from functions.store import window_stream
 from functions.store.connection import BucketConnection
 from tests.bucket import Bucket, administrator
@@ -27,7 +27,7 @@ from tests.builder.sources.webarchives.ingest.test_ingest import (
     ingested,
 )
 from tests.builder.sources.webarchives.ingest.test_parts import RUN, rows
-from tests.e2e.conftest import Home, make_home, warc
+from tests.e2e.conftest import Home, warc
 from tests.proxy import Proxy, proxied
 
 pytestmark = pytest.mark.shared(2)
@@ -53,11 +53,6 @@ def proxy(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
     with proxied(bucket.endpoint) as one:
         monkeypatch.setenv("SHEAF_STORE_ENDPOINT", one.url)
         yield one
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return make_home(tmp_path / "home")
 
 
 def put(bucket: Bucket, key: str, data: bytes) -> str:
@@ -99,7 +94,8 @@ def test_a_chunk_reads_only_its_range(
     data = archive.read_bytes()
     connection = BucketConnection(endpoint=proxy.url)
     place = put(bucket, "large.warc.gz", data)
-    (file,) = bucket_files.find(place, connection, bucket.environment)
+    settings = parse(f'[store]\nendpoint = "{proxy.url}"', {})
+    (file,) = bucket_files.find(place, settings, bucket.environment)
     assert file.ranged
     proxy.seen.clear()
     monkeypatch.setattr(window_stream, "LEAST", 10_000)
@@ -144,7 +140,7 @@ def test_any_chunks_of_objects_give_the_run_of_local_files(
     monkeypatch.setattr(bucket_files, "RANGED_FROM", 1)
     for number, path in enumerate(crawl):
         put(bucket, f"crawls/{number:02}/{path.name}", path.read_bytes())
-    access = SourceAccess(BucketConnection(endpoint=bucket.endpoint))
+    access = parse(f'[store]\nendpoint = "{bucket.endpoint}"', {})
     place = f"s3://{bucket.bucket}/crawls/"
     store, files = FolderStore(tmp_path / "store"), find(place, access, bucket)
     made = write_plan(store, RUN, IngestJob(files, SETS, RULES), chunk)
@@ -157,12 +153,12 @@ def test_any_chunks_of_objects_give_the_run_of_local_files(
     assert len(said) == (len(_SHARED) if chunk < 1000 else 0)
 
 
-def find(place: str, access: SourceAccess, bucket: Bucket) -> tuple[ArchiveFile, ...]:
-    return tuple(bucket_files.find(place, access.bucket, bucket.environment))
+def find(place: str, access: Configuration, bucket: Bucket) -> tuple[ArchiveFile, ...]:
+    return tuple(bucket_files.find(place, access, bucket.environment))
 
 
 def read_and_commit(
-    store: FolderStore, made: IngestPlan, access: SourceAccess, folder: Path
+    store: FolderStore, made: IngestPlan, access: Configuration, folder: Path
 ) -> list[str]:
     """Read all parts, and commit them; return what was said."""
     said: list[str] = []

@@ -67,11 +67,6 @@ def plain(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[str,
     return done.out, published(home)
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return make_home(tmp_path / "home")
-
-
 @contextmanager
 def watching(archive: Path, see: Callable[[Any], bool]) -> Iterator[None]:
     """Let `see` have each process below this one that is reading the archive, until it is True."""

@@ -44,11 +44,6 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return [warc(tmp_path / f"{n}.warc.gz", PAGES) for n in range(COUNT)]
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return make_home(tmp_path / "home")
-
-
 def published(home: Home) -> dict[str, bytes]:
     """Publish, and return the data files by their keys."""
     assert home("publish").code == 0
@@ -150,9 +145,3 @@ def test_faults_end_with_1_if_that_is_wanted(home: Home, files: list[Path]) -> N
     arguments = ("ingest", *files, "--engine", "local", "--jobs", "1")
     assert (home(*arguments).code, home(*arguments, "--again", "--strict").code) == (0, 1)
     assert home("ingest", *files, "--engine", "local", "--jobs", "0").code == 2
-
-
-def test_what_an_engine_does_not_read(home: Home, files: list[Path]) -> None:
-    done = home("ingest", "-", "--engine", "local")
-    assert done.code == 2
-    assert "standard input cannot be read in parts" in one_line(done.err)

@@ -6,13 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.builder.sources.webarchives.containers import filedesc, http
-from tests.e2e.conftest import Home, make_home, warc
+from tests.e2e.conftest import Home, warc
 from tests.e2e.test_commands import PAGES, one_line
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return make_home(tmp_path / "home")
 
 
 @pytest.fixture
@@ -89,28 +84,19 @@ def test_a_file_that_was_moved_is_ingested_at_its_new_place(
     assert str(moved[0]) in home("query", "SELECT path FROM sources").out
 
 
-def test_what_failed_is_read_again(home: Home, files: list[Path]) -> None:
+@pytest.mark.parametrize("published", [False, True])
+def test_what_failed_is_read_again(home: Home, files: list[Path], published: bool) -> None:
     whole = files[0].read_bytes()
     files[0].unlink()
     files[0].symlink_to(files[0].with_name("away"))  # as a mount that is not there
     folder = files[0].parent
     assert home("ingest", folder, "--json").json["failed"] == 1
+    assert not published or home("publish").code == 0
+    assert f"{files[0]} is still missing" in home("ingest", "--retry").err
     files[0].with_name("away").write_bytes(whole)
-    again = home("ingest", "--retry", "--json").json  # of the intake
+    again = home("ingest", "--retry", "--json").json  # of the intake or the snapshot
     assert [Path(source["path"]).name for source in again["sources"]] == [files[0].name]
     assert (again["sources"][0]["captures"], again["failed"]) == (3, 0)
     assert home("publish").code == 0
     nothing = home("ingest", "--retry")
     assert (nothing.code, nothing.out) == (0, "no file to read again\n")
-
-
-def test_what_failed_in_the_snapshot_is_read_again(home: Home, files: list[Path]) -> None:
-    whole = files[1].read_bytes()
-    files[1].unlink()
-    files[1].symlink_to(files[1].with_name("away"))
-    assert home("ingest", files[0].parent).code == 1
-    assert home("publish").code == 0
-    assert f"{files[1]} is still missing" in home("ingest", "--retry").err
-    files[1].with_name("away").write_bytes(whole)
-    again = home("ingest", "--retry", "--json").json
-    assert [source["captures"] for source in again["sources"]] == [3]

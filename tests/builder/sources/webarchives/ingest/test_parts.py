@@ -17,7 +17,7 @@ from builder.errors import UsageError
 from builder.intake import intake
 from builder.sources.webarchives.cdx import reader
 from builder.sources.webarchives.ingest import plan, splits
-from builder.sources.webarchives.ingest.commit import commit
+from builder.sources.webarchives.ingest.join import commit
 from builder.sources.webarchives.ingest.parts import read_part
 from builder.sources.webarchives.ingest.plan import (
     IngestJob,
@@ -290,7 +290,7 @@ def test_a_store_that_lost_a_part_is_damaged(
     with pytest.raises(StoreError, match="was removed during the ingest"):
         committed(store, made, tmp_path / "scratch")
     assert list(intake.runs(store)) == []
-    monkeypatch.setattr("builder.sources.webarchives.ingest.commit.find_part", lambda *_: None)
+    monkeypatch.setattr("builder.sources.webarchives.ingest.join.find_part", lambda *_: None)
     with pytest.raises(DamagedStore, match="was removed during the commit"):
         committed(store, made, tmp_path / "scratch")
 

@@ -12,10 +12,10 @@ import pytest
 
 from builder.errors import UsageError
 from builder.http.connections import tls_context
-from builder.sources.redif.source import sort_sources
+from builder.sources.source import SourceInput
 from builder.sources.webarchives.ingest.splits import ArchiveFile
+from builder.sources.webarchives.inputs import find_files
 from builder.sources.webarchives.remote import web_files
-from builder.sources.webarchives.remote.files import SourceAccess
 from functions.config.configuration import parse
 from functions.store import window_stream
 from tests.builder.http import site as web
@@ -27,7 +27,7 @@ from tests.e2e.test_commands import one_line
 
 pytestmark = pytest.mark.shared(2)
 
-ACCESS = SourceAccess(settings=parse("[http]\nbackoff_seconds = 0\ntries = 3", {}))
+ACCESS = parse("[http]\nbackoff_seconds = 0\ntries = 3", {})
 REPLACED = "removed or replaced during the ingest"
 NOTED = '"one"'
 DATE = "Wed, 21 Oct 2015 07:28:00 GMT"
@@ -332,7 +332,9 @@ def test_a_signature_is_sent_but_never_written(
     assert home("publish").code == 0
     remember()
     assert [name for name, data in kept.items() if b"5ec4e7" in data] == []
-    assert sort_sources([site.url(path)], ACCESS, {}).archives == (site.url("/a.warc.gz?part=1"),)
+    assert find_files([SourceInput(site.url(path))], ACCESS, {})[1] == (
+        site.url("/a.warc.gz?part=1"),
+    )
     done = home("ingest", "plan", site.url(path), "--again")
     assert (done.code, "5ec4e7" in done.err) == (2, False)
     assert "was given with a secret" in one_line(done.err)

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from builder.errors import UsageError
+from builder.intake.captures import Fault
 from builder.intake.pool import Advance
-from builder.intake.rows import Fault, IntakeWriter
+from builder.intake.rows import IntakeWriter
 from builder.sources.webarchives.ingest import parts
 from builder.sources.webarchives.ingest.ingest import PartFolder
 from builder.sources.webarchives.ingest.plan import IngestPart, SplitResult

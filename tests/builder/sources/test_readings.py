@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.sources.redif.read_files import NOTHING_NEW
+from builder.sources.readings import NOTHING_NEW
 from tests.e2e.conftest import Home, warc
 from tests.e2e.test_commands import PAGES
 

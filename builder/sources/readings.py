@@ -3,15 +3,14 @@
 Both are known from the newest snapshot and from the intake.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from builder.intake import intake
+from builder.intake.paths import read_list
 from builder.snapshot import query
-from builder.sources.webarchives.ingest.splits import ArchiveFile, reading_of
-from builder.sources.webarchives.rules import DocumentRules
-from builder.text import tally
+from builder.store.context import Context
 from functions.snapshot.errors import NothingPublished
 from functions.snapshot.store import Writer
 from functions.store import engine
@@ -29,42 +28,26 @@ _FAILED = (
 )
 
 
-def leave_known(
-    store: Writer,
-    files: Sequence[ArchiveFile],
-    sets: Sequence[str],
-    rules: DocumentRules,
-    say: Callable[[str], None],
-    home: Path,
-) -> tuple[ArchiveFile, ...]:
-    """Return the files that were not read before in this way (see splits.reading_of).
+def list_names(context: Context) -> list[str]:
+    """Return the sources of the arguments and of the list, and those that failed.
 
-    The number of the others is said. A file that the user names is read again if it gave no
-    captures, so that the reason is said again. A file that was moved is read again, so that its
-    content is found. Relative paths are relative to `home`. Raises DamagedStore and StoreError.
+    Raises UsageError, DamagedStore and StoreError.
     """
-    readings: dict[str, dict[str, int]] = {}
-    for reading, path, captures in find_readings(store):
-        readings.setdefault(reading, {})[path] = captures
-
-    def is_known(file: ArchiveFile) -> bool:
-        paths = readings.get(reading_of(file, sets, rules) or "", {})
-        if not any(p == file.label or ("://" not in p and _exists(home / p)) for p in paths):
-            return False
-        return max(paths.values()) > 0 or not file.named
-
-    left = tuple(file for file in files if not is_known(file))
-    if many := len(files) - len(left):
-        say(f"already ingested: {many:,} of {tally(len(files), 'file')} (--again reads them)")
-    return left
+    arguments, names = context.arguments, list(context.arguments.sources)
+    if arguments.files_from:
+        names += read_list(arguments.files_from)
+    if arguments.retry:
+        names += list_failed(context)
+    return names
 
 
-def list_failed(store: Writer, home: Path, say: Callable[[str], None]) -> list[str]:
+def list_failed(context: Context) -> list[str]:
     """Return the sources that could not be read, and were not read later.
 
-    They are those of the newest snapshot and of the intake. Relative ones are relative to `home`.
-    Files that are still missing are only said.
+    They are those of the newest snapshot and of the intake. Files that are still missing are only
+    said.
     """
+    store, home = context.store, context.configuration_path.parent
     failed: dict[str, None] = {}
     with engine.connect_reader() as connection, suppress(NothingPublished):
         query.prepare_view(connection, store, "sources")
@@ -74,13 +57,14 @@ def list_failed(store: Writer, home: Path, say: Callable[[str], None]) -> list[s
         if "unreadable" in source.codes:
             failed[source.path] = None
     paths = [path if "://" in path else str(home / path) for path in failed]
-    missing = {path for path in paths if "://" not in path and not _exists(Path(path))}
+    missing = {path for path in paths if "://" not in path and not is_file(Path(path))}
     for path in sorted(missing):
-        say(f"{path} is still missing")
+        context.say(f"{path} is still missing")
     return [path for path in paths if path not in missing]
 
 
-def _exists(path: Path) -> bool:
+def is_file(path: Path) -> bool:
+    """Return whether a file is there; False if that cannot be known."""
     with suppress(OSError):
         return path.is_file()
     return False
@@ -92,8 +76,4 @@ def find_readings(store: Writer) -> Iterator[tuple[str, str, int]]:
         query.prepare_view(connection, store, "sources")
         yield from connection.execute(_READINGS).fetchall()
     for run in intake.runs(store):
-        yield from (
-            (source.reading, source.path, source.captures)
-            for source in run.sources
-            if source.reading
-        )
+        yield from ((s.reading, s.path, s.captures) for s in run.sources if s.reading)

@@ -1,0 +1,69 @@
+"""Harvests as a source of `sheaf ingest`: folders of `sheaf harvest`."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+
+from builder.errors import explaining
+from builder.intake import intake
+from builder.intake.paths import STDIN
+from builder.sources.source import Claim, SourceInput, SourceReader, SourceReport, find_home
+from builder.store import workdir
+from builder.store.context import Context
+
+
+def claim(context: Context, inputs: Sequence[SourceInput]) -> Claim:
+    """Take the folders that are harvests, or have harvests in them."""
+    harvests = {source: find_harvests(source.name) for source in inputs}
+    folders = list(dict.fromkeys(folder for inside in harvests.values() for folder in inside))
+    rest = [source for source, inside in harvests.items() if not inside]
+    return Claim(rest, partial(_aggregate, context, folders) if folders else None)
+
+
+def find_harvests(source: str) -> tuple[Path, ...]:
+    """Return the harvest folders at a source; an empty tuple if the source is anything else.
+
+    Raises UsageError if the source cannot be read.
+    """
+    path = Path(source)
+    with explaining(source, "read"):  # no permission, or a name that is too long
+        if source == STDIN or not path.is_dir():
+            return ()
+        from builder.sources.harvest.folder import STATE
+
+        if (path / STATE).is_file():
+            return (path,)
+    return tuple(sorted(state_file.parent for state_file in path.glob(f"*/{STATE}")))
+
+
+def _aggregate(context: Context, folders: Sequence[Path]) -> SourceReport:
+    """Read the new parts of harvests into the intake, or with --again all parts."""
+    from builder.sources.harvest.ingest import HarvestIngest
+    from builder.sources.readings import find_readings
+    from functions.oai.render import check
+
+    configuration = context.configuration
+    formats, _ = check.open_formats(configuration)
+    known_parts = () if context.arguments.again else find_readings(context.store)
+    with workdir.open_workdir(workdir.folder_of(find_home(context), None)) as work:
+        with work.scratch() as scratch:
+            gathered = HarvestIngest(
+                context.store,
+                str(configuration["repository.namespace"]),
+                configuration["harvest.repositories"],
+                {reading for reading, *_ in known_parts},
+                {row.prefix: row.namespace for row in formats.rows},
+                scratch,
+                intake.run_name(context.now()),
+            ).carry_out(folders)
+        work.remove()
+    return SourceReport(
+        gathered.text({row.prefix: row.crosswalks for row in formats.rows}),
+        {"harvested": asdict(gathered)},
+        faults=gathered.faults.total() > 0,
+        failed=not gathered.is_whole,
+    )
+
+
+READER = SourceReader(claim)
