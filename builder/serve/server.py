@@ -48,9 +48,9 @@ _FILES = 256
 _GRACE = 8
 """Seconds for responses in progress when the server stops; containers are killed after 10."""
 
-Opened = Callable[[int], tuple[WsgiApplication, Callable[[], object]]]
-"""Opens the application of a worker, by its number from 0; also returns what closes it. Raises
-SheafError.
+Opener = Callable[[int], tuple[WsgiApplication, Callable[[], object]]]
+"""Opens the application of a worker, by its number from 0, and returns it with what closes it.
+Raises SheafError.
 """
 
 
@@ -106,7 +106,7 @@ class ServerLog(Logger):  # type: ignore[misc]
         self.access_log.disabled = True
 
     def exception(self, msg: str, *args: object, **kwargs: object) -> None:
-        """Log an error; that of a broken response is of one line."""
+        """Log an error; one line if it is Sheaf's own, which broke a response off."""
         error = sys.exc_info()[1]
         if isinstance(error, SheafError):
             _LOG.error("a response broke off: %s", error)
@@ -120,24 +120,24 @@ class ServerLog(Logger):  # type: ignore[misc]
 
 
 class Server(BaseApplication):  # type: ignore[misc]
-    """Serves what `opened` returns in `count` processes; it listens already, at `url`.
+    """Serves what `opener` returns in `count` processes; it listens already, at `url`.
 
     `ready` is called once, by the last worker that is ready.
     """
 
     def __init__(
-        self, opened: Opened, host: str, port: int, count: int, ready: Callable[[], object]
+        self, opener: Opener, host: str, port: int, count: int, ready: Callable[[], object]
     ) -> None:
         """Listen at `host`; port 0 takes any free one. Raises UsageError if this fails."""
-        self._opened = opened
+        self._opener = opener
         self._count = count
         self._ready = ready
         self._listeners = Listeners(host, port)
         self.url = self._listeners.url
-        self._places: list[object] = [None] * count
+        self._workers: list[object] = [None] * count  # by number; None for one that has ended
         self._started = multiprocessing.Value("i", 0)
-        self._reasons, self._reason = multiprocessing.Pipe(duplex=False)
-        self._worker: Any = None
+        self._failures, self._failure = multiprocessing.Pipe(duplex=False)  # to the first process
+        self._worker: Any = None  # the one of this process
         self._close: Callable[[], object] = lambda: None
         PatientWorker.counts = multiprocessing.RawArray("i", count)
         super().__init__()
@@ -165,11 +165,11 @@ class Server(BaseApplication):  # type: ignore[misc]
     def load(self) -> WsgiApplication:
         """Open the application in a worker; its failure is told to the first process."""
         try:
-            application, self._close = self._opened(self._worker.number)
+            application, self._close = self._opener(self._worker.number)
             return application
         except SheafError as error:
-            if self._started.value < self._count:
-                self._reason.send(error)
+            if self._started.value < self._count:  # at the start, a failure ends the server
+                self._failure.send(error)
                 os.kill(os.getppid(), signal.SIGTERM)
                 sys.exit()
             _LOG.error("a worker cannot start: %s", error)
@@ -192,15 +192,15 @@ class Server(BaseApplication):  # type: ignore[misc]
                 self._close()
                 # A thread that waits for a dead disk would delay the end of a worker.
                 os._exit(int(end.code or 0))
-            if self._reasons.poll():
-                raise self._reasons.recv() from None
+            if self._failures.poll():
+                raise self._failures.recv() from None
 
     def _choose_number(self, _: Arbiter, worker: PatientWorker) -> None:
-        worker.number = self._places.index(None)
-        self._places[worker.number] = self._worker = worker
+        worker.number = self._workers.index(None)
+        self._workers[worker.number] = self._worker = worker
 
     def _free_number(self, _: Arbiter, worker: PatientWorker) -> None:
-        self._places[worker.number] = None
+        self._workers[worker.number] = None
 
     def _tell_ready(self, _: PatientWorker) -> None:
         with self._started.get_lock():
@@ -246,9 +246,6 @@ def _listen(family: socket.AddressFamily, address: Any) -> socket.socket:
     return listener
 
 
-STANDARD_ERROR = "-"
-
-
 class LogFile(WatchedFileHandler):
     """Appends lines to a file, or to a new one if it was moved. Errors are raised, not printed."""
 
@@ -271,7 +268,7 @@ def open_log(name: str, folder: Path) -> Callable[[str], None] | None:
     """
     if not name:
         return None
-    if name == STANDARD_ERROR:
+    if name == "-":
         return to_standard_error
     path = folder / name
     try:

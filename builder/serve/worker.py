@@ -26,13 +26,13 @@ _LONGEST_HEAD = 1 << 18
 """Maximum bytes of a request line with its headers."""
 _AT_ONCE = 1 << 16
 """Bytes that are read from a socket at once."""
-_ACCEPTED = 64
+_MOST_ACCEPTED = 64
 """Connections that are accepted before others are served again."""
-_LATER = 0.002
+_PAUSE = 0.002
 """Seconds for which a worker leaves a new connection to those that have fewer."""
 _SWEEP = 0.25
-"""Seconds after which connections whose time is over are looked for again."""
-_FULL = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+"""Seconds between two searches for connections whose deadline is over."""
+_NO_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _FRAMING = re.compile(rb"\r\n(content-length|transfer-encoding|expect):[ \t]*([^\r\n]*)", re.I)
 _LAST_CHUNK = re.compile(rb"\r\n0+[ \t]*(?:;[^\r\n]*)?\r\n(?:[^\r\n]+\r\n)*\r\n")
 
@@ -40,14 +40,17 @@ Address = tuple[str, int]
 
 
 class HeldConnection(TConn):  # type: ignore[misc]
-    """A connection and what was read of its next request; `until` is its time."""
+    """A connection, and the bytes of its next request so far.
+
+    It ends at `deadline`, by the monotonic clock, unless the request is whole by then.
+    """
 
     def __init__(self, worker: "PatientWorker", sock: socket.socket, client: Any, server: Any):
         super().__init__(worker.cfg, sock, client, server)
         self.data_ready = True  # a thread never waits for the first byte
         self.patience = worker.PATIENCE
-        self.until = 0.0
-        self.read = bytearray()
+        self.deadline = 0.0
+        self.received = bytearray()
         self.is_ending = False
 
     def init(self) -> None:
@@ -55,8 +58,8 @@ class HeldConnection(TConn):  # type: ignore[misc]
         super().init()
         # The whole of a piece must be taken in this time, or the client is cut off.
         self.sock.settimeout(self.patience)
-        self.parser.unreader.unread(bytes(self.read))
-        self.read.clear()
+        self.parser.unreader.unread(bytes(self.received))
+        self.received.clear()
 
     def is_whole(self) -> bool:
         """Return whether a request was read, or what shows that it will be refused.
@@ -64,19 +67,19 @@ class HeldConnection(TConn):  # type: ignore[misc]
         This only says how long to wait. gunicorn decides where a request ends.
         """
         # Empty lines may precede a request (RFC 9112, section 2.2).
-        begin = len(self.read) - len(self.read.lstrip(b"\r\n"))
-        end = self.read.find(b"\r\n\r\n", begin)
+        begin = len(self.received) - len(self.received.lstrip(b"\r\n"))
+        end = self.received.find(b"\r\n\r\n", begin)
         if end < 0:
             return False
-        framing = _FRAMING.findall(self.read, begin, end + 2)
+        framing = _FRAMING.findall(self.received, begin, end + 2)
         if not framing:
             return True
         name, value = framing[0][0].lower(), framing[0][1].strip()
-        body = len(self.read) - end - 4
+        body = len(self.received) - end - 4
         if len(framing) == 1 and name == b"content-length" and value.isdigit():
             return len(value) > 18 or not body < int(value) <= LONGEST_BODY
         if len(framing) == 1 and name == b"transfer-encoding" and value.lower() == b"chunked":
-            return body > LONGEST_BODY or bool(_LAST_CHUNK.search(self.read, end + 2))
+            return body > LONGEST_BODY or bool(_LAST_CHUNK.search(self.received, end + 2))
         return True  # a client waits for leave to go on, or contradicts itself
 
 
@@ -99,7 +102,8 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
 
     def init_process(self) -> None:
         """Begin to serve."""
-        self.waiting: dict[HeldConnection, None] = {}
+        self.waiting: dict[HeldConnection, None] = {}  # connections without a thread
+        # Those of them that have sent nothing, by address, the oldest first.
         self.silent: dict[str, dict[HeldConnection, None]] = defaultdict(dict)
         self.swept = 0.0
         self._count(0)
@@ -113,15 +117,15 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
     def accept(self, listener: Any) -> None:
         """Accept connections, of which each waits for its request."""
         if self.counts is not None and self.nr_conns > min(self.counts):
-            time.sleep(_LATER)
-        for _ in range(_ACCEPTED):
+            time.sleep(_PAUSE)
+        for _ in range(_MOST_ACCEPTED):
             try:
                 client, address = listener.accept()
             except OSError as error:
-                if error.errno not in _FULL:
+                if error.errno not in _NO_RESOURCES:
                     return
                 if not self._drop_silent():
-                    time.sleep(_LATER)  # until other connections have ended
+                    time.sleep(_PAUSE)  # until other connections have ended
                     return
                 continue
             self._count(1)
@@ -147,11 +151,11 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
         try:
             conn.sock.setblocking(False)
             if goes_on:
-                conn.read += conn.parser.unreader.take_buffered()
+                conn.received += conn.parser.unreader.take_buffered()
                 if conn.is_whole():
                     self.enqueue_req(conn)
                 else:
-                    self._hold(conn, self.HEAD if conn.read else self.PATIENCE)
+                    self._hold(conn, self.HEAD if conn.received else self.PATIENCE)
             else:
                 conn.sock.shutdown(socket.SHUT_WR)
                 conn.is_ending = True
@@ -160,29 +164,29 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
             self._close(conn)
 
     def murder_pending(self) -> None:
-        """End connections whose time is over; at the end of the worker all without a request."""
+        """End connections whose deadline is over; at the worker's end, all without a request."""
         now = time.monotonic()
         if self.alive and now < self.swept + _SWEEP:
             return
         self.swept = now
         for conn in [*self.waiting]:
-            if conn.until <= now or not (self.alive or conn.read or conn.is_ending):
+            if conn.deadline <= now or not (self.alive or conn.received or conn.is_ending):
                 self._release(conn)
                 self._close(conn)
 
     def _hold(self, conn: HeldConnection, seconds: float) -> None:
-        conn.until = time.monotonic() + seconds
+        conn.deadline = time.monotonic() + seconds
         self.waiting[conn] = None
-        if not conn.read:
+        if not conn.received:
             self.silent[conn.client[0]][conn] = None
         self.poller.register(conn.sock, selectors.EVENT_READ, partial(self._read, conn))
 
     def _release(self, conn: HeldConnection) -> None:
         del self.waiting[conn]
-        self._end_silence(conn)
+        self._leave_silent(conn)
         self.poller.unregister(conn.sock)
 
-    def _end_silence(self, conn: HeldConnection) -> None:
+    def _leave_silent(self, conn: HeldConnection) -> None:
         address = conn.client[0]
         self.silent[address].pop(conn, None)
         if not self.silent[address]:
@@ -201,18 +205,18 @@ class PatientWorker(ThreadWorker):  # type: ignore[misc]
             # A client may close its side behind its request, which then cannot be completed.
             self._close(conn)
         elif not conn.is_ending:
-            if not conn.read:
-                conn.until = time.monotonic() + self.HEAD
-                self._end_silence(conn)
-            conn.read += data
+            if not conn.received:
+                conn.deadline = time.monotonic() + self.HEAD
+                self._leave_silent(conn)
+            conn.received += data
             if conn.is_whole():
                 self._release(conn)
                 self.enqueue_req(conn)
-            elif len(conn.read) > _LONGEST_HEAD and b"\r\n\r\n" not in conn.read:
+            elif len(conn.received) > _LONGEST_HEAD and b"\r\n\r\n" not in conn.received:
                 # The head is too long: it is answered, and read on for a while.
                 conn.is_ending = True
-                conn.until = time.monotonic() + self.LINGER
-                conn.read.clear()
+                conn.deadline = time.monotonic() + self.LINGER
+                conn.received.clear()
                 with suppress(OSError):
                     util.write_error(conn.sock, 431, "Request Header Fields Too Large", "")
                     conn.sock.shutdown(socket.SHUT_WR)

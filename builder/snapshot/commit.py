@@ -27,9 +27,9 @@ from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
 
 _FARTHEST = timedelta(hours=2)  # publish.lead is an hour at most
-_LEAST = 40
+_LEAST_BYTES = 40
 """Bytes that a data file or a row group takes in a leaf, at least."""
-_LONG = 60
+_LONG_WAIT = 60
 """Seconds beyond the lead from which a publish announces that it waits."""
 
 
@@ -59,7 +59,7 @@ def commit(
     meanwhile or removed an object that this snapshot needs.
     """
     base = pointer.newest()
-    mine: list[PointerEntry] = []
+    mine: list[PointerEntry] = []  # entries that this process wrote
     if tag is None:
         # From now on, a missing pointer means that the pointer was lost.
         pointer = replace(pointer, store=ready.manifest.store)
@@ -70,16 +70,13 @@ def commit(
         newest = pointer.newest()
         number += 1
         now = runtime.clock()
-        effective = _effective(now, lead, newest)
-        # With its publisher, so that another publisher's manifest of the same second is not taken
-        # for ours.
-        stamped = _stamp(ready, number, effective, skipped)
-        manifest = replace(stamped, publisher=runtime.publisher)
+        effective = _choose_instant(now, lead, newest)
+        manifest = _stamp(ready, number, effective, skipped, runtime.publisher)
         _announce(runtime, newest, effective, lead)
         if not _claim(store, ready, manifest, tag):
             skipped.append(number)  # left by an interrupted publish
             continue
-        lead *= 2
+        lead *= 2  # for the next try, if this one comes too late
         if runtime.clock() >= effective:
             skipped.append(number)
             continue
@@ -107,7 +104,7 @@ def _announce(
 ) -> None:
     """Announce a wait much longer than the lead, with its reason and the remedy."""
     wait = (effective - runtime.clock()).total_seconds()
-    if newest is None or wait < lead + _LONG:
+    if newest is None or wait < lead + _LONG_WAIT:
         return
     runtime.say(
         f"this publish waits {wait / 60:.0f} minutes, until {instant.to_text(effective)}: "
@@ -144,7 +141,7 @@ def remove_leftovers(store: Writer, numbers: Iterable[int]) -> None:
         store.remove(layout.manifest_key(number), layout.views_key(number))
 
 
-def _effective(now: datetime, lead: int, newest: PointerEntry | None) -> datetime:
+def _choose_instant(now: datetime, lead: int, newest: PointerEntry | None) -> datetime:
     """Return a whole second at least `lead` ahead and later than every earlier instant.
 
     Raises StoreError if the newest instant is so far ahead that one of the clocks must be wrong.
@@ -161,7 +158,9 @@ def _effective(now: datetime, lead: int, newest: PointerEntry | None) -> datetim
     return chosen
 
 
-def _stamp(ready: Ready, number: int, effective: datetime, skipped: list[int]) -> Manifest:
+def _stamp(
+    ready: Ready, number: int, effective: datetime, skipped: list[int], publisher: str
+) -> Manifest:
     """Return the manifest as snapshot `number`; its new sequences and formats get the instant."""
     return replace(
         ready.manifest,
@@ -172,6 +171,7 @@ def _stamp(ready: Ready, number: int, effective: datetime, skipped: list[int]) -
             for s in ready.manifest.sequences
         ),
         skipped=(*ready.manifest.skipped, *skipped),
+        publisher=publisher,  # so another process's manifest of the same second is not taken for it
         formats={
             prefix: seal.replace(m, since=effective, snapshot=number)
             if m.since is not None and m.since >= ready.since
@@ -212,7 +212,7 @@ def inline_leaves(manifest: Manifest, catalogue: Catalogue) -> dict[str, Leaf]:
     for table in layout.SERVED:
         for reference in sorted(manifest.tables.get(table, ()), key=lambda r: (r.rows, r.key)):
             groups = reference.rows // layout.group_rows(table)
-            if _LEAST * (reference.files + groups) > left:
+            if _LEAST_BYTES * (reference.files + groups) > left:
                 break  # not read, because it does not fit
             leaf = catalogue.leaf(reference)
             size = len(leaf.to_json())
@@ -229,6 +229,7 @@ def instant_line(when: datetime) -> bytes:
 
 
 def _create(store: Writer, key: str, data: bytes) -> bool:
+    """Return whether the object has this content now: not if another process wrote it before."""
     try:
         store.create(key, data)
     except Conflict:
@@ -246,16 +247,16 @@ def _move_pointer(
     tag: str | None,
     entry: PointerEntry,
     keys: tuple[str, ...],
-    name: str,
+    store_id: str,
 ) -> tuple[Pointer, str]:
-    """Move the pointer of the store `name` to `entry`; return it and its tag. Raises Conflict.
+    """Move the pointer to `entry`; return it and its tag. Raises Conflict.
 
     A process that settles or trims the pointer, or expires snapshots, is not a conflict. After any
     expiry has ended, the pointer is still moved if two conditions hold: the newest snapshot is the
     one that this snapshot was built on, and the objects of this snapshot still exist.
     """
     while True:
-        target = pointer.move_to(entry, runtime.clock(), name)
+        target = pointer.move_to(entry, runtime.clock(), store_id)
         try:
             return target, store.replace(layout.POINTER, target.to_json(), tag)
         except Conflict:

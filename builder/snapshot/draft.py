@@ -3,6 +3,7 @@
 Data files and leaves are named by their content.
 """
 
+import copy
 import hashlib
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,7 +26,7 @@ Query = tuple[str, Mapping[str, Any]]
 """A statement and the values of its parameters."""
 _RECORDS = ("records", "copies")
 _WIDE = 8192
-"""Rows of a batch of these, which may have documents."""
+"""Rows of a batch of records or copies, whose documents may be long."""
 _RECORD_BYTES, _KEY_BYTES = 450, 50
 """Bytes that a row of records or copies, and of a table of keys, takes while it is sorted."""
 
@@ -45,7 +46,6 @@ class Draft:
         catalogue: Catalogue,
         tables: Mapping[str, tuple[LeafReference, ...]],
         threads: int = 1,
-        checked: CheckedFiles | None = None,
     ) -> None:
         self._store = store
         self._connection = connection
@@ -54,19 +54,13 @@ class Draft:
         self.tables = dict(tables)
         self.written: list[str] = []
         self._threads = threads
-        self._checked = checked or CheckedFiles(store)
+        self._checked = CheckedFiles(store)
 
     def over(self, tables: Mapping[str, tuple[LeafReference, ...]]) -> "Draft":
         """Return a draft over another snapshot's tables, with the same store and database."""
-        return Draft(
-            self._store,
-            self._connection,
-            self.folder,
-            self._catalogue,
-            tables,
-            self._threads,
-            self._checked,
-        )
+        draft = copy.copy(self)
+        draft.tables, draft.written = dict(tables), []
+        return draft
 
     def write(
         self,
@@ -164,7 +158,7 @@ class Draft:
 
     def _cut(self, part: tuple[DataFile, Sequence[RowGroup]]) -> list[str]:
         file, groups = part
-        if 2 * len(groups) > len(file.groups) > 1:
+        if 2 * len(groups) > len(file.groups) > 1:  # most of a file costs less as a whole
             return [str(self._checked.whole(file.key))]
         paths = []
         for group, data in zip(groups, self._checked.cut(file, groups), strict=True):

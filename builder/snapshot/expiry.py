@@ -84,9 +84,9 @@ def retire(store: Writer, runtime: Runtime, numbers: Collection[int]) -> Expired
     over.
     """
 
-    def choose(catalogue: Catalogue, pointer: Pointer, there: Sequence[int]) -> list[int]:
+    def choose(catalogue: Catalogue, pointer: Pointer, present: Sequence[int]) -> list[int]:
         named = {entry.snapshot for entry in pointer.entries}
-        return [number for number in there if number in numbers and number not in named]
+        return [number for number in present if number in numbers and number not in named]
 
     return _expire(store, runtime, choose, age=timedelta(0))
 
@@ -103,7 +103,7 @@ def complete(store: Writer, runtime: Runtime) -> tuple[Pointer, str | None]:
             with suppress(Conflict):  # another process was faster
                 # An outdated pointer would cause the removal of everything published later.
                 recovery.check(store, pointer, tag)
-                _Expiry(store, runtime, pointer, tag, pointer.expiry.snapshots, ORPHAN_AGE)()
+                _Expiry(store, runtime, pointer, tag, pointer.expiry.snapshots, ORPHAN_AGE).run()
         elif not is_announced:
             until = instant.to_text(pointer.expiry.until)
             runtime.say(f"another expiry is running; waiting for it until {until} at most")
@@ -126,9 +126,9 @@ def _expire(
             return Expired((), (), 0)
         catalogue = Catalogue(store, _MANIFESTS)
         try:
-            there = _in_effect(catalogue, pointer, snapshots(store))
-            retired = choose(catalogue, pointer, there)
-            staying = tuple(number for number in there if number not in retired)
+            present = _in_effect(catalogue, pointer, snapshots(store))
+            retired = choose(catalogue, pointer, present)
+            staying = tuple(number for number in present if number not in retired)
             # Damage of the store must be reported before anything is removed or announced.
             named = NamedObjects.of(catalogue, staying)
         except MissingObject:
@@ -138,7 +138,7 @@ def _expire(
         if not retired and not orphans(store, named, runtime.clock(), age):
             return Expired((), staying, 0)
         try:
-            count = _Expiry(store, runtime, pointer, tag, retired, age)()
+            count = _Expiry(store, runtime, pointer, tag, retired, age).run()
         except Conflict:
             continue
         return Expired(tuple(retired), staying, count)
@@ -183,27 +183,27 @@ class _Expiry:
         self._catalogue = Catalogue(store, _MANIFESTS)
         self._leased = False
 
-    def __call__(self) -> int:
-        """Return how many objects were removed. Raises Conflict if another process took over."""
-        self._lease()
+    def run(self) -> int:
+        """Remove the objects; return how many. Raises Conflict if another process took over."""
+        self._write_lease()
         staying = _in_effect(self._catalogue, self._pointer, snapshots(self._store))
         named = NamedObjects.of(self._catalogue, staying, self._renew)
         references: dict[str, LeafReference] = {}
-        doomed = 0
+        manifest_count = 0
         for number in self._numbers:
             self._renew()
             with suppress(MissingObject):  # an interrupted expiry removed it
                 leaves = references_of(self._catalogue.manifest(number))
                 references.update((r.key, r) for r in leaves if r.key not in named.leaves)
-                doomed += 1
+                manifest_count += 1
         data: set[str] = set()
-        retired = partial(_data, self._catalogue)
-        for keys_of_leaf in read_all(retired, [*references.values()], self._renew):
+        list_data = partial(_list_data, self._catalogue)
+        for keys_of_leaf in read_all(list_data, [*references.values()], self._renew):
             data.update(key for key in keys_of_leaf if key not in named.data)
         manifests = [k for n in self._numbers for k in layout.snapshot_keys(n)]
         unnamed = orphans(self._store, named, self._runtime.clock(), self._age, self._renew)
-        before = data | references.keys() | set(manifests)
-        unnamed = [key for key in unnamed if key not in before]
+        retired_keys = data | references.keys() | set(manifests)
+        unnamed = [key for key in unnamed if key not in retired_keys]
         for keys in (sorted(data), sorted(references), manifests, unnamed):
             for start in range(0, len(keys), _BATCH):
                 self._renew()
@@ -211,20 +211,20 @@ class _Expiry:
         lease = self._pointer.expiry
         self._pointer = self._pointer.complete_expiry()
         self._write(lease)
-        return len(data) + len(references) + doomed + len(unnamed)
+        return len(data) + len(references) + manifest_count + len(unnamed)
 
     def _renew(self) -> None:
         """Renew the lease in time: a large store is read for longer than it lasts.
 
-        Enough is left for a slow removal; writing the lease may have been slow as well.
+        Half of it must be left for a slow removal. Writing the lease may have been slow as well.
         """
         while (
             self._pointer.expiry is None
             or self._runtime.clock() > self._pointer.expiry.until - _LEASE / 2
         ):
-            self._lease()
+            self._write_lease()
 
-    def _lease(self) -> None:
+    def _write_lease(self) -> None:
         until = (self._runtime.clock() + _LEASE).replace(microsecond=0)
         earlier = self._pointer.expiry if self._leased else None
         self._pointer = replace(self._pointer, expiry=Expiry(self._numbers, until, self._holder))
@@ -248,7 +248,7 @@ class _Expiry:
                 self._pointer, self._tag = replace(self._pointer, settled=pointer.settled), tag
 
 
-def _data(catalogue: Catalogue, reference: LeafReference) -> list[str]:
+def _list_data(catalogue: Catalogue, reference: LeafReference) -> list[str]:
     try:
         return [file.key for file in catalogue.leaf(reference).files]
     except MissingObject:

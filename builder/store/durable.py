@@ -22,8 +22,7 @@ from functions.snapshot.store import Reader
 
 DRAFT = ".draft"
 _BESIDE = ".d"  # suffix of the name of a file's folder
-_MOST = 4096  # objects in a batch
-_BYTES = 32 << 20
+_BATCH_OBJECTS, _BATCH_BYTES = 4096, 32 << 20
 _CHUNK = 1 << 20  # bytes
 _TRIES = 100
 
@@ -34,22 +33,14 @@ def writing(folder: Path) -> Iterator[None]:
 
     Row writers blame a full disk on scratch files; the error names `folder` if it occurred there.
     """
+    full = f"{folder}: the disk is full; free some space and run the command again; it resumes"
     try:
-        yield
+        with disk_errors(folder, full):
+            yield
     except StoreError as error:
         if NO_SPACE in str(error) and str(folder) in f"{error} {error.__cause__}":
-            raise _full(folder) from error
+            raise StoreError(full) from error
         raise
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise _full(folder) from error
-        raise StoreError(f"{folder} cannot be written: {error.strerror}") from error
-
-
-def _full(folder: Path) -> StoreError:
-    return StoreError(
-        f"{folder}: the disk is full; free some space and run the command again; it resumes"
-    )
 
 
 @contextmanager
@@ -142,13 +133,13 @@ def replace_durably(path: Path, data: bytes) -> None:
 
 
 def batches(objects: Iterable[tuple[str, bytes]]) -> Iterator[list[tuple[str, bytes]]]:
-    """Yield the objects in batches of 4,096, or fewer if they are large."""
+    """Yield the named objects in batches of 4,096, or fewer if they are large."""
     batch: list[tuple[str, bytes]] = []
     size = 0
     for named in objects:
         batch.append(named)
         size += len(named[1])
-        if len(batch) == _MOST or size >= _BYTES:
+        if len(batch) == _BATCH_OBJECTS or size >= _BATCH_BYTES:
             yield batch
             batch, size = [], 0
     if batch:

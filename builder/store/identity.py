@@ -18,7 +18,7 @@ from functions.snapshot.errors import (
     MissingObject,
     check_version,
 )
-from functions.snapshot.pointer import DIGEST, digest, write_signed
+from functions.snapshot.pointer import DIGEST, digest, encode_with_digest
 from functions.snapshot.seal import build, refuse_damage
 from functions.snapshot.store import Reader, Writer
 
@@ -52,7 +52,7 @@ class StoreIdentity:
         document = {"schema": VERSION, "store": self.store, "parts": sorted(self.parts)}
         if self.signers:
             document["signers"] = list(self.signers)
-        return write_signed(document)
+        return encode_with_digest(document)
 
     @staticmethod
     def from_json(data: bytes) -> "StoreIdentity":

@@ -227,9 +227,9 @@ class DataFileIndex:
             yield f"its row groups (rows, offset, bytes) are {shown}, but {declared} in its leaf"
         with self._path.open("rb") as source:
             for group in file.groups:
-                source.seek(sum(group.span) - 8)
+                source.seek(sum(group.byte_range) - 8)
                 if group.tail and source.read(8) != (group.tail - 8).to_bytes(4, "little") + _MAGIC:
-                    yield f"no footer of {group.tail:,} bytes ends at {sum(group.span):,}"
+                    yield f"no footer of {group.tail:,} bytes ends at {sum(group.byte_range):,}"
 
     def _groups(self) -> list[tuple[int, int, int]]:
         """Return the number of rows, the offset and the length in bytes of each row group.

@@ -151,5 +151,5 @@ class Postings:
 
 
 def _is_near(before: _Part, after: _Part) -> bool:
-    end = sum(before.group.span)
+    end = sum(before.group.byte_range)
     return before.file.key == after.file.key and after.group.offset - end <= _GAP

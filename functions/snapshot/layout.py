@@ -28,7 +28,7 @@ IDENTITY = "store.json"
 RECORDS = "records/"
 SNAPSHOTS = "snapshots/"
 WITNESS = "snapshots/newest.json"
-"""It is below `snapshots/`, so that copies include it and roles that read may read it."""
+"""It is below `snapshots/`, so that copies include it and roles that only read can read it."""
 TABLES = "tables/"
 INTAKE = "intake/"
 TEMPORARY = ".tmp/"
@@ -43,11 +43,11 @@ GROUP_ROWS = 4096
 WORDS = "words"
 """The table of words, whose row groups are large: their rows are short, and their leaves fit."""
 WORD_GROUP_ROWS = 131_072
-"""Rows of a row group of it."""
+"""Rows of a row group of words."""
 FILE_GROUPS = 32
 """Row groups of a data file: few, because a reader's planning covers the whole footer."""
 WORD_FILE_GROUPS = 8
-"""Row groups of a data file of it, which is in memory while it is written."""
+"""Row groups of a data file of words, which is in memory while it is written."""
 SETS_GROUPS = 1
 """Row groups of a file of the table of sets: a publish rewrites the groups of changed sets."""
 COUNT_GROUPS = 8
@@ -71,13 +71,9 @@ SERVED = (
 """Tables that requests read: their leaves are inlined in the manifest, as long as they fit."""
 
 _DIGEST = re.compile(r"[0-9a-f]{32}")
-_NAMED = re.compile(
+_CONTENT_KEY = re.compile(
     r"(?:snapshots/leaves/([0-9a-f]{32})\.json|records/[a-z_]+/([0-9a-f]{32})\.parquet)"
 )
-S3_SCHEME = "s3://"
-WEB_SCHEMES = ("https://", "http://")
-
-_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]")
 
 
 def group_rows(table: str) -> int:
@@ -115,7 +111,7 @@ def snapshot_keys(snapshot: int) -> tuple[str, ...]:
 
 
 def snapshot_of(key: str) -> int | None:
-    """Return the number of the snapshot that alone owns the object, or None."""
+    """Return the number of the snapshot that `key` belongs to alone, or None."""
     parts = key.split("/")
     if len(parts) == 3 and parts[0] + "/" == SNAPSHOTS and parts[1].isdecimal():
         number = int(parts[1])
@@ -141,7 +137,7 @@ def data_key(table: str, digest: str) -> str:
 
 def digest_of(key: str) -> str | None:
     """Return the digest in the object's name, or None without one."""
-    match = _NAMED.fullmatch(key)
+    match = _CONTENT_KEY.fullmatch(key)
     return (match[1] or match[2]) if match else None
 
 
@@ -154,6 +150,11 @@ def _check_digest(digest: str) -> str:
     if not _DIGEST.fullmatch(digest):
         raise ValueError(f"{digest!r} is not a digest of 32 hexadecimal digits")
     return digest
+
+
+S3_SCHEME = "s3://"
+WEB_SCHEMES = ("https://", "http://")
+_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +235,7 @@ def parse_web(text: str) -> WebAddress:
     """
     try:
         parts = urlsplit(text)
-        host, _ = parts.hostname or "", parts.port
+        host, _ = parts.hostname or "", parts.port  # an invalid port raises ValueError
     except ValueError:
         parts, host = urlsplit(""), ""
     if parts.username is not None:
@@ -245,7 +246,7 @@ def parse_web(text: str) -> WebAddress:
     clean = text.isascii() and text.isprintable() and " " not in text
     if not (host and clean and (not path or is_key(path))):
         raise ValueError("expected https://host/path")
-    if parts.scheme != "https" and not _is_here(host):
+    if parts.scheme != "https" and not _is_local(host):
         raise ValueError("expected https://; http:// is for servers on this machine")
     return WebAddress(text.rstrip("/"))
 
@@ -258,7 +259,7 @@ def is_web(text: str) -> bool:
         return False
 
 
-def _is_here(host: str) -> bool:
+def _is_local(host: str) -> bool:
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:

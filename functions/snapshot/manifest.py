@@ -51,10 +51,9 @@ _MEMBERS = (
     "formats",
     "settings",
 )
-"""The members of the root that are as the fields, in order; sequences, tables, leaves follow."""
+"""Members of the root that have the value of the field, in order. The other three follow."""
 _OPTIONAL = frozenset({"former", "identified", "settings"})
-"""Members that only stand there with a value; stores of 0.2.0 have none of them."""
-
+"""Members that are left out if they are empty; stores of 0.2.0 have none of them."""
 
 Key = int | str | tuple[str, int] | None
 """A bound of a row group: its first columns in schema.ORDER, or None if no bound is kept."""
@@ -64,7 +63,7 @@ class RowGroup(Struct, frozen=True, array_like=True):
     """Rows that are read together: bounds, count, and their byte range.
 
     The next `tail` bytes are a footer for this row group alone, so a file that ends there is a
-    Parquet file. `check` is the CRC-32 of the bytes of `span`.
+    Parquet file. `check` is the CRC-32 of the bytes in `byte_range`.
     """
 
     first: Key
@@ -76,7 +75,7 @@ class RowGroup(Struct, frozen=True, array_like=True):
     check: int
 
     @property
-    def span(self) -> tuple[int, int]:
+    def byte_range(self) -> tuple[int, int]:
         """Offset and length of its bytes, its own footer included."""
         return self.offset, self.length + self.tail
 
@@ -168,11 +167,11 @@ class LeafReference(Struct, frozen=True):
 
 
 class Making(Struct, frozen=True, array_like=True):
-    """The making of a format: a digest of its templates.
+    """How records are made in a format: the digest of its templates.
 
-    `since` is the instant from which they apply, and `snapshot` the snapshot that took effect then.
-    They are None and 0 if the templates never changed. No record has an earlier datestamp in the
-    format than `since`.
+    `since` is the instant from which these apply, and `snapshot` the snapshot that took effect
+    then. They are None and 0 if the templates never changed. In the format, no record has an
+    earlier datestamp than `since`.
     """
 
     digest: str
@@ -184,19 +183,19 @@ class Making(Struct, frozen=True, array_like=True):
 class Manifest:
     """A snapshot: what is in effect, from when, and the leaves of each table.
 
+    `sets` counts the sets. `libraries` are the versions of libraries on which its rows depend.
     `skipped` are numbers of earlier snapshots that were written but never took effect. `tombstones`
     counts the listed records that are deleted, and `emptied` the sets without a live one.
-    `revisits` counts the live captures that are revisits, and `unresolved` those of them without an
-    original. `formats` maps the prefix of a metadata format to its templates, also for formats no
-    longer offered. `settings` are the configured values that records show, by key; none in stores
-    of 0.2.0. `run` is the last run of the obi store in this snapshot, 0 without a run. `prefix`
+    `revisits` counts the live captures that are revisits, and `unresolved` those without an
+    original. `formats` maps the prefix of a metadata format to its templates, even if it is no
+    longer offered. `settings` are the configured values that records show, by key; stores of 0.2.0
+    have none. `run` is the last run of the obi store in this snapshot, 0 without a run. `prefix`
     precedes the handle in identifiers of templates; it is empty if it was never set. `leaves` maps
-    keys to leaves whose content is included here: they need not be read. `views` is the SHA-256 of
-    the snapshot's views.sql. `publisher` is a random text of the process that wrote the manifest.
+    keys to leaves whose content is included here, so they need not be read. `views` is the SHA-256
+    of the snapshot's views.sql. `publisher` is a random text of the process that wrote this.
     `store` is the store's id. `former` are its earlier ids (empty: no id), each with the last
-    snapshot that was published under it, ascending. `digest` is the SHA-256 of the JSON that it was
-    read from, "" if it was not read. `identified` says that the store had an identity
-    (layout.IDENTITY) before this snapshot.
+    snapshot published under it, ascending. `digest` is the SHA-256 of the JSON that this was read
+    from, "" if it was not read. `identified` says that layout.IDENTITY existed before.
     """
 
     snapshot: int
@@ -271,10 +270,10 @@ class Manifest:
         The datestamp is that of records in the format with that prefix.
         """
         since = self.since(prefix)
+        stamps = (max(s.effective, since or s.effective) for s in self.sequences)
         return tuple(
             s
-            for s in self.sequences
-            for stamp in (s.effective if since is None else max(s.effective, since),)
+            for s, stamp in zip(self.sequences, stamps, strict=True)
             if (start is None or stamp >= start) and (end is None or stamp <= end)
         )
 

@@ -34,7 +34,7 @@ DIGEST = "sha256"
 _OPTIONAL = ("store", "expiries", "retired", "expiry", "copied")
 _KEYS = {"schema", "sheaf", "snapshots", "settled", *_OPTIONAL, DIGEST}
 _WITNESS_KEYS = {"schema", "store", "snapshot", "effective", DIGEST}
-_REMEDY = "restore a copy of it, or write one that names the newest snapshot"
+_BY_HAND = "restore a copy of it, or write one that names the newest snapshot"
 REMEDY = "`sheaf verify` shows the correct content, and `sheaf verify --repair` writes it"
 
 
@@ -115,8 +115,9 @@ class Pointer:
         The delay serves readers whose clock is behind the publisher's. No snapshot that a pointer
         names may be retired.
         """
-        followed = {e for e, later in pairwise(self.entries) if later.effective <= now - REMEMBERED}
-        return replace(self, entries=tuple(e for e in self.entries if e not in followed))
+        limit = now - REMEMBERED
+        superseded = {e for e, later in pairwise(self.entries) if later.effective <= limit}
+        return replace(self, entries=tuple(e for e in self.entries if e not in superseded))
 
     def to_json(self) -> bytes:
         """Return the pointer as JSON for the store."""
@@ -124,7 +125,7 @@ class Pointer:
         document = {"schema": VERSION, "sheaf": RELEASE, "snapshots": members["entries"]}
         document["settled"] = self.settled
         document |= {name: members[name] for name in _OPTIONAL if members[name]}
-        return write_signed(document)
+        return encode_with_digest(document)
 
     @staticmethod
     def from_json(data: bytes) -> "Pointer":
@@ -132,10 +133,11 @@ class Pointer:
 
         The digest may be missing, so that a pointer can be written by hand. It must not be wrong.
         """
-        with refuse_damage("current.json", _REMEDY):
+        with refuse_damage("current.json", _BY_HAND):
             document = json.loads(data)
             check_version(document["schema"], document.get("sheaf"))
             _check_consistent(document)
+            # Both are required, although the fields have defaults.
             entries, settled = document["snapshots"], document["settled"]
             pointer = build(Pointer, {**document, "entries": entries, "settled": settled})
             if any(
@@ -163,7 +165,7 @@ def digest(document: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
-def write_signed(document: dict[str, Any]) -> bytes:
+def encode_with_digest(document: dict[str, Any]) -> bytes:
     """Return a document as indented JSON with its digest; instants are written as text."""
     document = json.loads(json.dumps(to_values(document), default=instant.to_text))
     return json.dumps({**document, DIGEST: digest(document)}, indent=1).encode()
@@ -173,10 +175,10 @@ def _check_consistent(document: dict[str, Any]) -> None:
     """Raise DamagedStore if the pointer was changed after it was written."""
     unknown = sorted(document.keys() - _KEYS)
     if unknown:
-        raise DamagedStore(f"current.json is damaged: it has {unknown}; {_REMEDY}")
+        raise DamagedStore(f"current.json is damaged: it has {unknown}; {_BY_HAND}")
     if DIGEST in document and document[DIGEST] != digest(document):
         raise DamagedStore(
-            f"current.json is damaged: it does not match its {DIGEST}; {_REMEDY}, or, if you "
+            f"current.json is damaged: it does not match its {DIGEST}; {_BY_HAND}, or, if you "
             f"changed it yourself, remove {DIGEST} from it"
         )
 
@@ -201,7 +203,7 @@ class Witness(Struct, frozen=True):
     def to_json(self) -> bytes:
         """Return the witness as JSON for the store."""
         document = {"schema": VERSION, "store": self.store}
-        return write_signed(document | (to_values(self.newest) if self.newest else {}))
+        return encode_with_digest(document | (to_values(self.newest) if self.newest else {}))
 
     @staticmethod
     def from_json(data: bytes) -> "Witness":
@@ -250,11 +252,10 @@ def contradiction(pointer: Pointer, witness: Witness | None) -> Contradiction | 
     number = newest.snapshot if newest else 0
     if number < witness.number:
         names = f"names {number} as the newest" if number else "names no snapshot"
-        came = f"{witness.number} was published"
-        problem = f"it {names}, but {came}: an old copy was restored"
+        problem = f"it {names}, but {witness.number} was published: an old copy was restored"
         return Contradiction("pointer-behind", layout.POINTER, problem)
-    is_of_other = pointer.store and pointer.store != witness.store
-    if number == witness.number and (is_of_other or (newest and newest != witness.newest)):
+    is_foreign = pointer.store and pointer.store != witness.store
+    if number == witness.number and (is_foreign or (newest and newest != witness.newest)):
         problem = f"it belongs to another store: {layout.WITNESS} names another snapshot {number}"
         return Contradiction("pointer-foreign", layout.POINTER, problem)
     return None

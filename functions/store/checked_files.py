@@ -64,10 +64,10 @@ class CheckedFiles:
 
     def cut(self, file: DataFile, groups: Sequence[RowGroup]) -> Iterator[bytes]:
         """Yield the bytes of row groups, with the footer of each."""
-        path = self._reader.local(file.key, [group.span for group in groups], file.bytes)
+        path = self._reader.local(file.key, [group.byte_range for group in groups], file.bytes)
         with _open(file.key, path) as source:
             for group in groups:
-                offset, length = group.span
+                offset, length = group.byte_range
                 source.seek(offset)
                 data = source.read(length)
                 check = zlib.crc32(data)

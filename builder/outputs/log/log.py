@@ -219,7 +219,7 @@ def describes(index: ProofIndex, entry: LogEntry, manifest: Manifest, catalogue:
             return False
         there = [(f.key, f.bytes, [(g.first, g.offset, g.length) for g in f.groups]) for f in files]
         if there != [
-            (f.key, f.bytes, [(g.first, *g.span) for g in f.groups])
+            (f.key, f.bytes, [(g.first, *g.byte_range) for g in f.groups])
             for f in catalogue.files(manifest, table)
         ]:
             return False
@@ -236,7 +236,7 @@ def _digest_file(
         if rows.rows != group.rows or not isinstance(group.first, int):
             raise DamagedStore(f"{file.key} does not have the rows that its leaf declares")
         data = rows.data if table == LOOKUP and group.rows <= _FEW else b""
-        groups.append(GroupTree(group.first, *group.span, group.rows, rows.find_root(), data))
+        groups.append(GroupTree(group.first, *group.byte_range, group.rows, rows.find_root(), data))
     return FileTrees(file.key, file.bytes, tuple(groups))
 
 

@@ -56,14 +56,9 @@ def test_few_rows_are_read_by_row_group(world: World) -> None:
         ]
         paths = fetch_groups(connection, draft, "records", (keys, {}))
         sql = f"SELECT position FROM {engine.table('$files')} WHERE position IN ({keys}) ORDER BY 1"
-        assert connection.execute(sql, {"files": paths}).fetchall() == [
-            (1,),
-            (8,),
-            (75,),
-            (76,),
-            (90,),
-        ]
-    spans = {file.key: tuple(group.span for group in groups) for file, groups in found}
+        rows = connection.execute(sql, {"files": paths}).fetchall()
+        assert rows == [(1,), (8,), (75,), (76,), (90,)]
+    spans = {file.key: tuple(group.byte_range for group in groups) for file, groups in found}
     assert dict(store.reads) == spans
     # A file of which most is wanted is read whole.
     store = Watched(world.root)
@@ -118,7 +113,8 @@ def test_a_bucket_sends_the_row_groups_alone(
         found = find_groups(conn, draft, "records", ("SELECT unnest([1, 90])", {}))
         sent.clear()
         draft.group_paths(found)
-    assert sorted(sent) == sorted((f.key, sum(g.span[1] for g in groups)) for f, groups in found)
+    wanted = [(file.key, sum(g.byte_range[1] for g in groups)) for file, groups in found]
+    assert sorted(sent) == sorted(wanted)
 
 
 @pytest.mark.parametrize("exact", [0, 1 << 20])
@@ -130,7 +126,7 @@ def test_a_bucket_that_was_repaired_is_read_again(
     bucket = make_bucket()
     file = position_files(world)[0]
     data = (world.root / file.key).read_bytes()
-    offset, length = file.groups[0].span
+    offset, length = file.groups[0].byte_range
     damaged = data[: offset + 9] + bytes([data[offset + 9] ^ 1]) + data[offset + 10 :]
     bucket.replace(file.key, damaged, None)
     checked = CheckedFiles(Bucket(bucket.endpoint, bucket.bucket))

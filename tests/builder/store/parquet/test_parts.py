@@ -39,10 +39,10 @@ def test_a_row_group_that_is_cut_out_is_a_parquet_file(
     many = 0
     for file, path in files(store, table):
         whole = pq.ParquetFile(path)
-        assert sum(file.groups[-1].span) <= file.bytes
+        assert sum(file.groups[-1].byte_range) <= file.bytes
         for number, group in enumerate(file.groups):
             assert group.tail > 0
-            offset, size = group.span
+            offset, size = group.byte_range
             with path.open("rb") as source:
                 source.seek(offset)
                 assert zlib.crc32(source.read(size)) == group.check
