@@ -265,7 +265,7 @@ def measure(interpreter: str, folder: Path, root: Path, runs: int) -> None:
         with bucket(root) as endpoint:
             bench = Bench(interpreter, tree, extra, endpoint, quota)
             requests(bench, named)
-            offset, size = file.groups[0].span
+            offset, size = file.groups[0].byte_range
             address = f"{endpoint}/{BUCKET}/{file.key}#{offset}-{size}"
             starts(bench, named, address, runs)
             httpfs.measure(bench, folder, file, runs, _SHARES)
