@@ -18,14 +18,17 @@ from bench.house import (
     long_functions,
     longest_chain,
     member_imports,
+    modules,
     overweight,
     participles,
     placeholders,
     room_of,
+    tree,
     used_once,
 )
 from builder.commands.command_table import COMMANDS, FAMILIES, GROUPS
 from builder.exports import EXPORTS
+from functions.kinds import KINDS
 
 ROOT = Path(__file__).parents[1]
 OWN = ("bench", "builder", "functions", "tests")
@@ -110,6 +113,23 @@ def test_members_of_families_are_named_only_where_it_is_listed() -> None:
     assert member_imports() == MEMBER_IMPORTS
 
 
+def test_no_module_of_the_core_compares_with_the_name_of_a_kind() -> None:
+    own = ("functions.kinds.", "builder.kinds.", "builder.sources.", "builder.commands.")
+    found = {
+        name
+        for name, path in modules().items()
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Compare | ast.MatchValue) and not name.startswith(own)
+        for word in ast.walk(node)
+        if isinstance(word, ast.Constant) and word.value in {*KINDS}
+    }
+    assert found == {
+        "functions.content.representation",  # the field `file` of an address
+        "functions.oai.render.copy_address",
+        "functions.snapshot.oai_name",  # the first level of sets
+    }
+
+
 def test_few_modules_stand_loose() -> None:
     assert len(list((ROOT / "builder").glob("*.py"))) <= LOOSE
 
@@ -145,10 +165,6 @@ def test_each_export_is_a_folder_with_a_row() -> None:
     folder = ROOT / "builder" / "exports"
     names = {path.parent.name for path in folder.glob("*/export.py")}
     assert names == {export.name for export in EXPORTS}
-    for name in names:
-        for path in sources(f"builder/exports/{name}"):
-            others = [n.split(".")[2] for n in imports(path) if n.startswith("builder.exports.")]
-            assert not {*others} & names - {name}, f"{path} imports another format"
 
 
 def loaded(path: Path, known: set[Path]) -> set[Path]:

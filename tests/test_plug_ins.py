@@ -1,17 +1,20 @@
 """Whoever adds a member of a family adds one folder and one row: the rest of Sheaf knows it.
 
-The tree of Sheaf is copied, a toy is added to it, and the commands are run there.
+The tree of Sheaf is copied, toys are added to it, and the commands are run there.
 """
 
 import json
+import os
 import shutil
 import subprocess
 import sys
+from base64 import b64decode
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.conftest import warc
+from tests.functions.oai.gateways import http
 
 ROOT = Path(__file__).parents[1]
 EXPORT_ROW = '''"""The toy."""
@@ -67,7 +70,48 @@ class Toy(Output):
 
     def copy(self, source, copier, runtime, snapshots):
         copier.copy([[read_document(source, KEY, replaced=True)]])
+
+
+TOY_OUTPUT = Toy()
 '''
+KIND = '''"""A toy: a new item in each publish."""
+
+from builder.kinds.kind import Kind, KindCounts
+
+NEW = """INSERT INTO prepared_versions BY NAME
+SELECT 'oai:archive.example.org:toy,' || $number AS identifier, 'toy' AS kind, false AS deleted,
+    ['type:toy'] AS sets, []::VARCHAR[] AS left_sets,
+    json_object('name', 'Kite ' || $number)::VARCHAR AS document"""
+
+
+def gather(change):
+    change.connection.execute(NEW, {"number": change.base.before.snapshot + 1})
+    return KindCounts(new=1)
+
+
+TOYS = Kind(("toy",), gather=gather)
+'''
+ITEM_KIND = '''"""A toy: a thing with a name."""
+
+from functions.kinds.kind import ItemKind
+from functions.snapshot.schema import Column
+
+TOY = ItemKind("toy", (Column("name", "VARCHAR", "its name", "a ball"),), type="Product")
+'''
+CROSSWALK = """<oai_dc:dc xmlns:oai_dc="http://www.openarchives.org/OAI/2.0/oai_dc/" \
+xmlns:dc="http://purl.org/dc/elements/1.1/">
+<dc:title>{{ name }}</dc:title>
+</oai_dc:dc>
+"""
+ANSWER = """
+import json, sys
+from functions.site.function import handler
+print(handler(json.loads(sys.argv[1]))["body"])
+"""
+SETTINGS = """repository.name = "A toy"
+repository.namespace = "archive.example.org"
+search.words = true
+"""
 
 
 SOURCE_ROW = '''"""The toy."""
@@ -132,9 +176,9 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def add_row(registry: Path, line: str, row: str) -> None:
+def add_row(registry: Path, line: str) -> None:
     """Import a member in a registry, and name it last in the tuple."""
-    text = registry.read_text()
+    text, row = registry.read_text(), line.split()[-1]
     assert text.count(')\n"""The') == 1
     registry.write_text(line + text.replace(')\n"""The', f', {row})\n"""The'))
 
@@ -146,47 +190,77 @@ def sheaf(tree: Path, *arguments: object, code: int = 0) -> str:
     return done.stdout
 
 
-def test_an_export_and_an_output_are_added_by_a_folder_and_a_row(tree: Path) -> None:
-    builder = tree / "builder"
-    for folder, files in {
-        "exports/toy": {"__init__.py": EXPORT_ROW, "export.py": EXPORT},
-        "outputs/toy": {"__init__.py": "", "output.py": OUTPUT},
-    }.items():
-        (builder / folder).mkdir()
-        for name, text in files.items():
-            (builder / folder / name).write_text(text)
-    add_row(builder / "exports" / "__init__.py", "from builder.exports.toy import TOY\n", "TOY")
-    add_row(
-        builder / "outputs" / "__init__.py",
-        "from builder.outputs.toy.output import Toy\n",
-        "Toy()",
+def findings(tree: Path, *options: str, code: int = 0) -> list[str]:
+    """Return the objects that a check finds wrong."""
+    document = json.loads(sheaf(tree, "verify", "--json", *options, code=code))
+    return [finding["object"] for finding in document["findings"]]
+
+
+def ask(tree: Path, path: str, query: str = "") -> str:
+    """Return the XML or HTML of an answer."""
+    done = subprocess.run(
+        [sys.executable, "-c", ANSWER, json.dumps(http(query, path=path))],
+        cwd=tree,
+        env={**os.environ, "SHEAF_STORE_URI": str(tree / "store")},
+        capture_output=True,
+        text=True,
     )
-    sheaf(tree, "init", "--name", "A toy", "--namespace", "archive.example.org")
+    return b64decode(done.stdout.splitlines()[-1]).decode()
+
+
+def test_a_member_is_added_by_a_folder_and_a_row(tree: Path) -> None:
+    for path, text in {
+        "builder/exports/toy/__init__.py": EXPORT_ROW,
+        "builder/exports/toy/export.py": EXPORT,
+        "builder/outputs/toy/output.py": OUTPUT,
+        "builder/kinds/toys/kind.py": KIND,
+        "functions/kinds/toys/__init__.py": ITEM_KIND,
+        "templates/crosswalks/toy-oai_dc.xml": CROSSWALK,
+        "sheaf.toml": SETTINGS,
+    }.items():
+        (tree / path).parent.mkdir(exist_ok=True)
+        (tree / path).write_text(text)
+    for registry, line in {
+        "builder/exports": "from builder.exports.toy import TOY\n",
+        "builder/outputs": "from builder.outputs.toy.output import TOY_OUTPUT\n",
+        "builder/kinds": "from builder.kinds.toys.kind import TOYS\n",
+        "functions/kinds": "from functions.kinds.toys import TOY\n",
+    }.items():
+        add_row(tree / registry / "__init__.py", line)
+    formats, row = tree / "templates" / "formats.toml", 'capture = "capture-oai_dc.xml"\n'
+    formats.write_text(formats.read_text().replace(row, row + 'toy = "toy-oai_dc.xml"\n', 1))
     assert "Write the toy." in sheaf(tree, "export", "--help")
-    assert "sheaf export toy out.txt" in sheaf(tree, "export", "toy", "--help")
     assert sheaf(tree, "export", "toy", "out.txt") == "toy written\n"
     assert (tree / "out.txt").read_text() == "A toy"
 
-    store = tree / "store"
-    pages = {f"http://www.example.cz/{n}": b"<title>Page</title>" for n in range(2)}
-    sheaf(tree, "ingest", warc(tree / "a.warc.gz", pages))
-    sheaf(tree, "publish")
-    assert (store / "toy" / "newest").read_text() == "1"
-    (store / "toy" / "newest").write_text("7")
-    findings = json.loads(sheaf(tree, "verify", "--json", code=1))["findings"]
-    assert [finding["object"] for finding in findings] == ["toy/newest"]
-    page = ("withdraw", "--url-prefix", "http://www.example.cz/1", "--reason", "a request")
-    sheaf(tree, *page, "--purge")
-    assert (store / "toy" / "newest").read_text() == "2"
-    assert (store / "toy" / "purged").exists()
+    newest = tree / "store" / "toy" / "newest"
+    for number in (1, 2):
+        page = {f"http://www.example.cz/{number}": b"<title>Page</title>"}
+        sheaf(tree, "ingest", warc(tree / f"{number}.warc.gz", page))
+        sheaf(tree, "publish")
+        assert newest.read_text() == str(number)
+    assert json.loads(sheaf(tree, "status", "--json"))["snapshot"]["kinds"]["toy"] == 2
+    name, oai_dc = "oai:archive.example.org:toy,", "metadataPrefix=oai_dc"
+    request = f"verb=GetRecord&{oai_dc}&identifier={name}2"
+    assert "<dc:title>Kite 2</dc:title>" in ask(tree, "/oai", request)
+    assert ask(tree, "/oai", f"verb=ListRecords&{oai_dc}").count(name) == 2
+    assert "<h1>Kite 2</h1>" in ask(tree, f"/record/{name}2")
+    assert f"{name}2" in ask(tree, "/search", "q=kite&kind=toy")
+
+    newest.write_text("7")
+    assert findings(tree, code=1) == ["toy/newest"]
+    sheaf(tree, "withdraw", "--identifier", f"{name}2", "--reason", "a request", "--purge")
+    assert newest.read_text() == "3"
+    assert (newest.parent / "purged").exists()
+    assert 'status="deleted"' in ask(tree, "/oai", request)
+    assert f"{name}2" not in ask(tree, "/search", "q=kite")
     sheaf(tree, "expire", "--keep", "1")
-    assert (store / "toy" / "expired").exists()
+    assert (newest.parent / "expired").exists()
     sheaf(tree, "copy", "copied")
-    assert (tree / "copied" / "toy" / "newest").read_text() == "2"
-    assert json.loads(sheaf(tree, "verify", "--json"))["findings"] == []
-    (store / "toy" / "newest").unlink()
-    findings = json.loads(sheaf(tree, "verify", "--json", code=1))["findings"]
-    assert [finding["object"] for finding in findings] == ["toy/newest"]
+    assert (tree / "copied" / "toy" / "newest").read_text() == "3"
+    assert findings(tree) == findings(tree, "--store", "copied") == []
+    newest.unlink()
+    assert findings(tree, code=1) == ["toy/newest"]
 
 
 def test_a_source_is_added_by_a_folder_and_a_row(tree: Path) -> None:
@@ -195,11 +269,10 @@ def test_a_source_is_added_by_a_folder_and_a_row(tree: Path) -> None:
     (sources / "toy").mkdir()
     (sources / "toy" / "__init__.py").write_text(SOURCE_ROW)
     (sources / "toy" / "source.py").write_text(SOURCE)
-    add_row(sources / "__init__.py", "from builder.sources.toy import TOY\n", "TOY")
+    add_row(sources / "__init__.py", "from builder.sources.toy import TOY\n")
     sheaf(tree, "init", "--name", "A toy", "--namespace", "archive.example.org")
     help_ = sheaf(tree, "ingest", "--help")
-    assert "files of toys" in help_
-    assert "--toy-sets SPEC" in help_
+    assert all(text in help_ for text in ("files of toys", "--toy-sets SPEC"))
     (tree / "toy").write_text("toy\nhttp://a.cz/1\nhttp://a.cz/2\n")
     archive = warc(tree / "a.warc.gz", {"http://www.example.cz/": b"<title>Page</title>"})
     done = sheaf(tree, "ingest", "toy", archive, "--toy-sets", "domain:cz:a").splitlines()
@@ -213,4 +286,4 @@ def test_a_source_is_added_by_a_folder_and_a_row(tree: Path) -> None:
         '{"url": "http://a.cz/1"}',
         '{"url": "http://a.cz/2"}',
     ]
-    assert json.loads(sheaf(tree, "verify", "--json"))["findings"] == []
+    assert findings(tree) == []

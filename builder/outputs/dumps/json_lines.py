@@ -12,7 +12,7 @@ from itertools import repeat
 from json.encoder import encode_basestring
 from typing import Any
 
-from functions.kinds import KINDS
+from functions.kinds import CAPTURES, KINDS
 from functions.reading.record_rows import Page, runs
 from functions.reading.repository import PublishedRecord
 from functions.snapshot import instant, schema
@@ -26,7 +26,7 @@ def encode_lines(records: Sequence[PublishedRecord]) -> list[bytes]:
     """Return each record as a line that ends with a line break."""
     lines: list[bytes] = []
     for kind, page in runs(records):
-        if kind == "capture" and isinstance(page, Page):
+        if kind in CAPTURES and isinstance(page, Page):
             lines += map(str.encode, _encode_captures(page))
         else:
             lines += (_encode_record(record).encode() for record in page)

@@ -14,7 +14,7 @@ from pathlib import Path
 from builder.snapshot.draft import Query
 from builder.snapshot.word_rows import templates
 from builder.store.parquet.writer import RowWriter
-from functions.kinds import find_kind
+from functions.kinds import CAPTURES, find_kind
 from functions.search import words
 from functions.snapshot import layout, schema
 from functions.store import engine
@@ -130,15 +130,16 @@ def cut_words(
     table of documents. `folder` gets scratch files.
     """
     kinds = dict(connection.execute(_KINDS, {"records": list(records)}).fetchall())
+    has_captures = not CAPTURES.isdisjoint(kinds)
     others = folder / "cut-others.parquet"
     writer = RowWriter(others, schema.TABLES[layout.WORDS])
-    if "capture" in kinds:
+    if has_captures:
         sql = _with(_OTHER_TEXTS, condition)
         texts = engine.batches(connection, sql, {"records": list(records)})
         for what, text, first, last in chain.from_iterable(texts):
             for word in {*words.table_words(_CUTS[what](text))}:
                 writer.append((word, first, last - first))
-    if kinds.keys() - {"capture", templates.KIND}:
+    if kinds.keys() - CAPTURES - {templates.KIND}:
         for row in _document_rows(connection, records, documents, condition):
             writer.append(row)
     own = {}
@@ -148,10 +149,10 @@ def cut_words(
     paths = [others, *own]
     count = _EACH * sum(kinds.values()) + sum(own.values())
     plain = _with(_PLAIN_ROWS, condition)
-    if "capture" in kinds and len(records) <= _AT_ONCE:
+    if has_captures and len(records) <= _AT_ONCE:
         values = {"records": list(records), "words": [str(path) for path in paths]}
         return WordRows((f"{plain} UNION ALL {ALL_ROWS}", values), count, paths, united=True)
-    for start in range(0, len(records) if "capture" in kinds else 0, _AT_ONCE):
+    for start in range(0, len(records) if has_captures else 0, _AT_ONCE):
         paths.append(folder / f"cut-{start}.parquet")
         target = f"{engine.quote(str(paths[-1]))} (FORMAT parquet, COMPRESSION lz4)"
         batch = {"records": list(records[start : start + _AT_ONCE])}

@@ -5,6 +5,7 @@ ingest itself. A dataset is held so that two processes fetch it once, and is con
 one.
 """
 
+import hashlib
 import math
 import ssl
 import threading
@@ -34,7 +35,7 @@ from builder.sources.datasets.strategies import record
 from builder.sources.datasets.strategies.archiveorg import ArchiveClient, Items
 from builder.sources.datasets.strategies.bundle import Bundled
 from builder.sources.datasets.strategies.choice import STRATEGIES
-from builder.sources.datasets.strategies.keys import lease_key
+from builder.sources.datasets.strategies.keys import LEASES
 from builder.sources.datasets.strategies.s3 import ObjectStrategy
 from builder.sources.datasets.strategies.strategy import ArchivingStrategy
 from builder.sources.datasets.strategies.web import Captured
@@ -191,10 +192,11 @@ def archive(
         return make_strategy(materials, name, until, go_on).process(item)
     together = name.startswith("web-") or name.endswith("-bundled")
     leases = Leases(store, materials.wall, folder.sleep)
+    digest = hashlib.sha256(base.encode()).hexdigest()[:32]
     with (
         folder.hold(base, go_on, lasting=together) as parts,
         wrap_store_errors(item),
-        leases.hold(lease_key(base), go_on) as waited,
+        leases.hold(f"{LEASES}{digest}.json", go_on) as waited,
     ):
         strategy = make_strategy(materials, name, until, go_on, parts)
         waited = waited or (parts is not None and parts.waited)

@@ -72,6 +72,7 @@ def located(**fields) -> Item:
 
 def test_without_a_word_there_is_no_container():
     assert abouts(got(located())) == []
+    assert about.containers(configured()) == {}
 
 
 @pytest.mark.parametrize(
@@ -80,14 +81,8 @@ def test_without_a_word_there_is_no_container():
 def test_a_statement_is_told_with_every_record(statement):
     page = got(capture("http://a.cz/"), rights_statement=statement)
     assert said(page) == [statement]
-
-
-def test_a_url_is_a_reference_and_a_text_is_not():
-    for statement, tag in ((LICENCE, "rightsReference"), ("Free", "rightsDefinition")):
-        (rights,) = got(capture("http://a.cz/"), rights_statement=statement).root.iter(
-            f"{RIGHTS}rights"
-        )
-        assert [e.tag for e in rights] == [RIGHTS + tag]
+    tag = "rightsReference" if statement == LICENCE else "rightsDefinition"
+    assert [e[0].tag for e in page.root.iter(f"{RIGHTS}rights")] == [RIGHTS + tag]
 
 
 @pytest.mark.sampled(3)
@@ -131,25 +126,17 @@ def test_rights_of_a_set_alone_leave_other_records_without():
 
 @pytest.mark.parametrize("origin", [ORIGIN, ORIGIN + "/", "s3://bucket/warc"])
 def test_a_capture_tells_where_it_was_taken_from(origin):
-    page = got(located(), provenance_origin=origin)
+    page = got(located(warc_filename="a b/č#1?<&>%.warc"), provenance_origin=origin)
     assert origins(page) == [
         {
             "harvestDate": "2026-03-01T11:00:00Z",
             "altered": "true",
             "baseURL": origin,
-            "identifier": f"{origin.rstrip('/')}/crawl-1.warc.gz#1024",
+            "identifier": f"{origin.rstrip('/')}/a%20b%2F%C4%8D%231%3F%3C%26%3E%25.warc#1024",
             "datestamp": "2007-11-05T12:00:00Z",
             "metadataNamespace": WARC,
         }
     ]
-
-
-def test_the_name_of_a_file_is_quoted():
-    page = got(
-        located(warc_filename="a b/č#1?<&>%.warc", warc_record_offset=0), provenance_origin=ORIGIN
-    )
-    (origin,) = origins(page)
-    assert origin["identifier"] == f"{ORIGIN}/a%20b%2F%C4%8D%231%3F%3C%26%3E%25.warc#0"
 
 
 @pytest.mark.parametrize(
@@ -166,18 +153,18 @@ def test_the_name_of_a_file_is_quoted():
     ],
 )
 def test_a_date_is_told_to_the_second_or_the_day(date, told):
+    for missing in ("warc_filename", "warc_record_offset"):
+        values = {"fetch_date": date, missing: None}
+        assert abouts(got(located(**values), provenance_origin=ORIGIN)) == []
     page = got(located(fetch_date=date), provenance_origin=ORIGIN)
     assert [o["datestamp"] for o in origins(page)] == ([told] if told else [])
     assert bool(abouts(page)) == bool(told)
 
 
-@pytest.mark.parametrize("missing", ["warc_filename", "warc_record_offset"])
-def test_what_has_no_place_has_no_provenance(missing):
-    assert abouts(got(located(**{missing: None}), provenance_origin=ORIGIN)) == []
-
-
-def test_rights_come_before_provenance():
-    page = got(located(), rights_statement="Free", provenance_origin=ORIGIN)
+def test_rights_come_before_provenance_and_headers_have_neither(repository):
+    both = {"rights_statement": "Free", "provenance_origin": ORIGIN}
+    assert abouts(Client(repository, **both).get("ListIdentifiers", metadataPrefix="oai_dc")) == []
+    page = got(located(), **both)
     tags = [e[0].tag for e in page.root.iter(f"{OAI}about")]
     assert tags == [f"{RIGHTS}rights", f"{PROVENANCE}provenance"]
 
@@ -205,11 +192,6 @@ def test_live_and_deleted_ones_side_by_side(repository):
     }
     expected = {f"{n:02}": ["all"] if n % 2 else ["image"] for n in range(10)}
     assert found == {**expected, "05": []}
-
-
-def test_headers_alone_have_no_containers(repository):
-    client = Client(repository, rights_statement="Free", provenance_origin=ORIGIN)
-    assert abouts(client.get("ListIdentifiers", metadataPrefix="oai_dc")) == []
 
 
 def test_an_origin_may_have_origins_of_its_own():
@@ -240,11 +222,6 @@ def test_an_origin_may_have_origins_of_its_own():
 def test_a_kind_of_which_no_origin_is_known_has_none():
     (container,) = about.containers(configured(provenance_origin=ORIGIN)).values()
     assert container(PublishedRecord(1, NAME, "other", START, False, ())) == ()
-
-
-def test_where_nothing_is_configured_no_container_is_made():
-    """A page then costs what it did without containers: its loop has nothing of them."""
-    assert about.containers(configured()) == {}
 
 
 def test_without_containers_the_loop_over_a_page_has_nothing_of_them():

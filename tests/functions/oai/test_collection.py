@@ -106,20 +106,6 @@ def test_a_collection_in_dublin_core() -> None:
     assert found["identifier"] == NAME
 
 
-def test_its_formats_are_its_own() -> None:
-    asked = client(WHOLE)
-    offered = asked.get("ListMetadataFormats").text("metadataPrefix")
-    own = asked.get("ListMetadataFormats", identifier=NAME).text("metadataPrefix")
-    assert set(own) == {"oai_dc", "harvest"}
-    assert set(own) < set(offered) or set(own) == set(offered)
-    other = asked.get("ListMetadataFormats", identifier="oai:example.org:a")
-    assert "harvest" not in other.text("metadataPrefix")
-    page = asked.get("GetRecord", identifier="oai:example.org:a", metadataPrefix="harvest")
-    assert page.codes == ["cannotDisseminateFormat"]
-    assert asked.listed(metadataPrefix="harvest") == [(NAME, False)]
-    assert len(asked.listed()) == 2
-
-
 TEXT = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1)
 COUNTS = st.lists(
     st.fixed_dictionaries(

@@ -157,9 +157,8 @@ def test_hostile_text_is_text() -> None:
     )
     crawl = Crawl(client)
     visits = crawl.walk()
-    assert len([p for p in visits if p.startswith("/record/")]) == 2 * len(
-        KINDS
-    )  # in two languages
+    records = [p for p in visits if p.startswith("/record/")]  # in two languages
+    assert len(records) == 2 * len(KINDS)
     for path in (f"/search?q={HOSTILE}", f"/record?id={HOSTILE}", f"/answer?verb={HOSTILE}"):
         if path.startswith("/search") and client.raw(path="/search")["statusCode"] == 404:
             continue

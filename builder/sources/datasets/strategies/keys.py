@@ -46,11 +46,6 @@ def version_prefix(platform: str, domain: str | None, id_: str | None, version: 
     return f"{FILESETS}{above}{part(version or '0', _PART - _DIGITS - 1)}."
 
 
-def lease_key(base: str) -> str:
-    """Return the key of the lease of the dataset with a prefix."""
-    return f"{LEASES}{hashlib.sha256(base.encode()).hexdigest()[:32]}.json"
-
-
 def manifest_digest(item: FilesetPlatformItem) -> str:
     """Return a digest of the files that the platform gives, in 12 hexadecimal digits."""
     rows = sorted(
