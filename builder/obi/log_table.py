@@ -162,34 +162,22 @@ def local_file(store: Reader, where: str, digest: str | None, copy: Path) -> Pat
 
     Raises DamagedStore if its SHA-256 is not `digest`, StoreError if it cannot be copied.
     """
-    own = Path(store.address) / where
-    if not own.is_file():
-        return fetch(store, where, digest, copy)
-    if durable.digest_object(store, where)[0] != digest:
-        raise _differs(where)
-    return own
-
-
-def fetch(store: Reader, where: str, digest: str | None, path: Path) -> Path:
-    """Copy the object at `where` to `path`.
-
-    Raises DamagedStore if its SHA-256 is not `digest`, StoreError if `path` cannot be written.
-    """
-    sha256 = hashlib.sha256()
-    try:
-        with path.open("wb") as copy, closing(store.open(where)) as source:
-            for part in read_chunks(source, where):
-                sha256.update(part)
-                copy.write(part)
-    except OSError as error:
-        raise StoreError(f"{where} cannot be copied to {path}: {error.strerror}") from error
-    if sha256.hexdigest() != digest:
-        path.unlink(missing_ok=True)
-        raise _differs(where)
+    path = Path(store.address) / where
+    if path.is_file():
+        sha256 = durable.digest_object(store, where)[0]
+    else:
+        path, hasher = copy, hashlib.sha256()
+        try:
+            with copy.open("wb") as out, closing(store.open(where)) as source:
+                for part in read_chunks(source, where):
+                    hasher.update(part)
+                    out.write(part)
+        except OSError as error:
+            raise StoreError(f"{where} cannot be copied to {copy}: {error.strerror}") from error
+        sha256 = hasher.hexdigest()
+    if sha256 != digest:
+        copy.unlink(missing_ok=True)
+        raise DamagedStore(
+            f"{where} is damaged: it does not match the run's commit.json; restore a copy"
+        )
     return path
-
-
-def _differs(where: str) -> DamagedStore:
-    return DamagedStore(
-        f"{where} is damaged: it does not match the run's commit.json; restore a copy"
-    )

@@ -69,14 +69,12 @@ PRIVATE = [
 ]
 
 
-@pytest.mark.parametrize("address", PUBLIC)
-def test_public_addresses_are_asked(address: str) -> None:
-    assert is_public(address)
-
-
-@pytest.mark.parametrize("address", PRIVATE)
-def test_no_other_address_is(address: str) -> None:
-    assert not is_public(address)
+@pytest.mark.parametrize(
+    ("address", "public"),
+    [*((address, True) for address in PUBLIC), *((address, False) for address in PRIVATE)],
+)
+def test_public_addresses_alone_are_asked(address: str, public: bool) -> None:
+    assert is_public(address) == public
 
 
 def test_networks_can_be_allowed() -> None:
@@ -87,31 +85,33 @@ def test_networks_can_be_allowed() -> None:
     assert not is_public("10.0.0.1", allowed)
 
 
+THIS_MACHINE = ("localhost", "127.1", "0x7f.0.0.1", "2130706433", "::1", "0177.0.0.1")
+NAMELESS = ("no-such-host.invalid", "a" * 64 + ".example", "x..y")
+
+
 @pytest.mark.parametrize(
-    "host",
-    ["127.0.0.1", "localhost", "127.1", "0x7f.0.0.1", "2130706433", "0", "::1", "0177.0.0.1"],
+    ("host", "port", "codes", "detail"),
+    [
+        # However it is written; an address is told once.
+        *((host, 80, {"address-refused"}, None) for host in THIS_MACHINE),
+        ("127.0.0.1", 80, {"address-refused"}, "127.0.0.1"),
+        ("0", 80, {"address-refused"}, "0 is 0.0.0.0"),
+        ("127.0.0.1", 22, {"port-refused"}, "127.0.0.1:22"),
+        *((host, 80, {"dns"}, None) for host in NAMELESS),
+        ("", 80, {"dns", "address-refused"}, None),
+    ],
 )
-def test_what_names_this_machine_is_refused_however_it_is_written(host: str) -> None:
+def test_what_leads_nowhere_is_refused(
+    host: str, port: int, codes: set[str], detail: str | None
+) -> None:
     with pytest.raises(FetchError) as told:
-        PublicAddresses(frozenset({80})).addresses(host, 80)
-    assert told.value.code == "address-refused"
+        PublicAddresses(frozenset({80, 443})).addresses(host, port)
+    assert told.value.code in codes
+    assert detail in (None, told.value.detail)
 
 
-@pytest.mark.parametrize(("host", "detail"), [("127.0.0.1", "127.0.0.1"), ("0", "0 is 0.0.0.0")])
-def test_an_address_is_told_once(host: str, detail: str) -> None:
-    with pytest.raises(FetchError) as told:
-        PublicAddresses(frozenset({80})).addresses(host, 80)
-    assert told.value.detail == detail
-
-
-def test_ports() -> None:
-    with pytest.raises(FetchError) as told:
-        PublicAddresses(frozenset({80, 443})).addresses("127.0.0.1", 22)
-    assert told.value.code == "port-refused"
-
-
-@pytest.mark.parametrize("host", ["no-such-host.invalid", "a" * 64 + ".example", "", "x..y"])
-def test_a_name_without_address(host: str) -> None:
-    with pytest.raises(FetchError) as told:
-        PublicAddresses(frozenset({80})).addresses(host, 80)
-    assert told.value.code in {"dns", "address-refused"}
+def test_a_host_that_is_named_may_be_private() -> None:
+    addresses = PublicAddresses(frozenset({80}), named={"localhost"})
+    assert addresses.addresses("LOCALHOST", 8080)
+    with pytest.raises(FetchError):
+        addresses.addresses("127.0.0.1", 8080)

@@ -96,14 +96,10 @@ def test_a_revisit_of_a_revisit_has_no_bytes(stored: Stored) -> None:
     assert refused(stored, stored.refer(second, first)) == "unresolved"
 
 
-def test_nothing_is_given_of_what_was_taken_down(stored: Stored) -> None:
-    stored.put("a.warc", warc(http(PAGE)))
-    assert refused(stored, stored.withdraw(stored.one())) == "withdrawn"
-
-
-def test_a_collection_has_no_bytes(stored: Stored) -> None:
+def test_a_collection_and_what_was_taken_down_have_no_bytes(stored: Stored) -> None:
     stored.put("a.warc", warc(http(PAGE)))
     assert refused(stored, replace(stored.one(), kind="collection")) == "no-content"
+    assert refused(stored, stored.withdraw(stored.one())) == "withdrawn"
 
 
 @pytest.mark.parametrize(
@@ -151,6 +147,13 @@ def of(stored: Stored) -> CaptureRow:
     return CaptureRow.of(one.identifier, 1, (), one.fields)
 
 
+def unopened(archives: PlacedArchives, stored: Stored) -> ContentError:
+    """Return why the one record cannot be opened."""
+    with pytest.raises(ContentError) as error, archived_payload.open_record(archives, of(stored)):
+        pass
+    return error.value
+
+
 def addresses(archives: PlacedArchives, name: str, folder: Path) -> list[str]:
     return [address.removeprefix(f"{folder}/") for address in archives.candidates(name)]
 
@@ -172,11 +175,7 @@ def test_places_are_tried_in_order_and_what_is_not_the_file_is_passed_over(
     with archived_payload.open_record(archives, of(stored)) as found:
         assert found.address == str(stored.folder / "a.warc")
     (stored.folder / "a.warc").unlink()
-    with (
-        pytest.raises(ContentError, match="has another URL"),
-        archived_payload.open_record(archives, of(stored)),
-    ):
-        pass
+    assert "has another URL" in str(unopened(archives, stored))
 
 
 def test_files_of_one_name_are_told_apart_by_date_and_digest(
@@ -194,11 +193,7 @@ def test_files_of_one_name_are_told_apart_by_date_and_digest(
         with archived_payload.open_record(archives, of(stored)) as record:
             assert record.address == str(stored.folder / "a.warc")
     lonely = placed(tmp_path / "date", store=tmp_path / "store")
-    with (
-        pytest.raises(ContentError, match="has another date"),
-        archived_payload.open_record(lonely, of(stored)),
-    ):
-        pass
+    assert "has another date" in str(unopened(lonely, stored))
 
 
 def test_without_places_files_are_where_they_were_ingested_or_in_the_store(
@@ -234,9 +229,7 @@ def test_a_file_that_was_moved_is_found_once_it_is_ingested_there(
         lambda name: tuple(recorded),
         lambda at: FolderSlices(Path(at)),
     )
-    with pytest.raises(ContentError) as error, archived_payload.open_record(archives, of(stored)):
-        pass
-    assert error.value.code == "not-at-hand"
+    assert unopened(archives, stored).code == "not-at-hand"
     recorded[:] = [str(stored.folder / "a.warc")]
     with archived_payload.open_record(archives, of(stored)) as found:
         assert found.address == recorded[0]

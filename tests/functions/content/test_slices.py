@@ -39,6 +39,13 @@ def of_bucket(bucket: Bucket) -> Slices:
     return BucketSlices(address, Client(address, connection, environment(bucket.endpoint)))
 
 
+@pytest.fixture
+def archives(make_bucket: Callable[..., Bucket]) -> Bucket:
+    """Give a store in a bucket, at the prefix of `of_bucket`."""
+    bucket = make_bucket()
+    return Bucket(bucket.endpoint, bucket.bucket, "archives")
+
+
 @pytest.fixture(params=["folder", "bucket", "kept"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     if request.param == "folder":
@@ -48,10 +55,9 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
             (tmp_path / key).write_bytes(data)
 
         return Place(FolderSlices(tmp_path), write)
-    bucket: Bucket = request.getfixturevalue("make_bucket")()
-    slices = of_bucket(bucket)
+    store: Bucket = request.getfixturevalue("archives")
+    slices = of_bucket(store)
     kept = slices if request.param == "bucket" else KeptSlices(slices)
-    store = Bucket(bucket.endpoint, bucket.bucket, "archives")
     return Place(kept, lambda key, data: store.put(key, io.BytesIO(data)))
 
 
@@ -118,15 +124,11 @@ def test_addresses_of_files_are_taken_apart() -> None:
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", FORMS)
-def test_a_capture_in_a_bucket_is_one_request(
-    stored: Stored, make_bucket: Callable[..., Bucket], name: str
-) -> None:
+def test_a_capture_in_a_bucket_is_one_request(stored: Stored, archives: Bucket, name: str) -> None:
     """A WACZ is looked into once; a zstd file's dictionary is fetched once."""
-    bucket = make_bucket()
-    store = Bucket(bucket.endpoint, bucket.bucket, "archives")
     data = FORMS[name]()
-    store.put(name, io.BytesIO(data))
-    stored.place = KeptSlices(of_bucket(bucket))
+    archives.put(name, io.BytesIO(data))
+    stored.place = KeptSlices(of_bucket(archives))
     stored.list(captures(data, name=name))
     contents = stored.contents()
     besides = {"a.warc.zst": 1, "b.warc.zst": 2, "several.wacz": 6}
@@ -142,13 +144,11 @@ def test_a_capture_in_a_bucket_is_one_request(
             assert spent.bytes < 300_000
 
 
-def test_no_more_is_fetched_than_is_soon_read(make_bucket: Callable[..., Bucket]) -> None:
-    bucket = make_bucket()
-    store = Bucket(bucket.endpoint, bucket.bucket, "archives")
-    store.put("a", io.BytesIO(bytes(8 * SMALL)))
+def test_no_more_is_fetched_than_is_soon_read(archives: Bucket) -> None:
+    archives.put("a", io.BytesIO(bytes(8 * SMALL)))
     with (
         s3_request.count_requests() as spent,
-        KeptSlices(of_bucket(bucket)).open("a", 3, None) as stream,
+        KeptSlices(of_bucket(archives)).open("a", 3, None) as stream,
     ):
         stream.read(100)
         assert (spent.requests, spent.bytes) == (SMALL // PART, SMALL)
@@ -158,13 +158,11 @@ def test_no_more_is_fetched_than_is_soon_read(make_bucket: Callable[..., Bucket]
         assert len(rest.read()) == 7 * SMALL - 103
 
 
-def test_an_object_that_is_replaced_meanwhile_is_told(make_bucket: Callable[..., Bucket]) -> None:
-    bucket = make_bucket()
-    store = Bucket(bucket.endpoint, bucket.bucket, "archives")
-    store.put("a", io.BytesIO(bytes(4 * PART)))
-    with of_bucket(bucket).open("a", 0, None) as stream:
+def test_an_object_that_is_replaced_meanwhile_is_told(archives: Bucket) -> None:
+    archives.put("a", io.BytesIO(bytes(4 * PART)))
+    with of_bucket(archives).open("a", 0, None) as stream:
         stream.read(10)
-        store.remove("a")
-        store.put("a", io.BytesIO(b"x" * (4 * PART)))
+        archives.remove("a")
+        archives.put("a", io.BytesIO(b"x" * (4 * PART)))
         with pytest.raises(StoreError):
             io.BufferedReader(cast(io.RawIOBase, stream)).read()
