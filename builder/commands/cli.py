@@ -158,7 +158,7 @@ def _forget_output() -> None:
 
 
 def load(words: Sequence[str]) -> None:
-    """Import the module of the command that these arguments name, if any."""
+    """Import the module of the command that these words of a command line name, if any."""
     if (command := COMMANDS.get(_find_command(words) or "")) is not None:
         command.load()
 
@@ -184,13 +184,13 @@ def _find_command(words: Sequence[str]) -> str | None:
 def _parser(name: str | None) -> argparse.ArgumentParser:
     """Return the parser of one command, or of all. Of repeated options, the last counts.
 
-    Parsers of all commands take longer than most other things that a command begins with.
+    To make the parsers of all commands takes longer than most other things at a command's start.
     """
     parser = _Parser(
         prog="sheaf",
         description="Publish an archive's metadata and serve it over OAI-PMH.",
         usage="%(prog)s [-h] [--version] [--store STORE] [--config FILE] [--json] COMMAND ...",
-        parents=[_everywhere(None)],
+        parents=[_make_common_options(None)],
         epilog=overview(),
     )
     parser.add_argument("--version", action=_VersionAction)
@@ -210,12 +210,12 @@ def _parser(name: str | None) -> argparse.ArgumentParser:
             continue
         if part and family not in families:
             families[family] = _family(commands, family)
-        # Suppressed, so that an option before the command is kept if the command lacks it.
-        again: list[Any] = [_everywhere(argparse.SUPPRESS)]
+        # Without defaults, so that the value of an option before the command is not overwritten.
+        common: list[Any] = [_make_common_options(argparse.SUPPRESS)]
         if part:
-            subparser = families[family].add_parser(part, parents=again, help=command.summary)
+            subparser = families[family].add_parser(part, parents=common, help=command.summary)
         else:
-            subparser = commands.add_parser(command.name, parents=again)
+            subparser = commands.add_parser(command.name, parents=common)
         subparser.command = command
     return parser
 
@@ -226,7 +226,7 @@ def _family(commands: Any, name: str) -> Any:
     parser = _Parser(
         prog=f"sheaf {name}",
         description=summary,
-        parents=[_everywhere(argparse.SUPPRESS)],
+        parents=[_make_common_options(argparse.SUPPRESS)],
         epilog=f"`sheaf {name} {metavar} --help` describes one.",
     )
     commands.choices[name] = parser
@@ -235,7 +235,7 @@ def _family(commands: Any, name: str) -> Any:
     )
 
 
-def _everywhere(default: str | None) -> _Parser:
+def _make_common_options(default: str | None) -> _Parser:
     """Return a parser of the options that may come before or after a command."""
     parser = _Parser(add_help=False)
     parser.add_argument(
@@ -278,14 +278,14 @@ def describe_version() -> str:
     """Return the lines of `sheaf --version`, each with its line end."""
     lines = [
         f"sheaf {distribution.version() or 'of a copied folder'}",
-        f"commit {distribution.commit() or _checked_out() or 'unknown'}",
+        f"commit {distribution.commit() or _find_commit() or 'unknown'}",
         f"Python {platform.python_version()} on {platform.system()} {platform.machine()}",
         *(f"{name} {version or 'missing'}" for name, version in distribution.libraries().items()),
     ]
     return "".join(f"{line}\n" for line in lines)
 
 
-def _checked_out() -> str:
+def _find_commit() -> str:
     """Return the commit of the checkout that runs, with + if files differ; "" if it is none."""
     root = Path(__file__).parents[2]
     if not (root / ".git").exists() or shutil.which("git") is None:

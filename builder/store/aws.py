@@ -31,7 +31,7 @@ _KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 _REGION = "AWS_DEFAULT_REGION"
 _UNUSABLE = "AWS cannot be used"
 _EXPIRED = "Credentials were refreshed"
-_OF_KEYS = ("AssumeRole", "GetRoleCredentials", "CreateToken", "CreateOAuth2Token")
+_KEY_OPERATIONS = ("AssumeRole", "GetRoleCredentials", "CreateToken", "CreateOAuth2Token")
 
 
 def errors() -> tuple[type[Exception], ...]:
@@ -45,14 +45,7 @@ def errors() -> tuple[type[Exception], ...]:
     from urllib3.exceptions import HTTPError
 
     core = (botocore.exceptions.BotoCoreError, botocore.exceptions.ClientError)
-    return (
-        *core,
-        ResponseParserError,
-        HTTPError,
-        OSError,
-        RuntimeError,
-        json.JSONDecodeError,
-    )
+    return (*core, ResponseParserError, HTTPError, OSError, RuntimeError, json.JSONDecodeError)
 
 
 def s3(
@@ -127,7 +120,7 @@ def refusal(error: Exception) -> Refusal | None:
 
     text = str(error)
     if isinstance(error, ClientError):
-        if error.operation_name.startswith(_OF_KEYS):
+        if error.operation_name.startswith(_KEY_OPERATIONS):
             return Refusal(credentials=True, reason=text)
         status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
         code = str(error.response.get("Error", {}).get("Code", ""))
@@ -157,8 +150,8 @@ def error_of_key(code: str, operation: str) -> Exception:
 class SessionEnvironment(Mapping[str, str]):
     """Environment variables, completed by the keys and the region of boto3's session.
 
-    So a reader that knows only variables, as functions do, supports profiles and single sign-on.
-    Keys are renewed when AWS_ACCESS_KEY_ID is looked up; the same thread then gets the other keys
+    So the readers in `functions`, which know only variables, support profiles and single sign-on.
+    Keys are renewed when AWS_ACCESS_KEY_ID is looked up. The same thread then gets the other keys
     of that moment. boto3 is not imported if the environment has keys. Look-ups raise StoreError.
     """
 
@@ -166,10 +159,10 @@ class SessionEnvironment(Mapping[str, str]):
         self._environment = environment
         self._lock = threading.Lock()
         self._session: Any = None
-        self._seen = threading.local()
+        self._thread = threading.local()
 
     def __reduce__(self) -> tuple[type["SessionEnvironment"], tuple[dict[str, str]]]:
-        """Return what another process makes a session of its own from."""
+        """Return what another process needs for a session of its own."""
         return SessionEnvironment, (dict(self._environment),)
 
     def __getitem__(self, name: str) -> str:
@@ -178,8 +171,8 @@ class SessionEnvironment(Mapping[str, str]):
             value = self._open().region_name or ""
         if name in _KEYS and not self._environment.get(_KEYS[0]):
             if name == _KEYS[0]:
-                self._seen.keys = self._current()
-            value = getattr(self._seen, "keys", {}).get(name, "")
+                self._thread.keys = self._renew_keys()
+            value = getattr(self._thread, "keys", {}).get(name, "")
         if not value and name not in self._environment:
             raise KeyError(name)
         return value
@@ -196,7 +189,7 @@ class SessionEnvironment(Mapping[str, str]):
                 self._session = _session(self._environment)
             return self._session
 
-    def _current(self) -> dict[str, str]:
+    def _renew_keys(self) -> dict[str, str]:
         session = self._open()
         try:
             with self._lock:

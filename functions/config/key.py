@@ -30,7 +30,7 @@ class Field:
 
 
 def row(name: str, field: Field, meaning: str) -> Field:
-    """Return the key of a form."""
+    """Return a configuration key: the field with its name and its meaning."""
     return replace(field, name=name, meaning=meaning)
 
 
@@ -45,7 +45,7 @@ def between(low: int, high: int) -> Callable[[Any], bool]:
 
 
 def number(default: object, low: int, high: int, unit: str = "a number") -> Field:
-    """Return a field of whole numbers from `low` to `high`; a limit of bytes is not named."""
+    """Return a field of whole numbers from `low` to `high`, which is not told for bytes."""
     end = "" if "bytes" in unit else f" to {high}"
     return Field(default, between(low, high), f"{unit} from {low}{end}")
 
@@ -80,11 +80,11 @@ def some_of(default: list[str], *names: str) -> Field:
     return list_of(names.__contains__, ", ".join(names), default)
 
 
-def table_of(name: Callable[[str], Any], test: Callable[[Any], Any], expected: str) -> Field:
-    """Return a field of tables whose names pass `name`, and whose values pass `test`."""
+def table_of(is_name: Callable[[str], Any], test: Callable[[Any], Any], expected: str) -> Field:
+    """Return a field of tables whose names pass `is_name`, and whose values pass `test`."""
     return Field(
         {},
-        lambda v: isinstance(v, dict) and all(name(k) and test(v[k]) for k in v),
+        lambda v: isinstance(v, dict) and all(is_name(k) and test(v[k]) for k in v),
         f"a table {expected}",
     )
 
@@ -96,7 +96,7 @@ def optional(test: Callable[[Any], bool], expected: str) -> Field:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The fields of a table, by name. All fields are optional. `noun` is what names are called."""
+    """The fields of a table, by name; each may be missing. Messages call the names `noun`."""
 
     fields: Mapping[str, Field]
     noun: str = "keys"

@@ -41,12 +41,12 @@ _LOG = logging.getLogger("sheaf")
 MARGIN = 1.5
 """Seconds before Lambda's timeout at which an answer is abandoned: the 503 takes time as well."""
 
-_PREPARING = 5.0
+_READ_AHEAD = 5.0
 """Seconds for reading ahead of the first request; Lambda allows ten for initialisation."""
 
-_KEPT = 5.0
-"""Seconds that used parts of the bucket stay on the small disk. A few suffice: a request opens its
-parts at once, and requests do not overlap."""
+_GRACE = 5.0
+"""Seconds for which used parts of the bucket stay on the small disk. A few suffice: a request opens
+its parts at once, and requests do not overlap."""
 
 _PROGRAM = 256
 """Megabytes of memory that the program itself takes, with the largest pages."""
@@ -77,7 +77,7 @@ class Shares:
 
 @dataclass(frozen=True, slots=True)
 class InstanceParts:
-    """Parts of an application: a repository, its configuration and their origins.
+    """What an application is made of: a repository, its configuration and where they come from.
 
     `root` is the folder of the configuration; `log` takes each line of the access log.
     """
@@ -163,22 +163,22 @@ class Instance:
         call = wsgi.mount_call(call, application.mount)
         response = application.answer(call, _seconds(context), request)
         if application.spent:
-            self._let_go(serving)
+            self._close_store(serving)
         return response
 
     def _prepare(self, serving: Serving) -> None:
         """Read ahead for the first request; that request reports any failure."""
         try:
-            deadline.answer_within(_PREPARING, serving.application.prepare)
+            deadline.answer_within(_READ_AHEAD, serving.application.prepare)
         except deadline.DeadlineError:
-            _LOG.warning("read-ahead did not finish within %.1f s", _PREPARING)
-            self._let_go(serving)
+            _LOG.warning("read-ahead did not finish within %.1f s", _READ_AHEAD)
+            self._close_store(serving)
         except SheafError as error:
             _LOG.warning("read-ahead failed: %s", error)
         except Exception:  # noqa: BLE001 - told in the log, and to be tried again
             _LOG.exception("read-ahead failed")
 
-    def _let_go(self, serving: Serving) -> None:
+    def _close_store(self, serving: Serving) -> None:
         """Make the next request open the store again, because a thread may hold its locks."""
         serving.close()
         self._serving = None
@@ -202,7 +202,7 @@ class Instance:
         settings = settings.having("store.cache", min(settings["store.cache"], shares.disk))
         with ExitStack() as opened:
             reader = open_reader(
-                settings["store.uri"], self._root, settings, self._environment, _KEPT
+                settings["store.uri"], self._root, settings, self._environment, _GRACE
             )
             opened.callback(reader.close)
             repository = DuckRepository(reader, shares.rows << 20, memory=shares.database)

@@ -72,7 +72,6 @@ def test_without_keys_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     connection = BucketConnection(endpoint="http://127.0.0.1:1", retry_seconds=0, timeout=1)
+    signer = Signer(connection, {"AWS_EC2_METADATA_DISABLED": "true"}, 60)
     with pytest.raises(StoreError):
-        Signer(connection, {"AWS_EC2_METADATA_DISABLED": "true"}, 60).sign(
-            "a-bucket", "k", "GET", SAVED
-        )
+        signer.sign("a-bucket", "k", "GET", SAVED)
