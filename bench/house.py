@@ -43,7 +43,13 @@ ROOMS = (
     "functions.kinds",
     "functions.snapshot",
 )
-FAMILIES = ("builder.exports", "builder.kinds", "builder.outputs", "builder.sources")
+FAMILIES = (
+    "builder.exports",
+    "builder.kinds",
+    "builder.outputs",
+    "builder.sources",
+    "functions.kinds",
+)
 """Packages whose folders are members of a family."""
 MEMBER_IMPORTS = {
     # Importer: the members that it imports, beside commands, aws and the registries.
@@ -54,6 +60,7 @@ MEMBER_IMPORTS = {
         "builder.outputs.dumps",
         "builder.sources.datasets",
         "builder.sources.webarchives",
+        "functions.kinds.datasets",
     },
     "builder.exports.jsonl": {
         "builder.outputs.dumps",
@@ -75,6 +82,15 @@ MEMBER_IMPORTS = {
     },
     "builder.kinds.templates": {
         "builder.sources.fulltexts",
+    },
+    "builder.snapshot": {
+        "functions.kinds.templates",
+    },
+    "functions.oai": {
+        "functions.kinds.templates",
+    },
+    "functions.site": {
+        "functions.kinds.collections",
     },
 }
 _IRREGULAR = frozenset(
@@ -199,8 +215,11 @@ def member_imports() -> dict[str, set[str]]:
     members: dict[str, set[str]] = defaultdict(set)
     for name in modules():
         own = member_of(name) or room_of(name) or ""
-        for other in filter(None, map(member_of, targets(name))):
-            if own not in (other, "builder.aws", "builder.commands") and name not in FAMILIES:
+        names = {other for other in imports(modules()[name]) if other in modules()}
+        answers = f"functions.kinds.{own.rpartition('.')[2]}"  # of the same kind
+        for other in filter(None, map(member_of, names)):
+            free = (other, "builder.aws", "builder.commands")
+            if own not in free and other != answers and name not in FAMILIES:
                 members[own].add(other)
     return dict(members)
 

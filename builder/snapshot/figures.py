@@ -16,7 +16,7 @@ from typing import Any
 from builder.snapshot.compaction import RECORDS_RATIO, runs_to_merge
 from builder.snapshot.draft import Draft, Query
 from builder.snapshot.sql import Statements
-from functions.kinds.captures import CAPTURE
+from functions.kinds import CAPTURES
 from functions.snapshot import figure_tables, layout, schema
 from functions.snapshot.figure_rows import CHANGES, KEPT, TABLE, FacetCounts, FigureRows, add, thin
 from functions.snapshot.figure_tables import COUNTED, SHOWN
@@ -157,7 +157,8 @@ def _count_items(
         }
         for table in ("new_versions", "superseded_versions")
     )
-    if {*new, *old} <= {(CAPTURE.name, False)}:  # the usual case, in which nothing need be compared
+    usual = {(kind, False) for kind in CAPTURES}
+    if {*new, *old} <= usual:  # nothing need be compared
         pairs = [(*key, *key, count) for key, count in old.items()]
     else:
         pairs = connection.execute(_VERSION_CHANGES).fetchall()

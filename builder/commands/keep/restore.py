@@ -17,6 +17,7 @@ from builder.exports.restore.names import MANIFEST
 from builder.exports.restore.plan import Plan
 from builder.exports.restore.session import RestoreJob, RestoreSession
 from builder.progress import ProgressBar
+from builder.sources.datasets.platforms.landing import handle_of
 from builder.store.context import Context
 from builder.text import tally, visible
 from functions.snapshot.surt import METHOD
@@ -70,7 +71,7 @@ def run(context: Context) -> int:
     restored under their names and verified.
     """
     arguments = context.arguments
-    if datasets.names_dataset(arguments.source):
+    if handle_of(arguments.source) is not None or arguments.source.startswith("oai:"):
         return _restore_dataset(context)
     if arguments.version or arguments.safe_names:
         raise UsageError("--version and --safe-names are for datasets: name one as SOURCE")

@@ -74,11 +74,6 @@ class RestoredDataset:
     withheld: int = 0
 
 
-def names_dataset(text: str) -> bool:
-    """Return whether a text is a DOI, also with a resolver's URL or `doi:`, or an identifier."""
-    return handle_of(text) is not None or text.startswith("oai:")
-
-
 def find_dataset(store: Writer, name: str, version: str | None = None) -> str:
     """Return the identifier of the listed dataset that has this DOI or identifier.
 

@@ -57,8 +57,7 @@ def _list_origins(record: PublishedRecord, place: str) -> tuple[RecordOrigin, ..
     source = kind.origin(record.fields, place)
     if source is None:
         return ()
-    stamp = _instant(record.datestamp)
-    return (RecordOrigin(stamp, True, place, *source, kind.origin_namespace),)
+    return (RecordOrigin(_instant(record.datestamp), True, place, *source, kind.origin_namespace),)
 
 
 # Records of a page share the instant of their publish.

@@ -120,10 +120,7 @@ def hostile() -> MemoryRepository:
         "creators": [{"name": HOSTILE}],
         "licences": [{"url": f"javascript:{HOSTILE}"}],
         "bundle": None,
-        "records": [],
-        "contributors": [],
-        "related": [],
-        "withheld": [],
+        **{key: [] for key in ("records", "contributors", "related", "withheld")},
         **{
             n: {"different": 1, "most": [{"value": HOSTILE, "captures": 1}]}
             for n in ("host", "media_type", "status")
@@ -159,6 +156,8 @@ def test_hostile_text_is_text() -> None:
     visits = crawl.walk()
     records = [p for p in visits if p.startswith("/record/")]  # in two languages
     assert len(records) == 2 * len(KINDS)
+    shown = visits["/record/oai:example.org:harvested"].links()  # none came, but it is in oai_dc
+    assert any("/answer?verb=GetRecord" in link for link in shown)
     for path in (f"/search?q={HOSTILE}", f"/record?id={HOSTILE}", f"/answer?verb={HOSTILE}"):
         if path.startswith("/search") and client.raw(path="/search")["statusCode"] == 404:
             continue
