@@ -107,10 +107,10 @@ def _write_plan(context: Context, names: Sequence[str]) -> IngestPlan | None:
     if STDIN in names:
         raise UsageError("standard input cannot be read in parts: ingest it by itself")
     inputs = [SourceInput(name) for name in dict.fromkeys(names)]
-    others = [source.load() for source in reversed(SOURCES) if source.inputs][:-1]
-    claims = [other.claim(context, inputs) for other in others]
-    files = find_files(inputs, context.configuration, context.environment)[0]
-    if not files or any(other_claim.read for other_claim in claims):
+    readers = [source.load() for source in reversed(SOURCES) if source.inputs]
+    is_foreign = any(reader.claim(context, inputs).read for reader in readers if reader != READER)
+    files, _ = find_files(inputs, context.configuration, context.environment)
+    if is_foreign or not files:
         raise UsageError("expected web archives or indexes: ingest other sources by themselves")
     places = [context.store.address, *(file.address for file in files)]
     if arguments.engine == "lambda" and not all(place.startswith(S3_SCHEME) for place in places):
