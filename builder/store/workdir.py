@@ -29,10 +29,6 @@ class Measured(io.RawIOBase):
         self._digest = hashlib.sha256()
         self._position = 0
 
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
     def readinto(self, buffer: Any) -> int:
         """Read into a buffer; return the number of bytes."""
         data = self._file.read(len(buffer))
