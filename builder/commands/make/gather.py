@@ -14,11 +14,10 @@ from builder.http.settings import http_settings
 from builder.obi.run import ObiRuntime, history
 from builder.progress import ProgressBar
 from builder.sources.fulltexts import pdf_text
-from builder.sources.fulltexts.choice import DAY, FileChoice, OwnLimits
+from builder.sources.fulltexts.choice import DAY, FileChoice, GatherRules, OwnLimits
 from builder.sources.fulltexts.fetch_file import FileFetcher
 from builder.sources.fulltexts.gather_report import GatherReport
 from builder.sources.fulltexts.hold import Hold, hold_store
-from builder.sources.fulltexts.rules import GatherRules
 from builder.sources.fulltexts.session import GatherJob, GatherSession
 from builder.store.context import Context
 from builder.text import tally

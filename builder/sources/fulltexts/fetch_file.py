@@ -16,6 +16,7 @@ from builder.http.limits import Limits
 from builder.http.responses import REDIRECTS, Response
 from builder.http.url import Redirects
 from builder.obi.content import ExchangeRow
+from builder.sources.fulltexts.choice import NO_RULES, GatherRules
 from builder.sources.fulltexts.results import (
     Fetched,
     Hop,
@@ -27,7 +28,6 @@ from builder.sources.fulltexts.results import (
     shorten,
     store_body,
 )
-from builder.sources.fulltexts.rules import NO_RULES, GatherRules
 
 _ACCEPT = {"Accept": "*/*", "Accept-Encoding": "identity"}
 

@@ -153,27 +153,9 @@ class PlatformApi:
         if hosts and host(url) not in hosts:
             detail = f"a link of {', '.join(hosts)} leads to another host: {url}"
             raise FilesetError("platform-bad-response", detail, code="foreign-link")
-        return self._answer(url, accept, statuses, hosts)
 
-    def document(self, url: str, *, hosts: Sequence[str] = ()) -> Any:
-        """Return the JSON document at `url`. With `hosts`, no other host receives a request."""
-        return parse_document(self.answer(url, hosts=hosts))
-
-    def page(self, url: str) -> ApiAnswer:
-        """Return a landing page, redirects followed, if its host's robots.txt allows it."""
-        if self.obey:
-            self.retry(lambda rested: self.client.obey(self._request(url, _PAGE, rested)))
-        return self._answer(url, _PAGE, frozenset(), ())
-
-    def shows_token(self, host: str) -> bool:
-        """Return whether there is a token for `host`."""
-        return host in self.tokens
-
-    def _answer(
-        self, url: str, accept: str, statuses: frozenset[int], within: Sequence[str]
-    ) -> ApiAnswer:
         def ask(rested: float) -> ApiAnswer:
-            with self.client.fetch(self._request(url, accept, rested, within)) as answer:
+            with self.client.fetch(self._request(url, accept, rested, hosts)) as answer:
                 if answer.status != 200 and answer.status not in statuses:
                     raise self.refusal(answer)
                 body = responses.read_body(answer.headers, answer.body, LARGEST)
@@ -190,6 +172,20 @@ class PlatformApi:
                 )
 
         return self.retry(ask)
+
+    def document(self, url: str, *, hosts: Sequence[str] = ()) -> Any:
+        """Return the JSON document at `url`. With `hosts`, no other host receives a request."""
+        return parse_document(self.answer(url, hosts=hosts))
+
+    def page(self, url: str) -> ApiAnswer:
+        """Return a landing page, redirects followed, if its host's robots.txt allows it."""
+        if self.obey:
+            self.retry(lambda rested: self.client.obey(self._request(url, _PAGE, rested)))
+        return self.answer(url, accept=_PAGE)
+
+    def shows_token(self, host: str) -> bool:
+        """Return whether there is a token for `host`."""
+        return host in self.tokens
 
     def retry(self, ask: Callable[[float], T]) -> T:
         """Return the result of `ask`, retried after failures that may pass. Raises FilesetError."""

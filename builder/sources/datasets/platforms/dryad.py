@@ -20,7 +20,6 @@ from builder.sources.datasets.item import (
     Related,
 )
 from builder.sources.datasets.platforms import json_document
-from builder.sources.datasets.platforms.hosted import HostedPlatform
 from builder.sources.datasets.platforms.json_document import first_at, read_pages, values_at
 from builder.sources.datasets.platforms.metadata import (
     licences,
@@ -55,7 +54,7 @@ _OF_VERSION = frozenset(_VERSION_FIELDS.split())
 """What a version says of itself; the rest, such as the licence, is of the dataset."""
 
 
-class Dryad(HostedPlatform):
+class Dryad(json_document.HostedPlatform):
     """Dryad."""
 
     facts = PlatformFacts(

@@ -23,7 +23,6 @@ from builder.sources.datasets.item import (
     Person,
 )
 from builder.sources.datasets.platforms import json_document
-from builder.sources.datasets.platforms.hosted import HostedPlatform
 from builder.sources.datasets.platforms.json_document import (
     day,
     digests,
@@ -459,7 +458,7 @@ def _read_tombstone(request: InvenioRequest, api: Api) -> FilesetPlatformItem:
     )
 
 
-class InvenioRDM(HostedPlatform):
+class InvenioRDM(json_document.HostedPlatform):
     """The platform; a probe of the API finds its other hosts."""
 
     hosts = json_document.INVENIORDM
@@ -483,7 +482,7 @@ class InvenioRDM(HostedPlatform):
         return read_item(InvenioRequest(self.facts.name, base, record["id"], latest=latest), api)
 
 
-class Zenodo(HostedPlatform):
+class Zenodo(json_document.HostedPlatform):
     """The platform."""
 
     hosts = json_document.ZENODO

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 from urllib.parse import urljoin, urlsplit
 
-from builder.sources.datasets.item import FilesetManifestFile
-from builder.sources.datasets.protocols import Api, FilesetError, ScopeError
+from builder.sources.datasets.item import DatasetResource, FilesetManifestFile
+from builder.sources.datasets.protocols import Api, FilesetError, PlatformFacts, ScopeError
 
 _DAY = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?(?![\d-])")
 _DOI = re.compile(r"\s*(?:(?:https?://)?(?:dx\.)?doi\.org/|doi:)?(10\.\d{4,9}/\S+?)\s*", re.I)
@@ -203,6 +203,20 @@ def host(url: str) -> str:
         return (urlsplit(url).hostname or "").rstrip(".")
     except ValueError:
         return ""
+
+
+class HostedPlatform:
+    """A platform that is known by the `hosts` of its pages, or by its `dois`."""
+
+    facts: ClassVar[PlatformFacts]
+    hosts: ClassVar[frozenset[str]]
+    dois: ClassVar[re.Pattern[str] | None] = None
+
+    def match_request(self, resource: DatasetResource) -> bool:
+        """Return whether it is the platform, by host or DOI."""
+        if host(resource.url) in self.hosts:
+            return True
+        return self.dois is not None and self.dois.fullmatch(resource.doi or "") is not None
 
 
 def path(url: str) -> str:

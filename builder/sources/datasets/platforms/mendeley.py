@@ -13,7 +13,6 @@ from builder.sources.datasets.item import (
     FilesetPlatformItem,
 )
 from builder.sources.datasets.platforms import json_document
-from builder.sources.datasets.platforms.hosted import HostedPlatform
 from builder.sources.datasets.platforms.json_document import (
     VersionRequest,
     edition,
@@ -38,7 +37,7 @@ _FOLDERS = 1_000
 """Most folders in a dataset; each needs a request."""
 
 
-class Mendeley(HostedPlatform):
+class Mendeley(json_document.HostedPlatform):
     """Mendeley Data."""
 
     facts = PlatformFacts(

@@ -17,7 +17,6 @@ from builder.sources.datasets.item import (
     FilesetPlatformItem,
 )
 from builder.sources.datasets.platforms import json_document
-from builder.sources.datasets.platforms.hosted import HostedPlatform
 from builder.sources.datasets.platforms.json_document import (
     first_at,
     part_document,
@@ -45,7 +44,7 @@ _DEPTH = 10_000
 """Most folders in a project, and most components."""
 
 
-class Osf(HostedPlatform):
+class Osf(json_document.HostedPlatform):
     """OSF."""
 
     facts = PlatformFacts(

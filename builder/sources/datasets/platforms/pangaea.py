@@ -16,7 +16,6 @@ from builder.sources.datasets.item import (
     FilesetPlatformItem,
 )
 from builder.sources.datasets.platforms import json_document
-from builder.sources.datasets.platforms.hosted import HostedPlatform
 from builder.sources.datasets.platforms.json_document import first_at, wrap_part_errors
 from builder.sources.datasets.platforms.metadata import licences, plain_text
 from builder.sources.datasets.platforms.pages import schema_org
@@ -35,7 +34,7 @@ _RELATIONS = {"citation": "References", "isPartOf": "IsPartOf"}
 _ACCEPT = "text/tab-separated-values, text/plain;q=0.9"
 
 
-class Pangaea(HostedPlatform):
+class Pangaea(json_document.HostedPlatform):
     """PANGAEA."""
 
     facts = PlatformFacts(

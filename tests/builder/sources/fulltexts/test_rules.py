@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from builder.sources.fulltexts.rules import GatherRules
+from builder.sources.fulltexts.choice import GatherRules
 from tests.builder.http import site as web
 from tests.builder.http.site import Site
 from tests.builder.sources.fulltexts.test_command import Archive, archive, paper

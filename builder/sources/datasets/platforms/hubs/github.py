@@ -18,7 +18,6 @@ from builder.sources.datasets.item import (
     Person,
 )
 from builder.sources.datasets.platforms import json_document
-from builder.sources.datasets.platforms.hosted import HostedPlatform
 from builder.sources.datasets.platforms.json_document import edition, first_at, part_document
 from builder.sources.datasets.platforms.metadata import licences, plain_text
 from builder.sources.datasets.protocols import Api, FilesetError, PlatformFacts, ScopeError
@@ -50,7 +49,7 @@ class ReleaseRequest:
         return tag
 
 
-class GitHub(HostedPlatform):
+class GitHub(json_document.HostedPlatform):
     """GitHub."""
 
     facts = PlatformFacts(

@@ -19,7 +19,6 @@ from builder.sources.datasets.item import (
     Person,
 )
 from builder.sources.datasets.platforms import json_document
-from builder.sources.datasets.platforms.hosted import HostedPlatform
 from builder.sources.datasets.platforms.json_document import (
     first_at,
     walk_pages,
@@ -40,7 +39,7 @@ _FILES = frozenset(("blob", "raw", "resolve"))
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
-class HuggingFace(HostedPlatform):
+class HuggingFace(json_document.HostedPlatform):
     """Hugging Face."""
 
     facts = PlatformFacts(

@@ -20,7 +20,6 @@ from builder.sources.datasets.item import (
     Related,
 )
 from builder.sources.datasets.platforms import json_document
-from builder.sources.datasets.platforms.hosted import HostedPlatform
 from builder.sources.datasets.platforms.json_document import (
     first_at,
     inner,
@@ -66,7 +65,7 @@ _ARCHIVED = re.compile(rb"<archived>\s{0,64}true\s{0,64}</archived>")
 _LEAF = re.compile(r"[/:]")
 
 
-class DataOne(HostedPlatform):
+class DataOne(json_document.HostedPlatform):
     """DataONE."""
 
     facts = PlatformFacts(

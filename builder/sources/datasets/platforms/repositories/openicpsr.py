@@ -14,7 +14,6 @@ from builder.sources.datasets.item import (
     FilesetPlatformItem,
 )
 from builder.sources.datasets.platforms import json_document
-from builder.sources.datasets.platforms.hosted import HostedPlatform
 from builder.sources.datasets.platforms.json_document import VersionRequest
 from builder.sources.datasets.platforms.metadata import people_from_texts
 from builder.sources.datasets.platforms.pages import schema_org
@@ -60,7 +59,7 @@ class _Project:
         return f"{root}/version/V{self.version}/view" if self.version else root
 
 
-class OpenIcpsr(HostedPlatform):
+class OpenIcpsr(json_document.HostedPlatform):
     """openICPSR."""
 
     facts = PlatformFacts(

@@ -17,7 +17,6 @@ from builder.sources.datasets.item import (
     Person,
 )
 from builder.sources.datasets.platforms import json_document
-from builder.sources.datasets.platforms.hosted import HostedPlatform
 from builder.sources.datasets.platforms.json_document import (
     entries,
     first_at,
@@ -46,7 +45,7 @@ _PUBLISHED = ("publication", "release", "repository created")
 """Types of dates, in lower case, best first."""
 
 
-class ScienceBase(HostedPlatform):
+class ScienceBase(json_document.HostedPlatform):
     """ScienceBase."""
 
     facts = PlatformFacts(
