@@ -25,6 +25,7 @@ from functions.reading.duck_repository import DuckRepository
 from tests.builder.conftest import World as Published
 from tests.builder.obi.kept import three_in
 from tests.builder.sources.datasets import command as commands
+from tests.builder.sources.datasets import platform
 from tests.builder.sources.datasets.command import Command
 from tests.builder.sources.datasets.deposits import ZENODO, deposit, page, record
 from tests.builder.sources.datasets.outcomes import item, outcome
@@ -46,10 +47,8 @@ FILES: Mapping[str, bytes] = {
     "empty": b"",
 }
 STRATEGIES = {
-    "web-fileset": '"web"',
+    **platform.STRATEGIES,
     "web-fileset-bundled": '{ backend = "web", bundle = "always" }',
-    "s3-fileset": '"s3"',
-    "s3-fileset-bundled": '{ backend = "s3", bundle = "always" }',
     "s3-fileset-bundled of the platform": (
         '{ backend = "s3", bundle = "always", platform_bundle = true }'
     ),

@@ -11,6 +11,7 @@ import pytest
 from builder.commands import cli
 from builder.sources.datasets import wiring
 from builder.store.folder import FolderStore
+from functions.snapshot.errors import StoreError
 from tests.builder.sources.datasets.server import Server
 from tests.builder.sources.datasets.world import World
 from tests.clock import make_context
@@ -64,6 +65,18 @@ class Command:
     @property
     def store(self) -> FolderStore:
         return FolderStore(self.folder / "store")
+
+
+def refuse_runs(monkeypatch: pytest.MonkeyPatch, why: str) -> None:
+    """Let no run of the intake be kept."""
+
+    def refused(self: FolderStore, key: str, data: bytes) -> None:
+        if key.endswith("run.json"):
+            raise StoreError(why)
+        create(self, key, data)
+
+    create = FolderStore.create
+    monkeypatch.setattr(FolderStore, "create", refused)
 
 
 def led_to(there: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from tests.builder.sources.datasets.deposits import (
     record,
     register,
 )
+from tests.builder.sources.datasets.platform import STRATEGIES
 from tests.builder.sources.datasets.server import status
 
 pytestmark = pytest.mark.shared(2)
@@ -115,12 +116,11 @@ ODD_NAMES = {
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize("strategy", ["s3", "web", "bundled"])
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_odd_names_are_kept_and_one_that_leads_elsewhere_fails_alone(
     command: Command, strategy: str
 ) -> None:
-    bundled = '{ backend = "s3", bundle = "always" }'
-    command.configure(fileset__strategy=bundled if strategy == "bundled" else f'"{strategy}"')
+    command.configure(fileset__strategy=STRATEGIES[strategy])
     files = {raw: ascii(raw).encode() for raw in ODD_NAMES}
     (found,) = command.results(deposit(command.server, 11, files))
     assert (found["status"], found["file_count"]) == ("success-partial", 6)

@@ -20,6 +20,7 @@ from builder.store.folder import FolderStore
 from tests.builder.sources.datasets.body import Generated, digest
 from tests.builder.sources.datasets.command import Command
 from tests.builder.sources.datasets.invenio import BODIES, Site, reach
+from tests.builder.sources.datasets.platform import STRATEGIES
 from tests.builder.sources.datasets.server import Exchange, Server, served, silent
 
 pytestmark = pytest.mark.shared(2)
@@ -85,19 +86,11 @@ def site(
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"fileset__strategy": '{ backend = "s3", bundle = "always" }'},
-        {},
-        {"fileset__strategy": '"web"'},
-    ],
-    ids=["bundle", "files", "web"],
-)
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_killed_in_the_midst_nothing_is_half_there_and_the_next_one_completes_it(
-    site: Here, settings: dict[str, str]
+    site: Here, strategy: str
 ) -> None:
-    site.command.configure(**settings)
+    site.command.configure(fileset__strategy=STRATEGIES[strategy])
     url = site.record("hives-1", n3=silent())
     with site.begun("fileset", url) as process:
         site.await_(lambda: site.server.asked(site.content("hives-1", "3.bin")))
@@ -118,7 +111,7 @@ def test_killed_in_the_midst_nothing_is_half_there_and_the_next_one_completes_it
     assert [row["path"] for row in rows] == sorted(BODIES)
     for row in rows:
         assert row["sha256"] == digest("sha256", BODIES[row["path"]])
-    if "bundle" in settings.get("fileset__strategy", ""):
+    if "bundle" in strategy:
         (key,) = {row["key"] for row in rows}
         data = site.store.read(key)
         with zipfile.ZipFile(io.BytesIO(data)) as bundle:
@@ -129,9 +122,9 @@ def test_killed_in_the_midst_nothing_is_half_there_and_the_next_one_completes_it
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize("strategy", ['"s3"', '{ backend = "s3", bundle = "always" }', '"web"'])
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_dataset_is_restored_under_its_paths(site: Here, strategy: str) -> None:
-    site.command.configure(fileset__strategy=strategy)
+    site.command.configure(fileset__strategy=STRATEGIES[strategy])
     bodies = {"a.csv": b"1,2\n", "data/b.csv": b"", "data/c.bin": b"c" * 300_000}
     url = site.record("hives-1", bodies)
     assert site.results(url, site.record("hives-2")) == {
@@ -177,7 +170,7 @@ LARGE = {"0.bin": BODIES["0.bin"], "1.bin": Generated(12_000_000).all}
 
 
 @pytest.mark.sampled(5)
-@pytest.mark.parametrize("strategy", ['"s3"', '{ backend = "s3", bundle = "always" }', '"web"'])
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_killed_in_a_large_file_the_next_process_continues_it(site: Here, strategy: str) -> None:
     def hold(exchange: Exchange) -> None:
         exchange.head(200, {"Content-Length": "12000000", "ETag": '"1"'})
@@ -187,11 +180,11 @@ def test_killed_in_a_large_file_the_next_process_continues_it(site: Here, strate
     def parts() -> list[Path]:
         return list((site.folder / "store" / ".tmp").glob("downloads-*/*/*"))
 
-    site.command.configure(fileset__strategy=strategy)
+    site.command.configure(fileset__strategy=STRATEGIES[strategy])
     url = site.record("hives-1", LARGE, n1=hold)
     with site.begun("fileset", url) as process:
         site.await_(lambda: sum(path.stat().st_size for path in parts()) > 6_500_000)
-        if strategy == '"s3"':  # a small file is not written alone, but soon
+        if strategy == "s3-fileset":  # a small file is not written alone, but soon
             site.await_(lambda: list((site.folder / "store" / "filesets").rglob("0.bin")))
         process.send_signal(signal.SIGKILL)
         process.wait()

@@ -23,11 +23,9 @@ from builder.sources.datasets.request import (
     is_final,
     retry_wait,
 )
-from builder.store.folder import FolderStore
-from functions.snapshot.errors import StoreError
 from tests.bucket import ACCESS_KEY, REGION, SECRET_KEY
 from tests.builder.sources.datasets import server
-from tests.builder.sources.datasets.command import Command
+from tests.builder.sources.datasets.command import Command, refuse_runs
 from tests.builder.sources.datasets.deposits import deposit
 
 pytestmark = pytest.mark.shared(2)
@@ -260,14 +258,8 @@ def test_nothing_is_removed_from_the_queue_where_results_cannot_be_kept(
 ) -> None:
     sqs.ask(deposit(command.server, 11, {"a.csv": b"a"}))
 
-    def refused(self: FolderStore, key: str, data: bytes) -> None:
-        if key.endswith("run.json"):
-            raise StoreError("the disk is full")
-        create(self, key, data)
-
-    create = FolderStore.create
     with monkeypatch.context() as patch:
-        patch.setattr(FolderStore, "create", refused)
+        refuse_runs(patch, "the disk is full")
         _, err = command("fileset", "--queue", sqs.url, code=2)
     assert err.splitlines()[-1] == "sheaf: the disk is full"
     assert sqs.counts() == (1, 0)

@@ -7,6 +7,7 @@ import pytest
 
 from tests.builder.sources.datasets.command import Command
 from tests.builder.sources.datasets.deposits import ZENODO, content, deposit, doi
+from tests.builder.sources.datasets.platform import STRATEGIES
 from tests.builder.sources.datasets.server import Answer, Exchange, html, served, status
 from tests.clock import CLOCK
 
@@ -50,13 +51,6 @@ class Refusing:
         }
 
 
-STRATEGIES = {
-    "s3": '"s3"',
-    "web": '"web"',
-    "bundled": '{ backend = "s3", bundle = "always", platform_bundle = false }',
-}
-
-
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_each_file_is_fetched_once_however_often_others_are_refused(
@@ -73,7 +67,7 @@ def test_each_file_is_fetched_once_however_often_others_are_refused(
         platform.run = run
         CLOCK.sleep(60)
         if run == 3:  # what is missing is archived as the rest is, whatever is configured now
-            command.configure(fileset__strategy='"web"' if strategy == "s3" else '"s3"')
+            command.configure(fileset__strategy='"web"' if strategy == "s3-fileset" else '"s3"')
         command.server.forget()
         (result,) = command.results(*((name,) if run % 2 else ("--retry",)))
         states = platform.states()
@@ -133,7 +127,7 @@ def test_an_export_says_what_is_not_archived(command: Command) -> None:
 
 
 def test_the_warc_of_a_published_dataset_is_no_remainder(command: Command) -> None:
-    command.configure(fileset__strategy=STRATEGIES["web"])
+    command.configure(fileset__strategy=STRATEGIES["web-fileset"])
     deposit(command.server, 11, {"a.csv": b"1"})
     command.results(doi(command.server, 11))
     command("publish")

@@ -12,7 +12,7 @@ from builder.aws import fileset_worker
 from builder.store.folder import FolderStore
 from functions.snapshot.errors import ConfigurationError, StoreError
 from tests.bucket import Bucket
-from tests.builder.sources.datasets.command import led_to
+from tests.builder.sources.datasets.command import led_to, refuse_runs
 from tests.builder.sources.datasets.deposits import content, deposit
 from tests.builder.sources.datasets.server import Server, served, silent, status
 from tests.builder.sources.datasets.world import World
@@ -135,14 +135,7 @@ def test_all_come_again_where_results_could_not_be_kept(
     function: Function, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     good = deposit(function.server, 11, {"a.csv": A})
-
-    def refused(self: FolderStore, key: str, data: bytes) -> None:
-        if key.endswith("run.json"):
-            raise StoreError("the bucket is away")
-        create(self, key, data)
-
-    create = FolderStore.create
-    monkeypatch.setattr(FolderStore, "create", refused)
+    refuse_runs(monkeypatch, "the bucket is away")
     with pytest.raises(StoreError, match="the bucket is away"):
         function(body(good))
     assert capsys.readouterr().err == "sheaf: the bucket is away\n"

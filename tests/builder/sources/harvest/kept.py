@@ -3,14 +3,11 @@
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from lxml import etree
 
 from builder.sources.harvest import folder as folders
 from builder.sources.harvest.version import HarvestedRow
-
-TITLES = "{http://purl.org/dc/elements/1.1/}title"
 
 
 @dataclass(frozen=True)
@@ -49,7 +46,3 @@ def kept(home: Path) -> Kept:
 def expected(state: dict[str, tuple[str, bool, str]]) -> dict[str, tuple[str, bool, str]]:
     """Return a provider's state as a harvest tells it: what is deleted has no title."""
     return {name: (s, gone, "" if gone else title) for name, (s, gone, title) in state.items()}
-
-
-def runs(told: list[dict[str, Any]]) -> list[str]:
-    return [one["status"] for one in told]
