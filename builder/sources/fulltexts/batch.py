@@ -8,7 +8,7 @@ goes on from its journal.
 
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from urllib.parse import unquote, urlsplit
@@ -144,39 +144,57 @@ _PUT_OFF = 3
 
 
 @dataclass(slots=True)
-class Crew:
-    """Fetches files until `until`, on the clock of the hosts.
+class Batch:
+    """The state of a batch, which ends at `until` on the client's clock.
 
-    `validators` returns those for a conditional request, and `record` gets a URL, the one that
-    led to it, and its result. Both are called from threads. `results` are known already. `put_off`
-    counts how often each URL was put off, over all batches. Such a URL may also be the target of a
-    redirect.
+    `put_off` counts how often each URL was put off, over all batches. Such a URL may also be the
+    target of a redirect.
     """
 
+    run: ObiRun
+    state: FileStates
     fetcher: FileFetcher
-    validators: Callable[[str], Validators]
-    record: Callable[[str, str, Result], None]
-    results: Mapping[str, Result]
+    journal: ResponseJournal
     until: float
     threads: int
     put_off: dict[str, int]
-    rest: list[Fetched] = field(init=False, default_factory=list)
-    """Results that had arrived, but were not yet yielded, when the generator was closed early."""
+    advance: Callable[[int], None]
+    """Called with the number of results since the last call."""
+    reads_pdf: bool = False
+    recorded: JournalContent = field(init=False)
+    """What the journal of the run had at its begin."""
+    outcomes: RunOutcomes = field(init=False)
     _tasks: dict[str, deque[str]] = field(init=False, default_factory=dict)
     _again: dict[str, int] = field(init=False, default_factory=dict)
     _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
 
-    def fetch(self, wanted: Sequence[DueFile]) -> Generator[Fetched, None, None]:
-        """Yield the result of each file as it arrives, without files that must not be tried now.
+    def __post_init__(self) -> None:
+        self.recorded = self.journal.begin(self.run.tist)
+        self.outcomes = RunOutcomes(self.run, self.state)
 
-        Closing the generator early ends all threads at once; see `rest`.
+    def fetch(self, wanted: Sequence[DueFile]) -> int:
+        """Fetch the files, and return the number of results.
+
+        Raises KeyboardInterrupt; the results so far are kept, and can be committed.
         """
-        for file in wanted:
+        self.outcomes.wanted = {file.url for file in wanted}
+        self.outcomes.pdf = {file.url for file in wanted if file.pdf}
+        self.outcomes.load(file.url for file in wanted)
+        self._restore()
+        left = [file for file in wanted if not self._is_complete(file.url)]
+        for file in left:
             self._tasks.setdefault(file.host, deque()).append(file.url)
-        once = Once(self._ask, self.results)
+        once = Once(self._ask, self.recorded.results)
         crew: ThreadCrew[Fetched] = ThreadCrew("gather", self.fetcher.client.stop)
-        self.rest = crew.rest
-        yield from crew.results(lambda: self._work(once), min(self.threads, len(wanted)))
+        threads = min(self.threads, len(left))
+        try:
+            with closing(crew.results(lambda: self._work(once), threads)) as outcomes:
+                for fetched in outcomes:
+                    self._take(fetched)
+        finally:
+            for fetched in crew.rest:
+                self._take(fetched)
+        return len(self.outcomes.results)
 
     def _work(self, once: Once) -> Iterator[Fetched]:
         while (task := self._next(once)) is not None:
@@ -209,66 +227,15 @@ class Crew:
                 return True
 
     def _ask(self, url: str, origin: str) -> Result:
-        result = self.fetcher.fetch(url, self.validators(url), self.until)
+        result = self.fetcher.fetch(url, self._find_validators(url), self.until)
         if isinstance(result, FetchError) and result.retry_after is not None:
             with self._lock:
                 often = self.put_off.get(url, 0)
                 self.put_off[url] = often + 1
             if often < _PUT_OFF:
                 raise Deferred(f"{url}: the server asks to retry later")
-        self.record(url, origin, result)
+        self._record(url, origin, result)
         return result
-
-
-@dataclass(slots=True)
-class Batch:
-    """The state of a batch, which ends at `until` on the client's clock."""
-
-    run: ObiRun
-    state: FileStates
-    fetcher: FileFetcher
-    journal: ResponseJournal
-    until: float
-    threads: int
-    put_off: dict[str, int]
-    advance: Callable[[int], None]
-    """Called with the number of results since the last call."""
-    reads_pdf: bool = False
-    recorded: JournalContent = field(init=False)
-    """What the journal of the run had at its begin."""
-    outcomes: RunOutcomes = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.recorded = self.journal.begin(self.run.tist)
-        self.outcomes = RunOutcomes(self.run, self.state)
-
-    def fetch(self, wanted: Sequence[DueFile]) -> int:
-        """Fetch the files, and return the number of results.
-
-        Raises KeyboardInterrupt; the results so far are kept, and can be committed.
-        """
-        self.outcomes.wanted = {file.url for file in wanted}
-        self.outcomes.pdf = {file.url for file in wanted if file.pdf}
-        self.outcomes.load(file.url for file in wanted)
-        self._restore()
-        left = [file for file in wanted if not self._is_complete(file.url)]
-        crew = Crew(
-            self.fetcher,
-            self._find_validators,
-            self._record,
-            self.recorded.results,
-            self.until,
-            self.threads,
-            self.put_off,
-        )
-        try:
-            with closing(crew.fetch(left)) as outcomes:
-                for fetched in outcomes:
-                    self._take(fetched)
-        finally:
-            for fetched in crew.rest:
-                self._take(fetched)
-        return len(self.outcomes.results)
 
     def _restore(self) -> None:
         """Store the recorded files that were not stored before the run was cut off."""
