@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import tracemalloc
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -18,6 +17,7 @@ from functions.store import engine
 from tests.builder.obi.conftest import Time
 from tests.builder.obi.holding import GATHER, HANDLE, INGEST, URL, Store
 from tests.builder.obi.logs import commit, describe, documents, put
+from tests.memory import at_most
 
 pytestmark = pytest.mark.shared(2)
 
@@ -243,9 +243,5 @@ def test_a_log_is_read_a_little_at_a_time(tmp_path: Path, time: Time) -> None:
     run = claim(store, INGEST, time.runtime)
     done = run.commit(describe("k" * 3000, b"", f"{HANDLE}-{n}") for n in range(9_000))
     assert done.log_bytes < 1 << 20
-    tracemalloc.start()
-    try:
+    with at_most(12 << 20):
         assert sum(1 for _ in log.read_rows(store, done)) == 9_000
-        assert tracemalloc.get_traced_memory()[1] < 12 << 20
-    finally:
-        tracemalloc.stop()

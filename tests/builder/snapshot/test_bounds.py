@@ -1,9 +1,8 @@
 """Memory is bounded by arguments, not by how much is withdrawn or how many snapshots are kept."""
 
-import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from functions.store.catalog import Catalogue
 from tests.builder.conftest import World, capture, resize
 from tests.builder.interrupted import Watched
 from tests.builder.publish.test_withdraw import published
+from tests.memory import at_most
 
 pytestmark = pytest.mark.shared(2)
 
@@ -38,24 +38,6 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> World:
     world.ingest([capture(n) for n in range(MANY)])
     world.publish()
     return world
-
-
-@dataclass
-class Peak:
-    """Bytes of Python objects at the worst moment, beyond those that there were."""
-
-    bytes: int = field(default=0, init=False)
-
-
-@contextmanager
-def measured() -> Iterator[Peak]:
-    peak = Peak()
-    tracemalloc.start()
-    try:
-        yield peak
-        peak.bytes = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
 
 
 @contextmanager
@@ -78,11 +60,10 @@ def wanted(connection: engine.Connection, world: World, count: int) -> None:
 def test_what_a_takedown_holds_does_not_grow_with_what_is_withdrawn(many: World) -> None:
     with drafted(many) as (connection, draft):
         wanted(connection, many, MANY)
-        with measured() as peak:
+        # As lists, keys, positions and the sets that they are in took 28 MB.
+        with at_most(4 * MEGABYTE):
             assert find_all_versions(connection, draft, "wanted_items") == MANY
             remove_versions(connection, draft)
-    # As lists, keys, positions and the sets that they are in took 28 MB.
-    assert peak.bytes < 4 * MEGABYTE
 
 
 def test_withdrawing_one_item_reads_and_writes_few_files(
@@ -173,12 +154,9 @@ def test_what_an_inventory_holds_does_not_grow_with_the_square_of_the_snapshots(
     world: World,
 ) -> None:
     hourly(world, 200)
-    with measured() as peak:
+    with at_most(2 * MEGABYTE):  # all sequences of all of them take 8 MB
         inventory = Inventory.take(world.store, world.clock())
     assert len(inventory.sound()) == 200
-    # All sequences of all of them take 8 MB.
-    assert peak.bytes < 2 * MEGABYTE
-    with measured() as peak:
+    with at_most(2 * MEGABYTE):
         for number in inventory.sound():
             assert len(inventory.read_snapshot(number).manifest.sequences) == number
-    assert peak.bytes < 2 * MEGABYTE

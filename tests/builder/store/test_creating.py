@@ -2,7 +2,6 @@
 
 import hashlib
 import io
-import tracemalloc
 import zipfile
 from collections.abc import Callable
 from contextlib import closing
@@ -19,6 +18,7 @@ from builder.store.s3 import PROOF
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
 from functions.snapshot.store import Writer
 from tests.bucket import Bucket, administrator, fresh
+from tests.memory import at_most
 from tests.proxy import Altered, Answer, Fault, First, Lost, Proxy, Seen, Unconditional, proxied
 
 pytestmark = pytest.mark.shared(2)
@@ -120,18 +120,13 @@ def test_little_is_in_memory(weed_server: str, tmp_path: Path, way: str, most: i
             out.write(bytes([number]) * (1 << 20))
     with closing(fresh(weed_server, part=PART)) as bucket:
         assert bucket.tag("x") is None  # the library is loaded by now
-        tracemalloc.start()
-        try:
+        with at_most(most):
             if way == "file":
                 bucket.create_file("x", path)
             else:
                 with bucket.creating("x") as sink, path.open("rb") as source:
                     while data := source.read(1 << 20):
                         sink.write(data)
-            peak = tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
-        assert peak < most
         assert bucket.size("x") == 80 << 20
 
 

@@ -3,7 +3,6 @@
 import io
 import subprocess
 import sys
-import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +18,7 @@ from functions.store.slice import FolderSlices
 from tests.builder.sources.webarchives.containers import captures, frames, http, members, warc
 from tests.functions.content.stored import NONE, Stored
 from tests.functions.content.test_record import FORMS
+from tests.memory import at_most
 
 SMALL = {name: FORMS[name]() for name in FORMS}
 FOUND = {name: captures(data, name=name) for name, data in SMALL.items()}
@@ -105,17 +105,11 @@ def test_a_large_payload_is_read_in_little_memory(stored: Stored, form: str) -> 
     contents = stored.contents()
     found = contents.find(NONE, stored.one())
     del data, form
-    tracemalloc.start()
-    try:
-        count = 0
-        with contents.open_content(found) as stream:
-            while piece := stream.read(1 << 16):
-                count += len(piece)
-        _, most = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
+    count = 0
+    with at_most(12 << 20), contents.open_content(found) as stream:
+        while piece := stream.read(1 << 16):
+            count += len(piece)
     assert count == HUGE
-    assert most < 12 << 20
 
 
 READ: tuple[Callable[[bytes], bytes], ...] = (

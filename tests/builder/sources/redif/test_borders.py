@@ -2,13 +2,13 @@
 
 import hashlib
 import io
-import tracemalloc
 
 import pytest
 
 from builder.sources.redif.form.notation import to_base64
 from builder.sources.redif.form.template import Template, read_templates
 from tests.builder.sources.redif.samples import GOOD, PAPER, SERIES, events, one, templates
+from tests.memory import at_most
 
 pytestmark = pytest.mark.shared(2)
 
@@ -146,13 +146,8 @@ class Endless(io.RawIOBase):
 
 @pytest.mark.parametrize("piece", [b"a" * 65536, b"Note: a\n" * 8192, b"#\xff\xff\r" * 16384])
 def test_of_a_template_no_more_than_the_limit_is_held(piece: bytes) -> None:
-    tracemalloc.start()
-    try:
+    with at_most(4 << 20):  # of 39 MB
         found = list(read_templates(Endless(piece, 600), limit=10_000))  # type: ignore[arg-type]
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak < 4 << 20  # of 39 MB
     assert [event.handle for event in found if isinstance(event, Template)] == [
         "RePEc:aaa:wpaper:98-01",
         "RePEc:aaa:wpaper",
