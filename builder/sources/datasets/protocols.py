@@ -1,11 +1,10 @@
-"""Protocols of filesets: platform, platform API and downloader."""
+"""Protocols of filesets: platform and platform API; and what a download gives."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from builder.http.limits import Stop
 from builder.http.secrets import clean_text
 from builder.sources.datasets.item import (
     DatasetResource,
@@ -169,25 +168,3 @@ class Received:
 
 OpenSink = Callable[[], AbstractContextManager[ZipSink]]
 """Opens a sink; its bytes are kept if the block ends, and discarded if it raises."""
-
-
-class Downloader(Protocol):
-    """Downloads files: politely, safely, resuming where a transfer breaks off, and verified."""
-
-    def download(
-        self,
-        file: FilesetManifestFile,
-        limit: int,
-        open_sink: OpenSink,
-        *,
-        stop: Stop | None = None,
-    ) -> Received:
-        """Download a file of at most `limit` bytes into a sink, and describe what was received.
-
-        Within the sink's block everything was verified. Each attempt from the start opens a new
-        sink. `stop` ends this download alone. It may be called by several threads at once. Raises
-        FilesetError with a status of a file: file-404, file-forbidden, truncated, stalled,
-        html-decoy, mismatch-size, mismatch-md5 and the like, encoding-ambiguous,
-        over-limit-stream, blocked-address, deadline-exceeded, cancelled, error-platform-download.
-        """
-        ...

@@ -1,4 +1,4 @@
-"""File downloader; implements builder.sources.datasets.protocols.Downloader.
+"""File downloader: polite, safe, resuming where a transfer breaks off, and verifying.
 
 A file is received in one or several responses, and verified on the way. An interrupted download
 continues at its last byte if the rest can be trusted. Either a strong validator shows that the file
@@ -384,9 +384,14 @@ class FileDownloader:
         *,
         stop: Stop | None = None,
     ) -> Received:
-        """Download a file of at most `limit` bytes into a sink, as `Downloader` of protocols says.
+        """Download a file of at most `limit` bytes into a sink, and describe what was received.
 
-        If it fails, its replicas are tried in order. The error is then that of the platform's URL.
+        Within the sink's block everything was verified. Each attempt from the start opens a new
+        sink. `stop` ends this download alone. It may be called by several threads at once. If it
+        fails, its replicas are tried in order. The error is then that of the platform's URL. Raises
+        FilesetError with a status of a file: file-404, file-forbidden, truncated, stalled,
+        html-decoy, mismatch-size, mismatch-md5 and the like, encoding-ambiguous,
+        over-limit-stream, blocked-address, deadline-exceeded, cancelled, error-platform-download.
         """
         replicas = iter(file.extra.get(REPLICAS, ()) if best_digest(file) else ())
         source, first = file, None

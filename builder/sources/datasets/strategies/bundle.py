@@ -5,7 +5,7 @@ Files of a platform are packed one after the other, or its own bundle is compare
 
 import io
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 from builder.http.limits import Stop
 from builder.http.settings import Settings, http_settings
 from builder.sources.datasets import manifest_file as files
+from builder.sources.datasets.download.download import FileDownloader
 from builder.sources.datasets.item import (
     LEFT_OUT,
     PACKED,
@@ -23,7 +24,7 @@ from builder.sources.datasets.item import (
     Terminal,
 )
 from builder.sources.datasets.manifest_file import MeasuredSink, with_digests
-from builder.sources.datasets.protocols import Downloader, FilesetError, OpenSink, Received, ZipSink
+from builder.sources.datasets.protocols import FilesetError, OpenSink, Received, ZipSink
 from builder.sources.datasets.strategies import record
 from builder.sources.datasets.strategies.keys import BUNDLE
 from builder.sources.datasets.strategies.record import KeepingRecord, KeptObject
@@ -51,8 +52,9 @@ class Spoilt(Exception):
     """The bundle written so far is useless: the download of a large member has restarted."""
 
 
+@dataclass(slots=True)
 class Packing:
-    """Downloads files into a bundle; `archived` are the files that it had before, if any.
+    """Downloads files into a bundle; `archived` are the files that it had before, by path.
 
     Small files are fetched in parallel. Large ones are streamed, one after the other. If a member
     larger than a part restarts from its beginning, the bundle is spoilt, and Spoilt is raised. A
@@ -60,30 +62,23 @@ class Packing:
     made without it. With `is_last`, so is each file that has spoilt the bundle.
     """
 
-    def __init__(
-        self,
-        downloader: Downloader,
-        settings: Settings,
-        sink: ZipSink,
-        archived: Sequence[FilesetManifestFile] = (),
-        failed: dict[str, FilesetError] | None = None,
-        *,
-        is_last: bool = False,
-    ) -> None:
-        self._downloader = downloader
-        self._whole = MeasuredSink(sink, ZIP)
-        self._bundle = Bundle(self._whole)
-        self._archived = {file.path: file for file in archived}
-        self._failed = {} if failed is None else failed
-        self._settings = settings
-        self._is_last = is_last
-        self._spoilt = False
+    downloader: FileDownloader
+    settings: Settings
+    sink: MeasuredSink
+    archived: Mapping[str, FilesetManifestFile]
+    failed: dict[str, FilesetError]
+    is_last: bool
+    _bundle: Bundle = field(init=False)
+    _spoilt: bool = field(init=False, default=False)
+
+    def __post_init__(self) -> None:
+        self._bundle = Bundle(self.sink)
 
     def keep_all(self, item: FilesetPlatformItem) -> tuple[FilesetManifestFile, ...]:
         """Download the item's files into the bundle, by path. Raises FilesetError and Spoilt."""
         listed = sorted(item.files, key=lambda file: file.path)
-        quota = Quota(listed, self._settings)
-        small = _MEMORY // ahead_of(self._settings)
+        quota = Quota(listed, self.settings)
+        small = _MEMORY // ahead_of(self.settings)
 
         def fetch(file: FilesetManifestFile, stop: Stop) -> tuple[Received, io.BytesIO] | None:
             wanted = self._narrow(file)
@@ -91,7 +86,7 @@ class Packing:
                 return None
             buffer = io.BytesIO()
             limit = quota.limit(wanted)
-            received = self._downloader.download(wanted, limit, lambda: refill(buffer), stop=stop)
+            received = self.downloader.download(wanted, limit, lambda: refill(buffer), stop=stop)
             return received, buffer
 
         def keep(
@@ -106,35 +101,35 @@ class Packing:
             quota.take(received.size)
             return files.add_received(file, received)
 
-        return tuple(transfer(item, fetch, keep, listed, self._settings, together=True))
+        return tuple(transfer(item, fetch, keep, listed, self.settings, together=True))
 
     def _narrow(self, file: FilesetManifestFile) -> FilesetManifestFile:
         """Return the file as it must be. Raises FilesetError if the bundle was made without it."""
-        earlier = self._archived.get(file.path)
-        if file.path in self._failed:
-            raise self._failed[file.path]
+        earlier = self.archived.get(file.path)
+        if file.path in self.failed:
+            raise self.failed[file.path]
         return files.like(file, earlier) if earlier else file
 
     def _stream(self, file: FilesetManifestFile, limit: int) -> Received:
         wanted = self._narrow(file)
         try:
-            received = self._downloader.download(wanted, limit, lambda: self._member(file.path))
+            received = self.downloader.download(wanted, limit, lambda: self._member(file.path))
         except FilesetError as error:
-            if not (self._spoilt and fails_alone(error, self._settings)):
+            if not (self._spoilt and fails_alone(error, self.settings)):
                 raise
-            self._failed[file.path] = error
+            self.failed[file.path] = error
             raise Spoilt from error
         if self._spoilt:
             broken = FilesetError("error-platform-download", "each attempt broke off")
-            if not fails_alone(broken, self._settings):
+            if not fails_alone(broken, self.settings):
                 raise broken
-            self._failed[file.path] = broken
+            self.failed[file.path] = broken
             raise Spoilt
         return received
 
     @contextmanager
     def _member(self, path: str) -> Iterator[ZipSink]:
-        if self._spoilt and not self._is_last:
+        if self._spoilt and not self.is_last:
             raise Spoilt
         if self._spoilt:
             with Path(os.devnull).open("wb") as nowhere:
@@ -161,7 +156,7 @@ class Packing:
                     raise FilesetError("error-store-verify", detail)
                 file = replace(file, key=key, offset=member.offset, compression=STORED)
             placed.append(file)
-        return tuple(placed), self._whole.meta()
+        return tuple(placed), self.sink.meta()
 
 
 def pack(
@@ -178,15 +173,16 @@ def pack(
     a bundle without each such member. The bundle must be that of the record `earlier`, or else
     FilesetError (mismatch-existing) is raised before the sink ends.
     """
-    archived = tuple(record.archived_files(earlier).values())
+    archived = record.archived_files(earlier)
     failed: dict[str, FilesetError] = {}
     left = http_settings(by.settings, "fileset").tries
     while True:
         before = len(failed)
         try:
             with open_sink() as sink:
+                measured = MeasuredSink(sink, ZIP)
                 bundle = Packing(
-                    by.downloader, by.settings, sink, archived, failed, is_last=left <= 1
+                    by.downloader, by.settings, measured, archived, failed, is_last=left <= 1
                 )
                 files, meta = bundle.finish(bundle.keep_all(item), key)
                 if earlier is not None and earlier.archived.bundle_file_meta != meta:
@@ -301,9 +297,19 @@ class Bundled(ArchivingStrategy):
     def archive(
         self, item: FilesetPlatformItem, base: str, first: KeepingRecord | None
     ) -> KeepingRecord:
-        """Archive the item's files as one zip."""
-        run = _BundleRun(self, item, base, first)
-        return run.find_existing() or run.archive()
+        """Archive the item's files as one zip, unless an earlier run has stored it."""
+        key = base + BUNDLE
+        if (existing := self._find(item, key, first)) is not None:
+            return existing
+        is_foreign = self.settings["fileset.strategy"]["platform_bundle"] and item.web_bundle_url
+        if first is not None:
+            is_foreign = first.archived.bundle_terminal is not None
+        try:
+            return (self._download if is_foreign else self._pack)(item, key, first)
+        except Conflict:
+            if (existing := self._find(item, key, first)) is None:  # another run was first
+                raise
+            return existing
 
     def complete(self, item: FilesetPlatformItem, base: str, first: KeepingRecord) -> KeepingRecord:
         """Archive a missing bundle again, and files that it lacks as objects beside it."""
@@ -318,99 +324,77 @@ class Bundled(ArchivingStrategy):
         )
         return self.extend(item, base, first, lambda: files.archive(others, base, first))
 
-
-@dataclass(frozen=True, slots=True)
-class _BundleRun:
-    """One attempt to bundle an item below `base`; `earlier` is its record, if it has one."""
-
-    strategy: Bundled
-    item: FilesetPlatformItem
-    base: str
-    earlier: KeepingRecord | None
-
-    @property
-    def key(self) -> str:
-        """The key of the bundle."""
-        return self.base + BUNDLE
-
-    def archive(self) -> KeepingRecord:
-        """Create the bundle and return its record. Raises FilesetError and StoreError."""
-        is_foreign = self.strategy.settings["fileset.strategy"]["platform_bundle"]
-        is_foreign = bool(is_foreign and self.item.web_bundle_url)
-        if self.earlier is not None:
-            is_foreign = self.earlier.archived.bundle_terminal is not None
-        try:
-            return self._download() if is_foreign else self._pack()
-        except Conflict:
-            if (first := self.find_existing()) is None:  # another run was first
-                raise
-            return first
-
-    def find_existing(self) -> KeepingRecord | None:
+    def _find(
+        self, item: FilesetPlatformItem, key: str, first: KeepingRecord | None
+    ) -> KeepingRecord | None:
         """Return the record of an existing bundle that holds the files as listed, or None.
 
         A bundle that differs and was never recorded is removed, because no result mentions it.
         """
-        if self.key not in (entry.key for entry in self.strategy.store.entries(self.key)):
+        if key not in (entry.key for entry in self.store.entries(key)):
             return None
-        if self.earlier is not None:
-            return self.earlier
+        if first is not None:
+            return first
         try:
-            return self._examine(None)
+            return self._examine(item, key, None)
         except FilesetError as error:
             if error.status in ("deadline-exceeded", "cancelled"):
                 raise
-            record.forget(self.strategy.store, self.key)
+            record.forget(self.store, key)
             return None
 
-    def _download(self) -> KeepingRecord:
+    def _download(
+        self, item: FilesetPlatformItem, key: str, first: KeepingRecord | None
+    ) -> KeepingRecord:
         """Download the platform's bundle and return its record. Raises FilesetError."""
-        earlier = self.earlier.archived.bundle_file_meta if self.earlier else None
+        earlier = first.archived.bundle_file_meta if first else None
         wanted = FilesetManifestFile(
             path=BUNDLE,
             size=earlier.size_bytes if earlier else None,
             sha256=earlier.sha256hex if earlier else None,
             mimetype=ZIP,
-            platform_url=self.item.web_bundle_url,
+            platform_url=item.web_bundle_url,
         )
-        most = self.strategy.settings["fileset.limits"]["bytes"]
-        received = self.strategy.downloader.download(
-            wanted, most, lambda: self.strategy.store.creating(self.key, wanted.size or most)
+        most = self.settings["fileset.limits"]["bytes"]
+        received = self.downloader.download(
+            wanted, most, lambda: self.store.creating(key, wanted.size or most)
         )
-        if self.earlier is not None:
-            return self.earlier
+        if first is not None:
+            return first
         try:
-            return self._examine(files.terminal(received))
+            return self._examine(item, key, files.terminal(received))
         except FilesetError:
-            record.forget(self.strategy.store, self.key)
+            record.forget(self.store, key)
             raise
 
-    def _examine(self, terminal: Terminal | None) -> KeepingRecord:
-        """Return the record of a bundle that this run did not pack. Raises FilesetError."""
-        by, store, key = self.strategy, self.strategy.store, self.key
-        partial = terminal is not None and bool(by.settings["fileset.partial"])
-        with store.open(key) as stream:
-            manifest = examine(self.item, Ranges(store, key), stream, key, by, partial)
-        whole = files.compute_digests(record.chunks(store, key, by.go_on))
-        archive = files.with_digests(FilesetManifestFile(path=BUNDLE, mimetype=ZIP), whole)
-        return self._record(manifest, files.meta(archive), terminal)
-
-    def _pack(self) -> KeepingRecord:
-        """Pack the files into a bundle one by one, and return its record."""
-        most = Quota(self.item.files, self.strategy.settings).most_written
-        manifest, meta = pack(
-            self.item,
-            self.strategy,
-            lambda: self.strategy.store.creating(self.key, most),
-            self.key,
-            self.earlier,
-        )
-        return self.earlier or self._record(manifest, meta, None)
-
-    def _record(
-        self, manifest: Sequence[FilesetManifestFile], of: FileMeta, terminal: Terminal | None
+    def _examine(
+        self, item: FilesetPlatformItem, key: str, terminal: Terminal | None
     ) -> KeepingRecord:
-        objects = [KeptObject(self.key, of.size_bytes, of.sha256hex)]
-        return record.of_files(
-            self.item, NAME, manifest, objects, terminal=terminal, bundle=of, location=self.key
-        )
+        """Return the record of a bundle that this run did not pack. Raises FilesetError."""
+        partial = terminal is not None and bool(self.settings["fileset.partial"])
+        with self.store.open(key) as stream:
+            manifest = examine(item, Ranges(self.store, key), stream, key, self, partial)
+        whole = files.compute_digests(record.chunks(self.store, key, self.go_on))
+        archive = files.with_digests(FilesetManifestFile(path=BUNDLE, mimetype=ZIP), whole)
+        return _record(item, key, manifest, files.meta(archive), terminal)
+
+    def _pack(
+        self, item: FilesetPlatformItem, key: str, first: KeepingRecord | None
+    ) -> KeepingRecord:
+        """Pack the files into a bundle one by one, and return its record."""
+        most = Quota(item.files, self.settings).most_written
+        manifest, meta = pack(item, self, lambda: self.store.creating(key, most), key, first)
+        return first or _record(item, key, manifest, meta)
+
+
+def _record(
+    item: FilesetPlatformItem,
+    key: str,
+    manifest: Sequence[FilesetManifestFile],
+    of: FileMeta,
+    terminal: Terminal | None = None,
+) -> KeepingRecord:
+    objects = [KeptObject(key, of.size_bytes, of.sha256hex)]
+    return record.of_files(
+        item, NAME, manifest, objects, terminal=terminal, bundle=of, location=key
+    )

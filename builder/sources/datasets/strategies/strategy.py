@@ -5,9 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from builder.http.settings import Settings
+from builder.sources.datasets.download.download import FileDownloader
 from builder.sources.datasets.item import ArchiveStrategyResult, FilesetPlatformItem
 from builder.sources.datasets.manifest_file import wrap_store_errors
-from builder.sources.datasets.protocols import Downloader, FilesetError
+from builder.sources.datasets.protocols import FilesetError
 from builder.sources.datasets.strategies import record
 from builder.sources.datasets.strategies.record import KeepingRecord
 from builder.sources.datasets.strategies.transfer import fails_alone
@@ -23,7 +24,7 @@ class ArchivingStrategy(ABC):
 
     name: str
     store: Writer
-    downloader: Downloader
+    downloader: FileDownloader
     settings: Settings
     go_on: Callable[[], None] = field(default=lambda: None, kw_only=True)
 
