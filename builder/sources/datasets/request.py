@@ -93,9 +93,7 @@ def _refuse_constant(constant: str) -> None:
     raise ValueError(f"{constant} is not a JSON number")
 
 
-def read_requests(
-    descriptor: int, stop: threading.Event, name: str = "line"
-) -> Iterator[IngestRequest]:
+def read_requests(descriptor: int, stop: threading.Event) -> Iterator[IngestRequest]:
     """Yield the request of each line of an open file, JSON in UTF-8, until `stop` is set.
 
     An invalid line yields a placeholder request with its number, from 1. Empty lines are skipped.
@@ -107,9 +105,9 @@ def read_requests(
         text = data.decode("utf-8", "replace").removeprefix("\ufeff")
         try:
             data.decode("utf-8")
-            yield request_or_mark(f"{name} {number}", text)
+            yield request_or_mark(f"line {number}", text)
         except UnicodeDecodeError:
-            yield invalid_request(f"{name} {number}: no UTF-8", text)
+            yield invalid_request(f"line {number}: no UTF-8", text)
 
 
 def _lines(descriptor: int, stop: threading.Event) -> Iterator[bytes]:

@@ -8,7 +8,7 @@ repositories omit its namespace.
 
 import mmap
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
@@ -216,14 +216,14 @@ def size(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else None
 
 
-def spans(data: bytes | mmap.mmap, prefix: bytes, at: int = 0) -> Iterator[tuple[int, int]]:
-    """Yield the offsets of the outermost `record` elements of well-formed XML, from `at` on.
+def spans(data: bytes | mmap.mmap, prefix: bytes) -> Iterator[tuple[int, int]]:
+    """Yield the offsets of the outermost `record` elements of well-formed XML.
 
     `prefix` is a regular expression for the prefix of their tags. Raises Broken for a document
     type.
     """
     depth = start = 0
-    for match in _scanner(prefix)(data, at):
+    for match in re.finditer(_ELEMENT % prefix + _APART, data, re.DOTALL):
         if match["type"]:
             raise Broken(_DOCTYPE)
         if match["end"] is None:
@@ -235,11 +235,6 @@ def spans(data: bytes | mmap.mmap, prefix: bytes, at: int = 0) -> Iterator[tuple
             depth += data[match.end() - 2 : match.end() - 1] != b"/"
         if not depth:
             yield start, match.end()
-
-
-@cache
-def _scanner(prefix: bytes) -> Callable[[bytes | mmap.mmap, int], Iterator[re.Match[bytes]]]:
-    return re.compile(_ELEMENT % prefix + _APART, re.DOTALL).finditer
 
 
 def scope(head: bytes) -> Scope:

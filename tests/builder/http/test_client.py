@@ -166,8 +166,11 @@ def test_a_name_is_looked_up_once_for_a_connection_and_checked_each_time(
     own.close()
 
 
-def test_a_stop_ends_a_wait(site: Site, client: HttpClient) -> None:
-    site.pages["/slow"] = web.raw(b"x", 5, 1, OK + b"Content-Length: 2\r\n\r\n")
+@pytest.mark.parametrize(
+    "answer", [web.silent(9), web.raw(b"x", 9, 1, OK + b"Content-Length: 2\r\n\r\n")]
+)
+def test_a_stop_ends_a_wait(site: Site, client: HttpClient, answer: web.Answer) -> None:
+    site.pages["/slow"] = answer
     threading.Timer(0.1, client.stop.set).start()
     began = time.monotonic()
     with pytest.raises(Deferred):

@@ -486,17 +486,6 @@ def test_a_host_that_has_not_this_file_is_well(site: Site, fetcher: FileFetcher)
     assert times[-1] - times[0] < 1.5  # each rest is as short as the first
 
 
-@in_real_time
-def test_a_wait_ends_when_the_work_does(site: Site, fetcher: FileFetcher) -> None:
-    site.pages["/a"] = web.silent(20)
-    fetcher = replace(fetcher, limits=replace(LIMITS, first_byte=30, total=60))
-    threading.Timer(0.3, fetcher.client.stop.set).start()
-    began = time.monotonic()
-    with pytest.raises(Deferred):
-        ask(fetcher, site.url("/a"))
-    assert time.monotonic() - began < 10
-
-
 @pytest.mark.parametrize("robots", [404, 503])
 def test_a_failure_that_is_kept_keeps_nothing_else(
     site: Site, fetcher: FileFetcher, robots: int
