@@ -29,6 +29,7 @@ from builder.sources.harvest.fragment import (
     HarvestOrigin,
     cut_fragments,
     is_provenance,
+    is_uri,
     origins,
 )
 from builder.sources.harvest.repository import HarvestedRepository, find_repository
@@ -40,7 +41,6 @@ from builder.text import tally
 from functions.snapshot import oai_name
 from functions.snapshot.instant import from_datestamp
 from functions.snapshot.item_tables import INTAKE, NAMES, READING
-from functions.snapshot.oai_name import is_uri
 from functions.snapshot.store import Writer
 
 UNREADABLE, FOREIGN = "harvest-unreadable", "harvest-namespace"

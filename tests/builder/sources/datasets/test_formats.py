@@ -1,6 +1,5 @@
 """Formats of datasets: valid whatever a platform tells, and complete where it tells much."""
 
-import json
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +10,7 @@ from lxml import etree
 
 from builder.sources.datasets.entry import entry
 from builder.sources.datasets.item import Description, IngestOutcome, Licence, Person, Related
+from functions.kinds import find_kind
 from functions.oai.render.copy_address import CopyAddresses
 from functions.oai.render.mets import MetsFilters
 from functions.snapshot import instant
@@ -31,7 +31,7 @@ def made(of: IngestOutcome, prefix: str, **computed: Any) -> etree._Element:
     assert found.kind is not None
     assert found.document is not None
     repository = MemoryRepository()
-    document = json.loads(found.document) | computed
+    document = find_kind(found.kind).read(found.document) | computed
     repository.publish({NAME: Item(found.sets, found.kind, document)}, START)
     page = Client(repository).get("GetRecord", identifier=NAME, metadataPrefix=prefix)
     assert page.codes == []
