@@ -7,7 +7,7 @@ for it.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from typing import BinaryIO, Protocol
@@ -78,6 +78,18 @@ class CaptureFilter:
     set: str | None
     urls: tuple[str, ...]
     until: str
+
+    def ranges(self) -> Sequence[Range]:
+        """Return the ranges of SURTs of the URLs."""
+        return [interval for url in self.urls for interval in parse_scope(url).ranges]
+
+    def select(self, captures: Iterable[ListedCapture]) -> Iterator[ListedCapture]:
+        """Yield the captures of a set that match by URL and date."""
+        ranges = self.ranges()
+        for capture in captures:
+            within = not self.urls or any(first <= capture.surt < end for first, end in ranges)
+            if within and capture.stamp <= self.until:
+                yield capture
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,13 +168,6 @@ def request_url(url: str, method: str | None, body: str | None) -> str:
     """Return a URL, with the method and the body as arguments unless the method was GET."""
     raw = url.encode("utf-8", "surrogatepass")
     return shown(raw if method is None else surt.request_url(raw, method, body))
-
-
-def surt_ranges(urls: Sequence[str]) -> Sequence[Range] | None:
-    """Return the ranges of SURTs of URLs; None without URLs, which matches everything."""
-    if not urls:
-        return None
-    return [interval for url in urls for interval in parse_scope(url).ranges]
 
 
 def until_date(text: str) -> str:

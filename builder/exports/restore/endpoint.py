@@ -10,8 +10,8 @@ endpoint is not trusted: invalid captures are left out.
 """
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -25,7 +25,6 @@ from builder.exports.restore.captures import (
     RebuildError,
     parse_scope,
     request_url,
-    surt_ranges,
 )
 from builder.http.client import FetchRequest, HttpClient
 from builder.http.errors import Deferred, FetchError
@@ -122,42 +121,22 @@ class EndpointClient:
         self.client.close()
 
 
-def parse_line(raw: bytes) -> ListedCapture | str | None:
-    """Return the capture in a line of /cdx, or its resume key; None if the line is neither."""
-    try:
-        fields = json.loads(raw)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(fields, dict):
-        return None
-    if isinstance(fields.get(RESUME_KEY), str):
-        return str(fields[RESUME_KEY])
-    revisit = fields.get("mime") == _REVISIT
-    return _parse_capture(
-        {**fields, "mime": fields.get("media_type"), "length": fields.get("size")}, revisit=revisit
-    )
-
-
-def parse_page(raw: bytes, where: str) -> tuple[list[ListedCapture], str]:
-    """Return the captures of a ListRecords page, and the token of the next page or "".
-
-    Raises RebuildError if the page is invalid, or is an OAI-PMH error.
-    """
-    try:
-        root = ElementTree.fromstring(raw)
-    except ElementTree.ParseError as error:
-        raise RebuildError(f"the response of {where} is not XML: {error}") from error
-    faults = root.findall(f"{_OAI}error")
-    if any(fault.get("code") != "noRecordsMatch" for fault in faults):
-        reasons = "; ".join(f"{fault.get('code')}: {fault.text or ''}".strip() for fault in faults)
-        raise RebuildError(f"{where} answered {reasons}")
-    listed = root.find(f"{_OAI}ListRecords")
-    if listed is None:
-        if faults:
-            return [], ""
-        raise RebuildError(f"the response of {where} is not OAI-PMH")
-    token = (listed.findtext(f"{_OAI}resumptionToken") or "").strip()
-    return list(_records(listed)), token
+def parse_lines(raw: bytes) -> tuple[list[ListedCapture], str]:
+    """Return the captures in lines of /cdx, and the resume key or ""; other lines are left out."""
+    captures, key = [], ""
+    for line in raw.split(b"\n"):
+        fields = None
+        with suppress(ValueError, RecursionError):
+            fields = json.loads(line)
+        if not isinstance(fields, dict):
+            continue
+        if isinstance(fields.get(RESUME_KEY), str):
+            key = fields[RESUME_KEY]
+            continue
+        values = {**fields, "mime": fields.get("media_type"), "length": fields.get("size")}
+        capture = _parse_capture(values, revisit=fields.get("mime") == _REVISIT)
+        captures += [capture] if capture else []
+    return captures, key
 
 
 def _records(listed: ElementTree.Element) -> Iterator[ListedCapture]:
@@ -235,11 +214,12 @@ class EndpointSource:
             for url in choice.urls:
                 yield from self._search_captures(parse_scope(url), choice.until)
             return
-        wanted = surt_ranges(choice.urls)
-        for capture in self._list_set(choice.set):
-            within = wanted is None or any(first <= capture.surt < last for first, last in wanted)
-            if within and capture.stamp <= choice.until:
-                yield capture
+        first = {"verb": "ListRecords", "metadataPrefix": "capture"}
+        if choice.set is not None:
+            first["set"] = choice.set
+        following = {"verb": "ListRecords"}
+        listed = self._list("oai", first, following, "resumptionToken", self._parse_page)
+        yield from choice.select(listed)
 
     def of_url(self, url: str, until: str) -> Iterator[ListedCapture]:
         """Yield the captures of one URL."""
@@ -322,7 +302,7 @@ class EndpointSource:
                     )
 
     def _search_captures(self, scope: Scope, until: str) -> Iterator[ListedCapture]:
-        query = {
+        first = {
             "url": scope.url,
             "matchType": scope.match,
             "to": until,
@@ -330,42 +310,55 @@ class EndpointSource:
             "output": "json",
             "showResumeKey": "true",
         }
-        key: str | None = ""
-        seen: set[str] = set()
-        while key is not None:
-            arguments = {**query, RESUME_KEY: key} if key else query
-            url = f"{self.address}/cdx?{urlencode(arguments, errors='surrogatepass')}"
-            answer, body = self._client.read(url)
-            if answer.status != 200:
-                raise _listing_error(answer, body, self.address)
-            key = None
-            for raw in body.split(b"\n"):
-                line = parse_line(raw)
-                if isinstance(line, ListedCapture):
-                    yield line
-                elif line:
-                    key = line
-            if key in seen:
-                raise RebuildError(f"{self.address} repeats the same resume key")
-            seen |= {key} if key else set()
+        yield from self._list("cdx", first, first, RESUME_KEY, parse_lines)
 
-    def _list_set(self, spec: str | None) -> Iterator[ListedCapture]:
-        arguments = {"verb": "ListRecords", "metadataPrefix": "capture"}
-        if spec is not None:
-            arguments["set"] = spec
-        seen: set[str] = set()
+    def _list(
+        self,
+        path: str,
+        first: Mapping[str, str],
+        following: Mapping[str, str],
+        key: str,
+        parse: Callable[[bytes], tuple[list[ListedCapture], str]],
+    ) -> Iterator[ListedCapture]:
+        """Yield the captures of all pages of a list; `key` is the argument that continues it."""
+        seen = {""}
+        arguments = first
         while True:
-            answer, body = self._client.read(f"{self.address}/oai?{urlencode(arguments)}")
+            query = urlencode(arguments, errors="surrogatepass")
+            answer, body = self._client.read(f"{self.address}/{path}?{query}")
             if answer.status != 200:
-                raise _listing_error(answer, body, self.address)
-            captures, token = parse_page(body, self.address)
+                reason = f"HTTP status {answer.status}: {_shorten(body)}"
+                raise RebuildError(f"{self.address} lists no captures: {reason}")
+            captures, value = parse(body)
             yield from captures
-            if not token:
+            if not value:
                 return
-            if token in seen:
-                raise RebuildError(f"{self.address} repeats the same resumption token")
-            seen.add(token)
-            arguments = {"verb": "ListRecords", "resumptionToken": token}
+            if value in seen:
+                name = "resume key" if key == RESUME_KEY else "resumption token"
+                raise RebuildError(f"{self.address} repeats the same {name}")
+            seen.add(value)
+            arguments = {**following, key: value}
+
+    def _parse_page(self, raw: bytes) -> tuple[list[ListedCapture], str]:
+        """Return the captures of a ListRecords page, and the token of the next page or "".
+
+        Raises RebuildError if the page is invalid, or is an OAI-PMH error.
+        """
+        try:
+            root = ElementTree.fromstring(raw)
+        except ElementTree.ParseError as error:
+            raise RebuildError(f"the response of {self.address} is not XML: {error}") from error
+        faults = root.findall(f"{_OAI}error")
+        if any(fault.get("code") != "noRecordsMatch" for fault in faults):
+            reasons = "; ".join(f"{e.get('code')}: {e.text or ''}".strip() for e in faults)
+            raise RebuildError(f"{self.address} answered {reasons}")
+        listed = root.find(f"{_OAI}ListRecords")
+        if listed is None:
+            if faults:
+                return [], ""
+            raise RebuildError(f"the response of {self.address} is not OAI-PMH")
+        token = (listed.findtext(f"{_OAI}resumptionToken") or "").strip()
+        return list(_records(listed)), token
 
 
 def base(url: str) -> str:
@@ -383,25 +376,22 @@ def _size(answer: Response) -> int | None:
     text = answer.headers.get("content-length", "")
     if answer.status == _PARTIAL:
         text = answer.headers.get("content-range", "").rpartition("/")[2]
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
+    return _number(text)
 
 
 def _line(answer: Response) -> str:
     """Return the first line of a response's text."""
     text = bytearray()
-    try:
+    with suppress(FetchError):
         for chunk in answer.body:
             text += chunk
             if len(text) > _LONGEST:
                 break
-    except FetchError:
-        pass
+    return _shorten(text)
+
+
+def _shorten(text: bytes | bytearray) -> str:
     return " ".join(text[:_LONGEST].decode("utf-8", "replace").split())
-
-
-def _listing_error(answer: Response, body: bytes, where: str) -> RebuildError:
-    text = " ".join(body[:_LONGEST].decode("utf-8", "replace").split())
-    return RebuildError(f"{where} lists no captures: HTTP status {answer.status}: {text}")
 
 
 def _declared_digest(digest: str) -> digests.DeclaredDigest | None:

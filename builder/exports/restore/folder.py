@@ -11,14 +11,15 @@ The database is deleted with the process.
 import contextlib
 import errno
 import fcntl
+import itertools
 import os
 import sqlite3
 import stat
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO
 
 from builder.errors import explaining
 from builder.exports.restore.captures import MissingError, RebuildError
@@ -32,7 +33,6 @@ _NO_LINK_NOR_PIPE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _IN_THE_WAY = frozenset(
     {errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.EXDEV, errno.EEXIST, errno.ENOTEMPTY}
 )
-T = TypeVar("T")
 
 
 class RestoreFolder:
@@ -41,8 +41,7 @@ class RestoreFolder:
     def __init__(self, root: Path) -> None:
         """Lock the folder for this process, and create it if it is missing. Raises RebuildError."""
         self._root = root
-        self._count = 0
-        self._lock = threading.Lock()
+        self._numbers = itertools.count(1)
         with explaining(root, "written to", RebuildError):
             root.mkdir(parents=True, exist_ok=True)
             self._at = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -76,9 +75,7 @@ class RestoreFolder:
     @contextmanager
     def write(self) -> Iterator[tuple[BinaryIO, str]]:
         """Open a new file and give its name for `place`; a file that is not placed is removed."""
-        with self._lock:
-            self._count += 1
-            name = f"{self._count}.part"
+        name = f"{next(self._numbers)}.part"
         with os.fdopen(os.open(name, _ANEW, 0o644, dir_fd=self._work), "w+b") as out:
             try:
                 yield out, name
@@ -100,9 +97,7 @@ class RestoreFolder:
 
     def link(self, existing: str, path: str, *, over: bool) -> bool:
         """Link an existing file to another path; return False if the file system cannot do this."""
-        with self._lock:
-            self._count += 1
-            name = f"{self._count}.link"
+        name = f"{next(self._numbers)}.link"
         with self._open(existing, make=False) as (there, last):
             try:
                 os.link(last, name, src_dir_fd=there, dst_dir_fd=self._work, follow_symlinks=False)
@@ -214,36 +209,47 @@ def _wrap_errors(path: str) -> Iterator[None]:
         raise MissingError(code, f"{path}: {error.strerror}") from error
 
 
+@contextmanager
+def _explain_database() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise RebuildError(
+            f"the scratch files of a restore cannot be written: {error}; free some space, or set "
+            "TMPDIR to another folder"
+        ) from error
+
+
 class Database(sqlite3.Connection):
     """A connection that threads may share. Its statements raise RebuildError."""
 
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._lock = threading.Lock()
+
+    @_explain_database()
     def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
         """Execute a statement."""
-        return _wrap_database_errors(lambda: super(Database, self).execute(sql, *values))
+        return super().execute(sql, *values)
 
+    @_explain_database()
     def executemany(self, sql: str, rows: Iterable[Any], /) -> sqlite3.Cursor:
         """Execute a statement for each row. Exceptions of the `rows` iterator pass through."""
-        return _wrap_database_errors(lambda: super(Database, self).executemany(sql, rows))
+        return super().executemany(sql, rows)
+
+    def fetch(self, sql: str, *values: Any) -> Any:
+        """Return the first row of a query, None without one."""
+        with self._lock:
+            return self.execute(sql, values).fetchone()
 
 
+@_explain_database()
 def open_database(path: Path, tables: str, kilobytes: int) -> Database:
     """Create a database with these tables and a cache of `kilobytes`. Raises RebuildError."""
     settings = (
         "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA temp_store = FILE; "
         f"PRAGMA cache_size = {-kilobytes};"
     )
-    database = _wrap_database_errors(
-        lambda: sqlite3.connect(path, check_same_thread=False, factory=Database)
-    )
-    _wrap_database_errors(lambda: database.executescript(settings + tables))
+    database = sqlite3.connect(path, check_same_thread=False, factory=Database)
+    database.executescript(settings + tables)
     return database
-
-
-def _wrap_database_errors(call: Callable[[], T]) -> T:
-    try:
-        return call()
-    except sqlite3.Error as error:
-        raise RebuildError(
-            f"the scratch files of a restore cannot be written: {error}; free some space, or set "
-            "TMPDIR to another folder"
-        ) from error

@@ -6,7 +6,6 @@ which files are its own. The report of a restore counts these entries.
 """
 
 import json
-import threading
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
@@ -21,6 +20,7 @@ _TABLES = """
 CREATE TABLE entry (path TEXT PRIMARY KEY, sha256 TEXT, line BLOB) WITHOUT ROWID;
 CREATE INDEX digests ON entry (sha256) WHERE sha256 IS NOT NULL;
 """
+_PUT = "INSERT OR REPLACE INTO entry VALUES (?, ?, ?)"
 _MEMORY = 8192  # KiB of cache
 _HIGHEST = 1 << 53
 _LONGEST = 1 << 20
@@ -96,7 +96,6 @@ class ManifestEntries:
     """The entries of a folder's files by path, on disk. Thread-safe."""
 
     def __init__(self, folder: Path) -> None:
-        self._lock = threading.Lock()
         self._database = open_database(folder / "entries.sqlite", _TABLES, _MEMORY)
 
     def close(self) -> None:
@@ -112,15 +111,11 @@ class ManifestEntries:
                 if entry and entry.path and entry.redirect is None:
                     yield entry.path, entry.sha256, line
 
-        self._database.executemany("INSERT OR REPLACE INTO entry VALUES (?, ?, ?)", rows())
+        self._database.executemany(_PUT, rows())
 
     def add(self, entry: ManifestEntry) -> None:
         """Add an entry, in place of an earlier one with its path."""
-        with self._lock:
-            self._database.execute(
-                "INSERT OR REPLACE INTO entry VALUES (?, ?, ?)",
-                (entry.path, entry.sha256, entry.line()),
-            )
+        self._database.fetch(_PUT, entry.path, entry.sha256, entry.line())
 
     def of(self, path: str) -> ManifestEntry | None:
         """Return the entry of a path."""
@@ -136,23 +131,18 @@ class ManifestEntries:
 
     def paths(self) -> Iterator[str]:
         """Yield the paths in order; entries may be removed while iterating."""
-        last = ""
-        while row := self._database.execute(
-            "SELECT min(path) FROM entry WHERE path > ?", (last,)
-        ).fetchone():
-            if row[0] is None:
-                return
-            last = row[0]
-            yield last
+        statement = "SELECT path FROM entry WHERE path > ? ORDER BY path LIMIT 1"
+        path = ""
+        while row := self._database.fetch(statement, path):
+            (path,) = row
+            yield path
 
     def remove(self, path: str) -> None:
         """Remove the entry of a path."""
-        with self._lock:
-            self._database.execute("DELETE FROM entry WHERE path = ?", (path,))
+        self._database.fetch("DELETE FROM entry WHERE path = ?", path)
 
     def _one(self, sql: str, *values: str) -> ManifestEntry | None:
-        with self._lock:
-            row = self._database.execute(sql, values).fetchone()
+        row = self._database.fetch(sql, *values)
         return parse_entry(row[0]) if row else None
 
 

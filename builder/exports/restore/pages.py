@@ -40,17 +40,17 @@ _TOKEN = re.compile(
 _ESCAPE = re.compile(r"\\(?:([0-9A-Fa-f]{1,6})(?:\r\n|\s)?|(\n)|(.))", re.DOTALL)
 _UNSAFE = re.compile(r"[\"\\\x00-\x1f\x7f]")
 _OPENED = re.compile(r"<(?:(!--)|([A-Za-z][^\s/>]*)|[!?/])")
-_BETWEEN = re.compile(r"[\s/]*")
-_NAME = re.compile(r"=?[^\s/>=]*")
-_EQUALS = re.compile(r"\s*=\s*")
-_UNQUOTED = re.compile(r"[^\s>]*")
+_ATTRIBUTE = re.compile(
+    r"[\s/]*+(?:(?P<end>>)|(?P<name>=[^\s/>=]*|[^\s/>=]+)(?:\s*=\s*(?:"
+    r"(?P<quote>[\"'])(?P<quoted>.*?)(?:(?P=quote)|(?P<cut>\Z))|(?P<plain>[^\s>]*)))?)",
+    re.DOTALL,
+)
 _RAW = {
     name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE)
     for name in ("script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes")
 }
 _DELAY = re.compile(r"\s*+[0-9.]*+\s*+[;,]?\s*+(?:url\s*+=\s*+)?", re.IGNORECASE)
-_SPACES = re.compile(r"[\s,]*")
-_WORD = re.compile(r"\S+")
+_CANDIDATE = re.compile(r"[\s,]*+(?:(\S*[^\s,])(?:,+|([^,]*))|\Z)")
 
 _URLS: Mapping[str, frozenset[str] | None] = {
     # attribute: the elements in which it is a URL; None means all elements
@@ -211,23 +211,12 @@ def _refresh(value: str, reference: Reference) -> str:
 
 def _images(value: str, reference: Reference) -> str:
     """Rewrite the candidates of a source set (HTML, section 4.8.4.2.1)."""
-    pieces: list[str] = []
-    at = 0
-    while at < len(value):
-        spaces = _SPACES.match(value, at)
-        at = spaces.end() if spaces else at
-        word = _WORD.match(value, at)
-        if word is None:
-            break
-        url = word[0].rstrip(",")
-        at = word.end()
-        descriptor = ""
-        if url == word[0]:
-            comma = value.find(",", at)
-            end = comma if comma >= 0 else len(value)
-            descriptor, at = value[at:end].strip(), end
-        new = reference(url)
-        pieces.append(" ".join(filter(None, (url if new is None else new, descriptor))))
+    pieces = []
+    for match in _CANDIDATE.finditer(value):
+        if url := match[1]:
+            new = reference(url)
+            words = (url if new is None else new, (match[2] or "").strip())
+            pieces.append(" ".join(filter(None, words)))
     return ", ".join(pieces)
 
 
@@ -257,31 +246,24 @@ def _raw_end(text: str, tag: _Tag) -> int:
 def _tag(text: str, name: str, at: int) -> _Tag | None:
     """Return the tag whose attributes begin at an offset; None if it does not end."""
     attributes: list[_Attribute] = []
-    while True:
-        between = _BETWEEN.match(text, at)
-        at = between.end() if between else at
-        if at >= len(text):
+    while match := _ATTRIBUTE.match(text, at):
+        at = match.end()
+        if match["end"]:
+            return _Tag(name, tuple(attributes), at)
+        if match["cut"] is not None:
             return None
-        if text[at] == ">":
-            return _Tag(name, tuple(attributes), at + 1)
-        named = _NAME.match(text, at)
-        start, at = at, named.end() if named else at + 1
-        equals = _EQUALS.match(text, at)
-        if equals is None:
-            attributes.append(_Attribute(text[start:at].lower(), "", start, at, at))
-            continue
-        value_at = equals.end()
-        if text[value_at : value_at + 1] in ('"', "'"):
-            end = text.find(text[value_at], value_at + 1)
-            if end < 0:
-                return None
-            value, after = text[value_at + 1 : end], end + 1
-        else:
-            unquoted = _UNQUOTED.match(text, value_at)
-            after = unquoted.end() if unquoted else value_at
-            value = text[value_at:after]
-        attributes.append(_Attribute(text[start:at].lower(), value, start, value_at, after))
-        at = after
+        value = match["quoted"] or match["plain"] or ""
+        start = max(match.start("quote"), match.start("plain"))
+        attributes.append(
+            _Attribute(
+                match["name"].lower(),
+                value,
+                match.start("name"),
+                at if start < 0 else start,
+                at,
+            )
+        )
+    return None
 
 
 LARGEST = 32 << 20

@@ -5,7 +5,6 @@ only on the chosen captures, not on the order in which they were added.
 """
 
 import hashlib
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -103,8 +102,7 @@ class Plan:
     def __init__(self, folder: Path, accepts: Callable[[ListedCapture], bool]) -> None:
         """Create the plan in a folder; the latest capture for which `accepts` is true is chosen."""
         self._accepts = accepts
-        self._lock = threading.Lock()
-        self._paths = lru_cache(_KNOWN)(self._find)  # the pages of a site link to the same few URLs
+        self.path = lru_cache(_KNOWN)(self._find)  # the pages of a site link to the same few URLs
         self._database = open_database(folder / "plan.sqlite", _TABLES, _MEMORY)
 
     def close(self) -> None:
@@ -176,8 +174,8 @@ class Plan:
         """Yield marked paths of files whose path is a folder's or an earlier file's."""
         before = ""
         for key, url, path, fold, why in self._database.execute(_TWINS):
-            folders = self._database.execute("SELECT 1 FROM folder WHERE fold = ?", (fold,))
-            if fold == before or folders.fetchone():
+            folder = self._database.fetch("SELECT 1 FROM folder WHERE fold = ?", fold)
+            if fold == before or folder:
                 yield key, names.mark(path, url), why if why == "folder" else "twin"
             before = fold
 
@@ -195,16 +193,14 @@ class Plan:
 
     def count(self) -> tuple[int, int]:
         """Return the number of planned files, and the sum of the declared lengths in bytes."""
-        with self._lock:
-            files, size = self._database.execute(
-                "SELECT count(*), coalesce(sum(max(length, 0)), 0) FROM chosen WHERE goal IS NULL"
-            ).fetchone()
+        files, size = self._database.fetch(
+            "SELECT count(*), coalesce(sum(max(length, 0)), 0) FROM chosen WHERE goal IS NULL"
+        )
         return int(files), int(size)
 
     def files(self) -> Iterator[Planned]:
         """Yield the files, in the order of their URLs without scheme."""
-        for row in self._database.execute(_FILES):
-            yield Planned(*row)
+        return (Planned(*row) for row in self._database.execute(_FILES))
 
     def redirects(self) -> Iterator[Led]:
         """Yield the redirects, in the same order."""
@@ -221,37 +217,29 @@ class Plan:
             digest.update(f"{file.key}\n{file.identifier}\n{file.path}\n".encode())
         return digest.hexdigest()[:16]
 
-    def path(self, url: str) -> str | None:
-        """Return the path of a URL, of its redirect's target, or of a URL with the same SURT."""
-        return self._paths(url)
-
     def _find(self, url: str) -> str | None:
-        with self._lock:
-            path = self._at(names.identity(url))
+        """Return the path of a URL, of its redirect's target, or of a URL with the same SURT."""
+        path = self._at(names.identity(url))
         if path is not None:
             return path
         key = surt.of(url.encode("utf-8", "surrogatepass"))
-        with self._lock:
-            row = self._database.execute(
-                "SELECT key FROM chosen WHERE surt = ? ORDER BY stamp DESC, key LIMIT 1", (key,)
-            ).fetchone()
-            return self._at(row[0]) if row else None
+        row = self._database.fetch(
+            "SELECT key FROM chosen WHERE surt = ? ORDER BY stamp DESC, key LIMIT 1", key
+        )
+        return self._at(row[0]) if row else None
 
     def holds(self, path: str) -> bool:
         """Return whether a file with exactly that path is planned."""
-        with self._lock:
-            row = self._database.execute(
-                "SELECT 1 FROM file WHERE fold = ? AND path = ?", (names.fold(path), path)
-            ).fetchone()
-        return row is not None
+        statement = "SELECT 1 FROM file WHERE fold = ? AND path = ?"
+        return self._database.fetch(statement, names.fold(path), path) is not None
 
     def _at(self, key: str) -> str | None:
         for _ in range(MOST + 1):
-            row = self._database.execute(
+            row = self._database.fetch(
                 "SELECT path, goal FROM chosen LEFT JOIN file ON file.key = chosen.key "
                 "WHERE chosen.key = ?",
-                (key,),
-            ).fetchone()
+                key,
+            )
             if row is None:
                 return None
             if row[1] is None:

@@ -6,6 +6,7 @@ The captures of a store and their bytes are read in this process.
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 
 from builder.errors import UsageError
 from builder.exports.restore import endpoint
@@ -16,7 +17,6 @@ from builder.exports.restore.captures import (
     ListedCapture,
     MissingError,
     request_url,
-    surt_ranges,
 )
 from builder.exports.restore.endpoint import EndpointClient, EndpointSource
 from builder.http.addresses import AnyAddresses
@@ -34,10 +34,9 @@ from functions.content.search import CaptureSearch
 from functions.content.terms import Range
 from functions.reading.as_of import AsOf
 from functions.reading.duck_repository import DuckRepository
-from functions.reading.repository import PublishedRecord, RecordSelection, Repository
+from functions.reading.repository import RecordSelection, Repository
 from functions.snapshot.errors import NothingPublished
 from functions.snapshot.manifest import Manifest, Span
-from functions.snapshot.store import Writer
 from functions.store.slice import open_reader
 
 _PAGE = 2000
@@ -45,39 +44,24 @@ _KINDS = ("capture",)
 _CONCURRENT = 1 << 10
 
 
+@dataclass(frozen=True, slots=True)
 class StoreSource:
-    """Implements CaptureSource over one snapshot of a store."""
+    """Implements CaptureSource over one snapshot of a store; `close` closes the others."""
 
-    def __init__(
-        self,
-        address: str,
-        manifest: Manifest,
-        repository: Repository,
-        search: CaptureSearch,
-        contents: ArchivedContents,
-        closing: Callable[[], None] = lambda: None,
-    ) -> None:
-        """Read through these objects; `closing` closes them."""
-        self.address = address
-        self._manifest = manifest
-        self._repository = repository
-        self._search = search
-        self._contents = contents
-        self.close = closing
+    address: str
+    manifest: Manifest
+    repository: Repository
+    search: CaptureSearch
+    contents: ArchivedContents
+    close: Callable[[], None]
 
     def captures(self, choice: CaptureFilter) -> Iterator[ListedCapture]:
         """Yield the captures of the choice: of a set in the order of the log, else by SURT."""
-        wanted = surt_ranges(choice.urls)
-        if choice.set is None and wanted is not None:
-            for interval in wanted:
+        if choice.set is None and choice.urls:
+            for interval in choice.ranges():
                 yield from self._search_captures(interval, choice.until)
-            return
-        for record in self._list_set(choice.set):
-            values = record.identifier, record.position, record.sets, record.fields
-            capture = listed_capture(CaptureRow.of(*values))
-            within = wanted is None or any(first <= capture.surt < last for first, last in wanted)
-            if within and capture.stamp <= choice.until:
-                yield capture
+        else:
+            yield from choice.select(self._list_set(choice.set))
 
     def of_url(self, url: str, until: str) -> Iterator[ListedCapture]:
         """Yield the captures of one URL."""
@@ -88,12 +72,12 @@ class StoreSource:
     def open(self, identifier: str, digest: str = "") -> Iterator[CaptureBytes]:
         """Open the bytes of a capture, with codings decoded and its record's digest verified."""
         try:
-            record = self._repository.record(self._manifest, identifier, fields=FIELDS)
-            content = self._contents.find(self._manifest, record)
+            record = self.repository.record(self.manifest, identifier, fields=FIELDS)
+            content = self.contents.find(self.manifest, record)
             headers: dict[str, str] = {}
             for name, value in content.headers:
                 headers.setdefault(name.lower(), value)
-            with self._contents.open_content(content) as stream:
+            with self.contents.open_content(content) as stream:
                 yield CaptureBytes(stream, content.size, headers)
         except ContentError as error:
             raise MissingError(error.code, str(error)) from error
@@ -101,25 +85,23 @@ class StoreSource:
     def _search_captures(self, interval: Range, until: str) -> Iterator[ListedCapture]:
         after: BytePlace | None = None
         while True:
-            page = self._search.page(self._manifest, *interval, after, _PAGE, until=int(until))
+            page = self.search.page(self.manifest, *interval, after, _PAGE, until=int(until))
             yield from map(listed_capture, page.captures)
             after = page.after
             if after is None:
                 return
 
-    def _list_set(self, spec: str | None) -> Iterator[PublishedRecord]:
-        last, first = self._manifest.last_position, 1
-        while first <= last:
-            selection = RecordSelection(_KINDS, Span(first, last), spec)
-            records = self._repository.page(
-                self._manifest, selection, _PAGE, headers=False, fields=FIELDS
-            )
-            for record in records:
+    def _list_set(self, spec: str | None) -> Iterator[ListedCapture]:
+        rest = RecordSelection(_KINDS, Span(1, self.manifest.last_position), spec)
+        while not rest.is_empty:
+            page = self.repository.page(self.manifest, rest, _PAGE, headers=False, fields=FIELDS)
+            for record in page:
                 if not record.deleted:
-                    yield record
-            if len(records) < _PAGE:
+                    values = record.identifier, record.position, record.sets, record.fields
+                    yield listed_capture(CaptureRow.of(*values))
+            if len(page) < _PAGE:
                 return
-            first = records[-1].position + 1
+            rest = rest.behind(page[-1].position)
 
 
 def listed_capture(capture: CaptureRow) -> ListedCapture:
@@ -176,10 +158,6 @@ def open_source(
     store = context.store
     if isinstance(store, FolderStore) and not store.root.is_dir():
         raise UsageError(f"{address} is neither a folder nor the URL of a server")
-    return _store(context, store)
-
-
-def _store(context: Context, store: Writer) -> CaptureSource:
     with ExitStack() as stack:
         reader = open_reader(
             *context.store_uri(), context.configuration, context.reading_environment
