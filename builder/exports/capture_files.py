@@ -1,19 +1,20 @@
-"""Files of selected captures: the options that select them, the file, and the report."""
+"""Files of selected captures: the options that select them, their records, and the report."""
 
 import argparse
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from builder.arguments import declare
 from builder.errors import UsageError
-from builder.exports.capture_records import ExportResult, ExportRuntime
-from builder.exports.chosen_captures import CaptureChoice, choose
+from builder.exports.chosen_captures import CaptureChoice, Chosen, choose, read_chosen
+from builder.exports.record_copy import cut, cut_request
 from builder.exports.staging import beside, target_path
-from builder.exports.warcinfo import About, software
+from builder.exports.warcinfo import About
 from builder.progress import ProgressBar
 from builder.publish.selection import (
     Selection,
@@ -22,17 +23,21 @@ from builder.publish.selection import (
     parse_option,
     parse_url_prefix,
 )
+from builder.runtime import Advance
 from builder.snapshot import query
 from builder.store.context import Context
 from builder.store.durable import sync_file
 from builder.text import tally
 from functions.content import assembly
-from functions.content.protocols import Archives
+from functions.content.capture_row import CaptureRow
+from functions.content.protocols import Archives, ContentError
 from functions.reading.duck_repository import DuckRepository
 from functions.snapshot import oai_name
 from functions.store import engine
 from functions.store.slice import open_reader
 
+_LISTED = 1000
+"""Maximum number of missing captures that are listed, with --json."""
 _PRINTED = 20
 """Maximum number of missing captures that are listed."""
 _OPTIONS = ("set", "url", "as_of", "where")
@@ -45,38 +50,78 @@ _CODES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Excerpt:
-    """The file to write, the selection of captures, and its description for users."""
+class MissingCapture:
+    """A chosen capture that could not be exported: the code of its ContentError, and the text.
 
-    file: str
-    choice: CaptureChoice
-    conditions: tuple[str, ...]
-    title: str | None
+    The code may also be `undated`: an index line needs a date.
+    """
 
-    @staticmethod
-    def of(arguments: argparse.Namespace) -> "Excerpt":
-        """Return the excerpt that the arguments of a command select. Raises UsageError."""
-        if arguments.file == "-":
-            raise UsageError("-: captures cannot be written to stdout: name a file")
-        conditions = tuple(
-            f"{name.replace('_', '-')} {value}"
-            for name in _OPTIONS
-            if (value := getattr(arguments, name)) is not None
-        )
-        title = getattr(arguments, "title", None)
-        return Excerpt(arguments.file, _choice(arguments), conditions, title)
+    identifier: str
+    url: str
+    code: str
+    detail: str
 
-    def describe(self, context: Context) -> About:
-        """Return the metadata of the file."""
-        repository = str(context.configuration["repository.name"])
-        conditions = f": {', '.join(self.conditions)}" if self.conditions else ""
-        return About(
-            title=self.title or repository,
-            description=f"Captures of {repository}{conditions}",
-            software=software(),
-            created=context.now(),
-            main=self.choice.selection.url_prefix,
-        )
+
+@dataclass(slots=True)
+class ExportResult:
+    """Result: captures chosen, additional originals, pages, bytes, and missing captures.
+
+    `missing` counts all by code, and `examples` has the first of them.
+    """
+
+    captures: int = 0
+    originals: int = 0
+    pages: int = 0
+    bytes: int = 0
+    missing: Counter[str] = field(default_factory=Counter)
+    examples: list[MissingCapture] = field(default_factory=list)
+
+    def miss(self, capture: CaptureRow, code: str, detail: str) -> None:
+        """Add a capture that could not be exported."""
+        self.missing[code] += 1
+        if len(self.examples) < _LISTED:
+            self.examples.append(MissingCapture(capture.identifier, capture.url, code, detail))
+
+
+@dataclass(frozen=True, slots=True)
+class ExportRuntime:
+    """An export: its metadata, the database with the captures, their files, and the progress."""
+
+    about: About
+    connection: engine.Connection
+    archives: Archives
+    scratch: Path
+    advance: Advance
+
+    def read(self, done: ExportResult) -> Iterator[Chosen]:
+        """Yield the captures that have a date; the others are missing."""
+        for chosen in read_chosen(self.connection):
+            self.advance(1)
+            capture = chosen.capture
+            if capture.stamp:
+                yield chosen
+            else:
+                detail = f"{capture.identifier} ({capture.url}) has no date"
+                done.miss(capture, "undated", detail)
+
+    def copy_records(
+        self, add: Callable[[Chosen, BinaryIO, BinaryIO | None], None]
+    ) -> ExportResult:
+        """Give the records of the captures, with their requests, to `add`."""
+        done = ExportResult()
+        for chosen in self.read(done):
+            try:
+                with (
+                    cut(self.archives, chosen.capture, self.scratch) as record,
+                    cut_request(self.archives, chosen.capture, self.scratch) as request,
+                ):
+                    add(chosen, record, request)
+            except ContentError as error:
+                done.miss(chosen.capture, error.code, str(error))
+            else:
+                done.originals += chosen.besides
+                done.captures += not chosen.besides
+        return done
 
 
 def is_selected(arguments: argparse.Namespace) -> bool:
@@ -96,17 +141,20 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
     declare(parser.add_argument_group(title), meanings)
 
 
-_Write = Callable[[engine.Connection, BinaryIO, ExportRuntime], ExportResult]
-
-
 def write_file(
-    context: Context, excerpt: Excerpt, write: _Write, *, originals: bool, pages: bool
+    context: Context,
+    write: Callable[[BinaryIO, ExportRuntime], ExportResult],
+    *,
+    originals: bool,
+    pages: bool,
 ) -> int:
     """Write the captures, and with `originals` those that revisits refer to; return 1 if some lack.
 
     With `pages`, their number is reported. Raises UsageError, NothingPublished and StoreError.
     """
-    target = target_path(context.store, excerpt.file)
+    choice = _parse_choice(context.arguments)
+    about = _describe(context, choice)
+    target = target_path(context.store, context.arguments.file)
     if target.exists():
         raise UsageError(f"{target} already exists: choose another file")
     with beside(target) as scratch:
@@ -114,24 +162,28 @@ def write_file(
         threads = os.cpu_count() or 1
         database = engine.connect(threads=threads, memory_megabytes=memory, scratch=scratch)
         with closing(database) as connection:
-            count = choose(connection, context.store, excerpt.choice, originals=originals)
+            count = choose(connection, context.store, choice, originals=originals)
             if not count:
                 reason = None
-                if (spec := excerpt.choice.selection.set) is not None:
+                if (spec := choice.selection.set) is not None:
                     query.prepare_view(connection, context.store, "sets")
                     reason = explain_set(connection, "sets", {"set": spec})
                 raise UsageError(reason or "no capture matches")
             with (
                 _archives(context) as archives,
-                _replace_file(scratch / "made", target) as out,
+                (scratch / "made").open("xb") as out,
                 ProgressBar("exporting", count, " captures") as advance,
             ):
-                done = write(connection, out, ExportRuntime(archives, scratch, advance))
+                done = write(out, ExportRuntime(about, connection, archives, scratch, advance))
+                sync_file(out)
+            (scratch / "made").rename(target)
     _report(context, target, done, pages=pages)
     return 1 if done.missing else 0
 
 
-def _choice(arguments: argparse.Namespace) -> CaptureChoice:
+def _parse_choice(arguments: argparse.Namespace) -> CaptureChoice:
+    if arguments.file == "-":
+        raise UsageError("-: captures cannot be written to stdout: name a file")
     if arguments.set is not None and not oai_name.is_set(arguments.set):
         raise UsageError(f"--set {arguments.set} is not a set specification")
     prefix = parse_option("--url", arguments.url, parse_url_prefix)
@@ -140,27 +192,27 @@ def _choice(arguments: argparse.Namespace) -> CaptureChoice:
     return CaptureChoice(selection, arguments.where, latest=end is not None)
 
 
+def _describe(context: Context, choice: CaptureChoice) -> About:
+    """Return the metadata of the file."""
+    arguments, repository = context.arguments, str(context.configuration["repository.name"])
+    values = {name.replace("_", "-"): getattr(arguments, name) for name in _OPTIONS}
+    conditions = [f"{name} {value}" for name, value in values.items() if value is not None]
+    return About(
+        title=getattr(arguments, "title", None) or repository,
+        description=": ".join(filter(None, (f"Captures of {repository}", ", ".join(conditions)))),
+        created=context.now(),
+        main=choice.selection.url_prefix,
+    )
+
+
 @contextmanager
 def _archives(context: Context) -> Iterator[Archives]:
     """Open the archive files of the store."""
-    reader = open_reader(*context.store_uri(), context.configuration, context.reading_environment)
-    repository = DuckRepository(reader)
-    settings, base = context.configuration, context.configuration_path.parent
-    try:
-        yield assembly.open_archives(
-            repository, reader.address, base, settings, context.reading_environment
-        )
-    finally:
-        repository.close()
-
-
-@contextmanager
-def _replace_file(path: Path, target: Path) -> Iterator[BinaryIO]:
-    """Open a file that replaces the target when the block ends and the file is synced."""
-    with path.open("xb") as out:
-        yield out
-        sync_file(out)
-    path.rename(target)
+    settings, environment = context.configuration, context.reading_environment
+    reader = open_reader(*context.store_uri(), settings, environment)
+    with closing(DuckRepository(reader)) as repository:
+        base = context.configuration_path.parent
+        yield assembly.open_archives(repository, reader.address, base, settings, environment)
 
 
 def _report(context: Context, target: Path, done: ExportResult, *, pages: bool) -> None:

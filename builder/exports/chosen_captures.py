@@ -7,16 +7,16 @@ values are strings. Unknown fields are omitted.
 The page list (pages/pages.jsonl) has the captures of HTML with a title. Its pages are in the
 order of the index, so that the captures of a page are consecutive.
 
-Any number of lines are sorted by their bytes (`LC_ALL=C sort`). Lines beyond the memory limit are
-sorted in files on disk, and merged.
+Any number of lines are sorted by their bytes (`LC_ALL=C sort`). DuckDB keeps those beyond its
+memory limit on disk.
 """
 
-import heapq
 import json
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
+from itertools import chain
+from typing import BinaryIO
 
 from builder.errors import UsageError
 from builder.publish.selection import Selection
@@ -44,10 +44,8 @@ _REVISIT = "warc/revisit"
 _LABEL = "sha1:"
 PAGES_HEADING = b'{"format": "json-pages-1.0", "id": "pages", "title": "Pages"}\n'
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
-HELD = 64 << 20
-"""Bytes of lines that are kept in memory."""
-_OPEN = 200
-"""Files that are merged at once."""
+BATCH = 10_000
+"""Lines that are added to the table of a sort at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,9 +169,12 @@ def label(digest: str | None) -> str | None:
     return digest if digest is None or ":" in digest else _LABEL + digest
 
 
-def precedes(chosen: Chosen) -> bool:
-    """Return whether the request of a capture is before it in its file."""
-    return (chosen.capture.request or 0) < (chosen.capture.offset or 0)
+def in_order(chosen: Chosen, record: BinaryIO, request: BinaryIO | None) -> tuple[BinaryIO, ...]:
+    """Return the record of a capture and its request in the order of their file."""
+    if request is None:
+        return (record,)
+    precedes = (chosen.capture.request or 0) < (chosen.capture.offset or 0)
+    return (request, record) if precedes else (record, request)
 
 
 def is_page(chosen: Chosen) -> bool:
@@ -208,42 +209,30 @@ def page_date(capture: CaptureRow) -> str:
 
 
 class SortedLines:
-    """External sort of lines, each of which ends with a newline and has no other."""
+    """External sort of lines, in a table of DuckDB."""
 
-    def __init__(self, folder: Path, memory: int = HELD) -> None:
-        """Use `folder`, which must be empty and have no other user."""
-        self._folder = folder
-        self._most = memory
+    def __init__(self, connection: engine.Connection, table: str) -> None:
+        """Create the table in the database of a connection, which may be in use."""
+        self._connection = connection.cursor()
+        self._table = table
         self._lines: list[bytes] = []
-        self._size = 0
-        self._files: list[Path] = []
-        self._written = 0
+        self._connection.execute(f"CREATE TABLE {table} (line BLOB)")
 
     def add(self, line: bytes) -> None:
-        """Add a line. Raises OSError."""
+        """Add a line. Raises StoreError."""
         self._lines.append(line)
-        self._size += len(line)
-        if self._size >= self._most:
-            self._keep(iter(sorted(self._lines)))
-            self._lines, self._size = [], 0
-            if len(self._files) == _OPEN:
-                before, self._files = self._files, []
-                with ExitStack() as stack:
-                    self._keep(
-                        heapq.merge(*(stack.enter_context(path.open("rb")) for path in before))
-                    )
-                for path in before:
-                    path.unlink()
+        if len(self._lines) == BATCH:
+            self._flush()
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield the lines. Raises OSError."""
-        with ExitStack() as stack:
-            files = [stack.enter_context(path.open("rb")) for path in self._files]
-            yield from heapq.merge(*files, sorted(self._lines))
+        """Yield the lines. Raises StoreError."""
+        self._flush()
+        sql = f"SELECT line FROM {self._table} ORDER BY line"
+        with engine.reading("the lines of an index"):
+            yield from chain.from_iterable(engine.batches(self._connection, sql))
 
-    def _keep(self, lines: Iterator[bytes]) -> None:
-        path = self._folder / f"{self._written:06}"
-        self._written += 1
-        with path.open("wb") as out:
-            out.writelines(lines)
-        self._files.append(path)
+    def _flush(self) -> None:
+        with engine.reading("the lines of an index"):
+            sql = f"INSERT INTO {self._table} SELECT unnest($lines::BLOB[])"
+            self._connection.execute(sql, {"lines": self._lines})
+        self._lines = []

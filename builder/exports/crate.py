@@ -6,7 +6,6 @@ platform did not tell is said to be unknown; its date is then that of the archiv
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
@@ -26,25 +25,10 @@ _NO_LICENCE = "The platform names no licence."
 Entity = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CrateFile:
-    """A file of a crate: its path, or its URL if it is elsewhere.
-
-    `name` is the name that people know, `url` the address that it was downloaded from.
-    """
-
-    path: str
-    name: str
-    bytes: int | None
-    sha256: str | None
-    media_type: str | None = None
-    url: str | None = None
-
-
 def describe(
-    fields: Mapping[str, Any], identifier: str, files: Iterable[CrateFile], archived: str, by: str
+    fields: Mapping[str, Any], identifier: str, files: Iterable[Entity], archived: str, by: str
 ) -> bytes:
-    """Return the description of a dataset from the fields of its record.
+    """Return the description of a dataset from the fields of its record, with its `files`.
 
     `archived` is the day of its archiving (YYYY-MM-DD), `by` the name of the archive.
     """
@@ -55,7 +39,7 @@ def describe(
         "text": f"Files of the dataset that are not archived, and so not here: {missing}",
     }
     graph: dict[str, Entity] = {}
-    parts = [_refer(graph, _describe_file(file)) for file in files]
+    parts = [_refer(graph, file) for file in files]
     root = {
         "@id": "./",
         "@type": "Dataset",
@@ -142,16 +126,26 @@ def _list_people(
     return references
 
 
-def _describe_file(file: CrateFile) -> Entity:
-    elsewhere = file.path.startswith(_WEB)
+def describe_file(
+    path: str,
+    name: str,
+    size: int | None,
+    sha256: str | None,
+    media_type: str | None = None,
+    url: str | None = None,
+) -> Entity:
+    """Return the entity of a file, by its path, or its URL if it is elsewhere.
+
+    `name` is the name that people know, `url` the address that it was downloaded from.
+    """
     return {
-        "@id": file.path if elsewhere else quote(file.path, safe=_IN_PATH),
+        "@id": path if path.startswith(_WEB) else quote(path, safe=_IN_PATH),
         "@type": "File",
-        "name": file.name,
-        "contentSize": None if file.bytes is None else str(file.bytes),
-        "encodingFormat": file.media_type,
-        "sha256": file.sha256,
-        "contentUrl": _web_address(file.url),
+        "name": name,
+        "contentSize": None if size is None else str(size),
+        "encodingFormat": media_type,
+        "sha256": sha256,
+        "contentUrl": _web_address(url),
     }
 
 

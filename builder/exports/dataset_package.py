@@ -6,7 +6,7 @@ both. The same package becomes a folder, a bag, or a version of an OCFL object.
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -14,8 +14,9 @@ from typing import Any
 from urllib.parse import quote
 
 from builder.exports import crate
-from builder.exports.crate import CrateFile
+from builder.exports.crate import Entity
 from builder.exports.restore.dataset_paths import package_paths
+from builder.exports.staging import PackageFile
 from builder.obi import content
 from builder.progress import ProgressBar
 from builder.sources.datasets.strategies.keys import RECORD
@@ -41,16 +42,6 @@ _LARGE = 64 << 20
 """Bytes of a file whose progress is shown."""
 _DIGITS = 12
 _ARCHIVEORG = "https://archive.org/download/"
-
-
-@dataclass(frozen=True, slots=True)
-class PackageFile:
-    """A file of a package; `read` gives its bytes, which have been verified at its end."""
-
-    path: str
-    size: int
-    sha256: str
-    read: Callable[[], Iterable[bytes]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +100,9 @@ def pack(
         record.fields,
         record.identifier,
         (
-            *(_crate_file(file, PAYLOAD + paths[file["path"]]) for file in own),
+            *(_describe_file(file, PAYLOAD + paths[file["path"]]) for file in own),
             *_list_elsewhere(record, files),
-            *(_crate_metadata(file) for file in metadata),
+            *map(_describe_metadata, metadata),
         ),
         f"{archived:%Y-%m-%d}",
         by,
@@ -168,34 +159,32 @@ def _pack_bytes(path: str, data: bytes) -> PackageFile:
     return PackageFile(path, len(data), hashlib.sha256(data).hexdigest(), partial(iter, [data]))
 
 
-def _crate_file(file: Mapping[str, Any], path: str) -> CrateFile:
-    return CrateFile(
-        path=path,
-        name=file.get("original") or file["path"],
-        bytes=file["bytes"],
-        sha256=file.get("sha256"),
-        media_type=file.get("mimetype"),
-        url=file.get("platform_url"),
+def _describe_file(file: Mapping[str, Any], path: str) -> Entity:
+    return crate.describe_file(
+        path,
+        file.get("original") or file["path"],
+        file["bytes"],
+        file.get("sha256"),
+        file.get("mimetype"),
+        file.get("platform_url"),
     )
 
 
-def _crate_metadata(file: PackageFile) -> CrateFile:
-    is_record = file.path == METADATA + RECORD
-    return CrateFile(
-        path=file.path,
-        name="Record of the archiving" if is_record else "Answers of the platform",
-        bytes=file.size,
-        sha256=file.sha256,
-        media_type="application/json" if is_record else "application/warc",
+def _describe_metadata(file: PackageFile) -> Entity:
+    name, media_type = (
+        ("Record of the archiving", "application/json")
+        if file.path == METADATA + RECORD
+        else ("Answers of the platform", "application/warc")
     )
+    return crate.describe_file(file.path, name, file.size, file.sha256, media_type)
 
 
 def _list_elsewhere(
     record: PublishedRecord, files: Iterable[Mapping[str, Any]]
-) -> Iterator[CrateFile]:
+) -> Iterator[Entity]:
     """Yield files that archive.org keeps, by their addresses there."""
     item = record.fields.get("archiveorg_item")
     folder = f"{item}/{stored.BUNDLE}" if record.fields.get("bundle") else item
     for file in files:
         if item and not file.get("key"):
-            yield _crate_file(file, _ARCHIVEORG + quote(f"{folder}/{file['path']}"))
+            yield _describe_file(file, _ARCHIVEORG + quote(f"{folder}/{file['path']}"))

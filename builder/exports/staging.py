@@ -4,9 +4,10 @@ It is on the same disk, so that a move is a rename. It is outside the target, so
 holds only complete files. The process holds its lock.
 """
 
+import hashlib
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,34 @@ class NewFolder(Protocol):
     def write(self, folder: Path) -> tuple[int, int]:
         """Write its files into a new folder; return their number and bytes."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class PackageFile:
+    """A file to write: its path, and `read`, which gives its bytes and verifies them at their end.
+
+    `size` counts as content, in bytes; a description of it counts as 0. `sha256` may be unknown.
+    """
+
+    path: str
+    size: int
+    sha256: str | None
+    read: Callable[[], Iterable[bytes]]
+
+
+def write_file(
+    path: Path, parts: Iterable[bytes], algorithms: Iterable[str] = ()
+) -> tuple[Mapping[str, str], int]:
+    """Write a new file, and the folders above it; return its digests by algorithm, and its size."""
+    hashes = {name: hashlib.new(name) for name in algorithms}
+    size = 0
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("xb") as out:
+        for part in parts:
+            for hash_ in hashes.values():
+                hash_.update(part)
+            size += out.write(part)
+    return {name: hash_.hexdigest() for name, hash_ in hashes.items()}, size
 
 
 @dataclass(frozen=True, slots=True)

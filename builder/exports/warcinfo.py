@@ -15,7 +15,6 @@ class About:
 
     title: str
     description: str
-    software: str
     created: datetime
     main: str | None = None
 
@@ -23,7 +22,7 @@ class About:
 def warcinfo(name: str, about: About) -> Iterator[bytes]:
     """Yield the warcinfo record at the beginning of a WARC file (ISO 28500, section 6.2)."""
     description = {
-        "software": about.software,
+        "software": software(),
         "format": "WARC File Format 1.1",
         "isPartOf": about.title,
         "description": about.description,

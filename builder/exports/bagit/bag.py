@@ -13,6 +13,7 @@ from pathlib import Path
 from builder import distribution
 from builder.errors import UsageError
 from builder.exports.dataset_package import PAYLOAD
+from builder.exports.staging import write_file
 
 _ALGORITHMS = ("sha256", "sha512")
 _DECLARATION = b"BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"
@@ -35,7 +36,7 @@ class Bag:
     name: str
     info: Mapping[str, str]
     payload: Callable[[], Payload]
-    mark: tuple[str, str]
+    mark: tuple[str, str | None]
     tags: Callable[[], Payload] = tuple
 
     def check(self, folder: Path) -> None:
@@ -61,12 +62,12 @@ class Bag:
                 for name in _ALGORITHMS
             }
             for path, parts in self.payload():
-                digests, length = _write(parts, folder / path)
+                digests, length = write_file(folder / path, parts, _ALGORITHMS)
                 for name, digest in digests.items():
                     manifests[name].write(f"{digest}  {path}\n")
                 files, size = files + 1, size + length
         for path, parts in self.tags():
-            _write(parts, folder / path)
+            write_file(folder / path, parts)
         info = {
             "Bag-Software-Agent": f"Sheaf {distribution.version()}",
             "Bagging-Date": self.info["Bagging-Date"],
@@ -90,15 +91,3 @@ def _write_tag_manifests(folder: Path) -> None:
                 digest = hashlib.file_digest(file, name).hexdigest()
             lines.append(f"{digest}  {path.relative_to(folder).as_posix()}\n")
         (folder / f"tagmanifest-{name}.txt").write_text("".join(lines), "utf-8")
-
-
-def _write(parts: Iterable[bytes], path: Path) -> tuple[dict[str, str], int]:
-    hashes = {name: hashlib.new(name) for name in _ALGORITHMS}
-    size = 0
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("xb") as out:
-        for part in parts:
-            for hash_ in hashes.values():
-                hash_.update(part)
-            size += out.write(part)
-    return {name: hash_.hexdigest() for name, hash_ in hashes.items()}, size

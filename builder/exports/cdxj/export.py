@@ -6,16 +6,19 @@ from contextlib import suppress
 from typing import BinaryIO
 
 from builder.arguments import declare
-from builder.exports.capture_files import Excerpt, add_selection, write_file
-from builder.exports.capture_records import ExportResult, ExportRuntime, is_dated
-from builder.exports.chosen_captures import SortedLines, index_line, read_chosen
+from builder.exports.capture_files import (
+    ExportResult,
+    ExportRuntime,
+    add_selection,
+    write_file,
+)
+from builder.exports.chosen_captures import SortedLines, index_line
 from builder.snapshot import query
 from builder.store.context import Context
 from functions.content.archived_payload import open_record
 from functions.content.archives import WITHIN
 from functions.content.capture_row import CaptureRow
 from functions.content.protocols import Archives, ContentError
-from functions.store import engine
 
 # Files of the same name: an index has names without folders.
 _TWINS = (
@@ -37,24 +40,20 @@ def run(context: Context) -> int:
 
     The captures are those of the newest snapshot, either all or those that the options select.
     """
-    excerpt = Excerpt.of(context.arguments)
 
-    def write(connection: engine.Connection, out: BinaryIO, runtime: ExportRuntime) -> ExportResult:
-        query.prepare_view(connection, context.store, "sources")
-        twins = {name for (name,) in connection.execute(_TWINS).fetchall()}
-        (folder := runtime.scratch / "lines").mkdir()
-        done, lines = ExportResult(), SortedLines(folder)
-        for chosen in read_chosen(connection):
-            runtime.advance(1)
+    def write(out: BinaryIO, runtime: ExportRuntime) -> ExportResult:
+        query.prepare_view(runtime.connection, context.store, "sources")
+        twins = {name for (name,) in runtime.connection.execute(_TWINS).fetchall()}
+        done, lines = ExportResult(), SortedLines(runtime.connection, "index_lines")
+        for chosen in runtime.read(done):
             capture = chosen.capture
-            if is_dated(capture, done):
-                name = capture.filename
-                # Archive files are read only where their name alone does not tell them apart.
-                if (name or "").partition("/")[0] in twins:
-                    name = _name_apart(runtime.archives, capture)
-                lines.add(index_line(chosen, name, capture.offset, capture.stored))
-                done.captures += 1
-        if excerpt.file.endswith(".gz"):
+            name = capture.filename
+            # Archive files are read only where their name alone does not tell them apart.
+            if (name or "").partition("/")[0] in twins:
+                name = _name_apart(runtime.archives, capture)
+            lines.add(index_line(chosen, name, capture.offset, capture.stored))
+            done.captures += 1
+        if context.arguments.file.endswith(".gz"):
             with gzip.GzipFile("", "wb", _LEVEL, out, 0) as packer:
                 packer.writelines(lines)
         else:
@@ -62,7 +61,7 @@ def run(context: Context) -> int:
         done.bytes = out.tell()
         return done
 
-    return write_file(context, excerpt, write, originals=False, pages=False)
+    return write_file(context, write, originals=False, pages=False)
 
 
 def _name_apart(archives: Archives, capture: CaptureRow) -> str | None:

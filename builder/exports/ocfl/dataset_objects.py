@@ -6,7 +6,7 @@ from pathlib import Path
 
 from builder.exports.dataset_package import PAYLOAD, DatasetPackage
 from builder.exports.ocfl.inventory import OcflInventory
-from builder.exports.ocfl.root import OcflFile, OcflVersion
+from builder.exports.ocfl.root import OcflVersion
 from functions.snapshot import instant
 
 
@@ -31,8 +31,8 @@ class DatasetObject:
             number = f", version {package.version}" if package.version else ""
             message = f"{package.identifier}{number}"
             if state and (message, state) not in states:
-                files = tuple(OcflFile(f.path, f.size, f.sha256, f.read) for f in package.files)
-                new.append(OcflVersion(instant.to_text(package.archived), message, files))
+                created = instant.to_text(package.archived)
+                new.append(OcflVersion(created, message, package.files))
         return new
 
 

@@ -8,8 +8,9 @@ from itertools import chain
 from builder.arguments import declare
 from builder.exports import obi_source
 from builder.exports.archived_content import add_datasets, open_content, report_folders
-from builder.exports.ocfl import obi_objects, root, series_objects
+from builder.exports.ocfl import root, series_objects
 from builder.exports.ocfl.dataset_objects import DatasetObject
+from builder.exports.ocfl.obi_objects import ObiObject
 from builder.exports.ocfl.root import OcflSource
 from builder.exports.staging import target_path
 from builder.obi.content import FILE
@@ -47,7 +48,7 @@ def run(context: Context) -> int:
         if opened:
             kinds = (FILE,) if by else obi_source.KINDS
             stored = obi_source.list_objects(opened[1], kinds)
-            sources = chain(sources, obi_objects.list_sources(context.store, stored))
+            sources = chain(sources, (ObiObject(context.store, each) for each in stored))
             count += obi_source.count_objects(opened[1], kinds)
         if datasets:
             objects = (DatasetObject(*v, datasets.pack) for v in datasets.versions.items())

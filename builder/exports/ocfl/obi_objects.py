@@ -1,12 +1,13 @@
 """Objects of interest as OCFL objects: each logged version is a version, with its row beside it."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from builder.exports.obi_source import LoggedObject, StoredObject
 from builder.exports.ocfl.inventory import OcflInventory
-from builder.exports.ocfl.root import ForeignRoot, OcflFile, OcflVersion
+from builder.exports.ocfl.root import ForeignRoot, OcflVersion
+from builder.exports.staging import PackageFile
 from builder.obi import content
 from builder.obi.content import FILE, SOURCE, TEMPLATE
 from functions.snapshot import instant
@@ -52,17 +53,12 @@ class ObiObject:
         version = noted.version
         row = content.row_line(replace(version, pack=None, start=None))  # not of the object
         files = (
-            OcflFile(
+            PackageFile(
                 NAMES[version.kind],
                 version.bytes,
                 version.sha256,
                 lambda: content.version_parts(self.store, version),
             ),
-            OcflFile(ROW, 0, None, lambda: [row]),
+            PackageFile(ROW, 0, None, lambda: [row]),
         )
         return OcflVersion(instant.to_text(noted.when), noted.what, files)
-
-
-def list_sources(store: Reader, objects: Iterable[StoredObject]) -> Iterator[ObiObject]:
-    """Yield stored objects as OCFL objects."""
-    return (ObiObject(store, stored) for stored in objects)

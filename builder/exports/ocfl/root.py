@@ -6,10 +6,9 @@ For a moment the object is missing. If the process ends at that moment, the next
 object again.
 """
 
-import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Protocol
 
 from builder.exports import staging
 from builder.exports.ocfl import inventory as ocfl
+from builder.exports.staging import PackageFile, write_file
 from builder.runtime import Advance
 from functions.snapshot.errors import DamagedStore, StoreError
 
@@ -28,26 +28,15 @@ class ForeignRoot(StoreError):
 
 
 @dataclass(frozen=True, slots=True)
-class OcflFile:
-    """A file of a version: its name, and a function that gives its bytes and verifies them.
-
-    `size` counts as content, in bytes; a description of it counts as 0. A file with the SHA-256 of
-    an earlier one is not stored again.
-    """
-
-    name: str
-    size: int
-    sha256: str | None
-    read: Callable[[], Iterable[bytes]]
-
-
-@dataclass(frozen=True, slots=True)
 class OcflVersion:
-    """A version to add: when its content was created (W3CDTF), what happened, and its files."""
+    """A version to add: when its content was created (W3CDTF), what happened, and its files.
+
+    A file with the SHA-256 of an earlier one is not stored again.
+    """
 
     created: str
     message: str
-    files: tuple[OcflFile, ...]
+    files: tuple[PackageFile, ...]
 
 
 class OcflSource(Protocol):
@@ -66,7 +55,7 @@ class OcflSource(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Rooted:
     """Result of an export to a storage root.
 
@@ -74,10 +63,10 @@ class Rooted:
     already up to date.
     """
 
-    objects: int
-    versions: int
-    bytes: int
-    there: int
+    objects: int = 0
+    versions: int = 0
+    bytes: int = 0
+    there: int = 0
 
 
 def export(
@@ -97,7 +86,7 @@ def export(
             advance(1)
         root.flush()
         staging.sync()
-        return Rooted(root.objects, root.versions, root.bytes, root.there)
+        return root.done
 
 
 class _Root:
@@ -106,7 +95,7 @@ class _Root:
         self._user = user
         self._finished: list[tuple[Path, Path]] = []
         self._unsynced = 0
-        self.objects = self.versions = self.bytes = self.there = 0
+        self.done = Rooted()
 
     def open(self) -> None:
         """Create the root, or check that the existing one is ours."""
@@ -138,18 +127,15 @@ class _Root:
             if not (place / f"v{number}").is_dir():
                 raise DamagedStore(f"{place} lacks v{number}, which its inventory names")
         if first is None:
-            self.there += 1
+            self.done.there += 1
             return
         folder = self._scratch / str(len(self._finished))
         folder.mkdir()
-        self.objects += not inventory.head
-        if inventory.head:
-            for number in range(1, inventory.head + 1):
-                name = f"v{number}"
-                shutil.copytree(place / name, folder / name, copy_function=_link)
-            _link(place / ocfl.OBJECT_MARK, folder / ocfl.OBJECT_MARK)
-        else:
-            (folder / ocfl.OBJECT_MARK).write_bytes(b"ocfl_object_1.1\n")
+        self.done.objects += not inventory.head
+        for number in range(1, inventory.head + 1):
+            name = f"v{number}"
+            shutil.copytree(place / name, folder / name, copy_function=_link)
+        (folder / ocfl.OBJECT_MARK).write_bytes(b"ocfl_object_1.1\n")
         for version in chain([first], new):
             self._add_version(folder, inventory, version)
         _write_inventory(folder, inventory)
@@ -175,7 +161,6 @@ class _Root:
         self, folder: Path, inventory: ocfl.OcflInventory, version: OcflVersion
     ) -> None:
         number = inventory.head + 1
-        below = f"v{number}/content"
         (folder / f"v{number}").mkdir()
         state: dict[str, list[str]] = {}
         digests = inventory.digests()
@@ -185,12 +170,15 @@ class _Root:
             if sha256 is not None and sha256 in stored:  # forward delta: these bytes are there
                 digest = digests[stored[sha256][0]]
             else:
-                path = f"{below}/{file.name}"
-                digest = digests[path] = self._copy(file, folder / path)
+                path = f"v{number}/content/{file.path}"
+                written, _ = write_file(folder / path, file.read(), ["sha512"])
+                self.done.bytes += file.size
+                self._unsynced += file.size
+                digest = digests[path] = written["sha512"]
                 inventory.manifest.setdefault(digest, []).append(path)
                 if sha256 is not None:
                     stored[sha256] = [path]
-            state.setdefault(digest, []).append(file.name)
+            state.setdefault(digest, []).append(file.path)
         inventory.versions[number] = {
             "created": version.created,
             "message": version.message,
@@ -198,19 +186,7 @@ class _Root:
             "state": state,
         }
         _write_inventory(folder / f"v{number}", inventory)
-        self.versions += 1
-
-    def _copy(self, file: OcflFile, to: Path) -> str:
-        """Copy a file's bytes, which are verified, and return their SHA-512."""
-        to.parent.mkdir(parents=True, exist_ok=True)
-        digest = hashlib.sha512()
-        with to.open("xb") as out:
-            for part in file.read():
-                digest.update(part)
-                out.write(part)
-        self.bytes += file.size
-        self._unsynced += file.size
-        return digest.hexdigest()
+        self.done.versions += 1
 
 
 def _inventory(place: Path) -> ocfl.OcflInventory:

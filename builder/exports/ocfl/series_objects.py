@@ -15,7 +15,8 @@ from pathlib import Path
 
 from builder.exports.obi_source import COLUMNS, LoggedObject, fetch_rows, parse_logged
 from builder.exports.ocfl.inventory import OcflInventory
-from builder.exports.ocfl.root import ForeignRoot, OcflFile, OcflVersion
+from builder.exports.ocfl.root import ForeignRoot, OcflVersion
+from builder.exports.staging import PackageFile
 from builder.obi import content, key
 from builder.obi.content import DELETION, SOURCE, TEMPLATE, Version
 from builder.sources.redif.staging import PREFIX
@@ -104,10 +105,10 @@ class SeriesObject:
             members = sorted(present.items())
             rows = [content.row_line(replace(v, pack=None, start=None)) for _, v in members]
             files = (
-                OcflFile(name, v.bytes, v.sha256, partial(content.version_parts, self.store, v))
+                PackageFile(name, v.bytes, v.sha256, partial(content.version_parts, self.store, v))
                 for name, v in members
             )
-            table = OcflFile(ROWS, 0, None, partial(iter, rows))
+            table = PackageFile(ROWS, 0, None, partial(iter, rows))
             message = f"{count} of its files changed"
             yield OcflVersion(_to_text(tist), message, (*files, table))
 
@@ -121,8 +122,8 @@ def _is_of(inventory: OcflInventory, version: OcflVersion) -> bool:
     state = inventory.state(inventory.head)
     stored = inventory.fixity.get("sha256", {})
     digests = inventory.digests()
-    return state.keys() == {file.name for file in version.files} and all(
-        state[file.name] == digests.get(next(iter(stored.get(file.sha256, ())), ""))
+    return state.keys() == {file.path for file in version.files} and all(
+        state[file.path] == digests.get(next(iter(stored.get(file.sha256, ())), ""))
         for file in version.files
         if file.sha256 is not None
     )

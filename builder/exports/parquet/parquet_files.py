@@ -28,7 +28,6 @@ _ORDER: Mapping[str, str] = {
     "captures": "url_surtkey NULLS FIRST, fetch_time NULLS FIRST, identifier",
     "records": "position",
 }
-_CHUNK = 1 << 20
 
 
 def sort_rows(connection: engine.Connection, store: Writer, view: str) -> tuple[Manifest, int]:

@@ -8,7 +8,7 @@ from builder.arguments import declare
 from builder.errors import UsageError
 from builder.exports.archived_content import add_datasets, open_content, report_folders
 from builder.exports.dataset_package import DatasetPackage
-from builder.exports.staging import add_folders, target_path
+from builder.exports.staging import add_folders, target_path, write_file
 from builder.progress import ProgressBar
 from builder.store.context import Context
 from builder.text import tally
@@ -56,8 +56,5 @@ class CrateFolder:
     def write(self, folder: Path) -> tuple[int, int]:
         """Write the files; return the number of those of the dataset, and their bytes."""
         for file in self.package.files:
-            path = folder / file.path
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("xb") as out:
-                out.writelines(file.read())
+            write_file(folder / file.path, file.read())
         return len(self.package.data), sum(file.size for file in self.package.data)

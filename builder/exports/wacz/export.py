@@ -4,11 +4,14 @@ import argparse
 from typing import BinaryIO
 
 from builder.arguments import declare
-from builder.exports.capture_files import Excerpt, add_selection, write_file
-from builder.exports.capture_records import ExportResult, ExportRuntime, copy_records
+from builder.exports.capture_files import (
+    ExportResult,
+    ExportRuntime,
+    add_selection,
+    write_file,
+)
 from builder.exports.wacz.package import Parcel
 from builder.store.context import Context
-from functions.store import engine
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -22,13 +25,12 @@ def run(context: Context) -> int:
 
     The captures are those of the newest snapshot, either all or those that the options select.
     """
-    excerpt = Excerpt.of(context.arguments)
 
-    def write(connection: engine.Connection, out: BinaryIO, runtime: ExportRuntime) -> ExportResult:
-        parcel = Parcel(out, runtime.scratch, excerpt.describe(context))
-        done = copy_records(connection, runtime, parcel.add)
+    def write(out: BinaryIO, runtime: ExportRuntime) -> ExportResult:
+        parcel = Parcel(out, runtime.connection, runtime.about)
+        done = runtime.copy_records(parcel.add)
         parcel.end()
         done.pages, done.bytes = parcel.pages, parcel.size
         return done
 
-    return write_file(context, excerpt, write, originals=True, pages=True)
+    return write_file(context, write, originals=True, pages=True)

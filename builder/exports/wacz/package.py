@@ -10,18 +10,25 @@ line for each member: key and time of its first line, offset, length and digest.
 import gzip
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from itertools import chain, islice
-from pathlib import Path
 from typing import BinaryIO
 
-from builder.exports import chosen_captures
-from builder.exports.chosen_captures import Chosen, SortedLines, index_line
-from builder.exports.warcinfo import About, warcinfo
+from builder.exports.chosen_captures import (
+    PAGES_HEADING,
+    Chosen,
+    SortedLines,
+    in_order,
+    index_line,
+    is_page,
+    page_date,
+    page_line,
+)
+from builder.exports.warcinfo import About, software, warcinfo
 from builder.zip import Bundle, Open, ZipSink
 from functions.snapshot import instant
+from functions.store import engine
 
 NAME, DIGEST_NAME = "datapackage.json", "datapackage-digest.json"
 _VERSION = "1.1.1"
@@ -30,70 +37,23 @@ LINES = 1024
 """Lines of a member."""
 LARGEST = 1 << 30
 """Maximum bytes of a WARC file before the next one begins, as is usual in archives."""
+HEADING = b'!meta 0 {"format": "cdxj-gzip-1.0", "filename": "index.cdx.gz"}\n'
+"""The first line of the secondary index."""
 
 _INDEX, _SECOND, _PAGES = "indexes/index.cdx.gz", "indexes/index.idx", "pages/pages.jsonl"
 _STEP = 1 << 18
 
 
-@dataclass(frozen=True, slots=True)
-class PackageResource:
-    """A file of the package: its path, SHA-256 in hexadecimal digits, and size."""
-
-    path: str
-    sha256: str
-    bytes: int
-
-
-def package_json(
-    about: About, resources: Sequence[PackageResource], main: str | None = None
-) -> bytes:
-    """Return datapackage.json, which is a Frictionless data package as well.
-
-    `main` is the date (RFC 3339) of the page with the URL About.main, if it is in the package.
-    """
-    document: dict[str, object] = {
-        "profile": "data-package",
-        "resources": [
-            {
-                "name": resource.path.rpartition("/")[2],
-                "path": resource.path,
-                "hash": _LABEL + resource.sha256,
-                "bytes": resource.bytes,
-            }
-            for resource in resources
-        ],
-        "wacz_version": _VERSION,
-        "title": about.title,
-        "description": about.description,
-        "software": about.software,
-        "created": instant.to_text(about.created),
-    }
-    if main is not None:
-        document["mainPageUrl"], document["mainPageDate"] = about.main, main
-    return json.dumps(document, indent=1, ensure_ascii=False).encode() + b"\n"
-
-
-def zipnum_blocks(lines: Iterable[bytes], many: int = LINES) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the members of sorted CDXJ lines, each with the first two fields of its first line."""
-    left = iter(lines)
+def pack_index(lines: Iterable[bytes], many: int = LINES) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the members of sorted CDXJ lines, each after its line of the secondary index."""
+    left, offset = iter(lines), 0
     while batch := list(islice(left, many)):
+        block = gzip.compress(b"".join(batch), mtime=0)
+        digest = _LABEL + hashlib.sha256(block).hexdigest()
+        place = {"offset": offset, "length": len(block), "digest": digest}
         key = b" ".join(batch[0].split(b" ", 2)[:2])
-        yield key, gzip.compress(b"".join(batch), mtime=0)
-
-
-def zipnum_heading(name: str) -> bytes:
-    """Return the header line of the secondary index for the file `name`."""
-    return _line(b"!meta 0", {"format": "cdxj-gzip-1.0", "filename": name})
-
-
-def zipnum_entry(key: bytes, offset: int, block: bytes) -> bytes:
-    """Return the secondary index's line for a member at `offset` of the index."""
-    digest = f"sha256:{hashlib.sha256(block).hexdigest()}"
-    return _line(key, {"offset": offset, "length": len(block), "digest": digest})
-
-
-def _line(key: bytes, fields: dict[str, object]) -> bytes:
-    return b"%b %b\n" % (key, json.dumps(fields).encode("ascii"))
+        yield b"%b %b\n" % (key, json.dumps(place).encode("ascii")), block
+        offset += len(block)
 
 
 class _File:
@@ -101,37 +61,34 @@ class _File:
 
     def __init__(self, to: Open) -> None:
         self._to = to
-        self._sha256 = hashlib.sha256()
+        self.sha256 = hashlib.sha256()
         self.size = 0
 
     def write(self, data: bytes) -> None:
         """Write more bytes."""
         self._to.write(data)
-        self._sha256.update(data)
+        self.sha256.update(data)
         self.size += len(data)
-
-    def resource(self, path: str) -> PackageResource:
-        """Return the entry of the file in the package metadata."""
-        return PackageResource(path, self._sha256.hexdigest(), self.size)
 
 
 class Parcel:
     """Writes a WACZ file to a sink: the records one by one, and then `end`.
 
-    `folder` must have no other user; it holds the part of the index that exceeds memory. A WARC
-    file ends when it has `largest` bytes.
+    The database of `connection` sorts the index. A WARC file ends when it has `largest` bytes.
     """
 
-    def __init__(self, sink: ZipSink, folder: Path, about: About, largest: int = LARGEST) -> None:
+    def __init__(
+        self, sink: ZipSink, connection: engine.Connection, about: About, largest: int = LARGEST
+    ) -> None:
         self._bundle = Bundle(sink)
         self._about = about
         self._largest = largest
-        self._resources: list[PackageResource] = []
+        self._resources: list[dict[str, object]] = []
         self._open = ExitStack()
         self._file: _File | None = None
         self._archives = 0
-        self._index = SortedLines(_make_folder(folder / "index"))
-        self._pages = SortedLines(_make_folder(folder / "pages"))
+        self._index = SortedLines(connection, "index_lines")
+        self._pages = SortedLines(connection, "page_lines")
         self._main: str | None = None
         self.pages = 0
 
@@ -142,51 +99,61 @@ class Parcel:
         So a reader of this file alone can pair them.
         """
         file = self._archive()
-        if request is not None and chosen_captures.precedes(chosen):
-            _copy(request, file)
-        offset = file.size
-        digest = hashlib.sha256()
-        while piece := record.read(_STEP):
-            file.write(piece)
-            digest.update(piece)
-        label = f"sha256:{digest.hexdigest()}"
-        length = file.size - offset
-        if request is not None and not chosen_captures.precedes(chosen):
-            _copy(request, file)
-        self._index.add(index_line(chosen, _name(self._archives), offset, length, label))
-        if chosen_captures.is_page(chosen):
+        for stream in in_order(chosen, record, request):
+            offset, digest = file.size, hashlib.sha256()
+            while piece := stream.read(_STEP):
+                file.write(piece)
+                digest.update(piece)
+            if stream is record:
+                label = _LABEL + digest.hexdigest()
+                length = file.size - offset
+                self._index.add(index_line(chosen, _name(self._archives), offset, length, label))
+        if is_page(chosen):
             # Sorted by the key of its index line, which is removed again.
             key = f"{chosen.capture.surt} {chosen.capture.stamp}\t".encode("ascii")
-            self._pages.add(key + chosen_captures.page_line(chosen))
+            self._pages.add(key + page_line(chosen))
             self.pages += 1
             if chosen.capture.url == self._about.main:
-                self._main = max(self._main or "", chosen_captures.page_date(chosen.capture))
+                self._main = max(self._main or "", page_date(chosen.capture))
 
     def end(self) -> None:
         """Write the index and metadata, and the end of the zip."""
         if self._file is None:
             self._archive()  # a WACZ file has at least one
         self._open.close()
-        second = [zipnum_heading(_INDEX.rpartition("/")[2])]
+        second = [HEADING]
         with self._member(_INDEX) as out:
-            for key, block in zipnum_blocks(self._index):
-                second.append(zipnum_entry(key, out.size, block))
+            for line, block in pack_index(self._index):
+                second.append(line)
                 out.write(block)
         self._write(_SECOND, second)
         pages = (line.partition(b"\t")[2] for line in self._pages)
-        self._write(_PAGES, chain((chosen_captures.PAGES_HEADING,), pages))
-        document = package_json(self._about, self._resources, self._main)
-        digest = {"path": NAME, "hash": _LABEL + hashlib.sha256(document).hexdigest()}
-        ends = json.dumps(digest, indent=1).encode() + b"\n"
-        for path, data in ((NAME, document), (DIGEST_NAME, ends)):
-            with self._bundle.member(path) as out_:
-                out_.write(data)
+        self._write(_PAGES, chain((PAGES_HEADING,), pages))
+        package = _to_json(self._describe())
+        digest = {"path": NAME, "hash": _LABEL + hashlib.sha256(package).hexdigest()}
+        self._write(NAME, [package])
+        self._write(DIGEST_NAME, [_to_json(digest)])
         self._bundle.end()
 
     @property
     def size(self) -> int:
         """Number of bytes written."""
         return self._bundle.size
+
+    def _describe(self) -> dict[str, object]:
+        """Return the package metadata, which is a Frictionless data package as well."""
+        document: dict[str, object] = {
+            "profile": "data-package",
+            "resources": self._resources,
+            "wacz_version": _VERSION,
+            "title": self._about.title,
+            "description": self._about.description,
+            "software": software(),
+            "created": instant.to_text(self._about.created),
+        }
+        if self._main is not None:
+            document |= {"mainPageUrl": self._about.main, "mainPageDate": self._main}
+        return document
 
     def _archive(self) -> _File:
         """Return the WARC file for the next record."""
@@ -209,17 +176,18 @@ class Parcel:
         with self._bundle.member(path) as taking:
             file = _File(taking)
             yield file
-            self._resources.append(file.resource(path))
+        self._resources.append(
+            {
+                "name": path.rpartition("/")[2],
+                "path": path,
+                "hash": _LABEL + file.sha256.hexdigest(),
+                "bytes": file.size,
+            }
+        )
 
 
-def _copy(record: BinaryIO, file: _File) -> None:
-    while piece := record.read(_STEP):
-        file.write(piece)
-
-
-def _make_folder(folder: Path) -> Path:
-    folder.mkdir()
-    return folder
+def _to_json(document: Mapping[str, object]) -> bytes:
+    return json.dumps(document, indent=1, ensure_ascii=False).encode() + b"\n"
 
 
 def _name(number: int) -> str:

@@ -10,9 +10,14 @@ from typing import BinaryIO
 from builder.arguments import declare
 from builder.errors import UsageError
 from builder.exports import obi_source
-from builder.exports.capture_files import Excerpt, add_selection, is_selected, write_file
-from builder.exports.capture_records import ExportResult, ExportRuntime, copy_records
-from builder.exports.chosen_captures import Chosen, precedes
+from builder.exports.capture_files import (
+    ExportResult,
+    ExportRuntime,
+    add_selection,
+    is_selected,
+    write_file,
+)
+from builder.exports.chosen_captures import Chosen, in_order
 from builder.exports.obi_source import RUNS, choose_runs, open_runs
 from builder.exports.staging import target_path
 from builder.exports.warc import gathered_files
@@ -22,7 +27,6 @@ from builder.progress import ProgressBar
 from builder.store.context import Context
 from builder.text import tally
 from functions.snapshot.errors import NothingPublished
-from functions.store import engine
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +45,7 @@ def run(context: Context) -> int:
     """
     arguments = context.arguments
     if is_selected(arguments) or not history(context.store):
-        return _export_captures(context, Excerpt.of(arguments))
+        return _export_captures(context)
     with open_runs(context) as (runs, connection):
         chosen = choose_runs(runs, arguments.runs)
         target = target_path(context.store, arguments.file)
@@ -72,20 +76,20 @@ def run(context: Context) -> int:
     return 0
 
 
-def _export_captures(context: Context, excerpt: Excerpt) -> int:
-    if not excerpt.file.endswith(".gz") or context.arguments.runs:
+def _export_captures(context: Context) -> int:
+    name = context.arguments.file
+    if not name.endswith(".gz") or context.arguments.runs:
         raise UsageError("captures are written to a FILE.warc.gz, and without --run")
 
-    def write(connection: engine.Connection, out: BinaryIO, runtime: ExportRuntime) -> ExportResult:
-        out.writelines(warcinfo(Path(excerpt.file).name, excerpt.describe(context)))
+    def write(out: BinaryIO, runtime: ExportRuntime) -> ExportResult:
+        out.writelines(warcinfo(Path(name).name, runtime.about))
 
         def append(chosen: Chosen, record: BinaryIO, request: BinaryIO | None) -> None:
-            pair = [record] if request is None else [record, request]
-            for stream in pair[::-1] if precedes(chosen) else pair:
+            for stream in in_order(chosen, record, request):
                 shutil.copyfileobj(stream, out)
 
-        done = copy_records(connection, runtime, append)
+        done = runtime.copy_records(append)
         done.bytes = out.tell()
         return done
 
-    return write_file(context, excerpt, write, originals=True, pages=False)
+    return write_file(context, write, originals=True, pages=False)

@@ -20,13 +20,13 @@ from typing import BinaryIO, cast
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from builder import distribution
 from builder.errors import UsageError
 from builder.exports import staging
 from builder.exports.obi_source import LoggedObject
+from builder.exports.warcinfo import software
 from builder.http.responses import REDIRECTS, content_coding, fields_by_name
 from builder.obi import content
-from builder.obi.content import ExchangeRow, Version
+from builder.obi.content import ExchangeRow
 from builder.runtime import Advance
 from builder.sources.datasets.item import HttpExchange
 from builder.sources.datasets.strategies.warc import http_head, request_head
@@ -113,7 +113,7 @@ class _Records:
         self._writer = WARCWriter(out, gzip=name.endswith(".gz"), warc_version="1.1")
         self.counts: Counter[str] = Counter()
         about = {
-            "software": f"Sheaf {distribution.version()}",
+            "software": software(),
             "format": "WARC File Format 1.1",
             "conformsTo": _CONFORMS,
             "description": "files behind the URLs of ReDIF templates",
@@ -128,123 +128,103 @@ class _Records:
         exchanges = {row.id: row for row in run.exchanges()}
         for row in exchanges.values():
             if row.status in REDIRECTS:
-                self._redirect(run.tist, row, row.at if run.imported else run.tist)
-                self.counts["response"] += 1
+                when = row.at if run.imported else run.tist
+                head = http_head(_exchange(row), 0, unpacked=False)
+                self._head("response", run.tist, row, head, when, {"WARC-Truncated": "unspecified"})
+                self._request(run.tist, row, when)
         for noted in run.files():
             exchange = exchanges.get(noted.version.id)
             when = exchange.at if exchange is not None and run.imported else run.tist
             if noted.tist == run.tist and exchange is not None and exchange.headers:
                 self._response(noted, exchange, when)
-                self.counts["response"] += 1
             elif noted.tist == run.tist:
                 self._resource(noted, when)
-                self.counts["resource"] += 1
             else:
                 self._revisit(run.tist, noted, when)
-                self.counts["revisit"] += 1
 
     def _response(self, noted: LoggedObject, row: ExchangeRow, when: int) -> None:
         version, exchange = noted.version, _exchange(row)
         coded = content_coding(fields_by_name(exchange.headers)) is not None
         head = http_head(exchange, version.bytes, unpacked=coded and version.encoding is None)
-        block = hashlib.sha256(head)
+        digest = hashlib.sha256(head)
         for data in content.read_parts(self._store, version.key, version.sha256):
-            block.update(data)
-        digests = {
-            "WARC-Block-Digest": f"sha256:{block.hexdigest()}",
-            "WARC-Payload-Digest": _digest(version),
-        }
+            digest.update(data)
+        digests = _digests(digest.hexdigest(), version.sha256)
         with content.open_version(self._store, version) as payload:
-            block_stream = cast(BinaryIO, PieceStream(chain((head,), read_pieces(payload))))
-            self._http(
-                "response",
-                noted.tist,
-                exchange,
-                block_stream,
-                len(head) + version.bytes,
-                digests | {"WARC-Date": _date(when)},
-            )
+            block = cast(BinaryIO, PieceStream(chain((head,), read_pieces(payload))))
+            size = len(head) + version.bytes
+            self._http("response", noted.tist, row, when, block, size, digests)
         self._request(noted.tist, row, when)
-
-    def _redirect(self, tist: int, row: ExchangeRow, when: int) -> None:
-        exchange = _exchange(row)
-        head = http_head(exchange, 0, unpacked=False)
-        self._head("response", tist, exchange, head, when, {"WARC-Truncated": "unspecified"})
-        self._request(tist, row, when)
 
     def _request(self, tist: int, row: ExchangeRow, when: int) -> None:
         """Write the request, if its header was kept."""
-        if not row.sent:
-            return
-        exchange = _exchange(row)
-        answer = {"WARC-Concurrent-To": _name(tist, exchange.url)}
-        self._head("request", tist, exchange, request_head(exchange), when, answer)
+        if row.sent:
+            answer = {"WARC-Concurrent-To": _name(tist, row.id)}
+            self._head("request", tist, row, request_head(_exchange(row)), when, answer)
 
     def _head(
         self,
         kind: str,
         tist: int,
-        exchange: HttpExchange,
+        row: ExchangeRow,
         head: bytes,
         when: int,
         more: Mapping[str, str],
     ) -> None:
         """Write a record that has a header alone."""
-        digests = {
-            "WARC-Block-Digest": f"sha256:{hashlib.sha256(head).hexdigest()}",
-            "WARC-Payload-Digest": f"sha256:{hashlib.sha256().hexdigest()}",
-            "WARC-Date": _date(when),
-        }
-        self._http(kind, tist, exchange, io.BytesIO(head), len(head), digests | dict(more))
+        digests = _digests(hashlib.sha256(head).hexdigest(), hashlib.sha256().hexdigest())
+        self._http(kind, tist, row, when, io.BytesIO(head), len(head), {**digests, **more})
 
     def _http(
         self,
         kind: str,
         tist: int,
-        exchange: HttpExchange,
+        row: ExchangeRow,
+        when: int,
         block: BinaryIO,
         length: int,
         more: Mapping[str, str],
     ) -> None:
         """Write a record whose block begins with a header."""
-        name = exchange.url if kind == "response" else f"{kind} {exchange.url}"
-        headers = {"WARC-Record-ID": _name(tist, name), **more}
-        if exchange.address:
-            headers["WARC-IP-Address"] = exchange.address
+        name = _name(tist, row.id if kind == "response" else f"{kind} {row.id}")
+        address = {"WARC-IP-Address": row.address} if row.address else {}
+        media_type = f"{_HTTP}; msgtype={kind}"
+        self._write(kind, row.id, name, when, block, length, media_type, {**more, **address})
+
+    def _resource(self, noted: LoggedObject, when: int) -> None:
+        version = noted.version
+        media_type = " ".join((version.media_type or "").split())
+        if not media_type or media_type.lower().startswith(_HTTP):
+            media_type = _UNKNOWN
+        name, digests = _name(noted.tist, version.id), _digests(version.sha256, version.sha256)
+        with content.open_version(self._store, version) as payload:
+            self._write(
+                "resource", version.id, name, when, payload, version.bytes, media_type, digests
+            )
+
+    def _write(
+        self,
+        kind: str,
+        url: str,
+        name: str,
+        when: int,
+        block: BinaryIO,
+        length: int,
+        media_type: str,
+        more: Mapping[str, str],
+    ) -> None:
         record = self._writer.create_warc_record(
-            exchange.url,
+            url,
             kind,
             payload=block,
             length=length,
             http_headers=StatusAndHeaders("200", []),  # else it would write its own
-            warc_content_type=f"{_HTTP}; msgtype={kind}",
-            warc_headers_dict=headers,
+            warc_content_type=media_type,
+            warc_headers_dict={"WARC-Record-ID": name, "WARC-Date": _date(when), **more},
         )
         record.http_headers = None
         self._writer.write_record(record)
-
-    def _resource(self, noted: LoggedObject, when: int) -> None:
-        version = noted.version
-        digest = _digest(version)
-        headers = {
-            "WARC-Record-ID": _name(noted.tist, version.id),
-            "WARC-Date": _date(when),
-            "WARC-Block-Digest": digest,
-            "WARC-Payload-Digest": digest,
-        }
-        with content.open_version(self._store, version) as payload:
-            media_type = " ".join((version.media_type or "").split())
-            record = self._writer.create_warc_record(
-                version.id,
-                "resource",
-                payload=payload,
-                length=version.bytes,
-                warc_content_type=media_type
-                if media_type and not media_type.lower().startswith(_HTTP)
-                else _UNKNOWN,
-                warc_headers_dict=headers,
-            )
-            self._writer.write_record(record)
+        self.counts[kind] += 1
 
     def _revisit(self, tist: int, noted: LoggedObject, when: int) -> None:
         identifier = noted.version.id
@@ -255,12 +235,13 @@ class _Records:
         }
         record = self._writer.create_revisit_record(
             identifier,
-            _digest(noted.version),
+            f"sha256:{noted.version.sha256}",
             identifier,
             _date(noted.captured or noted.tist),
             warc_headers_dict=headers,
         )
         self._writer.write_record(record)
+        self.counts["revisit"] += 1
 
 
 def _exchange(row: ExchangeRow) -> HttpExchange:
@@ -288,5 +269,5 @@ def _date(tist: int) -> str:
     return instant.to_text(datetime.fromtimestamp(tist, UTC))
 
 
-def _digest(version: Version) -> str:
-    return f"sha256:{version.sha256}"
+def _digests(block: str, payload: str) -> dict[str, str]:
+    return {"WARC-Block-Digest": f"sha256:{block}", "WARC-Payload-Digest": f"sha256:{payload}"}

@@ -20,10 +20,9 @@ from builder.commands.cli import main
 from builder.errors import UsageError
 from builder.exports import obi_source
 from builder.exports.obi_source import open_obi
-from builder.exports.ocfl import obi_objects
 from builder.exports.ocfl import root as ocfl_root
 from builder.exports.ocfl.inventory import place
-from builder.exports.ocfl.obi_objects import NAMES
+from builder.exports.ocfl.obi_objects import NAMES, ObiObject
 from builder.exports.ocfl.root import ForeignRoot, Rooted
 from builder.obi.content import row_line
 from builder.store.folder import FolderStore
@@ -40,7 +39,7 @@ USER = {"name": "sheaf", "address": "mailto:a@example.org"}
 
 def exported(store: Writer, target: Path) -> Rooted:
     with open_obi(store, 1024, 2) as (_, connection):
-        objects = obi_objects.list_sources(store, obi_source.list_objects(connection))
+        objects = (ObiObject(store, each) for each in obi_source.list_objects(connection))
         return ocfl_root.export(objects, target, USER, lambda n: None)
 
 
@@ -284,9 +283,9 @@ def test_killed_anywhere_every_object_is_whole_and_the_next_export_completes(
     def work() -> None:
         ocfl_root.export(objects, target, USER, lambda n: None)
 
-    def some() -> list[obi_objects.ObiObject]:
+    def some() -> list[ObiObject]:
         with open_obi(kept.store, 1024, 1) as (_, connection):
-            every = obi_objects.list_sources(kept.store, obi_source.list_objects(connection))
+            every = (ObiObject(kept.store, each) for each in obi_source.list_objects(connection))
             return [one for one in every if one.id in (PAPER, FULL)]
 
     objects = some()
