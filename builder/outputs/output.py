@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from builder.runtime import Runtime
@@ -9,7 +10,10 @@ from builder.snapshot.audit import StoreAudit
 from builder.store.copier import ObjectCopier
 from builder.store.findings import Finding
 from functions.config.configuration import Configuration
+from functions.snapshot.errors import Conflict
 from functions.snapshot.store import Writer
+
+_TRIES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,3 +102,11 @@ class Output(ABC):
 
         `snapshots` are those that the target keeps. Raises as the copier does.
         """
+
+
+def try_often(attempt: Callable[[], None], what: str) -> None:
+    """Repeat an attempt that other processes disturb. Raises Conflict if they do so every time."""
+    for _ in range(_TRIES):
+        with suppress(Conflict):
+            return attempt()
+    raise Conflict(f"{what} changed by other processes every time; run the command again")

@@ -7,6 +7,9 @@ import msgspec
 
 from functions.snapshot.seal import build as build
 
+encode_json = msgspec.json.Encoder().encode
+"""Returns a value as JSON without spaces, in UTF-8."""
+
 
 def write_indented(document: Any) -> bytes:
     """Return JSON in UTF-8 with an indent of one, and names in order; lone surrogates are escaped.

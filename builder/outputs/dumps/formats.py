@@ -29,9 +29,7 @@ _PLACE = b"\x00records\x00"
 class JsonLines:
     """Implements DumpFormat: a line for each record."""
 
-    name: str = json_lines.NAME
     suffix: str = ".jsonl"
-    kinds: tuple[str, ...] = tuple(KINDS)
     fields: Collection[str] | None = None
     head: bytes = b""
     tail: bytes = b""
@@ -55,8 +53,6 @@ class JsonLines:
 class OaiDocuments:
     """Implements DumpFormat: a document with a record in a metadata format for each."""
 
-    name: str
-    kinds: tuple[str, ...]
     fields: Collection[str] | None
     head: bytes
     tail: bytes
@@ -112,25 +108,11 @@ class DumpFormats:
             "from": selection.start and instant.to_text(selection.start),
         }
         arguments = (("verb", LIST_RECORDS), *((n, text) for n, text in optional.items() if text))
-        answer = Answer(
-            selection.manifest.effective,
-            base_url,
-            arguments,
-            RecordList((), row, None, body=(_PLACE,)),
-        )
+        whole = RecordList((), row, None, body=(_PLACE,))
+        answer = Answer(manifest.effective, base_url, arguments, whole)
         head, _, tail = self.renderer.document(answer).partition(_PLACE)
         _, fields = lookups(self.configuration, self.formats, self.renderer)
-        return OaiDocuments(
-            name,
-            (*row.crosswalks,),
-            fields(name),
-            head,
-            tail,
-            self.renderer,
-            row,
-            content,
-            base_url,
-        )
+        return OaiDocuments(fields(name), head, tail, self.renderer, row, content, base_url)
 
     def _find(self, name: str) -> Format:
         row = self.formats.get(name)

@@ -7,8 +7,7 @@ sorted, and then the SHA-256 of these bytes. So a withdrawal need not read the d
 import hashlib
 import sys
 from array import array
-from bisect import bisect_left
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Set
 
 _DIGEST = 32
 
@@ -28,15 +27,11 @@ def is_intact(data: bytes) -> bool:
     return len(body) % 8 == 0 and hashlib.sha256(body).digest() == data[-_DIGEST:]
 
 
-def may_hold(data: bytes, wanted: Collection[int]) -> bool:
+def may_hold(data: bytes, wanted: Set[int]) -> bool:
     """Return whether the part may have a record with one of the keys; True for damaged content."""
     if not is_intact(data):
         return True
     keys = array("q", data[:-_DIGEST])
     if sys.byteorder == "big":
         keys.byteswap()
-    for key in wanted:
-        place = bisect_left(keys, key)
-        if place < len(keys) and keys[place] == key:
-            return True
-    return False
+    return not wanted.isdisjoint(keys)

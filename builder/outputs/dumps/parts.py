@@ -28,10 +28,7 @@ _GZIP_LEVEL = 6
 class DumpFormat(Protocol):
     """Turns records into the content of parts."""
 
-    name: str
     suffix: str
-    kinds: tuple[str, ...]
-    """The kinds of items that it can write."""
     fields: Collection[str] | None
     """The columns that it needs of a record (None: all)."""
     head: bytes

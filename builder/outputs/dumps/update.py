@@ -22,18 +22,23 @@ from builder.outputs.dumps.keys import may_hold
 from builder.outputs.dumps.listing import DumpState, list_parts
 from builder.outputs.dumps.selection import DumpSelection, Since
 from builder.outputs.dumps.stored import DumpWriter
-from builder.outputs.dumps.withdrawn import find_affected
+from builder.outputs.output import try_often
 from builder.runtime import Runtime
 from builder.snapshot import recovery
 from functions.config.configuration import Configuration
 from functions.reading.duck_repository import DuckRepository
-from functions.snapshot import dumps, seal
+from functions.snapshot import dumps, oai_name, seal
 from functions.snapshot.dumps import DumpIndex, DumpPart, FormatDumps, StoredDump
-from functions.snapshot.errors import Conflict, DamagedStore, MissingObject
+from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.manifest import Manifest, Span
 from functions.snapshot.store import Writer
+from functions.store.files import FILE
 
-_TRIES = 8
+_AFFECTED = (
+    f"SELECT identifier, coalesce(deleted AND reason IS NOT NULL, false) FROM {FILE} "
+    "WHERE position BETWEEN $first AND $last AND (reason IS NOT NULL OR kind = 'collection' "
+    "OR warc_record_type = 'revisit') ORDER BY position"
+)
 
 
 def update_dumps(store: Writer, configuration: Configuration, runtime: Runtime) -> None:
@@ -43,25 +48,21 @@ def update_dumps(store: Writer, configuration: Configuration, runtime: Runtime) 
     unknown format, Conflict if other processes updated them every time, and StoreError.
     """
     names = tuple(dict.fromkeys(configuration["publish.dumps"]))
-    for _ in range(_TRIES):
+
+    def update() -> None:
         tag = store.tag(dumps.INDEX)
-        if tag is None and not names:
-            return
-        try:
+        if names:
             # The index is read before the pointer, which therefore is not older.
             state = None
             with suppress(MissingObject, DamagedStore):  # without them, all is made anew
                 state = DumpState.read(store)
-            if names:
-                _renew(store, configuration, runtime, names, state, tag)
-            else:
-                runtime.say("publish.dumps names no format: the dumps in the store are removed")
-                store.remove(dumps.INDEX)
-                store.remove(*store.keys(dumps.FOLDER))
-        except Conflict:
-            continue
-        return
-    raise Conflict("the dumps were changed by other processes every time; run the command again")
+            _renew(store, configuration, runtime, names, state, tag)
+        elif tag is not None:
+            runtime.say("publish.dumps names no format: the dumps in the store are removed")
+            store.remove(dumps.INDEX)
+            store.remove(*store.keys(dumps.FOLDER))
+
+    try_often(update, "the dumps were")
 
 
 def _renew(
@@ -102,7 +103,10 @@ def _renew(
                     configuration["repository.name"],
                     advance,
                 )
-                update = _Update.of(writer, state)
+                affected = set[int]()
+                if state is not None:
+                    affected = _find_affected(repository, manifest, _span_after(manifest, state))
+                update = _Update(writer, state, affected)
                 formats_ = {name: update.renew(name) for name in names}
                 index = DumpIndex(
                     manifest.store,
@@ -112,7 +116,7 @@ def _renew(
                     {name: writer.list(name, stored) for name, stored in formats_.items()},
                 )
     after = DumpState(index, formats_)
-    _commit(store, runtime, after, state, tag, anew=state is None or bool(update.affected))
+    _commit(store, runtime, after, state, tag, anew=state is None or bool(affected))
 
 
 def _commit(
@@ -149,9 +153,29 @@ def _commit(
     store.remove(*strays)
 
 
-def _span_after(manifest: Manifest, index: DumpIndex) -> Span:
-    """Return the positions that were given after the snapshot of an index."""
-    return DumpSelection.of(manifest, (), since=Since.after(index.datestamp)).span
+def _span_after(manifest: Manifest, state: DumpState) -> Span:
+    """Return the positions that were given after the snapshot of dumps."""
+    return DumpSelection.of(manifest, (), since=Since.after(state.index.datestamp)).span
+
+
+def _find_affected(repository: DuckRepository, manifest: Manifest, span: Span) -> set[int]:
+    """Return the keys of identifiers whose earlier versions withdrawals of `span` removed.
+
+    A withdrawal rewrites the store's data files without all versions of its items. It does the same
+    with revisits that had inherited metadata from them, and counts the collections again. All of
+    these have new versions since, so they are found behind the last position of the dumps. The set
+    is empty if nothing was withdrawn there. Raises StoreError.
+    """
+    if span.last < span.first:
+        return set()
+    values = {"first": span.first, "last": span.last}
+    rows = [
+        row
+        for file, groups in repository.catalogue.groups(manifest, "records", span.first, span.last)
+        for row in repository.files.rows(_AFFECTED, file, groups, **values)
+    ]
+    is_any = any(is_withdrawn for _, is_withdrawn in rows)
+    return {oai_name.lookup_key(name) for name, _ in rows} if is_any else set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,14 +185,6 @@ class _Update:
     writer: DumpWriter
     state: DumpState | None
     affected: set[int]
-
-    @staticmethod
-    def of(writer: DumpWriter, state: DumpState | None) -> "_Update":
-        """Return the update to the writer's snapshot."""
-        if state is None:
-            return _Update(writer, None, set())
-        span = _span_after(writer.manifest, state.index)
-        return _Update(writer, state, find_affected(writer.repository, writer.manifest, span))
 
     def renew(self, name: str) -> FormatDumps:
         """Return the dumps in a format as of the newest snapshot."""
@@ -186,19 +202,12 @@ class _Update:
                 self._scrub(name, stored.complete),
                 tuple(self._scrub(name, dump) for dump in stored.differences),
             )
-        return self._limit(name, self._append(name, stored, state.index))
-
-    def _append(self, name: str, stored: FormatDumps, index: DumpIndex) -> FormatDumps:
-        """Add the difference to the last update, if there is any."""
-        manifest = self.writer.manifest
-        parts = self.writer.write(name, _span_after(manifest, index), complete=False)
-        if not parts:
-            return stored
-        last = stored.all[-1]
-        new = self.writer.describe(
-            name, parts, manifest.snapshot, manifest.effective, last.snapshot
-        )
-        return seal.replace(stored, differences=(*stored.differences, new))
+        parts = self.writer.write(name, _span_after(manifest, state), complete=False)
+        if parts:
+            last = stored.all[-1].snapshot
+            new = self.writer.describe(name, parts, manifest.snapshot, manifest.effective, last)
+            stored = seal.replace(stored, differences=(*stored.differences, new))
+        return self._limit(name, stored)
 
     def _limit(self, name: str, stored: FormatDumps) -> FormatDumps:
         """Make a complete dump or merge differences, if it is time."""

@@ -64,9 +64,10 @@ def _check_objects(
     sizes = {stored.key: stored.bytes for stored in store.entries(dumps.FOLDER)}
     for entry in index.formats.values():
         try:
-            findings = _check_document(store, entry.list, entry.list.rpartition("-")[2], sizes)
-            yield from findings
-            if not findings:
+            digest = entry.list.rpartition("-")[2].removesuffix(dumps.MANIFEST)
+            if finding := _check_document(store, entry.list, digest, sizes):
+                yield finding
+            else:
                 listed = FormatDumps.from_json(store.read(dumps.FOLDER + entry.list))
                 for dump in listed.all:
                     yield from _check_dump(store, dump, sizes, is_read)
@@ -74,34 +75,27 @@ def _check_objects(
             yield Finding("dump-missing", dumps.FOLDER + entry.list, str(error))
 
 
-def _check_document(
-    store: Reader, name: str, digest: str, sizes: dict[str, int]
-) -> tuple[Finding, ...]:
+def _check_document(store: Reader, name: str, digest: str, sizes: dict[str, int]) -> Finding | None:
     """Return what is wrong with a list or manifest whose SHA-256 begins with `digest`."""
     key = dumps.FOLDER + name
     if key not in sizes:
-        return (Finding("dump-missing", key, _ABSENT),)
-    actual = hashlib.sha256(store.read(key)).hexdigest()
-    if not actual.startswith(digest.removesuffix(dumps.MANIFEST)):
-        return (Finding("dump-altered", key, "its content differs from its SHA-256"),)
-    return ()
+        return Finding("dump-missing", key, _ABSENT)
+    if not hashlib.sha256(store.read(key)).hexdigest().startswith(digest):
+        return Finding("dump-altered", key, "its content differs from its SHA-256")
+    return None
 
 
 def _check_dump(
     store: Reader, dump: StoredDump, sizes: dict[str, int], is_read: Callable[[str], bool]
 ) -> Iterator[Finding]:
-    if dump.has_manifest:
-        findings = _check_document(store, dump.name, dump.sha256, sizes)
-        if findings:
-            yield from findings
-            return
+    if dump.has_manifest and (finding := _check_document(store, dump.name, dump.sha256, sizes)):
+        yield finding
+        return
     try:
-        parts = list_parts(store, dump)
+        for part in list_parts(store, dump):
+            yield from _check_part(store, part, sizes, is_read)
     except DamagedStore as error:
         yield Finding("dump-altered", dumps.INDEX, str(error))
-        return
-    for part in parts:
-        yield from _check_part(store, part, sizes, is_read)
 
 
 def _check_part(

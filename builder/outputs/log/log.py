@@ -27,6 +27,7 @@ from builder.outputs.log.note import ProofError
 from builder.outputs.log.rows import COLUMNS, LOOKUP, RECORDS, WIDTHS, GroupRows, read_groups
 from builder.outputs.log.signer import LogSigner
 from builder.outputs.log.tiles import CHECKPOINT, TileTree, list_partials, open_log
+from builder.outputs.output import try_often
 from builder.runtime import Runtime
 from builder.snapshot import consistency, recovery
 from functions.snapshot import instant
@@ -37,7 +38,6 @@ from functions.store import engine
 from functions.store.catalog import Catalogue
 from functions.store.checked_files import CheckedFiles
 
-_TRIES = 8
 _FEW = 1024
 """Rows of a row group of `lookup` that the index holds itself, in 22 KB at most."""
 
@@ -49,14 +49,14 @@ def sign_snapshots(store: Writer, signer: LogSigner, runtime: Runtime) -> int:
     time, and StoreError.
     """
     added = 0
-    for _ in range(_TRIES):
-        try:
-            while _append_next(store, signer, runtime):
-                added += 1
-        except Conflict:
-            continue
-        return added
-    raise Conflict("the log was changed by other processes every time; run the command again")
+
+    def append() -> None:
+        nonlocal added
+        while _append_next(store, signer, runtime):
+            added += 1
+
+    try_often(append, "the log was")
+    return added
 
 
 def read_log(reader: Reader, signer: LogSigner) -> tuple[str, TileTree]:

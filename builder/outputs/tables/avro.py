@@ -9,8 +9,16 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-_OPTIONAL_COUNTS = ((108, 117, 118), (109, 119, 120), (110, 121, 122), (137, 138, 139))
-_COUNT_NAMES = ("column_sizes", "value_counts", "null_value_counts", "nan_value_counts")
+from builder.outputs.tables.index import ManifestFile
+
+_MAPS = (
+    ("column_sizes", 108, 117, 118, "long"),
+    ("value_counts", 109, 119, 120, "long"),
+    ("null_value_counts", 110, 121, 122, "long"),
+    ("nan_value_counts", 137, 138, 139, "long"),
+    ("lower_bounds", 125, 126, 127, "bytes"),
+    ("upper_bounds", 128, 129, 130, "bytes"),
+)
 DATA, DELETES = 0, 1
 """The content of a data file: rows, or positions of deleted rows."""
 
@@ -48,12 +56,7 @@ _DATA_FILE = {
         _field("partition", {"type": "record", "name": "r102", "fields": []}, 102),
         _field("record_count", "long", 103),
         _field("file_size_in_bytes", "long", 104),
-        *(
-            _map_of(name, *ids, "long")
-            for name, ids in zip(_COUNT_NAMES, _OPTIONAL_COUNTS, strict=True)
-        ),
-        _map_of("lower_bounds", 125, 126, 127, "bytes"),
-        _map_of("upper_bounds", 128, 129, 130, "bytes"),
+        *(_map_of(*row) for row in _MAPS),
         _field("key_metadata", "bytes", 131, optional=True),
         _list_of("split_offsets", 132, 133, "long"),
         _list_of("equality_ids", 135, 136, "int"),
@@ -130,24 +133,24 @@ def write_manifest(schema: Mapping[str, Any], content: int, files: Iterable[Any]
     return _write(_ENTRY, entries, metadata)
 
 
-def write_list(files: Iterable[Mapping[str, Any]]) -> bytes:
-    """Return a manifest list; each file has path, length, content, files and rows.
+def write_list(location: str, files: Iterable[ManifestFile]) -> bytes:
+    """Return a list of manifests in the store at `location`.
 
     All have the same sequence number: a position delete counts for files of its own and earlier
     numbers, and no file is ever listed again without the deletes that it needs.
     """
     entries = [
         {
-            "manifest_path": file["path"],
-            "manifest_length": file["length"],
+            "manifest_path": f"{location}/{file.key}",
+            "manifest_length": file.bytes,
             "partition_spec_id": 0,
-            "content": file["content"],
+            "content": file.content,
             "sequence_number": 1,
             "min_sequence_number": 1,
             "added_snapshot_id": 1,
             **{name: 0 for name, _, _ in _COUNTS},
-            "added_files_count": file["files"],
-            "added_rows_count": file["rows"],
+            "added_files_count": file.files,
+            "added_rows_count": file.rows,
         }
         for file in files
     ]

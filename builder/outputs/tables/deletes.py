@@ -11,9 +11,9 @@ read.
 """
 
 import hashlib
-import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, groupby, repeat
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ _KINDS = (
 )
 _OTHERS = f"SELECT file_row_number AS pos FROM {_NUMBERED} WHERE deleted OR kind NOT IN $kinds"
 _CREATE = "CREATE OR REPLACE TABLE candidates (position BIGINT)"
+_COLUMNS = ("file", "number", "first", "last", "rows", "before")
 _GROUPS = (
     "CREATE OR REPLACE TABLE row_groups AS SELECT unnest($file::INTEGER[]) AS file, "
     "unnest($number::INTEGER[]) AS number, unnest($first::BIGINT[]) AS first, "
@@ -105,20 +106,17 @@ class DeletedRows:
 
     def _match(self, files: Sequence[DataFile]) -> None:
         """Make `deleted_rows`, the rows of candidates; `file` is the number in `files`."""
-        columns: dict[str, list[int]] = {
-            name: [] for name in ("file", "number", "first", "last", "rows", "before")
-        }
-        for number, file in enumerate(files):
-            for place, (group, before) in enumerate(_number_rows(file)):
-                row = (number, place, group.first, group.last, group.rows, before)
-                for column, value in zip(columns.values(), row, strict=True):
-                    assert isinstance(value, int)
-                    column.append(value)
-        self.connection.execute(_GROUPS, columns)
+        rows = [
+            (number, place, group.first, group.last, group.rows, before)
+            for number, file in enumerate(files)
+            for place, (group, before) in enumerate(_number_rows(file))
+        ]
+        columns = map(list, zip(*rows, strict=True)) if rows else repeat([])
+        self.connection.execute(_GROUPS, dict(zip(_COLUMNS, columns, strict=False)))
         self.connection.execute(_MATCHES)
         self.connection.execute(_DENSE)
         sparse = self.connection.execute(_SPARSE).fetchall()
-        for number, pairs in itertools.groupby(sparse, key=lambda pair: pair[0]):
+        for number, pairs in groupby(sparse, key=lambda pair: pair[0]):
             self._read_groups(number, files[number], [place for _, place in pairs])
 
     def _read_groups(self, number: int, file: DataFile, chosen: Sequence[int]) -> None:
@@ -162,8 +160,6 @@ class DeletedRows:
 
 
 def _number_rows(file: DataFile) -> Iterable[tuple[RowGroup, int]]:
-    """Yield each row group and the number of rows before it."""
-    before = 0
-    for group in file.groups:
-        yield group, before
-        before += group.rows
+    """Return each row group with the number of rows before it."""
+    counts = accumulate((group.rows for group in file.groups), initial=0)
+    return zip(file.groups, counts, strict=False)

@@ -108,14 +108,9 @@ class SnapshotWriter:
         self, manifest: Manifest, leaves: Sequence[LeafReference]
     ) -> dict[str, FileDeletes]:
         """Return the deletes of each data file of records."""
-        before = self.index.files
+        before, location = self.index.files, self.index.location
         deleted = DeletedRows(
-            self.store,
-            self.checked,
-            self.connection,
-            self.folder,
-            self.index.location,
-            self.objects,
+            self.store, self.checked, self.connection, self.folder, location, self.objects
         )
         every = {f.key: f for leaf in leaves for f in self.catalogue.leaf(leaf).files}
         deletes = {key: before.get(key) or deleted.find_others(file) for key, file in every.items()}
@@ -242,16 +237,8 @@ class SnapshotWriter:
         for name, manifests in lists.items():
             earlier = self.index.snapshots.get(name, ())
             if manifests or earlier:
-                data = avro.write_list(
-                    {
-                        "path": self._locate(file.key),
-                        "length": file.bytes,
-                        "content": file.content,
-                        "files": file.files,
-                        "rows": file.rows,
-                    }
-                    for file in sorted(manifests, key=lambda file: file.content)
-                )
+                ordered = sorted(manifests, key=lambda file: file.content)
+                data = avro.write_list(self.index.location, ordered)
                 rows = sum(file.rows for file in manifests if file.content == avro.DATA)
                 snapshot = TableSnapshot(
                     manifest.snapshot, manifest.effective, self._keep(name, data), rows

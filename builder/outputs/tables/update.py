@@ -12,6 +12,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
+from builder.outputs.output import try_often
 from builder.outputs.tables import index as keys
 from builder.outputs.tables.index import FOLDER, INDEX, TablesIndex
 from builder.outputs.tables.metadata import describe_table
@@ -48,14 +49,12 @@ def update_tables(store: Writer, configuration: Configuration, runtime: Runtime)
 
 def refresh_tables(store: Writer, runtime: Runtime) -> None:
     """Bring the tables to the snapshots that are kept. Raises as `update_tables` does."""
-    for _ in range(_TRIES):
+
+    def update() -> None:
         tag = store.tag(INDEX)
-        try:
-            _refresh(store, runtime, read_index(store), tag)
-        except Conflict:
-            continue
-        return
-    raise Conflict("the tables were changed by other processes every time; run the command again")
+        _refresh(store, runtime, read_index(store), tag)
+
+    try_often(update, "the tables were")
 
 
 def read_index(store: Writer) -> TablesIndex | None:
@@ -100,12 +99,8 @@ def _begin(store: Writer, manifest: Manifest, before: TablesIndex | None) -> Tab
     fresh = TablesIndex(manifest.store, store.address, digest_schemas())
     if before is None:
         return fresh
-    same = (before.store, before.location, before.schemas) == (
-        fresh.store,
-        fresh.location,
-        fresh.schemas,
-    )
-    if same and before.snapshot <= manifest.snapshot:
+    places = [(index.store, index.location, index.schemas) for index in (before, fresh)]
+    if places[0] == places[1] and before.snapshot <= manifest.snapshot:
         return before
     return replace(fresh, version=before.version, tags=before.tags)
 

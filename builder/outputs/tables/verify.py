@@ -55,7 +55,7 @@ def table_findings(
     if is_earlier:
         yield Finding("tables-behind", INDEX, "an earlier Sheaf wrote it, with other columns")
     findings = [] if is_earlier else [*_check_metadata(store, index)]
-    findings += [*_check_earlier(store, index), *_check_objects(store, index)]
+    findings += _check_objects(store, index)
     yield from findings
     if connection is not None and not findings and not is_earlier:
         yield from _check_rows(store, index, connection)
@@ -73,36 +73,28 @@ def _check_metadata(store: Writer, index: TablesIndex) -> Iterator[Finding]:
         expected = {keys.hint_key(name): str(index.version).encode()}
         expected[key] = describe_table(index, name)
         for named, data in expected.items():
-            try:
-                content = store.read(named)
-                if content == data:
-                    continue
-                if (
-                    content.isdigit()
-                    and int(content) > index.version
-                    and store.tag(keys.metadata_key(name, int(content))) is not None
-                ):
+            content = _read(store, named)
+            if isinstance(content, Finding):
+                yield content
+            elif content != data:
+                is_ahead = content.isdigit() and int(content) > index.version
+                if is_ahead and store.tag(keys.metadata_key(name, int(content))) is not None:
                     yield Finding("tables-behind", named, f"it is ahead of {INDEX}")
                 else:
                     yield Finding("table-altered", named, "its content differs from the index")
-            except MissingObject:
-                yield Finding("table-missing", named, f"{INDEX} names it, but it does not exist")
-
-
-def _check_earlier(store: Writer, index: TablesIndex) -> Iterator[Finding]:
-    """Check the metadata that hints named before, which readers may still use."""
-    for key, digest in index.earlier.items():
-        try:
-            if hashlib.sha256(store.read(key)).hexdigest() != digest:
-                yield Finding("table-altered", key, "its content differs from the index")
-        except MissingObject:
-            yield Finding("table-missing", key, f"{INDEX} names it, but it does not exist")
-        except DamagedStore as error:
-            yield Finding("table-altered", key, str(error))
 
 
 def _check_objects(store: Writer, index: TablesIndex) -> Iterator[Finding]:
-    """Check that lists, manifests and files of deletes exist and match their names."""
+    """Check that lists, manifests and files of deletes exist and match their names.
+
+    The metadata that hints named before is checked too: readers may still use it.
+    """
+    for key, digest in index.earlier.items():
+        data = _read(store, key)
+        if isinstance(data, Finding):
+            yield data
+        elif hashlib.sha256(data).hexdigest() != digest:
+            yield Finding("table-altered", key, "its content differs from the index")
     named = {snapshot.key for table in index.snapshots.values() for snapshot in table}
     # A list names manifests, a manifest files: a damaged one hides only what it alone names.
     for find in (
@@ -113,20 +105,25 @@ def _check_objects(store: Writer, index: TablesIndex) -> Iterator[Finding]:
         below: set[str] = set()
         for key in sorted(named):
             digest = key.rpartition("/")[2].partition(".")[0]
-            try:
-                data = store.read(key)
-            except MissingObject:
-                yield Finding("table-missing", key, f"{INDEX} names it, but it does not exist")
-                continue
-            except DamagedStore as error:
-                yield Finding("table-altered", key, str(error))
-                continue
-            if not hashlib.sha256(data).hexdigest().startswith(digest):
+            data = _read(store, key)
+            if isinstance(data, Finding):
+                yield data
+            elif not hashlib.sha256(data).hexdigest().startswith(digest):
                 yield Finding("table-altered", key, "its content does not match its name")
             elif find is not None:
                 paths = (str(find(entry)) for entry in avro.read_entries(data))
                 below.update(path.removeprefix(f"{index.location}/") for path in paths)
         named = {key for key in below if key.startswith(FOLDER)}
+
+
+def _read(store: Writer, key: str) -> bytes | Finding:
+    """Return an object that the index names, or what is wrong with it."""
+    try:
+        return store.read(key)
+    except MissingObject:
+        return Finding("table-missing", key, f"{INDEX} names it, but it does not exist")
+    except DamagedStore as error:
+        return Finding("table-altered", key, str(error))
 
 
 def _check_rows(

@@ -80,12 +80,3 @@ def test_every_view_can_be_exported(filled: World, tmp_path: Path, view: str) ->
     ((count,),) = rows(f"SELECT count(*) FROM '{path}'")
     told = sheaf("query", "--store", filled.root, "--json", f"SELECT count(*) AS n FROM {view}")
     assert told.json["n"] == count
-
-
-def test_a_folder_with_files_is_left_alone(filled: World, tmp_path: Path) -> None:
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "mine").touch()
-    done = export(filled, tmp_path / "out")
-    assert (done.code, len(done.err.splitlines())) == (2, 1)
-    assert "is not an empty folder" in done.err
-    assert [p.name for p in tmp_path.rglob("*")] == ["out", "mine"]

@@ -166,11 +166,7 @@ def test_readers_keep_up_whatever_is_published(history: list[Operation]) -> None
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("many", "settings_"),
-    [
-        (10, LINES),
-        pytest.param(40, BOTH, marks=pytest.mark.thorough),
-        pytest.param(12, BOTH, marks=pytest.mark.thorough),  # fewer weigh less than the index
-    ],
+    [(10, LINES), (40, BOTH), (12, BOTH)],  # fewer weigh less than the index
 )
 def test_catching_up_after_the_last_of_many_publishes_takes_one_small_file(
     world: World, many: int, settings_: dict[str, str]

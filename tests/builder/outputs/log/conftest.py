@@ -1,18 +1,23 @@
 """Stores whose snapshots are signed."""
 
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from builder.outputs.log.bundle import ProofBundle, Verdict, verify_bundle
+from builder.outputs.log.checkpoint import Checkpoint
 from builder.outputs.log.note import VerifierKey
 from builder.outputs.log.prove import Prover
 from builder.outputs.log.signer import create_key
+from builder.outputs.log.verify import log_findings
 from functions.snapshot import instant
 from tests.builder.conftest import World, capture
 
 NAME = "archive.example.org/log"
+PROGRAM = Path(__file__).parents[4] / "docs" / "reference" / "check_proof.py"
 
 
 @dataclass
@@ -39,6 +44,21 @@ class Signed:
     def verify(self, identifier: str, as_of: str | None = None) -> Verdict:
         """Return what the bundle proves."""
         return verify_bundle(self.prove(identifier, as_of), [self.key])
+
+    def codes(
+        self, earlier: Checkpoint | None = None, *, trusting: bool = False, rows: bool = True
+    ) -> list[str]:
+        """Return the codes of what verify finds in the log."""
+        keys = None if trusting else [self.key]
+        findings = log_findings(self.world.store, keys, earlier, rows=rows)
+        return [finding.code for finding in findings]
+
+    def check(self, data: bytes, folder: Path) -> subprocess.CompletedProcess[str]:
+        """Let the independent program check a bundle."""
+        path = folder / "bundle.json"
+        path.write_bytes(data)
+        command = [sys.executable, "-I", str(PROGRAM), str(path), self.key.to_text()]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def sign_with(world: World, path: Path, name: str = NAME) -> Signed:

@@ -1,8 +1,6 @@
 """What who writes to the bucket, or hands over a bundle, may try: it is found, and in one line."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -15,11 +13,9 @@ from builder.outputs.log.index import NEWEST, index_key
 from builder.outputs.log.merkle import EMPTY
 from builder.outputs.log.note import ProofError, encode
 from builder.outputs.log.tiles import CHECKPOINT
-from builder.outputs.log.verify import log_findings
 from functions.snapshot.errors import DamagedStore, MissingObject, NothingPublished
 from tests.builder.outputs.dumps.history import identify
 from tests.builder.outputs.log.conftest import Signed
-from tests.builder.outputs.log.test_prove import PROGRAM
 
 FIRST = "2026-01-01T00:00:30Z"
 
@@ -31,13 +27,6 @@ def two(signed: Signed) -> Signed:
     signed.world.clock.sleep(60)
     signed.publish(*range(100, 200))
     return signed
-
-
-def run_program(data: bytes, key: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    path = folder / "bundle.json"
-    path.write_bytes(data)
-    command = [sys.executable, "-I", str(PROGRAM), str(path), key]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def swap(name: str, other: Any) -> Callable[[dict[str, Any], dict[str, Any]], Any]:
@@ -78,7 +67,6 @@ CHANGES: list[Callable[[dict[str, Any], dict[str, Any]], Any]] = [
 
 
 def test_no_forged_bundle_proves_or_breaks_a_verifier(two: Signed, tmp_path: Path) -> None:
-    key = two.key.to_text()
     bundle, *rivals = (json.loads(two.prove(identify(n)).to_json()) for n in (3, *range(100, 120)))
     rival = next(one for one in rivals if one["lookup"] != bundle["lookup"])
     whole = json.dumps(bundle)
@@ -93,12 +81,12 @@ def test_no_forged_bundle_proves_or_breaks_a_verifier(two: Signed, tmp_path: Pat
         else:
             lines = []
         assert len(lines) == 1, number
-        done = run_program(data, key, tmp_path)
+        done = two.check(data, tmp_path)
         assert (done.returncode, done.stderr) == (1, ""), (number, done)
     for data in (b"", b"\xff", b"[]", b"[" * 100_000, b'{"form":' * 100_000):
         with pytest.raises(ProofError):
             ProofBundle.parse(data)
-        done = run_program(data, key, tmp_path)
+        done = two.check(data, tmp_path)
         assert (done.returncode, done.stderr) == (1, ""), data[:9]
 
 
@@ -111,14 +99,9 @@ def test_an_absent_identifier_cannot_claim_that_another_is_present(
     text = describe_verdict(verify_bundle(bundle, [two.key]))
     assert len(text.splitlines()) == 1
     assert text.startswith('"')
-    done = run_program(bundle.to_json(), two.key.to_text(), tmp_path)
+    done = two.check(bundle.to_json(), tmp_path)
     assert (done.returncode, done.stdout.count("\n")) == (0, 2)
     assert done.stdout.startswith("proved: '")
-
-
-def findings(signed: Signed, *, trusting: bool = False) -> list[str]:
-    found = log_findings(signed.world.store, None if trusting else [signed.key], rows=True)
-    return [finding.code for finding in found]
 
 
 def test_a_checkpoint_of_no_entries_or_of_too_many_is_found(two: Signed) -> None:
@@ -132,8 +115,8 @@ def test_a_checkpoint_of_no_entries_or_of_too_many_is_found(two: Signed) -> None
     ):
         path.write_text("\n".join([name, size, root, *rest[1:]]))
         # Without a key, the store's identity tells who signed.
-        assert list(dict.fromkeys(["log-forged", code])) == findings(two, trusting=True)
-        assert findings(two) == ["log-forged"]
+        assert list(dict.fromkeys(["log-forged", code])) == two.codes(trusting=True)
+        assert two.codes() == ["log-forged"]
 
 
 def alter_index(signed: Signed, snapshot: int, change: Callable[[dict[str, Any]], Any]) -> None:
@@ -173,8 +156,7 @@ def test_an_index_that_was_changed_is_found_and_proves_nothing_false(two: Signed
         for key, data in kept.items():
             (two.world.root / key).write_bytes(data)
         alter_index(two, 2, change)
-        found = log_findings(two.world.store, [two.key])
-        assert [finding.code for finding in found] == ["log-index"]
+        assert two.codes(rows=False) == ["log-index"]
         for identifier, present in ((identify(3), True), (identify(500), False)):
             with suppress(DamagedStore):
                 assert two.verify(identifier).present == present
@@ -183,7 +165,7 @@ def test_an_index_that_was_changed_is_found_and_proves_nothing_false(two: Signed
     alter_index(two, 2, set_group(3, "100"))
     two.world.clock.sleep(60)
     two.publish(300)  # it reads the files, and signs what they have
-    assert set(findings(two)) == {"log-index"}
+    assert set(two.codes()) == {"log-index"}
     assert two.verify(identify(300)).present
 
 
@@ -193,9 +175,9 @@ def test_trees_of_other_files_are_not_signed(signed: Signed) -> None:
         signed.publish(*numbers)
         signed.world.clock.sleep(60)
     alter_index(signed, 2, swap_files)
-    assert findings(signed) == ["log-index"]
+    assert signed.codes() == ["log-index"]
     signed.publish(300)
-    assert findings(signed) == ["log-index"]  # of snapshot 2, and no log-mismatch
+    assert signed.codes() == ["log-index"]  # of snapshot 2, and no log-mismatch
     assert signed.verify(identify(3)).present
 
 

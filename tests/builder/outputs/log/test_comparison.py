@@ -15,12 +15,10 @@ from builder.verify.report import comparison_document, comparison_text
 from tests.builder.outputs.log.conftest import Signed, sign_with
 
 
-def against(signed: Signed, copy: Path) -> Comparison:
-    world = signed.world
+def against(signed: Signed, copy: Path, *, trusting: bool = False) -> Comparison:
+    world, keys = signed.world, None if trusting else [signed.key.to_text()]
     progress = lambda total: nullcontext(lambda count: None)  # noqa: E731
-    return compare(
-        world.store, FolderStore(copy), world.clock, progress, keys=[signed.key.to_text()]
-    )
+    return compare(world.store, FolderStore(copy), world.clock, progress, keys=keys)
 
 
 def found(done: Comparison) -> list[tuple[str, str]]:
@@ -81,12 +79,7 @@ def test_two_histories_are_found(signed: Signed, copy: Path, tmp_path: Path) -> 
     assert ("log-forged", CHECKPOINT) in found(against(other, copy))
     shutil.rmtree(signed.world.root / "log")
     other.publish(9)
-    done = compare(
-        signed.world.store,
-        FolderStore(copy),
-        signed.world.clock,
-        lambda total: nullcontext(lambda count: None),
-    )
+    done = against(signed, copy, trusting=True)
     assert "it is the log another.example.org/log" in comparison_text(done)
 
 

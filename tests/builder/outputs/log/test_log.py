@@ -34,12 +34,6 @@ from tests.builder.outputs.log.conftest import Signed, sign_with
 from tests.extent import examples
 
 
-def codes(signed: Signed, earlier: Checkpoint | None = None, *, rows: bool = True) -> list[str]:
-    """Return the codes of what verify finds in the log."""
-    found = log_findings(signed.world.store, [signed.key], earlier, rows=rows)
-    return [finding.code for finding in found]
-
-
 def checkpoint(signed: Signed) -> Checkpoint:
     return open_checkpoint(signed.world.store.read(CHECKPOINT).decode(), [signed.key])
 
@@ -80,7 +74,7 @@ def test_each_publish_adds_an_entry(signed: Signed, monkeypatch: pytest.MonkeyPa
     notes = publish_some(signed)
     assert len(opened) == 3
     assert [open_checkpoint(note.decode(), [signed.key]).size for note in notes] == [1, 2, 3]
-    assert codes(signed) == []
+    assert signed.codes() == []
     assert list(log_findings(signed.world.store, None)) == []
     signed.world.publish(**signed.settings)  # nothing is new
     assert signed.world.store.read(CHECKPOINT) == notes[-1]
@@ -118,11 +112,11 @@ def test_a_crash_leaves_a_log_that_the_next_publish_completes(
         except OutputError:
             assert left < 5
     assert checkpoint(signed).size in (2, 3)
-    assert set(codes(signed)) <= {"log-behind"}
+    assert set(signed.codes()) <= {"log-behind"}
     assert signed.verify(identify(3)).present
     signed.world.clock.sleep(60)
     signed.publish(101)
-    assert codes(signed, before) == []
+    assert signed.codes(before) == []
     assert checkpoint(signed).size == 4
 
 
@@ -147,7 +141,7 @@ def test_two_that_sign_at_once_append_one_entry(
     monkeypatch.setattr(proofs_log, "_build", build)
     assert sign_snapshots(world.store, signer, world.runtime()) == 0
     assert checkpoint(signed).size == 2
-    assert codes(signed) == []
+    assert signed.codes() == []
 
 
 def test_a_truncated_or_split_log_is_found(signed: Signed, tmp_path: Path) -> None:
@@ -155,17 +149,17 @@ def test_a_truncated_or_split_log_is_found(signed: Signed, tmp_path: Path) -> No
     notes = publish_some(signed)
     last = open_checkpoint(notes[2].decode(), [signed.key])
     (world.root / CHECKPOINT).write_bytes(notes[0])
-    assert "log-truncated" in codes(signed)
-    assert "log-truncated" in codes(signed, last, rows=False)
+    assert "log-truncated" in signed.codes()
+    assert "log-truncated" in signed.codes(last, rows=False)
     # The holder of the key begins again from an older state.
     shutil.rmtree(world.root / "log")
     signed.publish(7, title="Another")
-    assert codes(signed) == []
-    assert codes(signed, open_checkpoint(notes[0].decode(), [signed.key])) == ["log-split"]
-    assert "log-truncated" in codes(signed, last)
+    assert signed.codes() == []
+    assert signed.codes(open_checkpoint(notes[0].decode(), [signed.key])) == ["log-split"]
+    assert "log-truncated" in signed.codes(last)
     # A store that was brought back to an older state is behind its log.
     shutil.rmtree(world.root / "log")
-    assert codes(signed) == ["log-missing"]
+    assert signed.codes() == ["log-missing"]
     assert list(log_findings(world.store, None)) == []
 
 
@@ -189,13 +183,13 @@ def test_an_altered_object_is_found(signed: Signed, key: str, code: str) -> None
         place = data.index(b"records") + 20 if b"records" in data else len(data) - 12
         data = data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
     path.write_bytes(data)
-    assert code in codes(signed)
+    assert code in signed.codes()
 
 
 def test_another_key_neither_verifies_nor_continues_a_log(signed: Signed, tmp_path: Path) -> None:
     publish_some(signed, 1)
     other = sign_with(signed.world, tmp_path / "other.key")
-    assert codes(other) == ["log-forged"]
+    assert other.codes() == ["log-forged"]
     with pytest.raises(OutputError, match=r"verifier key"):
         other.publish(60)
     signed.world.clock.sleep(60)
@@ -204,7 +198,7 @@ def test_another_key_neither_verifies_nor_continues_a_log(signed: Signed, tmp_pa
     other.publish(61)
     found = log_findings(signed.world.store, [other.key, signed.key], rows=True)
     assert list(found) == []
-    assert codes(other)[0] == "log-forged"  # of entries from before
+    assert other.codes()[0] == "log-forged"  # of entries from before
 
 
 def test_an_index_that_was_changed_is_not_signed(signed: Signed) -> None:
@@ -215,7 +209,7 @@ def test_an_index_that_was_changed_is_not_signed(signed: Signed) -> None:
     index["records"][0]["files"][0][2][0][4] = index["lookup"][0]["files"][0][2][0][4]
     path.write_text(json.dumps(index))
     signed.publish(60)
-    assert codes(signed) == ["log-index"]
+    assert signed.codes() == ["log-index"]
     assert signed.verify(identify(1)).present
 
 
@@ -227,10 +221,10 @@ def test_an_index_of_sheaf_0_2_is_read(signed: Signed) -> None:
         for file in (file for run in index["records"] for file in run["files"]):
             assert {group.pop() for group in file[2]} == {""}
         (signed.world.root / key).write_text(json.dumps(index, separators=(",", ":")))
-    assert codes(signed) == []
+    assert signed.codes() == []
     assert signed.verify(identify(1)).present
     signed.publish(60)
-    assert codes(signed) == []
+    assert signed.codes() == []
 
 
 def test_an_expiry_keeps_the_log_and_removes_indexes(signed: Signed) -> None:
@@ -247,7 +241,7 @@ def test_an_expiry_keeps_the_log_and_removes_indexes(signed: Signed) -> None:
     # A publish that signs meanwhile has not yet written the index that names its runs.
     assert (world.store.tag(young) is None, world.store.tag(old) is None) == (False, True)
     world.store.remove(young)
-    assert codes(signed) == []
+    assert signed.codes() == []
     assert checkpoint(signed).size == 3
     assert world.store.tag(index_key(1)) is None
     with pytest.raises(MissingObject, match="retired"):
@@ -255,7 +249,7 @@ def test_an_expiry_keeps_the_log_and_removes_indexes(signed: Signed) -> None:
     assert first.entry.index == 0
     assert signed.verify(identify(1)).snapshot == 3
     signed.publish(88)
-    assert codes(signed) == []
+    assert signed.codes() == []
 
 
 def test_a_copy_has_the_log(signed: Signed, tmp_path: Path) -> None:
@@ -300,7 +294,7 @@ def test_each_state_of_any_history_can_be_proved(
     for operation in history:
         signed.world.clock.sleep(60)
         apply(signed.world, operation, **signed.settings)
-    assert codes(signed) == []
+    assert signed.codes() == []
     states = listed(signed.world)
     prover = Prover(signed.world.store)
     for number in range(12):

@@ -40,18 +40,6 @@ def test_roots_are_those_of_the_known_trees() -> None:
         assert root_of(hashes[:size]).hex() == root
 
 
-def test_a_signature_of_ed25519_is_that_of_rfc_8032() -> None:
-    """Section 7.1, test 1."""
-    seed = "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60"
-    public = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
-    signature = (
-        "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701c"
-        "f9b46bd25bf5f0595bbe24655141438e7a100b"
-    )
-    assert ed25519.find_public(bytes.fromhex(seed)).hex() == public
-    assert ed25519.sign(bytes.fromhex(seed), b"").hex() == signature
-
-
 def test_a_note_is_that_of_the_reference_implementation() -> None:
     secret = SecretKey.parse(SKEY)
     key = ed25519.open_secret(secret)

@@ -1,8 +1,6 @@
 """Bundles prove that records were in a snapshot, were deleted there, or were not there."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,18 +11,6 @@ from functions.snapshot import instant
 from functions.snapshot.errors import MissingObject
 from tests.builder.outputs.dumps.history import identify
 from tests.builder.outputs.log.conftest import Signed
-
-PROGRAM = Path(__file__).parents[4] / "docs" / "reference" / "check_proof.py"
-
-
-def check(bundle: ProofBundle, key: str, folder: Path) -> str:
-    """Return the state that the independent program finds."""
-    path = folder / "bundle.json"
-    path.write_bytes(bundle.to_json())
-    command = [sys.executable, "-I", str(PROGRAM), str(path), key]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert not done.stderr, done.stderr
-    return done.stdout
 
 
 def test_a_record_is_present_deleted_or_absent(signed: Signed, tmp_path: Path) -> None:
@@ -46,18 +32,23 @@ def test_a_record_is_present_deleted_or_absent(signed: Signed, tmp_path: Path) -
     assert not signed.verify(identify(300), first).present
     assert signed.verify(identify(300)).present
     assert not signed.verify(identify(9999)).present
-    key = signed.key.to_text()
+
+    def check(bundle: ProofBundle) -> str:
+        done = signed.check(bundle.to_json(), tmp_path)
+        assert not done.stderr, done.stderr
+        return done.stdout
+
     for identifier, when, state in (
         (identify(5), first, "present in snapshot 1"),
         (identify(5), None, "deleted in snapshot 3"),
         (identify(9999), None, "absent in snapshot 3"),
     ):
-        assert f"is {state}\n" in check(signed.prove(identifier, when), key, tmp_path)
+        assert f"is {state}\n" in check(signed.prove(identifier, when))
     before = signed.prove(identify(5), first)
     signed.world.withdraw(identify(5), "a request", purge=True, **signed.settings)
     with pytest.raises(MissingObject, match="snapshot 1 was retired"):
         signed.prove(identify(5), first)
-    assert "is present in snapshot 1\n" in check(before, key, tmp_path)
+    assert "is present in snapshot 1\n" in check(before)
     assert signed.verify(identify(5)).deleted
 
 
@@ -77,10 +68,7 @@ def test_a_changed_bundle_proves_nothing(signed: Signed, tmp_path: Path) -> None
         with pytest.raises(ProofError):
             verify_bundle(ProofBundle.parse(json.dumps(altered).encode()), [signed.key])
     alter(bundle, ("records", 0, "text"))
-    path = tmp_path / "bundle.json"
-    path.write_text(json.dumps(bundle))
-    command = [sys.executable, "-I", str(PROGRAM), str(path), signed.key.to_text()]
-    assert subprocess.run(command, check=False, capture_output=True).returncode == 1
+    assert signed.check(json.dumps(bundle).encode(), tmp_path).returncode == 1
 
 
 def leaves(value: object, place: tuple[object, ...]) -> list[tuple[object, ...]]:

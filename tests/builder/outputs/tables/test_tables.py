@@ -14,11 +14,9 @@ from builder.outputs.follow import expire
 from builder.outputs.tables import update
 from builder.outputs.tables.index import INDEX
 from builder.outputs.tables.metadata import describe_table
-from builder.progress import show_bytes
 from builder.publish.selection import Selection
 from builder.publish.store_copy import export
 from builder.store.folder import FolderStore
-from builder.verify.verify import VerifyRuntime, verify
 from functions.snapshot import layout
 from functions.snapshot.errors import StoreError
 from tests.builder.conftest import World, capture
@@ -51,8 +49,7 @@ def compare(world: World) -> set[int]:
 
 
 def findings(world: World) -> dict[str, str]:
-    means = VerifyRuntime(world.clock, show_bytes, 512, 1)
-    return {finding.code: finding.object for finding in verify(world.store, means).findings}
+    return {finding.code: finding.object for finding in world.verify().findings}
 
 
 def objects(world: World, prefix: str = "tables/") -> set[str]:
@@ -273,6 +270,4 @@ def test_verify_compares_the_rows(world: World) -> None:
     assert index is not None
     for path in world.root.glob("tables/records/metadata/v2.metadata.json"):
         path.write_bytes(describe_table(index, "records"))
-    means = VerifyRuntime(world.clock, show_bytes, 512, 1)
-    found = verify(world.store, means).findings
-    assert [(one.code, one.object) for one in found] == [("table-wrong", earlier[2])]
+    assert findings(world) == {"table-wrong": earlier[2]}
