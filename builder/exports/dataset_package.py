@@ -49,7 +49,7 @@ class DatasetPackage:
     """A version of a dataset as a package. `elsewhere` counts files that are not in the store.
 
     `name` depends on the identifier and on the digests of all files. `archived` is when its last
-    file was downloaded. `described` is its RO-Crate.
+    file was downloaded. `tags` are what the platform sent, and the RO-Crate.
     """
 
     identifier: str
@@ -59,14 +59,8 @@ class DatasetPackage:
     name: str
     archived: datetime
     data: tuple[PackageFile, ...]
-    metadata: tuple[PackageFile, ...]
-    described: PackageFile
+    tags: tuple[PackageFile, ...]
     elsewhere: int
-
-    @property
-    def tags(self) -> tuple[PackageFile, ...]:
-        """All but the files of the dataset."""
-        return (*self.metadata, self.described)
 
     @property
     def files(self) -> tuple[PackageFile, ...]:
@@ -119,8 +113,7 @@ def pack(
         name=f"{head}-{digest[:_DIGITS]}",
         archived=archived,
         data=data,
-        metadata=metadata,
-        described=_pack_bytes(crate.FILE, description),
+        tags=(*metadata, _pack_bytes(crate.FILE, description)),
         elsewhere=len(files) - len(own),
     )
 

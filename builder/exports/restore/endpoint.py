@@ -97,8 +97,7 @@ class EndpointClient:
 
     def read(self, url: str) -> tuple[Response, bytes]:
         """Return a response and its body, at most LARGEST bytes. Raises EndpointError."""
-        tried = 0
-        while True:
+        for left in reversed(range(self.retry.retries + 1)):
             with self.ask(url) as answer:
                 try:
                     body = bytearray()
@@ -108,12 +107,10 @@ class EndpointClient:
                             raise FetchError("too-large", f"more than {LARGEST:,} bytes")
                     return answer, bytes(body)
                 except FetchError as failure:
-                    if tried == self.retry.retries:
-                        where = urlsplit(url).netloc
-                        raise EndpointError(
-                            f"{where} sends incomplete responses: {failure}"
-                        ) from failure
-                    tried += 1
+                    reason = f"{urlsplit(url).netloc} sends incomplete responses: {failure}"
+                    if not left:
+                        raise EndpointError(reason) from failure
+        raise AssertionError
 
     def close(self) -> None:
         """Stop all requests, and close the connections."""

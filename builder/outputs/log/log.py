@@ -6,9 +6,10 @@ the checkpoint before it: so processes that append the same entry write the same
 crash the log lags, and the next change completes it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import groupby
+from operator import attrgetter
 
 from builder.outputs.log.checkpoint import Checkpoint
 from builder.outputs.log.entry import LogEntry, TreeHead, hash_sequences, list_sequences
@@ -32,7 +33,7 @@ from builder.runtime import Runtime
 from builder.snapshot import consistency, recovery
 from functions.snapshot import instant
 from functions.snapshot.errors import Conflict, DamagedStore, MissingObject
-from functions.snapshot.manifest import DataFile, Manifest
+from functions.snapshot.manifest import DataFile, LeafReference, Manifest
 from functions.snapshot.store import Reader, Writer
 from functions.store import engine
 from functions.store.catalog import Catalogue
@@ -171,19 +172,21 @@ def find_runs(
 
     Raises DamagedStore, MissingObject, StoreError.
     """
-    tables = {}
     with engine.connect(threads=threads) as connection:
-        for table in (LOOKUP, RECORDS):
-            runs = []
-            for span, leaves in groupby(manifest.tables.get(table, ()), key=lambda leaf: leaf.span):
-                files = [
-                    trees.get(file.key) or _digest_file(connection, catalogue.reader, table, file)
-                    for leaf in leaves
-                    for file in catalogue.leaf(leaf).files
-                ]
-                runs.append(RunTree(span or (0, 0), tuple(files)))
-            tables[table] = runs
-    return tables
+
+        def read(table: str, leaves: Iterable[LeafReference]) -> Iterator[FileTrees]:
+            for leaf in leaves:
+                for file in catalogue.leaf(leaf).files:
+                    own = trees.get(file.key)
+                    yield own or _digest_file(connection, catalogue.reader, table, file)
+
+        return {
+            table: [
+                RunTree(span or (0, 0), tuple(read(table, leaves)))
+                for span, leaves in groupby(manifest.tables.get(table, ()), attrgetter("span"))
+            ]
+            for table in (LOOKUP, RECORDS)
+        }
 
 
 def _known_files(catalogue: Catalogue, last: LogEntry | None) -> Mapping[str, FileTrees]:
