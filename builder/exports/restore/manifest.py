@@ -8,7 +8,7 @@ which files are its own. The report of a restore counts these entries.
 import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -59,10 +59,6 @@ class ManifestEntry:
         """Return the entry as a line, without unknown fields."""
         document = {name: value for name, value in asdict(self).items() if value is not None}
         return json.dumps(document, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
-
-    def is_of(self, file: Planned) -> bool:
-        """Return whether the entry describes the capture that is planned for its path."""
-        return (self.identifier, self.url) == (file.identifier, file.url)
 
 
 def of_file(file: Planned) -> ManifestEntry:
@@ -144,16 +140,6 @@ class ManifestEntries:
     def _one(self, sql: str, *values: str) -> ManifestEntry | None:
         row = self._database.fetch(sql, *values)
         return parse_entry(row[0]) if row else None
-
-
-def lacking(entry: ManifestEntry, code: str, detail: str) -> ManifestEntry:
-    """Return the entry of a missing file, with the code of the reason and details.
-
-    It has no facts of an earlier file at its path; size and time are added if that is still there.
-    """
-    return replace(
-        entry, size=None, mtime=None, sha256=None, converted=None, missing=code, detail=detail
-    )
 
 
 @dataclass(slots=True)

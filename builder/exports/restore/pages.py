@@ -269,12 +269,13 @@ def _tag(text: str, name: str, at: int) -> _Tag | None:
 LARGEST = 32 << 20
 """Maximum bytes of a page; larger pages are not converted."""
 
-_KINDS = {
+KINDS = {
     "text/html": "html",
     "application/xhtml+xml": "html",
     "image/svg+xml": "html",
     "text/css": "css",
 }
+"""The kinds of references of media types."""
 _TEXT_OF_ITS_OWN = frozenset({"utf-16le", "utf-16be", "iso-2022-jp"})
 """Encodings in which an ASCII byte need not be that character."""
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([^\s;\"']+)", re.IGNORECASE)
@@ -283,11 +284,6 @@ _AT_CHARSET = re.compile(rb'@charset "([^"]{1,40})";')
 _ELSEWHERE = re.compile(r"\s*(?:#|(?!https?:|ftp:)[A-Za-z][A-Za-z0-9+.\-]*:)", re.IGNORECASE)
 _BREAKS = {ord(c): None for c in "\t\n\r"}
 _SAFE = "!$&+,;=@~/"
-
-
-def kind(media_type: str) -> str | None:
-    """Return the kind of references of a media type, or None."""
-    return _KINDS.get(media_type)
 
 
 def convert(file: BinaryIO, planned: Planned, headers: Mapping[str, str], plan: Plan) -> str | None:
@@ -307,7 +303,7 @@ def convert(file: BinaryIO, planned: Planned, headers: Mapping[str, str], plan: 
 
 def rewritten(data: bytes, planned: Planned, content_type: str, plan: Plan) -> bytes | None:
     """Return a page with its references rewritten; None if its encoding forbids it."""
-    form = kind(planned.media_type)
+    form = KINDS.get(planned.media_type)
     name = _encoding(data, content_type, form, planned.url)
     encoding = webencodings.lookup(name) or webencodings.UTF8
     codec = encoding.codec_info.name

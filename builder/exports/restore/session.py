@@ -16,7 +16,6 @@ from builder.exports.restore.manifest import (
     ManifestEntries,
     ManifestEntry,
     RestoreReport,
-    lacking,
     of_file,
 )
 from builder.exports.restore.names import MANIFEST
@@ -117,7 +116,7 @@ class RestoreSession:
     def _is_there(self, file: Planned, entry: ManifestEntry) -> bool:
         return (
             entry.missing is None
-            and entry.is_of(file)
+            and (entry.identifier, entry.url) == (file.identifier, file.url)
             and entry.renamed == (file.why or None)
             and entry.converted in (None, self._mark)
             and (entry.converted is not None or not self._is_page(file))
@@ -131,7 +130,7 @@ class RestoreSession:
         return entry.mtime is not None and self.folder.state(path) == _state(entry)
 
     def _is_page(self, file: Planned) -> bool:
-        return self.job.converted and pages.kind(file.media_type) is not None
+        return self.job.converted and file.media_type in pages.KINDS
 
     def _restore(self, file: Planned, before: ManifestEntry | None) -> ManifestEntry:
         """Restore a file to its path, and return its entry."""
@@ -144,7 +143,7 @@ class RestoreSession:
                 entry = self._write(file, entry, out)
                 return self._place(entry, name, over=ours)
         except MissingError as error:
-            entry = lacking(entry, error.code, str(error))
+            entry = replace(of_file(file), missing=error.code, detail=str(error))
             if before is not None and self._is_ours(file.path, before, unchanged=True):
                 entry = replace(entry, size=before.size, mtime=before.mtime)  # it is still there
             self._note(entry)

@@ -214,7 +214,7 @@ class _Update:
         complete, differences = stored.complete, stored.differences
         at = complete.snapshot
         behind = [dump.bytes for dump in differences if dump.snapshot > at]
-        if policy.is_complete_due(complete.bytes, behind) and behind:
+        if policy.is_complete_due(complete.bytes, behind):
             complete = self._make_complete(name)
             sizes = [dump.bytes for dump in differences]
             differences = differences[-policy.count_kept(complete.bytes, sizes) :]

@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import count
+from itertools import chain, count
 from typing import Any
 
 from functions.snapshot import figure_tables, item_tables, obi, schema
@@ -43,15 +43,14 @@ class IcebergTable:
 
     def fields(self) -> list[dict[str, Any]]:
         """Return the columns as fields of an Iceberg schema."""
-        element = len(self.columns)
+        ids = count(1 + len(self.columns))
         fields = []
         for number, column in enumerate(self.columns, start=1):
             type_: Any = _TYPES[column.type.removesuffix("[]")]
             if column.type.endswith("[]"):
-                element += 1
                 type_ = {
                     "type": "list",
-                    "element-id": element,
+                    "element-id": next(ids),
                     "element": type_,
                     "element-required": False,
                 }
@@ -76,11 +75,14 @@ class IcebergTable:
         It has each column of the data files, for engines refuse a file with another one. Columns
         that the table does not show have ids of their own.
         """
-        fields = [_map_field(field) for field in self.fields()]
+        ids = count(1 + len(self.columns))
+        fields = [
+            _map_column(column.name, column.type, chain([number], ids))
+            for number, column in enumerate(self.columns, start=1)
+        ]
         shown = {column.name for column in self.columns}
-        ids = count(1 + len(fields) + sum("fields" in field for field in fields))
         hidden = [c for c in schema.TABLES.get(self.source, ()) if c.name not in shown]
-        fields += [_map_hidden(column.name, column.type, ids) for column in hidden]
+        fields += [_map_column(column.name, column.type, ids) for column in hidden]
         return fields, next(ids) - 1
 
     def key_field(self) -> tuple[int, str] | None:
@@ -92,21 +94,14 @@ class IcebergTable:
         return None
 
 
-def _map_field(field: dict[str, Any]) -> dict[str, Any]:
-    mapping = {"field-id": field["id"], "names": [field["name"]]}
-    if isinstance(field["type"], dict):
-        mapping["fields"] = [{"field-id": field["type"]["element-id"], "names": ["element"]}]
-    return mapping
-
-
-def _map_hidden(name: str, type_: str, ids: Iterator[int]) -> dict[str, Any]:
+def _map_column(name: str, type_: str, ids: Iterator[int]) -> dict[str, Any]:
     """Map a column of a data file with its parts: of a list, the elements, of a struct, all."""
     mapping: dict[str, Any] = {"field-id": next(ids), "names": [name]}
     if type_.endswith("[]"):
-        mapping["fields"] = [_map_hidden("element", type_.removesuffix("[]"), ids)]
+        mapping["fields"] = [_map_column("element", type_.removesuffix("[]"), ids)]
     elif type_.startswith("STRUCT("):
         parts = (part.split(" ") for part in type_[len("STRUCT(") : -1].split(", "))
-        mapping["fields"] = [_map_hidden(part, kind, ids) for part, kind in parts]
+        mapping["fields"] = [_map_column(part, kind, ids) for part, kind in parts]
     return mapping
 
 

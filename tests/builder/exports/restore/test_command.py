@@ -4,7 +4,6 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,21 +27,12 @@ from tests.e2e.conftest import make_home, sheaf
 pytestmark = pytest.mark.shared(2)
 
 
-@pytest.fixture(scope="module", params=["store", "endpoint"])
-def source(request: pytest.FixtureRequest, shelf: Shelf) -> Iterator[str]:
-    if request.param == "store":
-        yield str(shelf.store)
-        return
-    with shelf.served() as base:
-        yield f"{base}/oai"
-
-
 WHOLE = {names.natural(url).path: body for url, body in FILES.items()}
 
 
 @pytest.mark.sampled(2)
-def test_the_whole_archive_as_it_was_last(source: str, tmp_path: Path) -> None:
-    done = sheaf("restore", source, tmp_path / "site")
+def test_the_whole_archive_as_it_was_last(address: str, tmp_path: Path) -> None:
+    done = sheaf("restore", address, tmp_path / "site")
     assert done.code == 0, done.err
     assert "8 files restored" in done.out
     assert tree(tmp_path / "site") == WHOLE
@@ -50,13 +40,15 @@ def test_the_whole_archive_as_it_was_last(source: str, tmp_path: Path) -> None:
     assert told["http://www.a.cz/moved"]["path"] == "b.cz/new"
     assert told["http://www.a.cz/same"]["timestamp"] == "20100102030405"
     assert told["http://www.a.cz/x.html"]["status"] == 200
-    again = sheaf("restore", "--json", source, tmp_path / "site")
+    again = sheaf("restore", "--json", address, tmp_path / "site")
     assert (again.json["restored"], again.json["kept"], again.json["missing"]) == (0, 8, {})
 
 
-def test_as_of_a_date_redirects_are_followed_out_of_the_choice(source: str, tmp_path: Path) -> None:
+def test_as_of_a_date_redirects_are_followed_out_of_the_choice(
+    address: str, tmp_path: Path
+) -> None:
     site = tmp_path / "site"
-    done = sheaf("restore", source, site, "--url", "www.a.cz/", "--as-of", "2009", "--json")
+    done = sheaf("restore", address, site, "--url", "www.a.cz/", "--as-of", "2009", "--json")
     assert done.code == 0, done.err
     assert tree(site) == {
         **{p: b for p, b in WHOLE.items() if p[:2] != "c."},
@@ -64,33 +56,35 @@ def test_as_of_a_date_redirects_are_followed_out_of_the_choice(source: str, tmp_
     }
     assert done.json["redirects"] == 1
     assert (site / "www.a.cz/index.html").stat().st_mtime == 1199181600
-    by_set = sheaf("restore", source, tmp_path / "set", "--set", "mime:image")
+    by_set = sheaf("restore", address, tmp_path / "set", "--set", "mime:image")
     assert by_set.code == 0, by_set.err
     assert tree(tmp_path / "set") == {"a.cz/gif": b"GIF89a"}
 
 
-def test_links_of_pages_lead_to_the_files_beside_them(source: str, tmp_path: Path) -> None:
+def test_links_of_pages_lead_to_the_files_beside_them(address: str, tmp_path: Path) -> None:
     """Error pages come where they are asked for."""
     site = tmp_path / "site"
-    done = sheaf("restore", source, site, "--url", "www.a.cz", "--convert-links", "--json")
+    done = sheaf("restore", address, site, "--url", "www.a.cz", "--convert-links", "--json")
     assert done.code == 0, done.err
     page = (site / "www.a.cz/index.html").read_bytes()
     assert page == PAGE.replace(b"/x.html", b'"x.html"')
     assert (site / "a.cz/gzip.html").stat().st_size == 500_000
     errors = tmp_path / "errors"
-    done = sheaf("restore", source, errors, "--url", "a.cz/x", "--status", "200-599", "--json")
+    done = sheaf("restore", address, errors, "--url", "a.cz/x", "--status", "200-599", "--json")
     assert done.code == 0, done.err
     assert lines(errors)[0]["status"] == 404
 
 
-def test_what_would_be_restored_is_told_and_nothing_is_written(source: str, tmp_path: Path) -> None:
-    told = sheaf("restore", source, tmp_path / "site", "--dry-run", "--json").json
+def test_what_would_be_restored_is_told_and_nothing_is_written(
+    address: str, tmp_path: Path
+) -> None:
+    told = sheaf("restore", address, tmp_path / "site", "--dry-run", "--json").json
     assert (told["restored"], told["redirects"], told["dry_run"]) == (8, 1, True)
-    listed = sheaf("restore", source, tmp_path / "site", "--list")
+    listed = sheaf("restore", address, tmp_path / "site", "--list")
     assert listed.code == 0, listed.err
     assert "20080430204826  200  http://c.cz/arc  c.cz/arc" in listed.out.splitlines()
     assert len(listed.out.splitlines()) == 8
-    as_json = sheaf("restore", source, tmp_path / "site", "--list", "--json").out.splitlines()
+    as_json = sheaf("restore", address, tmp_path / "site", "--list", "--json").out.splitlines()
     assert {json.loads(line)["path"] for line in as_json} == {*WHOLE}
     assert not (tmp_path / "site").exists()
 
@@ -117,9 +111,9 @@ def refused(*arguments: object) -> str:
     ],
 )
 def test_faults_of_usage_are_told_in_one_line(
-    source: str, tmp_path: Path, arguments: tuple[str, ...], said: str
+    address: str, tmp_path: Path, arguments: tuple[str, ...], said: str
 ) -> None:
-    assert said in refused(source, tmp_path / "site", *arguments)
+    assert said in refused(address, tmp_path / "site", *arguments)
     assert not (tmp_path / "site").exists()
 
 

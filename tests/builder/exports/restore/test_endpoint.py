@@ -38,7 +38,14 @@ def served(*answers: Answer) -> Iterator[tuple[EndpointSource, list[web.Request]
             yield source, site.requests
 
 
-def say(status: int, body: bytes = b"", size: int | None = None, **headers: str) -> Answer:
+def say(
+    status: int,
+    body: bytes = b"",
+    size: int | None = None,
+    *,
+    endless: bool = False,
+    **headers: str,
+) -> Answer:
     """Answer so; a `size` that is not the body's ends the connection too early."""
 
     def answer(to: BaseHTTPRequestHandler) -> None:
@@ -48,6 +55,9 @@ def say(status: int, body: bytes = b"", size: int | None = None, **headers: str)
         to.send_header("Content-Length", str(len(body) if size is None else size))
         to.end_headers()
         to.wfile.write(body)
+        with contextlib.suppress(OSError):
+            while endless:
+                to.wfile.write(bytes(1 << 16))
         if size is not None:
             to.close_connection = True
 
@@ -149,28 +159,13 @@ def test_where_the_digest_was_taken_off_on_the_way_that_of_the_list_counts(label
         assert error.value.code == "damaged"
 
 
-def pour(status: int, **headers: str) -> Answer:
-    """Answer by a body that has no end."""
-
-    def answer(to: BaseHTTPRequestHandler) -> None:
-        to.send_response(status)
-        for header, value in headers.items():
-            to.send_header(header, value)
-        to.send_header("Content-Length", str(1 << 50))
-        to.end_headers()
-        with contextlib.suppress(OSError):
-            while True:
-                to.wfile.write(bytes(1 << 16))
-        to.close_connection = True
-
-    return answer
-
-
 def test_what_a_redirect_or_a_refusal_says_is_not_read_to_its_end() -> None:
-    with served(pour(302, Location="/x"), WHOLE) as (source, _):
-        assert read(source) == BODY
-    with served(pour(413), part(0, len(BODY) - 1)) as (source, _):
-        assert read(source) == BODY
+    for endless, rest in (
+        (say(302, size=1 << 50, endless=True, Location="/x"), WHOLE),
+        (say(413, size=1 << 50, endless=True), part(0, len(BODY) - 1)),
+    ):
+        with served(endless, rest) as (source, _):
+            assert read(source) == BODY
 
 
 def test_a_signed_address_is_followed_and_told_nothing() -> None:

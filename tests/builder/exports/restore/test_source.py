@@ -17,13 +17,9 @@ from tests.e2e.conftest import make_home
 ALL = CaptureFilter(None, (), captures.LAST_SECOND)
 
 
-@pytest.fixture(scope="module", params=["store", "endpoint"])
-def source(request: pytest.FixtureRequest, shelf: Shelf) -> Iterator[CaptureSource]:
-    if request.param == "store":
-        with closing(opened(shelf, str(shelf.store))) as found:
-            yield found
-        return
-    with shelf.served() as base, closing(opened(shelf, f"{base}/oai")) as found:
+@pytest.fixture(scope="module")
+def source(address: str, shelf: Shelf) -> Iterator[CaptureSource]:
+    with closing(opened(shelf, address)) as found:
         yield found
 
 
@@ -121,28 +117,18 @@ def test_what_is_unknown_is_told(source: CaptureSource) -> None:
     assert error.value.code in {"unknown", "not-held"}
 
 
-@pytest.fixture(params=["store", "endpoint"])
-def breaking(
-    request: pytest.FixtureRequest, tmp_path: Path
-) -> Iterator[tuple[Shelf, CaptureSource]]:
-    """A source whose archive files may be changed."""
-    shelf = fill(make_home(tmp_path / "home"), tmp_path / "crawl")
-    if request.param == "store":
-        with closing(opened(shelf, str(shelf.store))) as found:
-            yield shelf, found
-        return
-    with shelf.served() as base, closing(opened(shelf, base)) as found:
-        yield shelf, found
-
-
 @pytest.mark.sampled(2)
+@pytest.mark.parametrize("over_http", [False, True])
 def test_other_bytes_are_never_taken_for_those_that_were_archived(
-    breaking: tuple[Shelf, CaptureSource],
+    tmp_path: Path, over_http: bool
 ) -> None:
     """test_command.py has one that is gone, and the bytes of all others."""
-    shelf, source = breaking
-    file = shelf.crawl / "two.arc"
-    file.write_bytes(file.read_bytes().replace(b"out of an ARC", b"out of no ARC"))
-    with pytest.raises(captures.MissingError) as error:
-        body(source, "http://c.cz/arc")
-    assert error.value.code == "damaged"
+    shelf = fill(make_home(tmp_path / "home"), tmp_path / "crawl")
+    with shelf.served() as base:
+        where = base if over_http else str(shelf.store)
+        with closing(opened(shelf, where)) as source:
+            file = shelf.crawl / "two.arc"
+            file.write_bytes(file.read_bytes().replace(b"out of an ARC", b"out of no ARC"))
+            with pytest.raises(captures.MissingError) as error:
+                body(source, "http://c.cz/arc")
+            assert error.value.code == "damaged"

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import tempfile
 from datetime import timedelta
 from pathlib import Path
@@ -15,7 +14,6 @@ from builder.outputs.tables import update
 from builder.outputs.tables.index import INDEX
 from builder.outputs.tables.metadata import describe_table
 from builder.publish.selection import Selection
-from builder.publish.store_copy import export
 from builder.store.folder import FolderStore
 from functions.snapshot import layout
 from functions.snapshot.errors import StoreError
@@ -162,19 +160,6 @@ def test_an_expiry_that_died_before_the_index_is_unfinished(
     world.ingest([capture(2, title="b")], ("collection:a",))
     world.publish(**ON)
     assert not findings(world)
-
-
-@pytest.mark.thorough
-def test_a_copy_has_tables_of_its_own(world: World, tmp_path: Path) -> None:
-    begin(world)
-    world.ingest([capture(n, title="b") for n in range(3)], ("collection:a",))
-    world.publish(**ON)
-    target = FolderStore(tmp_path / "copy")
-    export(world.store, target, world.runtime())
-    other = World(tmp_path / "copy", world.clock)
-    shutil.rmtree(world.root)
-    assert compare(other) == {1, 2}
-    assert not findings(other)
 
 
 def test_a_store_that_was_moved_gets_tables_for_its_place(world: World, tmp_path: Path) -> None:
