@@ -20,6 +20,7 @@ from builder.obi.log import read_rows
 from builder.obi.replay import fold
 from builder.obi.run import Committed, history
 from builder.store.context import Context
+from functions.snapshot import instant
 from functions.snapshot.errors import NothingPublished
 from functions.snapshot.store import Reader, Writer
 from functions.store import engine
@@ -60,9 +61,9 @@ class LoggedObject:
     captured: int | None = None
 
     @property
-    def when(self) -> datetime:
-        """The run's time, in UTC."""
-        return datetime.fromtimestamp(self.tist, UTC)
+    def when(self) -> str:
+        """The run's time."""
+        return to_date(self.tist)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,11 @@ class StoredObject:
     id: str
     kind: str
     versions: tuple[LoggedObject, ...]
+
+
+def to_date(tist: int) -> str:
+    """Return a time in seconds since 1970 as a date (W3CDTF, UTC)."""
+    return instant.to_text(datetime.fromtimestamp(tist, UTC))
 
 
 def count_objects(connection: engine.Connection, kinds: Sequence[str] = KINDS) -> int:

@@ -66,14 +66,14 @@ def write_file(
     return {name: hash_.hexdigest() for name, hash_ in hashes.items()}, size
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class AddedFolders:
     """Numbers of folders, of their files and bytes; `there` counts those that existed before."""
 
-    folders: int
-    files: int
-    bytes: int
-    there: int
+    folders: int = 0
+    files: int = 0
+    bytes: int = 0
+    there: int = 0
 
 
 def add_folders(folders: Iterable[NewFolder], target: Path, advance: Advance) -> AddedFolders:
@@ -82,22 +82,24 @@ def add_folders(folders: Iterable[NewFolder], target: Path, advance: Advance) ->
     `advance` is called with the number of folders. Raises UsageError, StoreError, and what `write`
     raises.
     """
-    added = files = size = there = 0
+    done = AddedFolders()
     with beside(target) as scratch:
         target.mkdir(exist_ok=True)
         for folder in folders:
             if (target / folder.name).exists():
                 folder.check(target / folder.name)
-                there += 1
+                done.there += 1
             else:
                 (scratch / folder.name).mkdir()
-                counted = folder.write(scratch / folder.name)
+                files, size = folder.write(scratch / folder.name)
                 sync()
                 (scratch / folder.name).rename(target / folder.name)
-                added, files, size = added + 1, files + counted[0], size + counted[1]
+                done.folders += 1
+                done.files += files
+                done.bytes += size
             advance(1)
         sync()
-    return AddedFolders(added, files, size, there)
+    return done
 
 
 def target_path(store: Writer, name: str) -> Path:

@@ -10,7 +10,6 @@ from builder.exports.ocfl.root import ForeignRoot, OcflVersion
 from builder.exports.staging import PackageFile
 from builder.obi import content
 from builder.obi.content import FILE, SOURCE, TEMPLATE
-from functions.snapshot import instant
 from functions.snapshot.store import Reader
 
 ROW = "version.json"
@@ -41,9 +40,7 @@ class ObiObject:
             digest = inventory.state(number).get(NAMES[noted.version.kind], "")
             paths = set(inventory.manifest.get(digest, ()))
             created = inventory.versions[number].get("created")
-            if created != instant.to_text(noted.when) or paths.isdisjoint(
-                stored.get(noted.version.sha256, ())
-            ):
+            if created != noted.when or paths.isdisjoint(stored.get(noted.version.sha256, ())):
                 raise ForeignRoot(
                     f"{where}: its version {number} differs from that of {self.id} in the store"
                 )
@@ -61,4 +58,4 @@ class ObiObject:
             ),
             PackageFile(ROW, 0, None, lambda: [row]),
         )
-        return OcflVersion(instant.to_text(noted.when), noted.what, files)
+        return OcflVersion(noted.when, noted.what, files)

@@ -7,20 +7,18 @@ of an archive's folder are one object, too. So an archive has few objects, howev
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby
 from operator import attrgetter, itemgetter
 from pathlib import Path
 
-from builder.exports.obi_source import COLUMNS, LoggedObject, fetch_rows, parse_logged
+from builder.exports.obi_source import COLUMNS, LoggedObject, fetch_rows, parse_logged, to_date
 from builder.exports.ocfl.inventory import OcflInventory
 from builder.exports.ocfl.root import ForeignRoot, OcflVersion
 from builder.exports.staging import PackageFile
 from builder.obi import content, key
 from builder.obi.content import DELETION, SOURCE, TEMPLATE, Version
 from builder.sources.redif.staging import PREFIX
-from functions.snapshot import instant
 from functions.snapshot.store import Reader
 from functions.store import engine
 
@@ -78,7 +76,7 @@ class SeriesObject:
 
     def list_new(self, inventory: OcflInventory, where: Path) -> Iterator[OcflVersion]:
         """Return the versions behind the last one of the inventory. Raises ForeignRoot."""
-        times = [_to_text(tist) for tist, _ in groupby(self.events, _TIST)]
+        times = [to_date(tist) for tist, _ in groupby(self.events, _TIST)]
         created = [str(version.get("created")) for _, version in sorted(inventory.versions.items())]
         count = len(created)
         if created != times[:count]:
@@ -110,11 +108,7 @@ class SeriesObject:
             )
             table = PackageFile(ROWS, 0, None, partial(iter, rows))
             message = f"{count} of its files changed"
-            yield OcflVersion(_to_text(tist), message, (*files, table))
-
-
-def _to_text(tist: int) -> str:
-    return instant.to_text(datetime.fromtimestamp(tist, UTC))
+            yield OcflVersion(to_date(tist), message, (*files, table))
 
 
 def _is_of(inventory: OcflInventory, version: OcflVersion) -> bool:

@@ -22,7 +22,7 @@ from warcio.warcwriter import WARCWriter
 
 from builder.errors import UsageError
 from builder.exports import staging
-from builder.exports.obi_source import LoggedObject
+from builder.exports.obi_source import LoggedObject, to_date
 from builder.exports.warcinfo import software
 from builder.http.responses import REDIRECTS, content_coding, fields_by_name
 from builder.obi import content
@@ -32,7 +32,6 @@ from builder.sources.datasets.item import HttpExchange
 from builder.sources.datasets.strategies.warc import http_head, request_head
 from builder.store.durable import sync_file
 from functions.content.archived_payload import read_pieces
-from functions.snapshot import instant
 from functions.snapshot.store import Reader
 from functions.store.window_stream import PieceStream
 
@@ -120,7 +119,7 @@ class _Records:
         }
         record = self._writer.create_warcinfo_record(name, about)
         record.rec_headers.replace_header("WARC-Record-ID", _name(last, name))
-        record.rec_headers.replace_header("WARC-Date", _date(last))
+        record.rec_headers.replace_header("WARC-Date", to_date(last))
         self._writer.write_record(record)
 
     def add(self, run: FetchedFile) -> None:
@@ -220,7 +219,7 @@ class _Records:
             length=length,
             http_headers=StatusAndHeaders("200", []),  # else it would write its own
             warc_content_type=media_type,
-            warc_headers_dict={"WARC-Record-ID": name, "WARC-Date": _date(when), **more},
+            warc_headers_dict={"WARC-Record-ID": name, "WARC-Date": to_date(when), **more},
         )
         record.http_headers = None
         self._writer.write_record(record)
@@ -230,14 +229,14 @@ class _Records:
         identifier = noted.version.id
         headers = {
             "WARC-Record-ID": _name(tist, identifier),
-            "WARC-Date": _date(when),
+            "WARC-Date": to_date(when),
             "WARC-Refers-To": _name(noted.tist, identifier),
         }
         record = self._writer.create_revisit_record(
             identifier,
             f"sha256:{noted.version.sha256}",
             identifier,
-            _date(noted.captured or noted.tist),
+            to_date(noted.captured or noted.tist),
             warc_headers_dict=headers,
         )
         self._writer.write_record(record)
@@ -263,10 +262,6 @@ def _exchange(row: ExchangeRow) -> HttpExchange:
 def _name(tist: int, identifier: str) -> str:
     """Return the id of a record, which is the same on every export."""
     return f"<urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'{tist} {identifier}')}>"
-
-
-def _date(tist: int) -> str:
-    return instant.to_text(datetime.fromtimestamp(tist, UTC))
 
 
 def _digests(block: str, payload: str) -> dict[str, str]:

@@ -158,7 +158,7 @@ def test_another_record_in_its_place_is_damage(tmp_path: Path) -> None:
         assert refused.value.code == "damaged"
 
 
-def test_bytes_that_are_no_record_are_damage(tmp_path: Path) -> None:
+def test_bytes_that_are_no_record_are_damage_and_a_lost_file_is_told(tmp_path: Path) -> None:
     shelf = Shelf(a_warc_gz=FILES["warc.gz"])
     first = shelf.captures("a.warc.gz")[0]
     for data in (b"", b"nothing of the kind", gzip.compress(b"nothing"), b"\x1f\x8b", bytes(999)):
@@ -166,11 +166,6 @@ def test_bytes_that_are_no_record_are_damage(tmp_path: Path) -> None:
         with pytest.raises(ContentError) as refused:
             taken(shelf, first, tmp_path)
         assert refused.value.code == "damaged"
-
-
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
-    shelf = Shelf(a_warc_gz=FILES["warc.gz"])
-    first = shelf.captures("a.warc.gz")[0]
     del shelf.files["a.warc.gz"]
     with pytest.raises(ContentError) as refused:
         taken(shelf, first, tmp_path)

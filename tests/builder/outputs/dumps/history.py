@@ -1,4 +1,4 @@
-"""Random histories of a store, and readers of dumps that know nothing but their documents."""
+"""Histories of a store, and readers of dumps that know nothing but their documents."""
 
 import gzip
 import hashlib
@@ -8,12 +8,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import pytest
 import zstandard
 from hypothesis import strategies as st
 from lxml import etree
 
 from builder.publish.selection import Selection
 from builder.snapshot.transaction import NothingSelectedError
+from builder.store.folder import FolderStore
 from functions.kinds import KINDS
 from tests.builder.conftest import World, capture
 
@@ -50,6 +52,29 @@ def apply(world: World, operation: Operation, **settings: str) -> None:
             world.reinstate(selection, **settings)
     except NothingSelectedError:
         pass
+
+
+def die_at(
+    patch: pytest.MonkeyPatch, prefix: str, number: int, error: BaseException, *names: str
+) -> list[str]:
+    """Let these methods raise from change `number` below a prefix on; return the changes so far."""
+    done: list[str] = []
+
+    def wrap(name: str) -> None:
+        whole = getattr(FolderStore, name)
+
+        def change(store: FolderStore, *arguments: Any) -> Any:
+            if any(str(argument).startswith(prefix) for argument in arguments):
+                if len(done) == number:
+                    raise error
+                done.append(name)
+            return whole(store, *arguments)
+
+        patch.setattr(FolderStore, name, change)
+
+    for name in names:
+        wrap(name)
+    return done
 
 
 def identify(number: int) -> str:

@@ -26,6 +26,7 @@ from tests.builder.outputs.dumps.history import (
     Operation,
     apply,
     brief,
+    die_at,
     expand,
     headers,
     histories,
@@ -223,27 +224,6 @@ class Killed(BaseException):
     """What no part of the program catches."""
 
 
-def kill_at(patch: pytest.MonkeyPatch, number: int) -> list[str]:
-    """Let the process die instead of change `number` of the dumps; return the changes so far."""
-    done: list[str] = []
-
-    def wrap(name: str) -> None:
-        real = getattr(FolderStore, name)
-
-        def change(store: FolderStore, *arguments: Any) -> Any:
-            if any(str(one).startswith(dumps.FOLDER) for one in arguments):
-                if len(done) == number:
-                    raise Killed
-                done.append(name)
-            return real(store, *arguments)
-
-        patch.setattr(FolderStore, name, change)
-
-    for name in ("put", "create_file", "replace", "remove"):
-        wrap(name)
-    return done
-
-
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("what", ["publish", "withdraw"])
 def test_a_killed_update_is_never_seen_and_the_next_one_completes_it(
@@ -257,7 +237,8 @@ def test_a_killed_update_is_never_seen_and_the_next_one_completes_it(
         before = Reader(world.root).catch_up()
         world.ingest([capture(3, title="new")])
         with pytest.MonkeyPatch.context() as patch:
-            done = kill_at(patch, number)
+            changes = ("put", "create_file", "replace", "remove")
+            done = die_at(patch, dumps.FOLDER, number, Killed(), *changes)
             try:
                 if what == "publish":
                     world.publish(**BOTH)

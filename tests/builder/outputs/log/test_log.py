@@ -29,7 +29,7 @@ from functions.config import configuration
 from functions.snapshot.errors import ConfigurationError, MissingObject, StoreError
 from functions.snapshot.manifest import Manifest
 from tests.builder.conftest import World
-from tests.builder.outputs.dumps.history import apply, histories, identify
+from tests.builder.outputs.dumps.history import apply, die_at, histories, identify
 from tests.builder.outputs.log.conftest import Signed, sign_with
 from tests.extent import examples
 
@@ -88,24 +88,8 @@ def test_a_crash_leaves_a_log_that_the_next_publish_completes(
     """The signing dies before its write number `left`; readers may prove in between."""
     publish_some(signed, 2)
     before = checkpoint(signed)
-    count = left
-
-    def dying(name: str) -> Callable[..., Any]:
-        whole = getattr(FolderStore, name)
-
-        def write(self: FolderStore, key: str, *rest: Any) -> Any:
-            nonlocal count
-            if key.startswith("log/"):
-                if count == 0:
-                    raise StoreError("killed")
-                count -= 1
-            return whole(self, key, *rest)
-
-        return write
-
     with monkeypatch.context() as patch:
-        patch.setattr(FolderStore, "create", dying("create"))
-        patch.setattr(FolderStore, "replace", dying("replace"))
+        die_at(patch, "log/", left, StoreError("killed"), "create", "replace")
         try:
             signed.publish(100)
             assert left >= 5  # tile, bundle, index, checkpoint, newest

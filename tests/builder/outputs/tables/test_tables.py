@@ -14,11 +14,10 @@ from builder.outputs.tables import update
 from builder.outputs.tables.index import INDEX
 from builder.outputs.tables.metadata import describe_table
 from builder.publish.selection import Selection
-from builder.store.folder import FolderStore
 from functions.snapshot import layout
 from functions.snapshot.errors import StoreError
 from tests.builder.conftest import World, capture
-from tests.builder.outputs.dumps.history import Operation, apply, histories, identify
+from tests.builder.outputs.dumps.history import Operation, apply, die_at, histories, identify
 from tests.builder.outputs.tables.reader import IcebergReader, order, view_rows
 from tests.extent import examples
 
@@ -145,15 +144,8 @@ def test_an_expiry_that_died_before_the_index_is_unfinished(
     world.ingest([capture(1, title="b")], ("collection:a",))
     world.publish(**ON)
     world.clock.sleep(120)
-    whole = FolderStore.replace
-
-    def die(store: FolderStore, key: str, data: bytes, tag: str | None) -> str:
-        if key == INDEX:
-            raise StoreError("killed")
-        return whole(store, key, data, tag)
-
     with monkeypatch.context() as patch:
-        patch.setattr(FolderStore, "replace", die)
+        die_at(patch, INDEX, 0, StoreError("killed"), "replace")
         with pytest.raises(StoreError):
             expire(world.store, world.runtime(), 1)
     assert {*findings(world)} == {"tables-behind"}
