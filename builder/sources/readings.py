@@ -44,8 +44,7 @@ def list_names(context: Context) -> list[str]:
 def list_failed(context: Context) -> list[str]:
     """Return the sources that could not be read, and were not read later.
 
-    They are those of the newest snapshot and of the intake. Files that are still missing are only
-    said.
+    They are those of the newest snapshot and of the intake. Missing files are only said.
     """
     store, home = context.store, context.configuration_path.parent
     failed: dict[str, None] = {}

@@ -61,9 +61,9 @@ def claim(context: Context, inputs: Sequence[SourceInput]) -> Claim:
 def _find_defaults(context: Context) -> Sequence[str] | None:
     """Return the folder of the configuration; None if there are tarballs."""
     own = context.configuration["redif.directory"]
-    if context.arguments.file:
-        return None
-    return [str(context.configuration_path.parent / own)] if own else []
+    Acceptance.of(context.arguments.accept_loss)  # it may have taken a source for an archive
+    names = [str(context.configuration_path.parent / own)] if own else []
+    return None if context.arguments.file else names
 
 
 def _date_tarballs(paths: Sequence[str], tist: int | None) -> list[tuple[FileOrigin, int]]:

@@ -71,7 +71,7 @@ def test_a_driver_that_was_interrupted_goes_on(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("builder.commands.make.ingest.ENGINES", {"local": interrupted})
+        patch.setattr("builder.sources.webarchives.source.ENGINES", {"local": interrupted})
         assert home("ingest", *files, "--engine", "local").code == 130
     assert home("publish").code == 2
     again = home("ingest", *files, "--engine", "local", "--jobs", "1")
