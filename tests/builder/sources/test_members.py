@@ -70,8 +70,7 @@ def test_what_is_read_again_is_not_new(source: Source, home: Home, tmp_path: Pat
 @each
 def test_damage_is_a_fault_or_a_failure(source: Source, home: Home, tmp_path: Path) -> None:
     make, pattern = SAMPLES[source.package]
-    sample = make(tmp_path)
-    (path,) = tmp_path.glob(pattern)
+    sample, (path,) = make(tmp_path), tmp_path.glob(pattern)
     path.write_bytes(path.read_bytes()[:40] + bytes(40))
     done = home("ingest", sample, "--jobs", "1", "--strict")
     assert (done.code, "Traceback" in done.err) == (1, False), done.err
