@@ -21,6 +21,7 @@ from typing import BinaryIO
 from builder.errors import UsageError
 from builder.publish.selection import Selection
 from builder.snapshot import query
+from builder.snapshot.match_keys import LISTED_CAPTURE
 from builder.store.s3 import Store
 from functions.content.capture_row import FIELDS, CaptureRow
 from functions.snapshot import surt
@@ -28,14 +29,13 @@ from functions.store import engine
 
 _NAMES = ("identifier", "position", "sets", *FIELDS, "url_bytes", "title")
 _COLUMNS = ", ".join(_NAMES)
-_LIVE = "kind = 'capture' AND NOT deleted"
 _TOLD = f"SELECT {_COLUMNS} FROM records"  # lets question.prepare find the columns that are read
 _LATEST = (
     "QUALIFY row_number() OVER (PARTITION BY url, fetch_method, fetch_body "
     "ORDER BY rtrim(fetch_date, 'Z') DESC NULLS LAST, position DESC) = 1"
 )
 _ORIGINALS = (
-    f"INSERT INTO chosen SELECT {_COLUMNS}, true FROM records WHERE {_LIVE} "
+    f"INSERT INTO chosen SELECT {_COLUMNS}, true FROM records WHERE {LISTED_CAPTURE} "
     "AND identifier IN (SELECT refers_to FROM chosen WHERE warc_record_type = 'revisit') "
     "AND identifier NOT IN (SELECT identifier FROM chosen)"
 )
@@ -83,7 +83,7 @@ def choose(
     Raises NothingPublished, UsageError for a condition that DuckDB rejects, and StoreError.
     """
     where = "true" if choice.where is None else choice.where
-    sql = f"SELECT position FROM records WHERE {_LIVE} AND (\n{where}\n)"
+    sql = f"SELECT position FROM records WHERE {LISTED_CAPTURE} AND (\n{where}\n)"
     query.prepare(connection, store, f"{_TOLD} WHERE position IN ({sql})")
     condition_met = ""
     if choice.where is not None:
@@ -94,7 +94,7 @@ def choose(
     with engine.reading("the newest snapshot"):
         connection.execute(
             f"CREATE TABLE chosen AS SELECT {_COLUMNS}, false AS besides FROM records "
-            f"WHERE {_LIVE} AND {condition}{condition_met} {latest}",
+            f"WHERE {LISTED_CAPTURE} AND {condition}{condition_met} {latest}",
             values,
         )
         if originals:

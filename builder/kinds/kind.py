@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from builder.obi.history import Committed
 from builder.runtime import Advance
@@ -12,6 +12,7 @@ from builder.snapshot.draft import Draft, Query
 from builder.snapshot.transaction import Transaction
 from builder.store.copier import Stage
 from builder.store.findings import Finding
+from functions.snapshot.manifest import Manifest
 from functions.snapshot.store import Writer
 from functions.store import engine
 
@@ -112,9 +113,15 @@ class Kind:
     `names` are those of the kind in the column `kind` of records. Items that `follow` others are
     not withdrawn themselves: it says why. Others are counted apart in a preview if `counted` has
     a key, the singular and the plural.
+    Their `identifiers` have the namespace as their prefix ("own"), end in a handle, or are those of
+    other repositories ("foreign").
+
+    For `sheaf status`, `status` returns the label and the text of a line on that many items of a
+    snapshot.
     """
 
     names: tuple[str, ...]
+    identifiers: Literal["own", "handle", "foreign"] = "own"
     check: Effect = lambda change: None
     gather: Step = lambda change: KindCounts()
     settle: Step = lambda change: KindCounts()
@@ -129,3 +136,4 @@ class Kind:
     list_copied: Callable[[Writer], Iterable[Stage]] = lambda source: ()
     follow: str = ""
     counted: tuple[str, str, str] | None = None
+    status: Callable[[int, Manifest], tuple[str, str]] | None = None

@@ -16,7 +16,7 @@ from builder.runtime import Runtime
 from builder.snapshot import lookup, scratch_tables
 from builder.snapshot.draft import Draft
 from builder.snapshot.expiry import retire, snapshots
-from builder.snapshot.lookup import LOCATED, locate
+from builder.snapshot.lookup import LOCATED, locate, rows_of
 from builder.snapshot.transaction import Transaction
 from builder.store.findings import Finding
 from functions.config.configuration import Configuration
@@ -93,9 +93,9 @@ def find_all_versions(connection: engine.Connection, draft: Draft, wanted: str) 
             f"FROM {LOCATED} WHERE NOT deleted",
             {"records": records},
         )
-        ((count,),) = connection.execute("SELECT count(*) FROM item_versions").fetchall()
+        count = rows_of(connection, "item_versions")
         _add_former_keys(connection, records)
-    return int(count)
+    return count
 
 
 def _add_former_keys(connection: engine.Connection, records: list[str]) -> None:

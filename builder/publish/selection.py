@@ -14,6 +14,7 @@ from builder.errors import UsageError
 from builder.kinds import KINDS
 from builder.snapshot.draft import Draft
 from builder.snapshot.lookup import NATURAL_ORDER, find, rows_of
+from builder.snapshot.match_keys import CAPTURE
 from builder.snapshot.transaction import NothingSelectedError
 from functions.archive import message as digests
 from functions.snapshot import authority
@@ -286,7 +287,7 @@ def preview(connection: engine.Connection, table: str, most: int | None) -> Prev
             {"most": count if most is None else most},
         ).fetchall()
         hosts = connection.execute(
-            f"SELECT url_host_name, count(*) AS items FROM {table} WHERE kind = 'capture' "
+            f"SELECT url_host_name, count(*) AS items FROM {table} WHERE {CAPTURE} "
             f"GROUP BY ALL ORDER BY items DESC, url_host_name LIMIT {_HOSTS}"
         ).fetchall()
     kinds = {

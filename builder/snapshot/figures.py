@@ -15,6 +15,7 @@ from typing import Any
 
 from builder.snapshot.compaction import RECORDS_RATIO, runs_to_merge
 from builder.snapshot.draft import Draft, Query
+from builder.snapshot.match_keys import LISTED_CAPTURE
 from builder.snapshot.sql import Statements
 from functions.kinds import CAPTURES
 from functions.snapshot import figure_tables, layout, schema
@@ -30,9 +31,8 @@ _COUNTED_COLUMNS = (
     "url_host_name, url_host_registered_domain, content_mime_type, content_mime_detected, "
     "fetch_status, fetch_date, content_length"
 )
-_CAPTURE = "kind = 'capture' AND NOT deleted"
 _VERSIONS = " UNION ALL ".join(
-    f"SELECT {sign} AS sign, {_COUNTED_COLUMNS} FROM {table} WHERE {_CAPTURE}"
+    f"SELECT {sign} AS sign, {_COUNTED_COLUMNS} FROM {table} WHERE {LISTED_CAPTURE}"
     for sign, table in ((1, "new_versions"), (-1, "superseded_versions"))
 )
 _ALIVE = f"position NOT IN (SELECT position FROM {engine.table('$dead')})"
@@ -71,7 +71,9 @@ def update(
         if not draft.tables.get(TABLE):
             records, values = _listed_records(draft, before)
             if records:
-                queries.append(f"SELECT 1 AS sign, {_COUNTED_COLUMNS} {records} AND {_CAPTURE}")
+                queries.append(
+                    f"SELECT 1 AS sign, {_COUNTED_COLUMNS} {records} AND {LISTED_CAPTURE}"
+                )
                 _add_history(connection, draft, figures, before, (records, values))
         versions = " UNION ALL ".join(queries)
         connection.execute(_SQL.get("capture_changes", versions=versions), values)

@@ -30,8 +30,6 @@ LOCATED = (
 """The versions found by `locate`, as a table expression over the files that it returned."""
 _FILES = engine.table("$files")
 URLS = "urls"
-LISTED_CAPTURE = "kind = 'capture' AND NOT deleted"
-"""Items that have rows here."""
 URL_SURT = f"left(url_surtkey, {schema.SURT_LONGEST})"
 _DIGITS = "translate(left(fetch_date, 19), '-T:Z', '')"
 URL_STAMP = (
@@ -62,7 +60,7 @@ _ASKED = (
     match_keys.ORIGINAL,
     match_keys.REVISIT,
     match_keys.UNRESOLVED,
-    LISTED_CAPTURE,
+    match_keys.LISTED_CAPTURE,
 )
 _COUNTS = ", ".join(f"count(*) FILTER (WHERE {condition})" for condition in _ASKED)
 

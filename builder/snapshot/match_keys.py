@@ -23,8 +23,10 @@ UNDATED = 1 << 38
 _DAMAGED = 2 * UNDATED
 """Seconds added to the date of a damaged capture."""
 
-ORIGINAL = "kind = 'capture' AND NOT deleted AND warc_record_type != 'revisit'"
-REVISIT = "kind = 'capture' AND NOT deleted AND warc_record_type = 'revisit'"
+CAPTURE = "kind = 'capture'"
+LISTED_CAPTURE = f"{CAPTURE} AND NOT deleted"
+ORIGINAL = f"{LISTED_CAPTURE} AND warc_record_type != 'revisit'"
+REVISIT = f"{LISTED_CAPTURE} AND warc_record_type = 'revisit'"
 
 UNRESOLVED = f"{REVISIT} AND refers_to IS NULL"
 

@@ -56,7 +56,7 @@ _TIES_EACH = 2  # usual number of rows of a record
 _COPIED = 3  # of so many records, one has a copy, about
 _OWN_URLS = (
     f"SELECT {lookup.URL_SURT} AS surt, {lookup.URL_STAMP} AS stamp, position "
-    f"FROM {_OWN_RECORDS.format(lookup.LISTED_CAPTURE)}"
+    f"FROM {_OWN_RECORDS.format(match_keys.LISTED_CAPTURE)}"
 )
 _THERE = f"WHERE position IN (SELECT position FROM {engine.table('$there')})"
 
@@ -122,7 +122,7 @@ class SnapshotTables:
         for table, (sql, condition, most) in _OWN_TIES.items():
             count = most * self._fresh.meeting[condition]
             self._append(table, own, count, (sql, values), each=_TIES_EACH)
-        count = self._fresh.meeting[lookup.LISTED_CAPTURE]
+        count = self._fresh.meeting[match_keys.LISTED_CAPTURE]
         self._append(lookup.URLS, own, count, (_OWN_URLS, values))
         if words.TABLE in self._draft.tables:
             words.renew(self._connection, self._draft, spans)

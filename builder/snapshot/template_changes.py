@@ -6,7 +6,7 @@ So the next change of the store writes what lacks, the same bytes that the kille
 written.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -115,8 +115,12 @@ def _list_changes(
             else:
                 live.append(identifier)
         if live and withdrawn is None:
-            earlier = [record for record in read_records(store) if record.effective <= after]
-            withdrawn = _list_withdrawn(earlier)
+            withdrawn = set()
+            for record in read_records(store):
+                if record.effective <= after and record.kind == WITHDRAW:
+                    withdrawn |= {*record.identifiers}
+                elif record.effective <= after and record.kind == REINSTATE:
+                    withdrawn -= {*record.identifiers}
         back = [name for name in live if name in (withdrawn or ())]
         if run is not None and not reasons and not back:
             yield PublishRecord(PUBLISH, sequence.effective, manifest.run, run)
@@ -140,14 +144,3 @@ def _read_templates(
                 manifest, "records", span.first, span.last, span
             ):
                 yield from files.rows(_CHANGED, file, groups, **values)
-
-
-def _list_withdrawn(records: Sequence[PublishRecord]) -> set[str]:
-    """Return the identifiers that were withdrawn, and not reinstated since."""
-    withdrawn: set[str] = set()
-    for record in records:
-        if record.kind == WITHDRAW:
-            withdrawn |= set(record.identifiers)
-        elif record.kind == REINSTATE:
-            withdrawn -= set(record.identifiers)
-    return withdrawn

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from builder.kinds import KINDS
 from builder.snapshot import lookup, match_keys
 from builder.snapshot.consistency import DISTINCT
 from builder.snapshot.word_rows.cut import cut_words
@@ -79,7 +80,7 @@ _FINDABLE = "CREATE TABLE held_findable (file INTEGER, mark UBIGINT, position BI
 _FOUND_BY = (
     "INSERT INTO held_findable "
     f"SELECT $number, hash({lookup.URL_SURT}, {lookup.URL_STAMP}), position FROM {_FILE} "
-    f"WHERE {lookup.LISTED_CAPTURE}"
+    f"WHERE {match_keys.LISTED_CAPTURE}"
 )
 _REVISITS = f"(FROM {_FILE} WHERE {match_keys.REVISIT})"
 _REFERS = (
@@ -101,12 +102,15 @@ _HELD_PREFIXES = (
     "CREATE TABLE held_prefixes (file INTEGER, handled BOOLEAN, prefix VARCHAR, position BIGINT)"
 )
 # Identifiers without the local part, or without a template's handle: a sound file has one prefix.
-# Harvested items keep the identifiers of their source.
+_HANDLES, _FOREIGN = (
+    engine.texts(name for kind in KINDS if kind.identifiers == form for name in kind.names)
+    for form in ("handle", "foreign")
+)
 _HANDLED = r"^oai:([A-Za-z][A-Za-z0-9-]*([.][A-Za-z][A-Za-z0-9-]*)+:)?"
 _PREFIXES = (
-    "INSERT INTO held_prefixes SELECT $number, kind = 'template' AS handled, if(handled, "
+    f"INSERT INTO held_prefixes SELECT $number, kind IN {_HANDLES} AS handled, if(handled, "
     f"regexp_extract(identifier, '{_HANDLED}'), regexp_replace(identifier, '[^:]*$', '')) "
-    f"AS prefix, min(position) FROM {_FILE} WHERE kind != 'harvested' GROUP BY ALL"
+    f"AS prefix, min(position) FROM {_FILE} WHERE kind NOT IN {_FOREIGN} GROUP BY ALL"
 )
 _MAGIC = b"PAR1"
 _METADATA = """

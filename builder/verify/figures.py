@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from builder.snapshot.audit import SnapshotContents
+from builder.snapshot.match_keys import LISTED_CAPTURE
 from builder.store.findings import Finding
 from builder.verify.data_files import DataFileIndex
 from functions.snapshot import layout
@@ -12,7 +13,7 @@ from functions.snapshot.figure_tables import COUNTED, SHOWN
 from functions.store import engine
 
 _CAPTURES = "SELECT {columns}, count(*) AS captures, sum(bytes)::BIGINT AS bytes FROM live "
-_LIVE = "WHERE kind = 'capture' AND NOT deleted AND {column} IS NOT NULL GROUP BY ALL"
+_LIVE = f"WHERE {LISTED_CAPTURE} AND {{column}} IS NOT NULL GROUP BY ALL"
 # A status of NULL is -1 here, as NULL is equal to nothing.
 _STATUS = "coalesce(status, -1)"
 _COUNT_FAULTS = """
@@ -72,9 +73,9 @@ class _FigureChecks:
     def figures(self) -> Iterator[str]:
         """Check the table of figures."""
         figures = self._figures
-        if figures.months != dict(self._pairs(_MONTHS)):
+        if figures.months != {month: tuple(counts) for month, *counts in self._rows(_MONTHS)}:
             yield "the figures of months are wrong"
-        if figures.kinds != dict(self._pairs(_KINDS)):
+        if figures.kinds != {kind: tuple(counts) for kind, *counts in self._rows(_KINDS)}:
             yield "the figures of kinds are wrong"
         for name, facet in figures.facets.items():
             if facet != self._facet(name, len(facet.values)):
@@ -123,10 +124,6 @@ class _FigureChecks:
             yield "publishes has another number of records of the newest publish"
         if self._figures.publishes != thin(rows, newest):
             yield "the figures of publishes differ from the table of publishes"
-
-    def _pairs(self, sql: str) -> Iterator[tuple[Any, tuple[int, int]]]:
-        for key, first, second in self._rows(sql):
-            yield key, (first, second)
 
     def _rows(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
         rows: list[tuple[Any, ...]] = self._connection.execute(sql, values).fetchall()

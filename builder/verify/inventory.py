@@ -29,12 +29,11 @@ from functions.snapshot.store import Writer
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """A snapshot's manifest digest, the keys of its leaves and its own; see SnapshotContents."""
+    """A snapshot's manifest digest and the keys of its leaves; see SnapshotContents."""
 
     digest: bytes
     leaves: tuple[str, ...]
     whole: bool
-    own: frozenset[str]
 
 
 @dataclass
@@ -97,13 +96,7 @@ class Inventory:
     def names(self, numbers: Collection[int] | None = None) -> set[str]:
         """Return the keys that those snapshots name, or all kept snapshots if `numbers` is None."""
         chosen = self.numbers if numbers is None else numbers
-        keys = {
-            key
-            for number in chosen
-            for key in (
-                self._named[number].own if number in self._named else layout.snapshot_keys(number)
-            )
-        }
+        keys = {key for number in chosen for key in layout.snapshot_keys(number)}
         leaves = {key for n in chosen if n in self._named for key in self._named[n].leaves}
         for _, _, leaf in map(self._leaves.__getitem__, leaves):
             keys.update(file.key for file in (leaf.files if leaf else ()))
@@ -167,8 +160,7 @@ class Inventory:
             reference.key for references in manifest.tables.values() for reference in references
         )
         digest = hashlib.sha256(data).digest()
-        own = frozenset(layout.snapshot_keys(number))
-        self._named[number] = _Named(digest, tuple(map(sys.intern, keys)), contents.whole, own)
+        self._named[number] = _Named(digest, tuple(map(sys.intern, keys)), contents.whole)
         self._check_views(contents)
         self._check_settled(manifest)
         return manifest

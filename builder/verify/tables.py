@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from builder.snapshot.audit import SnapshotContents
+from builder.snapshot.match_keys import LISTED_CAPTURE
 from builder.store.findings import Finding
 from builder.verify.data_files import DataFileIndex
 from functions.snapshot import figure_tables, layout
@@ -173,7 +174,7 @@ _KEY_VIEWS = "".join(
 _FOUND = (
     "CREATE OR REPLACE TEMP VIEW found AS SELECT f.*, r.position AS original "
     "FROM (SELECT * FROM referring SEMI JOIN live USING (position)) f "
-    "LEFT JOIN (SELECT name, position FROM live WHERE kind = 'capture' AND NOT deleted "
+    f"LEFT JOIN (SELECT name, position FROM live WHERE {LISTED_CAPTURE} "
     "AND position NOT IN (SELECT position FROM referring)) r ON f.original_name = r.name"
 )
 _SAME = (

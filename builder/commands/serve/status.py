@@ -4,14 +4,13 @@ import argparse
 from contextlib import suppress
 
 from builder.intake import intake
+from builder.kinds import KINDS
 from builder.obi.history import Committed, find_ended, is_open, standing
 from builder.snapshot import consistency, recovery
 from builder.sources import SOURCES
 from builder.store.context import Context
 from builder.store.web_store import WebStore
 from builder.text import tally
-from functions.kinds import WITH_FILES
-from functions.kinds.records import HARVESTED
 from functions.snapshot import instant
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import Manifest
@@ -92,11 +91,11 @@ def _describe(
             f"{tally(manifest.rows('faults'), 'fault')}",
         ]
         kinds = manifest.kinds()
-        if count := sum(kinds.get(kind, 0) for kind in WITH_FILES):
-            files = tally(manifest.rows("files"), "file")
-            lines.append(f"datasets   {count:,}, deleted ones included; {files} archived")
-        if count := kinds.get(HARVESTED.name, 0):
-            lines.append(f"harvested  {tally(count, 'item')}, deleted ones included")
+        for kind in KINDS:
+            count = sum(kinds.get(name, 0) for name in kind.names)
+            if kind.status and count:
+                label, text = kind.status(count, manifest)
+                lines.append(f"{label:10} {text}")
         lines.append(f"kept       {_snapshot_lines(manifests)}")
         retired = pointer.complete_expiry().retired
         if retired:

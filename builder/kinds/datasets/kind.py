@@ -3,6 +3,7 @@
 from builder.kinds.datasets import filesets, stored
 from builder.kinds.datasets.verify import FilesetAudit
 from builder.kinds.kind import Kind
+from builder.text import tally
 from functions.kinds import WITH_FILES
 
 DATASETS = Kind(
@@ -15,4 +16,8 @@ DATASETS = Kind(
     copied=stored.PLACES,
     list_copied=stored.list_datasets,
     counted=("datasets", "dataset", "datasets"),
+    status=lambda count, manifest: (
+        "datasets",
+        f"{count:,}, deleted ones included; {tally(manifest.rows('files'), 'file')} archived",
+    ),
 )

@@ -6,6 +6,7 @@ from builder.kinds.templates.verify import ObiAudit
 
 TEMPLATES = Kind(
     (templates.KIND,),
+    identifiers="handle",
     check=templates.check,
     gather=templates.gather,
     revise=templates.revise,

@@ -213,17 +213,12 @@ def _place(row: Row, tist: int) -> tuple[str | None, str | None]:
     """Return the key that a row gives for its object, and the correct key."""
     if isinstance(row, Version):
         return row.key, key.key(tist, row.id)
-    if isinstance(row, Redirect) and not _is_earlier(row, tist):
-        return row.key, key.redirect(tist, row.origin)
+    if isinstance(row, Redirect):
+        parsed = key.parse((row.key or "").removesuffix(key.REDIRECT))
+        before = parsed and key.redirect(parsed[0], row.origin)
+        if parsed is None or parsed[0] >= tist or row.key != before:  # no earlier run's
+            return row.key, key.redirect(tist, row.origin)
     return None, None
-
-
-def _is_earlier(row: Redirect, tist: int) -> bool:
-    """True if the redirect is recorded by an earlier run and has not changed since."""
-    parsed = key.parse((row.key or "").removesuffix(key.REDIRECT))
-    return (
-        parsed is not None and parsed[0] < tist and key.redirect(parsed[0], row.origin) == row.key
-    )
 
 
 def _is_packed(row: Row) -> bool:

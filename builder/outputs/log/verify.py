@@ -73,8 +73,14 @@ def log_findings(
         yield Finding("log-truncated", CHECKPOINT, "it has no entry")
     yield from _check_tiles(store, tree, texts, nodes)
     yield from _check_chain(entries, keys, nodes, checkpoint)
-    if earlier is not None:
-        yield from _check_earlier(checkpoint, earlier, nodes)
+    if earlier is not None and earlier.size > checkpoint.size:
+        problem = f"it has {checkpoint.size} entries, and an earlier checkpoint {earlier.size}"
+        yield Finding("log-truncated", CHECKPOINT, problem)
+    elif earlier is not None and (
+        (earlier.origin, earlier.root) != (checkpoint.origin, find_root(earlier.size, nodes))
+    ):
+        problem = f"it does not continue the earlier checkpoint of {earlier.size} entries"
+        yield Finding("log-split", CHECKPOINT, problem)
     yield from _check_snapshots(store, entries, rows=rows)
 
 
@@ -130,15 +136,6 @@ def _check_chain(
         if before != expected:
             problem = f"{place}, holds a checkpoint of another history"
             yield Finding("log-split", CHECKPOINT, problem)
-
-
-def _check_earlier(checkpoint: Checkpoint, earlier: Checkpoint, nodes: Nodes) -> Iterator[Finding]:
-    if earlier.size > checkpoint.size:
-        problem = f"it has {checkpoint.size} entries, and an earlier checkpoint {earlier.size}"
-        yield Finding("log-truncated", CHECKPOINT, problem)
-    elif (earlier.origin, earlier.root) != (checkpoint.origin, find_root(earlier.size, nodes)):
-        problem = f"it does not continue the earlier checkpoint of {earlier.size} entries"
-        yield Finding("log-split", CHECKPOINT, problem)
 
 
 def _check_snapshots(

@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 
 from builder.snapshot.draft import Query
+from builder.snapshot.match_keys import LISTED_CAPTURE
 from builder.snapshot.word_rows import templates
 from builder.store.parquet.writer import RowWriter
 from functions.kinds import CAPTURES, find_kind
@@ -39,7 +40,7 @@ _PATH = (
 )
 _CAPTURES = (
     f"(SELECT position, url_host_name AS host, url, title FROM {_RECORDS} "
-    "WHERE kind = 'capture' AND NOT deleted AND $condition)"
+    f"WHERE {LISTED_CAPTURE} AND $condition)"
 )
 # A scan without ORDER BY keeps the order of the rows, and so do windows without it.
 _HOSTS = (

@@ -164,15 +164,11 @@ def file_of(world: World, key: str) -> DataFile:
     return next(file for file in files(world, key.split("/")[1]) if file.key == key)
 
 
-def path(world: World, key: str) -> Path:
-    return world.root / key
-
-
 def edit(world: World, key: str, change: Callable[[Any], None]) -> None:
     """Change a JSON document in its place."""
-    document = json.loads(path(world, key).read_bytes())
+    document = json.loads((world.root / key).read_bytes())
     change(document)
-    path(world, key).write_text(json.dumps(document))
+    (world.root / key).write_text(json.dumps(document))
 
 
 def rewritten(world: World, key: str, rows: pa.Table) -> str:
@@ -186,7 +182,7 @@ def rewritten(world: World, key: str, rows: pa.Table) -> str:
     pq.write_table(rows, scratch, row_group_size=layout.GROUP_ROWS, compression="zstd")
     data = scratch.read_bytes()
     new = layout.data_key(table, hashlib.sha256(data).hexdigest()[:32])
-    path(world, new).write_bytes(data)
+    (world.root / new).write_bytes(data)
     metadata = pq.read_metadata(scratch)
     names = schema.ORDER[table][: schema.KEY[table]]
     groups, start = [], 0
@@ -207,7 +203,7 @@ def rewritten(world: World, key: str, rows: pa.Table) -> str:
         changed = Leaf(tuple(file if f.key == key else f for f in leaf.files))
         text = changed.to_json()
         leaf_key = layout.leaf_key(hashlib.sha256(text).hexdigest()[:32])
-        path(world, leaf_key).write_bytes(text)
+        (world.root / leaf_key).write_bytes(text)
         references.append(
             structs.replace(
                 reference,
@@ -225,13 +221,13 @@ def rewritten(world: World, key: str, rows: pa.Table) -> str:
 def put(world: World, manifest: Manifest) -> None:
     """Write a manifest, without leaves in it, and its views over those that are there."""
     manifest = replace(manifest, leaves={})
-    path(world, manifest.key).write_bytes(manifest.to_json())
+    (world.root / manifest.key).write_bytes(manifest.to_json())
     text = store_views(Catalogue(world.store), manifest)
-    path(world, layout.views_key(manifest.snapshot)).write_text(text, "utf-8")
+    (world.root / layout.views_key(manifest.snapshot)).write_text(text, "utf-8")
 
 
 def table_of(world: World, key: str) -> pa.Table:
-    return pq.read_table(path(world, key), partitioning=None)
+    return pq.read_table((world.root / key), partitioning=None)
 
 
 def positions_of(world: World, table: str) -> set[int]:
@@ -338,9 +334,9 @@ def test_a_part_that_there_is_not_is_refused(text: str) -> None:
 
 
 def flipped(world: World, key: str, place: int) -> None:
-    data = bytearray(path(world, key).read_bytes())
+    data = bytearray((world.root / key).read_bytes())
     data[place % len(data)] ^= 1 << (place % 8)
-    path(world, key).write_bytes(data)
+    (world.root / key).write_bytes(data)
 
 
 @pytest.fixture
@@ -370,10 +366,10 @@ def test_every_flipped_byte_of_every_data_file_is_found(
     @given(st.sampled_from(every), st.integers(0, 1 << 20))
     def flip(one: tuple[str, DataFile], place: int) -> None:
         key = one[1].key
-        sound = path(world, key).read_bytes()
+        sound = (world.root / key).read_bytes()
         flipped(world, key, place)
         codes = examined(evidence, world, *one)
-        path(world, key).write_bytes(sound)
+        (world.root / key).write_bytes(sound)
         assert codes == {("file-digest", key)}
         assert key in evidence.broken
 
@@ -391,14 +387,14 @@ def test_no_flipped_byte_of_a_document_is_more_than_a_finding(
     @settings(max_examples=examples(60), deadline=None)
     @given(st.sampled_from(keys), st.integers(0, 1 << 16))
     def flip(key: str, place: int) -> None:
-        sound = path(world, key).read_bytes()
+        sound = (world.root / key).read_bytes()
         flipped(world, key, place)
         try:
             findings = Inventory.take(world.store, world.clock()).findings
             assert findings or key.endswith(("manifest.json", "/settled"))
         except (NewerSchema, OlderSchemaError):
             assert not key.startswith("snapshots/leaves/")
-        path(world, key).write_bytes(sound)
+        (world.root / key).write_bytes(sound)
 
     flip()
 
@@ -407,7 +403,7 @@ def test_missing_files(sound: World) -> None:
     keys = {files(sound, table)[-1].key for table in schema.TABLES if files(sound, table)}
     assert len(keys) == 14
     for key in keys:
-        path(sound, key).unlink()
+        (sound.root / key).unlink()
     missing = {("file-missing", key) for key in keys}
     assert missing <= found(sound)
     assert missing <= found(sound, choice=Sample(1, 1))
@@ -415,7 +411,7 @@ def test_missing_files(sound: World) -> None:
 
 def test_a_file_cut_short_and_a_flipped_byte_leave_the_listings_unchecked(sound: World) -> None:
     short, key, *_ = (file.key for file in files(sound, "records"))
-    path(sound, short).write_bytes(path(sound, short).read_bytes()[:-1])
+    (sound.root / short).write_bytes((sound.root / short).read_bytes()[:-1])
     assert ("file-size", short) in listed(sound)
     flipped(sound, key, 100)
     findings = found(sound)
@@ -425,7 +421,7 @@ def test_a_file_cut_short_and_a_flipped_byte_leave_the_listings_unchecked(sound:
 
 def test_a_leaf_that_is_missing_or_edited(sound: World) -> None:
     records, dead = (sound.newest().tables[table][0].key for table in ("records", "dead"))
-    path(sound, records).unlink()
+    (sound.root / records).unlink()
     flipped(sound, dead, 40)
     assert {("leaf-missing", records), ("leaf-damaged", dead)} <= found(sound)
 
@@ -445,7 +441,7 @@ def leafed(change: Callable[[DataFile], DataFile]) -> Callable[[World], str]:
         leaf = Catalogue(world.store).leaf(first)
         data = Leaf((change(leaf.files[0]), *leaf.files[1:])).to_json()
         key = layout.leaf_key(hashlib.sha256(data).hexdigest()[:32])
-        path(world, key).write_bytes(data)
+        (world.root / key).write_bytes(data)
         tables = {**manifest.tables, "records": (structs.replace(first, key=key), *rest)}
         put(world, replace(manifest, tables=tables))
         return key
@@ -626,16 +622,16 @@ def test_a_manifest_that_says_of_a_leaf_what_that_does_not(
 def test_a_missing_or_damaged_manifest_and_views(varied: World, name: str) -> None:
     key = f"snapshots/{varied.newest().snapshot - 1}/{name}"
     kind = "manifest" if name == "manifest.json" else "views"
-    text = path(varied, key).read_bytes()
-    path(varied, key).write_bytes(text[:-30])
+    text = (varied.root / key).read_bytes()
+    (varied.root / key).write_bytes(text[:-30])
     assert (f"{kind}-damaged", key) in listed(varied)
-    path(varied, key).unlink()
+    (varied.root / key).unlink()
     assert (f"{kind}-missing", key) in listed(varied)
 
 
 def test_any_flipped_bit_of_the_views_is_found(sound: World) -> None:
     manifest = sound.newest()
-    good = path(sound, layout.views_key(manifest.snapshot)).read_bytes()
+    good = (sound.root / layout.views_key(manifest.snapshot)).read_bytes()
     text = store_views(Catalogue(sound.store), manifest)
     for place in range(0, len(good), 7):
         flipped = good[:place] + bytes([good[place] ^ 1 << place % 8]) + good[place + 1 :]
@@ -645,16 +641,16 @@ def test_any_flipped_bit_of_the_views_is_found(sound: World) -> None:
 
 def test_views_that_differ_are_damaged_and_can_be_repaired(sound: World) -> None:
     key = layout.views_key(sound.newest().snapshot)
-    good = path(sound, key).read_bytes()
+    good = (sound.root / key).read_bytes()
     assert listed(sound) == set()
-    path(sound, key).write_bytes(b"-- A line more.\n" + good)
+    (sound.root / key).write_bytes(b"-- A line more.\n" + good)
     assert listed(sound) == {("views-damaged", key)}
     assert listed(sound, repair=True) == {("views-repaired", key)}
-    assert path(sound, key).read_bytes() == good
-    path(sound, key).unlink()
+    assert (sound.root / key).read_bytes() == good
+    (sound.root / key).unlink()
     assert listed(sound) == {("views-missing", key)}
     assert listed(sound, repair=True) == {("views-repaired", key)}
-    assert path(sound, key).read_bytes() == good
+    assert (sound.root / key).read_bytes() == good
     assert listed(sound) == set()
 
 
@@ -662,24 +658,24 @@ def test_views_of_another_program_are_right_by_their_digest(
     sound: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     key = layout.views_key(sound.newest().snapshot)
-    before = path(sound, key).read_bytes()
+    before = (sound.root / key).read_bytes()
     template = tmp_path / "views.sql"
     template.write_text("-- Another program.\n" + views._TEMPLATE.read_text("utf-8"), "utf-8")
     monkeypatch.setattr(views, "_TEMPLATE", template)
     assert listed(sound) == set()
-    path(sound, key).unlink()
+    (sound.root / key).unlink()
     assert listed(sound, repair=True) == {("views-repaired", key)}
-    assert path(sound, key).read_bytes() == b"-- Another program.\n" + before
+    assert (sound.root / key).read_bytes() == b"-- Another program.\n" + before
     assert listed(sound) == set()
 
 
 def test_views_stay_where_the_manifest_cannot_give_them(sound: World) -> None:
     manifest = sound.newest()
-    path(sound, layout.views_key(manifest.snapshot)).write_bytes(b"SELECT 1")
-    path(sound, manifest.tables["records"][0].key).unlink()
+    (sound.root / layout.views_key(manifest.snapshot)).write_bytes(b"SELECT 1")
+    (sound.root / manifest.tables["records"][0].key).unlink()
     codes = {code for code, _ in listed(sound, repair=True)}
     assert codes == {"views-damaged", "leaf-missing"}
-    assert path(sound, layout.views_key(manifest.snapshot)).read_bytes() == b"SELECT 1"
+    assert (sound.root / layout.views_key(manifest.snapshot)).read_bytes() == b"SELECT 1"
 
 
 @pytest.mark.parametrize(
@@ -708,7 +704,7 @@ def test_an_edited_pointer(varied: World, change: Callable[[Any], None], code: s
 def test_a_pointer_to_nowhere_to_the_past_and_to_another_instant(varied: World) -> None:
     entry = Catalogue(varied.store).pointer().entries[-1]
     number = entry.snapshot
-    place = path(varied, layout.POINTER)
+    place = varied.root / layout.POINTER
     place.unlink()
     assert ("pointer-missing", layout.POINTER) in found(varied)
     behind = ("pointer-behind", layout.POINTER)
@@ -1052,8 +1048,8 @@ def test_what_is_left_over_is_noted(sound: World) -> None:
     orphan = layout.data_key("records", "0" * 32)
     leaf = layout.leaf_key("0" * 32)
     for key in (orphan, leaf, "snapshots/77/views.sql", "intake/run-x/captures-1.parquet"):
-        path(sound, key).parent.mkdir(parents=True, exist_ok=True)
-        path(sound, key).write_bytes(b"x")
+        (sound.root / key).parent.mkdir(parents=True, exist_ok=True)
+        (sound.root / key).write_bytes(b"x")
     (sound.root / ".tmp").mkdir(exist_ok=True)
     (sound.root / ".tmp" / "abc").write_bytes(b"x")
     for name in ("begun.json", "parts/part-000000.json"):
@@ -1061,14 +1057,14 @@ def test_what_is_left_over_is_noted(sound: World) -> None:
         (sound.root / ".tmp/ingest-1" / name).write_bytes(b"x")
     left = {("intake-unfinished", "intake/run-x/"), ("temporary", ".tmp/abc")}
     left |= {("ingest-unfinished", ".tmp/ingest-1/")}
-    damaged = path(sound, "intake/run-y/run.json")
+    damaged = sound.root / "intake/run-y/run.json"
     damaged.parent.mkdir()
     damaged.write_bytes(b"{")
     assert listed(sound) == left | {("intake-damaged", "intake/run-y/run.json")}
     shutil.rmtree(damaged.parent)
     assert listed(sound) == left  # what is young may belong to a publish in progress
     for key in (orphan, leaf, "snapshots/77/views.sql"):
-        os.utime(path(sound, key), (0, 0))
+        os.utime((sound.root / key), (0, 0))
     old = {("orphan", orphan), ("orphan", leaf), ("orphan", "snapshots/77/views.sql")}
     assert listed(sound) == left | old
     assert not sound.verify(choice=Sample(0, 1)).damaged
