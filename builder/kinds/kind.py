@@ -116,8 +116,7 @@ class Kind:
     Their `identifiers` have the namespace as their prefix ("own"), end in a handle, or are those of
     other repositories ("foreign").
 
-    For `sheaf status`, `status` returns the label and the text of a line on that many items of a
-    snapshot.
+    `status` returns label and text of a line of `sheaf status` on that many items of a snapshot.
     """
 
     names: tuple[str, ...]

@@ -25,7 +25,7 @@ class OutputUpdate:
     by the store's identity, which also names the `signers`.
     """
 
-    run: Callable[[Writer, Runtime], None]
+    run: Callable[[Writer, Runtime], object]
     objects: tuple[str, ...] = ()
     ended: tuple[str, ...] = ()
     signers: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ a purge that was interrupted is completed by the next command that changes the s
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing, suppress
 
 from builder.kinds import KINDS
@@ -18,7 +18,6 @@ from builder.snapshot.draft import Draft
 from builder.snapshot.expiry import retire, snapshots
 from builder.snapshot.lookup import LOCATED, locate, rows_of
 from builder.snapshot.transaction import Transaction
-from builder.store.findings import Finding
 from functions.config.configuration import Configuration
 from functions.snapshot import schema, surt
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
@@ -68,12 +67,6 @@ def complete_purges(
     retire_outputs(store, runtime, anew=True)
     store.remove(*keys)
     return retired
-
-
-def purge_findings(store: Writer) -> Iterator[Finding]:
-    """Yield a note for each purge that is not finished."""
-    for key in store.keys(PURGES):
-        yield Finding("purge-unfinished", key, "items of it may still be in older snapshots")
 
 
 def find_all_versions(connection: engine.Connection, draft: Draft, wanted: str) -> int:

@@ -256,7 +256,7 @@ class Item:
     url: str | None
     date: str | None
     host: str | None
-    kind: str = "capture"
+    kind: str
     title: str | None = None
     """The name, if the item is an archive or series of RePEc."""
 

@@ -159,8 +159,7 @@ def _count_items(
         }
         for table in ("new_versions", "superseded_versions")
     )
-    usual = {(kind, False) for kind in CAPTURES}
-    if {*new, *old} <= usual:  # nothing need be compared
+    if {*new, *old} <= {(k, False) for k in CAPTURES}:  # the usual case, with nothing to compare
         pairs = [(*key, *key, count) for key, count in old.items()]
     else:
         pairs = connection.execute(_VERSION_CHANGES).fetchall()

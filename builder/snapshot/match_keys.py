@@ -15,6 +15,9 @@ found by its digest, the row also has the dates of the revisit (`moment`) and of
 so matches are checked against the records.
 """
 
+from functions.kinds import CAPTURES
+from functions.store import engine
+
 KEY_SPAN = 1 << 40
 """Keys of a URL and date are below this value, those of a digest are not."""
 UNDATED = 1 << 38
@@ -23,7 +26,7 @@ UNDATED = 1 << 38
 _DAMAGED = 2 * UNDATED
 """Seconds added to the date of a damaged capture."""
 
-CAPTURE = "kind = 'capture'"
+CAPTURE = f"kind IN {engine.texts(sorted(CAPTURES))}"
 LISTED_CAPTURE = f"{CAPTURE} AND NOT deleted"
 ORIGINAL = f"{LISTED_CAPTURE} AND warc_record_type != 'revisit'"
 REVISIT = f"{LISTED_CAPTURE} AND warc_record_type = 'revisit'"

@@ -23,7 +23,7 @@ from builder.obi.publishes import (
     write_record,
 )
 from builder.snapshot import recovery
-from builder.snapshot.word_rows.templates import KIND
+from functions.kinds.templates import TEMPLATE
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.manifest import Sequence as PublishedSequence
@@ -32,6 +32,7 @@ from functions.store.catalog import Catalogue
 from functions.store.files import FILE, Files
 
 _MEMORY = 512  # megabytes
+KIND = TEMPLATE.name
 _LARGE = 100_000
 """Templates of a publish from which on they are not read: runs withdraw and reinstate nothing."""
 _CHANGED = (

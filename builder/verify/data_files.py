@@ -98,6 +98,18 @@ _UNREADABLE = (
     f"SELECT count(*), min(position) FROM {_FILE} "
     f"WHERE (kind IN {_DOCUMENTED} AND NOT deleted) != coalesce(json_valid(document), false)"
 )
+_WRONG = (
+    (
+        "tombstone-full",
+        _FULL,
+        "tombstones with metadata, or records with the reason of a withdrawal",
+    ),
+    (
+        "template-wrong",
+        _UNREADABLE,
+        "templates or datasets without content, or other items with content",
+    ),
+)
 _HELD_PREFIXES = (
     "CREATE TABLE held_prefixes (file INTEGER, handled BOOLEAN, prefix VARCHAR, position BIGINT)"
 )
@@ -183,20 +195,11 @@ class DataFileIndex:
             if unsorted is not None:
                 yield Finding("rows-unsorted", file.key, unsorted)
             if table in {"records", "copies"}:
-                ((count, first),) = self._rows(_FULL)
-                if count:
-                    problem = (
-                        f"{count:,} rows, the first at position {first}, are tombstones with "
-                        "metadata, or records with the reason of a withdrawal"
-                    )
-                    yield Finding("tombstone-full", file.key, problem)
-                ((count, first),) = self._rows(_UNREADABLE)
-                if count:
-                    problem = (
-                        f"{count:,} rows, the first at position {first}, are templates or "
-                        "datasets without content, or other items with content"
-                    )
-                    yield Finding("template-wrong", file.key, problem)
+                for code, sql, what in _WRONG:
+                    ((count, first),) = self._rows(sql)
+                    if count:
+                        problem = f"{count:,} rows, the first at position {first}, are {what}"
+                        yield Finding(code, file.key, problem)
             if keep and table == layout.WORDS:
                 self.keys.append(file.key)
                 sum_rows(self.connection, len(self.keys) - 1, self._path)

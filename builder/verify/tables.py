@@ -357,20 +357,16 @@ class TableChecks:
 
     def _missing(self) -> Iterator[Finding]:
         for spec, position, count in self._rows(_NOT_LISTED):
-            problem = (
-                f"{count:,} records are outside of their set's ranges, the first at position "
-                f"{position} of {spec}"
-            )
+            where = f"the first at position {position} of {spec}"
+            problem = f"{count:,} records are outside of their set's ranges, {where}"
             yield Finding("set-range", self._home("sets", spec), problem)
         for spec, position, count in self._rows(_NOT_COPIED):
             problem = f"{count:,} copies are missing, the first of position {position} of {spec}"
             home = self._home("copies", (spec, position), position)
             yield Finding("copy-missing", home, problem)
         for position, heir, count in self._rows(_NOT_DEAD):
-            problem = (
-                f"{count:,} superseded positions are not listed, the first is {position}, "
-                f"superseded by {heir}"
-            )
+            where = f"the first is {position}, superseded by {heir}"
+            problem = f"{count:,} superseded positions are not listed, {where}"
             yield Finding("dead-missing", self._home("dead", position, heir), problem)
         for key, position, count in self._rows(_NOT_FOUND):
             problem = f"{count:,} positions are not listed, the first is {position}"

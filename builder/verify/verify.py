@@ -17,7 +17,7 @@ from pathlib import Path
 from builder.kinds import KINDS
 from builder.kinds.kind import KindAudit
 from builder.outputs import OUTPUTS
-from builder.publish.purge import purge_findings
+from builder.publish.purge import PURGES
 from builder.runtime import Advance
 from builder.snapshot import recovery
 from builder.snapshot.audit import StoreAudit
@@ -172,8 +172,6 @@ def verify(
             check.finish(advance)
             findings += check.findings
     findings = _lasting(store, inventory, findings)
-    if audit.listed:
-        findings += [*publish_findings(store, runtime.clock()), *purge_findings(store)]
     findings = _add_outputs(replace(audit, now=runtime.clock()), findings)
     findings += leftovers(inventory, runtime.clock(), newest_only=newest_only)
     unique = tuple(dict.fromkeys(findings))
@@ -181,7 +179,11 @@ def verify(
 
 
 def _add_outputs(audit: StoreAudit, findings: Sequence[Finding]) -> list[Finding]:
-    """Add the findings on the outputs, which say more than that a part of the store is missing."""
+    """Add what is unfinished, and what is wrong with outputs, for which parts may be missing."""
+    if audit.listed:
+        problem = "items of it may still be in older snapshots"
+        purges = [Finding("purge-unfinished", key, problem) for key in audit.store.keys(PURGES)]
+        findings = [*findings, *publish_findings(audit.store, audit.now), *purges]
     is_damaged = any(finding.kind == DAMAGE for finding in findings)
     audit = replace(audit, rows=audit.rows and not is_damaged)
     of_outputs = [finding for output in OUTPUTS for finding in output.verify(audit)]

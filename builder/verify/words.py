@@ -10,24 +10,26 @@ from typing import Any
 
 from builder.snapshot.audit import SnapshotContents
 from builder.store.findings import Finding
+from functions.kinds import WHOLE
 from functions.snapshot.layout import WORDS
 from functions.store import engine
 
 # Of a range of positions, the sum is that of its parts, so that large ranges need not be expanded.
-# The names of collections are in another table, so their words are left out.
+# The texts of some kinds are in another table, so their words are left out.
 SUMS = "CREATE TABLE held_word_sums (file INTEGER, count HUGEINT, total HUGEINT)"
 _HASH = "hash(word, {})::HUGEINT"
 _STEP = f"{_HASH.format('place + 1')} - {_HASH.format('place')}"
-_COLLECTIONS = "(SELECT DISTINCT position AS place FROM held_records WHERE kind = 'collection')"
+_KINDS = engine.texts(sorted(WHOLE))
+_ELSEWHERE = f"(SELECT DISTINCT position AS place FROM held_records WHERE kind NOT IN {_KINDS})"
 _CUT_SUM = (
     f"INSERT INTO held_word_sums SELECT $number, count(*), sum({_STEP}) FROM ("
     "SELECT DISTINCT word, unnest(range(position, position + following + 1)) AS place "
-    f"FROM ($rows)) WHERE place NOT IN {_COLLECTIONS}"
+    f"FROM ($rows)) WHERE place NOT IN {_ELSEWHERE}"
 )
 _ROW_SUM = (
     "INSERT INTO held_word_sums SELECT $number, sum(following + 1), "
     f"sum({_HASH.format('position + following + 1')} - {_HASH.format('position')}) FROM $rows "
-    f"UNION ALL SELECT $number, -count(*), -sum({_STEP}) FROM $rows r JOIN {_COLLECTIONS} c "
+    f"UNION ALL SELECT $number, -count(*), -sum({_STEP}) FROM $rows r JOIN {_ELSEWHERE} c "
     "ON place >= position AND place <= position + following"
 )
 
@@ -56,11 +58,8 @@ def word_findings(
     if WORDS not in contents.manifest.tables:
         return
     numbers = {key: number for number, key in enumerate(keys)}
-    rows = connection.execute("SELECT file, count, total FROM held_word_sums").fetchall()
-    sums: dict[int, tuple[int, int]] = {}
-    for file, count, total in rows:
-        before = sums.get(file, (0, 0))
-        sums[file] = before[0] + (count or 0), before[1] + (total or 0)
+    sql = "SELECT file, sum(count), sum(total) FROM held_word_sums GROUP BY file"
+    sums = {f: (c or 0, total or 0) for f, c, total in connection.execute(sql).fetchall()}
     runs: dict[tuple[int, int] | None, dict[str, tuple[int, int]]] = {}
     places = {}
     for table in ("records", WORDS):

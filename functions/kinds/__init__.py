@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functions.kinds.captures import CAPTURE
 from functions.kinds.collections import COLLECTION
 from functions.kinds.datasets import FILE, FILESET
-from functions.kinds.kind import ItemKind
+from functions.kinds.kind import ItemKind as ItemKind
 from functions.kinds.records import HARVESTED
 from functions.kinds.templates import TEMPLATE
 

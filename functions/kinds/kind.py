@@ -52,8 +52,10 @@ class ItemKind:
     `has_files` tells whether the document lists archived files, `has_bytes` whether the item has
     bytes of its own. `named_files` returns the URLs, with media types, of an object of interest,
     whose versions are kept. `of_name` and `of_set` return the identifier of the item that clients
-    call so, or that describes a set. `view` is where analysts find its rows, and `terms` are those
-    of its use. `in_sitemap` is the default of site.sitemap.
+    call so, or that describes a set. `view` is where analysts find its rows on a page, `table`
+    where they have columns of their own, and `terms` are those of its use. `sql_texts` are those in
+    SQL, for many documents: the JSON shape of what is read as `read`, the list of its texts, and a
+    text that may end the identifier, after a colon.
 
     `source` is the column that names the source file. `origin` returns its URL below the place that
     `origin_key` configures, and its datestamp, from the `origin_columns`.
@@ -88,6 +90,8 @@ class ItemKind:
     of_name: Callable[[Manifest, str], str | None] = lambda manifest, name: None
     of_set: Callable[[Manifest, str], str | None] = lambda manifest, spec: None
     view: str = "records"
+    table: str = ""
+    sql_texts: tuple[str, str, str] | None = None
     in_sitemap: bool = True
     type: str = "CreativeWork"
     types: Mapping[str, str] = field(default_factory=dict)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from builder.exports.parquet.croissant import ExportedFile
 from builder.snapshot import query, views
-from functions.kinds import find_kind
+from functions.kinds import ROWS
 from functions.snapshot import schema
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.store import Writer
@@ -45,9 +45,7 @@ def sort_rows(connection: engine.Connection, store: Writer, view: str) -> tuple[
 
 def list_columns(connection: engine.Connection, view: str) -> list[tuple[str, str, str]]:
     """Return name, DuckDB's type and meaning of the columns of `exported`, a view's rows."""
-    kinds = {"captures": "capture", "collections": "collection", "templates": "template"}
-    kinds |= {"harvested": "harvested", "filesets": "fileset"}
-    own = find_kind(kinds.get(view, "")).columns or schema.TABLES.get(view, ())
+    own = {kind.table: kind.columns for kind in ROWS}.get(view) or schema.TABLES.get(view, ())
     meanings = {column.name: column.meaning for column in (*schema.TABLES["records"], *own)}
     rows = connection.execute("DESCRIBE exported").fetchall()
     return [(name, type_, meanings.get(name, "")) for name, type_, *_ in rows]

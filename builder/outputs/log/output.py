@@ -48,12 +48,10 @@ class LogOutput(Output):
         signer = open_signer(configuration)
         if signer is None:
             return OutputUpdate(lambda store, runtime: None)
-
-        def run(store: Writer, runtime: Runtime) -> None:
-            sign_snapshots(store, signer, runtime)
-
-        signers = tuple(key.to_text() for key in signer.keys)
-        return OutputUpdate(run, (CHECKPOINT, NEWEST), signers=signers)
+        keys = tuple(key.to_text() for key in signer.keys)
+        return OutputUpdate(
+            lambda s, r: sign_snapshots(s, signer, r), (CHECKPOINT, NEWEST), (), keys
+        )
 
     def retire(self, store: Writer, runtime: Runtime, *, anew: bool) -> int:
         """Remove proof indexes of retired snapshots. Raises StoreError."""

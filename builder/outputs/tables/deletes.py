@@ -117,16 +117,12 @@ class DeletedRows:
         self.connection.execute(_DENSE)
         sparse = self.connection.execute(_SPARSE).fetchall()
         for number, pairs in groupby(sparse, key=lambda pair: pair[0]):
-            self._read_groups(number, files[number], [place for _, place in pairs])
-
-    def _read_groups(self, number: int, file: DataFile, chosen: Sequence[int]) -> None:
-        """Find the rows of candidates in row groups with gaps."""
-        numbered = list(_number_rows(file))
-        groups = [numbered[place] for place in chosen]
-        with self.checked.open(file, [group for group, _ in groups]) as paths:
-            for path, (_, before) in zip(paths, groups, strict=True):
-                values = {"file": number, "path": path, "before": before}
-                self.connection.execute(_READ, values)
+            numbered = list(_number_rows(files[number]))  # of row groups with gaps
+            groups = [numbered[place] for _, place in pairs]
+            with self.checked.open(files[number], [group for group, _ in groups]) as paths:
+                for path, (_, before) in zip(paths, groups, strict=True):
+                    values = {"file": number, "path": path, "before": before}
+                    self.connection.execute(_READ, values)
 
     def find_others(self, file: DataFile) -> FileDeletes:
         """Return which rows of a data file of records are not items of the tables of kinds."""

@@ -6,11 +6,13 @@ schema comes with a name mapping.
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, count
+from itertools import chain, count, groupby
+from operator import attrgetter
 from typing import Any
 
+from functions.kinds import ROWS, WHOLE, ItemKind
 from functions.snapshot import figure_tables, item_tables, obi, schema
 from functions.snapshot.item_tables import Column
 
@@ -123,23 +125,16 @@ SNAPSHOTS = IcebergTable(
 """The one table whose rows are not in a data file of the store: they are in the manifest."""
 
 
-def _of_kinds(name: str, *kinds: str) -> IcebergTable:
+def _of_kinds(name: str, kinds: Sequence[ItemKind]) -> IcebergTable:
     columns = _choose(schema.ITEM, *_ITEM, *(("kind",) if len(kinds) > 1 else ()))
-    return IcebergTable(name, "records", (*columns, obi.DOCUMENT), frozenset(kinds), True)
+    own = kinds[0].columns if kinds[0].is_capture else (obi.DOCUMENT,)
+    return IcebergTable(name, "records", (*columns, *own), frozenset(k.name for k in kinds), True)
 
 
+_WHOLE = [kind for kind in ROWS if kind.name in WHOLE]
 TABLES = (
     IcebergTable("records", "records", schema.ITEM + schema.CONTENT, versioned=True),
-    IcebergTable(
-        "captures",
-        "records",
-        (*_choose(schema.ITEM, *_ITEM), *schema.CAPTURE),
-        frozenset({"capture"}),
-        True,
-    ),
-    _of_kinds("templates", "template"),
-    _of_kinds("filesets", "file", "fileset"),
-    _of_kinds("harvested", "harvested"),
+    *(_of_kinds(name, [*kinds]) for name, kinds in groupby(_WHOLE, attrgetter("table"))),
     IcebergTable("sets", "sets", _choose(schema.SETS, "set_spec", "name", "records", "live")),
     IcebergTable("faults", "faults", schema.FAULT),
     IcebergTable("sources", "sources", schema.SOURCE),

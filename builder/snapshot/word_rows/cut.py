@@ -1,6 +1,6 @@
 """Rows of words: of captures, and of all other items.
 
-Plain texts of captures and templates are cut into words in SQL, the others in Python
+Plain texts of captures, and those known in SQL, are cut into words in SQL, the others in Python
 (functions.search.words); for plain texts, both give the same. Captures of one host lie side by
 side, so its words are rows of its captures. Everything passes through scratch files, and little is
 in memory.
@@ -13,9 +13,9 @@ from pathlib import Path
 
 from builder.snapshot.draft import Query
 from builder.snapshot.match_keys import LISTED_CAPTURE
-from builder.snapshot.word_rows import templates
+from builder.snapshot.word_rows import documents as cut
 from builder.store.parquet.writer import RowWriter
-from functions.kinds import CAPTURES, find_kind
+from functions.kinds import CAPTURES, ROWS, ItemKind, find_kind
 from functions.search import words
 from functions.snapshot import layout, schema
 from functions.store import engine
@@ -89,13 +89,15 @@ _OTHER_TEXTS = (
     f"WHERE NOT {_PLAIN_URL}"
 )
 _CUTS = {"host": words.host_pieces, "title": words.pieces, "path": words.path_pieces}
+_SQL_KINDS = tuple(row for row in ROWS if row.sql_texts)
+_IN_SQL = CAPTURES.union(row.name for row in _SQL_KINDS)
 _DOCUMENTS = (
     f"SELECT kind, identifier, position, document FROM {_RECORDS} "
-    f"WHERE kind NOT IN ('capture', '{templates.KIND}') AND NOT deleted AND $condition"
+    f"WHERE kind NOT IN {engine.texts(sorted(_IN_SQL))} AND NOT deleted AND $condition"
 )
-_TEMPLATES = (
+_PLAIN_DOCUMENTS = (
     f"SELECT {_CUT}, position, following FROM "
-    f"({templates.plain_rows(_words_of, _is_plain)}) WHERE word IS NOT NULL"
+    f"({cut.plain_rows(_words_of, _is_plain)}) WHERE word IS NOT NULL"
 )
 _ALL_DOCUMENTS = (
     "SELECT kind, identifier, position, coalesce(r.document, d.document) "
@@ -135,21 +137,21 @@ def cut_words(
     others = folder / "cut-others.parquet"
     writer = RowWriter(others, schema.TABLES[layout.WORDS])
     if has_captures:
-        sql = _with(_OTHER_TEXTS, condition)
+        sql = _OTHER_TEXTS.replace("$condition", condition)
         texts = engine.batches(connection, sql, {"records": list(records)})
         for what, text, first, last in chain.from_iterable(texts):
             for word in {*words.table_words(_CUTS[what](text))}:
                 writer.append((word, first, last - first))
-    if kinds.keys() - CAPTURES - {templates.KIND}:
-        for row in _document_rows(connection, records, documents, condition):
-            writer.append(row)
-    own = {}
-    if templates.KIND in kinds:
-        own = _cut_templates(connection, folder, records, condition, writer)
+    if kinds.keys() - _IN_SQL:
+        for words_row in _document_rows(connection, records, documents, condition):
+            writer.append(words_row)
+    own: dict[Path, int] = {}
+    for row in (row for row in _SQL_KINDS if row.name in kinds):
+        own |= _cut_documents(connection, row, folder, records, condition, writer)
     writer.close()
     paths = [others, *own]
     count = _EACH * sum(kinds.values()) + sum(own.values())
-    plain = _with(_PLAIN_ROWS, condition)
+    plain = _PLAIN_ROWS.replace("$condition", condition)
     if has_captures and len(records) <= _AT_ONCE:
         values = {"records": list(records), "words": [str(path) for path in paths]}
         return WordRows((f"{plain} UNION ALL {ALL_ROWS}", values), count, paths, united=True)
@@ -161,26 +163,27 @@ def cut_words(
     return WordRows((ALL_ROWS, {"words": [str(path) for path in paths]}), count, paths)
 
 
-def _cut_templates(
+def _cut_documents(
     connection: engine.Connection,
+    row: ItemKind,
     folder: Path,
     records: Sequence[str],
     condition: str,
     others: RowWriter,
 ) -> dict[Path, int]:
-    """Write the rows of templates: those of other texts to `others`, the rest to files.
+    """Write the rows of a kind's items: those of other texts to `others`, the rest to files.
 
     Returns the number of rows of each file.
     """
-    texts, path = folder / "cut-texts.parquet", folder / "cut-templates.parquet"
-    if not templates.read_texts(connection, records, condition, texts):
+    texts, path = folder / "cut-texts.parquet", folder / f"cut-{row.name}.parquet"
+    if not cut.read_texts(connection, row, records, condition, texts):
         texts.unlink()
         return {}
-    for row in templates.other_rows(connection, records, texts, _is_plain):
-        others.append(row)
+    for words_row in cut.other_rows(connection, row, records, texts, _is_plain):
+        others.append(words_row)
     target = f"{engine.quote(str(path))} (FORMAT parquet, COMPRESSION lz4)"
     values = {"texts": [str(texts)]}
-    ((count,),) = connection.execute(f"COPY ({_TEMPLATES}) TO {target}", values).fetchall()
+    ((count,),) = connection.execute(f"COPY ({_PLAIN_DOCUMENTS}) TO {target}", values).fetchall()
     texts.unlink()
     return {path: int(count)}
 
@@ -188,17 +191,11 @@ def _cut_templates(
 def _document_rows(
     connection: engine.Connection, records: Sequence[str], documents: Sequence[str], condition: str
 ) -> Iterator[tuple[str, int, int]]:
-    """Yield the rows of items that are neither captures nor templates."""
-    values = {"records": list(records)}
-    sql = _with(_ALL_DOCUMENTS if documents else _DOCUMENTS, condition)
-    if documents:
-        values["documents"] = list(documents)
+    """Yield the rows of items whose texts are not known in SQL."""
+    values = {"records": list(records)} | ({"documents": list(documents)} if documents else {})
+    sql = (_ALL_DOCUMENTS if documents else _DOCUMENTS).replace("$condition", condition)
     rows = engine.batches(connection, sql, values)
     for kind, identifier, position, document in chain.from_iterable(rows):
         row = find_kind(kind)
         texts = row.list_texts(row.find(document), identifier)
-        yield from templates.word_rows(texts, position)
-
-
-def _with(sql: str, condition: str) -> str:
-    return sql.replace("$condition", condition)
+        yield from cut.word_rows(texts, position)

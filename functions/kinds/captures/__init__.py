@@ -33,6 +33,7 @@ CAPTURE = ItemKind(
     origin_columns=("warc_filename", "warc_record_offset", "fetch_date"),
     origin=find_origin,
     view="captures",
+    table="captures",
     in_sitemap=False,
     type="WebPage",
     data=lambda fields: {

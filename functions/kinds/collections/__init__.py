@@ -39,5 +39,6 @@ COLLECTION = ItemKind(
     is_documented=False,
     search_date=lambda fields: fields.get("last_date"),
     of_set=find_set,
+    table="collections",
     type="Collection",
 )

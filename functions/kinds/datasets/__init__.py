@@ -112,6 +112,7 @@ _dataset = partial(
     computed=COMPUTED,
     texts=list_texts,
     has_files=True,
+    table="filesets",
     type="Dataset",
     data=describe,
     filters=load_filters,

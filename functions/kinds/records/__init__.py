@@ -89,6 +89,7 @@ HARVESTED = ItemKind(
     COLUMNS,
     title=find_title,
     texts=list_texts,
+    table="harvested",
     in_sitemap=False,
     template="oai/harvested.xml",
     filters=lambda: {"as_harvested": find_prefix},

@@ -39,6 +39,24 @@ COLUMNS = (
 """The document of a template; `fields` is the `structure` that `sheaf redif` shows."""
 
 
+_CLUSTERS = ("primary", "author", "editor")
+_SHAPE = (
+    '{"handle": "VARCHAR", "fields": {"title": ["VARCHAR"], "name": ["VARCHAR"], '
+    '"name-full": ["VARCHAR"], ' + ", ".join(f'"{c}": [{{"name": ["VARCHAR"]}}]' for c in _CLUSTERS)
+) + "}}"
+_NAMES = {
+    cluster: f"flatten(list_transform(read.fields.{cluster}, lambda one: one.name))"
+    for cluster in _CLUSTERS
+}
+_TITLES = (
+    "CASE WHEN array_to_string(read.fields.title, '') != '' THEN read.fields.title "
+    "WHEN array_to_string(read.fields.name, '') != '' THEN read.fields.name "
+    """WHEN array_to_string(read.fields."name-full", '') != '' THEN read.fields."name-full" """
+    f"ELSE {_NAMES['primary']} END"
+)
+"""The titles of a template in SQL, or the names of its persons."""
+
+
 def find_title(fields: Fields) -> str | None:
     """Return the first title of a template, or its handle."""
     return next(iter(redif_fields.titles(fields.get("fields"))), None) or fields.get("handle")
@@ -96,6 +114,12 @@ TEMPLATE = ItemKind(
     of_name=lambda manifest, name: identify(manifest, oai_name.find_handle(name)),
     of_set=lambda manifest, spec: identify(manifest, spec if spec[:6] == "RePEc:" else None),
     view="templates",
+    table="templates",
+    sql_texts=(
+        _SHAPE,
+        f"list_concat({_TITLES}, {_NAMES['author']}, {_NAMES['editor']})",
+        "read.handle",
+    ),
     type="ScholarlyArticle",
     types={
         "redif-series": "Periodical",

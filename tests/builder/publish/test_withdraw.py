@@ -199,7 +199,7 @@ def test_what_no_snapshot_has_any_more_comes_back_with_its_archive(world: World)
     # What waits for its archive can be withdrawn again.
     found = preview_selection(world.store, world.configuration(), world.runtime(), by_name, 5)
     kinds = {"templates": 0, "datasets": 0}
-    assert found == Preview(1, (Item(name(3), None, None, None),), ((None, 1),), kinds)
+    assert found == Preview(1, (Item(name(3), None, None, None, "capture"),), ((None, 1),), kinds)
     assert world.withdraw(by_name).built.withdrawn == 1
     world.ingest([capture(3)])
     assert world.publish().changed == 0
@@ -246,6 +246,6 @@ def test_a_preview_counts_all_and_holds_the_first_by_address() -> None:
         everything = preview(connection, "items", None)
     assert found.count == 300
     assert [item.identifier for item in found.items] == ["i0", "i12"]
-    assert found.items[0] == Item("i0", "u000", None, "h00.cz")
+    assert found.items[0] == Item("i0", "u000", None, "h00.cz", "capture")
     assert found.hosts == ((None, 60), *((f"h{n:02}.cz", 20) for n in range(9)))
     assert len(set(everything.items)) == 300

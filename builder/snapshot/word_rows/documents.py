@@ -1,4 +1,4 @@
-"""Rows of the words of templates.
+"""Rows of the words of items whose texts are known in SQL (functions.kinds).
 
 DuckDB reads the texts from the documents and cuts the plain ones, with the expressions of
 builder.snapshot.word_rows.cut. Neighbours share all of their identifiers but the ends, so words of
@@ -9,43 +9,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
-from functions.kinds.templates import TEMPLATE
+from functions.kinds import ItemKind
 from functions.search import words
 from functions.store import engine
 
-KIND = TEMPLATE.name
 _RECORDS, _TEXTS = engine.table("$records"), engine.table("$texts")
-_CLUSTERS = ("primary", "author", "editor")
-_SHAPE = (
-    '{"handle": "VARCHAR", "fields": {"title": ["VARCHAR"], "name": ["VARCHAR"], '
-    '"name-full": ["VARCHAR"], ' + ", ".join(f'"{c}": [{{"name": ["VARCHAR"]}}]' for c in _CLUSTERS)
-) + "}}"
-_NAMES = {
-    cluster: f"flatten(list_transform(read.fields.{cluster}, lambda one: one.name))"
-    for cluster in _CLUSTERS
-}
-_TITLES = (
-    "CASE WHEN array_to_string(read.fields.title, '') != '' THEN read.fields.title "
-    "WHEN array_to_string(read.fields.name, '') != '' THEN read.fields.name "
-    """WHEN array_to_string(read.fields."name-full", '') != '' THEN read.fields."name-full" """
-    f"ELSE {_NAMES['primary']} END"
-)
 _LONG = 2 * words.MOST
 """From so many characters on, a text may have words that do not count."""
 _WHOLE = f"(length(identifier) >= {_LONG} OR strlen(identifier) != length(identifier))"
 _STEM = r"regexp_extract(identifier, '^.*:')"
-# The handle is the end of the identifier, unless characters of it are escaped there.
-_READ_TEXTS = f"""
-COPY (
-    SELECT position, if({_WHOLE}, NULL, {_STEM}) AS stem, list_concat({_TITLES}, {_NAMES["author"]},
-        {_NAMES["editor"]},
-        [if({_WHOLE}, identifier, substr(identifier, length({_STEM}) + 1))],
-        if(NOT {_WHOLE} AND ends_with(identifier, concat(':', read.handle)), [], [read.handle])
-    ) AS texts
-    FROM (SELECT position, identifier, TRY(from_json(document, '{_SHAPE}')) AS read
-          FROM {_RECORDS} WHERE kind = '{KIND}' AND NOT deleted AND $condition)
-) TO $path (FORMAT parquet, COMPRESSION lz4)
-"""
 _STEMS = (
     "(SELECT stem, position AS first, coalesce(lead(before) OVER (), "
     f"(SELECT max(position) FROM {_TEXTS})) AS last FROM ("
@@ -66,14 +38,24 @@ _ODD_DOCUMENTS = (
 
 
 def read_texts(
-    connection: engine.Connection, records: Sequence[str], condition: str, path: Path
+    connection: engine.Connection, row: ItemKind, records: Sequence[str], condition: str, path: Path
 ) -> int:
-    """Write the texts of the templates in files of records to `path`, and return their number.
+    """Write the texts of a kind's items in files of records to `path`, and return their number.
 
-    `condition` chooses records.
+    `condition` chooses records. The name is the end of the identifier, unless characters of it are
+    escaped there.
     """
-    target = engine.quote(str(path))
-    sql = _READ_TEXTS.replace("$condition", condition).replace("$path", target)
+    shape, texts, name = row.sql_texts or ("", "", "")
+    sql = f"""
+    COPY (
+        SELECT position, if({_WHOLE}, NULL, {_STEM}) AS stem, list_concat({texts},
+            [if({_WHOLE}, identifier, substr(identifier, length({_STEM}) + 1))],
+            if(NOT {_WHOLE} AND ends_with(identifier, concat(':', {name})), [], [{name}])
+        ) AS texts
+        FROM (SELECT position, identifier, TRY(from_json(document, '{shape}')) AS read
+              FROM {_RECORDS} WHERE kind = '{row.name}' AND NOT deleted AND {condition})
+    ) TO {engine.quote(str(path))} (FORMAT parquet, COMPRESSION lz4)
+    """
     ((count,),) = connection.execute(sql, {"records": list(records)}).fetchall()
     return int(count)
 
@@ -92,6 +74,7 @@ def plain_rows(words_of: Callable[[str], str], plain: Callable[[str], str]) -> s
 
 def other_rows(
     connection: engine.Connection,
+    row: ItemKind,
     records: Sequence[str],
     texts: Path,
     plain: Callable[[str], str],
@@ -104,7 +87,7 @@ def other_rows(
     both: Mapping[str, Sequence[str]] = {**values, "records": list(records)}
     documents = engine.batches(connection, _ODD_DOCUMENTS, both)
     for identifier, document, position in chain.from_iterable(documents):
-        found_texts = TEMPLATE.list_texts(TEMPLATE.find(document), identifier)
+        found_texts = row.list_texts(row.find(document), identifier)
         yield from word_rows(found_texts, position)
 
 
