@@ -48,10 +48,8 @@ class LogOutput(Output):
         signer = open_signer(configuration)
         if signer is None:
             return OutputUpdate(lambda store, runtime: None)
-        keys = tuple(key.to_text() for key in signer.keys)
-        return OutputUpdate(
-            lambda s, r: sign_snapshots(s, signer, r), (CHECKPOINT, NEWEST), (), keys
-        )
+        objects, keys = (CHECKPOINT, NEWEST), tuple(key.to_text() for key in signer.keys)
+        return OutputUpdate(lambda s, r: sign_snapshots(s, signer, r), objects, (), keys)
 
     def retire(self, store: Writer, runtime: Runtime, *, anew: bool) -> int:
         """Remove proof indexes of retired snapshots. Raises StoreError."""
