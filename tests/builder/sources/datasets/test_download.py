@@ -340,7 +340,7 @@ def test_what_does_not_come_is_given_up(
     there = world(server, tmp_path, **{"http__tries": 2, **settings})
     server.add(URL, answer)
     assert failed(there) == told
-    assert len(server.asked(URL)) <= 2
+    assert len(server.asked(URL)) <= 3  # a try more, from the beginning
 
 
 def test_what_is_ready_after_a_while_is_taken_and_who_stops_is_heard(there: World) -> None:
