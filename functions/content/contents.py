@@ -194,9 +194,8 @@ class ArchivedContents:
             own = self._own(capture) if original else record.document
             answer = own if own is not None and own.fields else record.document
             bears, chunked = _borne(record.document)
-            undone = chunked or not codings.DECODABLE.isdisjoint(
-                bears
-            )  # other codings stay undecoded
+            # Other codings stay undecoded.
+            undone = chunked or not codings.DECODABLE.isdisjoint(bears)
             named = [*bears, "chunked"] if chunked else bears
             facts = {"coded": ", ".join(named)} if named else {}
             if payload.truncated:

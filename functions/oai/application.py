@@ -90,7 +90,7 @@ class Application(Service):
         super().__init__(
             repository, configuration, clock, log, timer, compress, largest, guarded=guarded
         )
-        present, self._kept_seconds = self._present, configuration["serve.cache_seconds"]
+        present, self._cache_seconds = self._present, configuration["serve.cache_seconds"]
         formats, self._renderer = check.open_formats(configuration)
         digest, fields = lookups(configuration, formats, self._renderer)
         self._provider = Provider(repository, configuration, formats, present, digest, fields)
@@ -165,7 +165,7 @@ class Application(Service):
 
     def _reply_with(self, call: Call, answer: Answer, body: bytes) -> Reply:
         pinned = answer.pinned and call.method != "POST"
-        headers = {"Cache-Control": http_message.cache_control(self._kept_seconds, pinned=pinned)}
+        headers = {"Cache-Control": http_message.cache_control(self._cache_seconds, pinned=pinned)}
         return Reply(
             200, _XML, body, headers, http_message.document_digest(body), answer.log_fields()
         )

@@ -289,8 +289,7 @@ def find_item(
     `fields` are as in Repository.record. Raises StoreError.
     """
     record = repository.record(manifest, name, fields=fields)
-    for kind in manifest.kinds():
-        identifier = None if record else find_kind(kind).of_name(manifest, name)
-        if identifier is not None:
-            record = repository.record(manifest, identifier, fields=fields)
-    return record
+    kinds = () if record else map(find_kind, manifest.kinds())  # a sum over all publishes
+    names = (other for kind in kinds if (other := kind.of_name(manifest, name)) is not None)
+    others = (repository.record(manifest, other, fields=fields) for other in names)
+    return record or next(filter(None, others), None)

@@ -12,7 +12,6 @@ from functions.snapshot.oai_name import is_uri
 
 Values = Sequence[Any] | None
 
-UNAVAILABLE = "(:unav)"
 NO_YEAR = "0000"
 
 

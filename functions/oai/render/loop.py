@@ -5,7 +5,7 @@ local variables of that loop.
 
 Jinja2 by itself escapes each value and wraps it in Markup, which takes three times as long. So a
 printed column is escaped beforehand, all rows at once, and other values pass a filter. Templates
-with more complex statements, such as macros, keep Jinja2's own template_filters.
+with more complex statements, such as macros, keep Jinja2's own escaping.
 """
 
 import re
@@ -43,7 +43,7 @@ _INCLUDE = re.compile(r'\{% include (?:"([^"]+)"|crosswalk|(abouts)) %\}\n')
 _PLAIN = (nodes.Assign, nodes.For, nodes.If, nodes.Output, nodes.With)
 """Statements that print the same with Jinja2's escaping and with values escaped one by one."""
 _AWARE = frozenset({"join", "replace", "urlize", "xmlattr"})
-"""Jinja2 filters that depend on autotemplate_filters."""
+"""Jinja2 filters that depend on autoescaping."""
 
 _ESCAPED = "_escaped_"
 """Prefix of a column whose values are escaped."""

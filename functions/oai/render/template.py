@@ -80,7 +80,7 @@ class Templates:
             parts=template_filters.parts,
             schema=lambda base_url, name: urljoin(base_url, f"schema/{name}"),
             utc=lambda value: f"{value.isoformat()}Z",
-            raw=Markup,
+            raw=Markup,  # a harvest checked that the XML of each record is well-formed
         )
         for kind in KINDS.values():
             self._environment.filters.update(kind.filters())

@@ -1,8 +1,4 @@
-"""Filters of templates: escaping, look-ups, characters of XML, and harvested items.
-
-Ingest checked that each fragment of a harvested item's XML is well-formed, so it is printed
-unchanged.
-"""
+"""Filters of templates: escaping, look-ups, and characters of XML."""
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +18,6 @@ _NONCHARACTERS = ("\ufffe".encode(), "\uffff".encode())
 _REPLACEMENT = "\ufffd".encode()
 _FIRST = _REPLACEMENT[:1]
 """The first byte of each of them in UTF-8."""
-
 
 _SPLIT = "\x1f"
 _SIMPLE = frozenset({str, int, type(None)})

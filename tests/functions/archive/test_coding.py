@@ -23,16 +23,11 @@ from functions.archive.coding import (
 PAGE = b"<!doctype html><title>x</title>" * 40
 
 
-def raw_deflate(data: bytes) -> bytes:
-    made = zlib.compressobj(6, zlib.DEFLATED, -15)
-    return made.compress(data) + made.flush()
-
-
 def compressed(coding: str, data: bytes) -> bytes:
     if coding in ("gzip", "x-gzip"):
         return gzip.compress(data, mtime=0)
     if coding == "deflate":
-        return raw_deflate(data) if len(data) % 2 else zlib.compress(data)
+        return zlib.compress(data, wbits=-15 if len(data) % 2 else 15)
     return brotli.compress(data, quality=3) if coding == "br" else zstandard.compress(data)
 
 

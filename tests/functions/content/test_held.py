@@ -15,6 +15,7 @@ from builder.obi.run import Purpose, claim
 from functions.content import assembly
 from functions.content.handler import ContentApplication
 from functions.reading.duck_repository import DuckRepository
+from functions.snapshot.manifest import Manifest
 from functions.store.slice import open_reader
 from tests.bucket import administrator, environment, fresh
 from tests.builder.obi.archive import PREFIX, Repec
@@ -132,9 +133,13 @@ def test_redirects_are_followed_to_the_bytes(repec: Repec, tmp_path: Path) -> No
     world.close()
 
 
-def test_a_bare_handle_names_a_template(repec: Repec) -> None:
+def test_a_bare_handle_names_a_template(repec: Repec, monkeypatch: pytest.MonkeyPatch) -> None:
     application = over(str(repec.root), repec, {})
     for name in (HANDLE, HANDLE.replace("RePEc:aaa", "repec:AAA"), f"oai:{HANDLE}"):
         assert b"On Rugs" in asked(application, f"/content/{name}")[2]
         assert asked(application, f"/content/{name}", f"file={quote(URL, safe='')}")[2] == NEW
     assert asked(application, f"/content/{HANDLE}x", f"file={quote(URL, safe='')}")[0] == 404
+    sums, kinds = [], Manifest.kinds
+    monkeypatch.setattr(Manifest, "kinds", lambda self: sums.append(self) or kinds(self))
+    assert b"On Rugs" in asked(application, PAPER)[2]
+    assert len(sums) == 1  # where an identifier is found, no kind is asked about a name

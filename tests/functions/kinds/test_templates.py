@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from functions.kinds import TEMPLATE
+from functions.kinds import FILESET, TEMPLATE
 from functions.kinds.templates.markup import plain_text
 from tests.extent import examples
 
@@ -79,6 +79,8 @@ def test_only_the_values_of_a_document_are_cleaned() -> None:
         "provider": ["Kovač"],
         "gathered": None,
     }
+    computed = {"access": None, "versions": None}
+    assert FILESET.read('{"title": "<b>"}') == {"title": "<b>", **computed}
 
 
 _TEXTS = st.text(st.sampled_from('ab<>&;p/ "\\é\U0001f600'), max_size=8)

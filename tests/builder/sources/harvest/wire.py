@@ -101,8 +101,7 @@ def _packed(name: str, pack: Callable[[bytes], bytes], asked: bool = True) -> Of
 
 
 def _raw_deflate(data: bytes) -> bytes:
-    packer = zlib.compressobj(wbits=-15)
-    return packer.compress(data) + packer.flush()
+    return zlib.compress(data, wbits=-15)
 
 
 def _untold(provider: Provider, call: Call, answer: Answer) -> Answer:
