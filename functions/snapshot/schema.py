@@ -11,7 +11,7 @@ ITEM = (
     Column("position", "BIGINT", "place in the log of published versions; never reused", "4711"),
     Column("sequence", "INTEGER", "number of the publish that assigned the position", "1"),
     Column("identifier", "VARCHAR", "OAI identifier", "oai:webarchiv.cz:k3j2..."),
-    Column("kind", "VARCHAR", "one of functions.kinds", "capture"),
+    Column("kind", "VARCHAR", "one of KINDS", "capture"),
     Column("deleted", "BOOLEAN", "true for a tombstone, which has only these columns", "false"),
     Column("reason", "VARCHAR", "why the item was withdrawn; NULL if it was not", "NULL"),
     Column("sets", "VARCHAR[]", "most specific sets, sorted", "[domain:cz:idnes, mime:text:html]"),

@@ -78,7 +78,7 @@ def run(context: Context) -> int:
 
 def _export_captures(context: Context) -> int:
     name = context.arguments.file
-    if not name.endswith(".gz") or context.arguments.runs:
+    if name != "-" and (not name.endswith(".gz") or context.arguments.runs):
         raise UsageError("captures are written to a FILE.warc.gz, and without --run")
 
     def write(out: BinaryIO, runtime: ExportRuntime) -> ExportResult:

@@ -148,11 +148,11 @@ class _Records:
         digest = hashlib.sha256(head)
         for data in content.read_parts(self._store, version.key, version.sha256):
             digest.update(data)
-        digests = _digests(digest.hexdigest(), version.sha256)
+        headers = _digests(digest.hexdigest(), version.sha256) | {"WARC-Date": to_date(when)}
         with content.open_version(self._store, version) as payload:
             block = cast(BinaryIO, PieceStream(chain((head,), read_pieces(payload))))
             size = len(head) + version.bytes
-            self._http("response", noted.tist, row, when, block, size, digests)
+            self._http("response", noted.tist, row, block, size, headers)
         self._request(noted.tist, row, when)
 
     def _request(self, tist: int, row: ExchangeRow, when: int) -> None:
@@ -172,45 +172,42 @@ class _Records:
     ) -> None:
         """Write a record that has a header alone."""
         digests = _digests(hashlib.sha256(head).hexdigest(), hashlib.sha256().hexdigest())
-        self._http(kind, tist, row, when, io.BytesIO(head), len(head), {**digests, **more})
+        headers = {**digests, "WARC-Date": to_date(when), **more}
+        self._http(kind, tist, row, io.BytesIO(head), len(head), headers)
 
     def _http(
         self,
         kind: str,
         tist: int,
         row: ExchangeRow,
-        when: int,
         block: BinaryIO,
         length: int,
         more: Mapping[str, str],
     ) -> None:
         """Write a record whose block begins with a header."""
-        name = _name(tist, row.id if kind == "response" else f"{kind} {row.id}")
+        name = row.id if kind == "response" else f"{kind} {row.id}"
         address = {"WARC-IP-Address": row.address} if row.address else {}
-        media_type = f"{_HTTP}; msgtype={kind}"
-        self._write(kind, row.id, name, when, block, length, media_type, {**more, **address})
+        headers = {"WARC-Record-ID": _name(tist, name), **more, **address}
+        self._write(kind, row.id, block, length, f"{_HTTP}; msgtype={kind}", headers)
 
     def _resource(self, noted: LoggedObject, when: int) -> None:
         version = noted.version
         media_type = " ".join((version.media_type or "").split())
         if not media_type or media_type.lower().startswith(_HTTP):
             media_type = _UNKNOWN
-        name, digests = _name(noted.tist, version.id), _digests(version.sha256, version.sha256)
+        headers = {"WARC-Record-ID": _name(noted.tist, version.id), "WARC-Date": to_date(when)}
+        headers |= _digests(version.sha256, version.sha256)
         with content.open_version(self._store, version) as payload:
-            self._write(
-                "resource", version.id, name, when, payload, version.bytes, media_type, digests
-            )
+            self._write("resource", version.id, payload, version.bytes, media_type, headers)
 
     def _write(
         self,
         kind: str,
         url: str,
-        name: str,
-        when: int,
         block: BinaryIO,
         length: int,
         media_type: str,
-        more: Mapping[str, str],
+        headers: Mapping[str, str],
     ) -> None:
         record = self._writer.create_warc_record(
             url,
@@ -219,7 +216,7 @@ class _Records:
             length=length,
             http_headers=StatusAndHeaders("200", []),  # else it would write its own
             warc_content_type=media_type,
-            warc_headers_dict={"WARC-Record-ID": name, "WARC-Date": to_date(when), **more},
+            warc_headers_dict=headers,
         )
         record.http_headers = None
         self._writer.write_record(record)

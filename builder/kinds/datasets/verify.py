@@ -114,30 +114,27 @@ class FilesetAudit(KindAudit):
             self._digests[stored.key] = digest.hexdigest()
             if digest.hexdigest() != stored.sha256:
                 self._find("fileset-altered", stored.key, "its SHA-256 differs from its record")
+        damaged = {finding.object for finding in self.findings if finding.kind == DAMAGE}
+        published: dict[str, Finding] = {}
         if self.audit.newest is not None and self.audit.listed:
             with suppress(DamagedStore, MissingObject):  # reported with the snapshot's own files
-                self._check_listed(self.audit.read_snapshot(self.audit.newest))
+                for finding in self._check_listed(self.audit.read_snapshot(self.audit.newest)):
+                    if finding.object not in damaged:
+                        published.setdefault(finding.object, finding)
+        # What is published is no remainder that may be removed.
+        others = [finding for finding in self.findings if finding.object not in published]
+        self.findings = [*published.values(), *others]
 
-    def _check_listed(self, snapshot: SnapshotContents) -> None:
+    def _check_listed(self, snapshot: SnapshotContents) -> Iterator[Finding]:
         """Check the objects that a snapshot lists."""
         paths = [str(self.store.local(file.key)) for file in snapshot.files("files")]
         if not paths:
             return
-        reported = {finding.object for finding in self.findings if finding.kind == DAMAGE}
-        published = []
-        with self.audit.open_database() as (connection, _):
-            with engine.reading("the table files"):
-                sql = _LISTED.format(engine.table("$files"))
-                rows = engine.batches(connection, sql, {"files": paths})
+        sql = _LISTED.format(engine.table("$files"))
+        with self.audit.open_database() as (connection, _), engine.reading("the table files"):
+            rows = engine.batches(connection, sql, {"files": paths})
             for file in starmap(_PublishedFile, chain.from_iterable(rows)):
-                for finding in self._check_file(file):
-                    if finding.object not in reported:
-                        reported.add(finding.object)
-                        published.append(finding)
-        # What is published is no remainder that may be removed.
-        objects = {finding.object for finding in published}
-        others = (finding for finding in self.findings if finding.object not in objects)
-        self.findings = [*published, *others]
+                yield from self._check_file(file)
 
     def _check_file(self, file: "_PublishedFile") -> Iterator[Finding]:
         """Compare a published file with its object and with the record that names it."""

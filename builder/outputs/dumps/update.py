@@ -169,13 +169,12 @@ def _find_affected(repository: DuckRepository, manifest: Manifest, span: Span) -
     if span.last < span.first:
         return set()
     values = {"first": span.first, "last": span.last}
-    rows = [
-        row
-        for file, groups in repository.catalogue.groups(manifest, "records", span.first, span.last)
-        for row in repository.files.rows(_AFFECTED, file, groups, **values)
-    ]
-    is_any = any(is_withdrawn for _, is_withdrawn in rows)
-    return {oai_name.lookup_key(name) for name, _ in rows} if is_any else set()
+    keys, is_any = set[int](), False
+    for file, groups in repository.catalogue.groups(manifest, "records", span.first, span.last):
+        for name, is_withdrawn in repository.files.rows(_AFFECTED, file, groups, **values):
+            keys.add(oai_name.lookup_key(name))
+            is_any = is_any or is_withdrawn
+    return keys if is_any else set()
 
 
 @dataclass(frozen=True, slots=True)

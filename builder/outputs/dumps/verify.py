@@ -92,10 +92,12 @@ def _check_dump(
         yield finding
         return
     try:
-        for part in list_parts(store, dump):
-            yield from _check_part(store, part, sizes, is_read)
+        parts = list_parts(store, dump)
     except DamagedStore as error:
         yield Finding("dump-altered", dumps.INDEX, str(error))
+        return
+    for part in parts:
+        yield from _check_part(store, part, sizes, is_read)
 
 
 def _check_part(

@@ -321,7 +321,8 @@ def test_faults_of_usage_are_one_line(home: Home, tmp_path: Path) -> None:
         (["--where", ""], "is empty"),
     ):
         assert expected in refused(home, "wacz", path, *arguments)
-    assert "cannot be written to stdout" in refused(home, "cdxj", "-")
+    for name in ("cdxj", "warc"):
+        assert "cannot be written to stdout" in refused(home, name, "-")
     assert "is empty" in refused(home, "wacz", "")
     assert "unrecognized arguments: --title" in refused(home, "cdxj", path, "--title", "a")
     assert not list(tmp_path.iterdir())

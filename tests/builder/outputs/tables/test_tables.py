@@ -13,6 +13,7 @@ from builder.outputs.follow import expire
 from builder.outputs.tables import update
 from builder.outputs.tables.index import INDEX
 from builder.outputs.tables.metadata import describe_table
+from builder.outputs.tables.table import digest_schemas
 from builder.publish.selection import Selection
 from functions.snapshot import layout
 from functions.snapshot.errors import StoreError
@@ -152,6 +153,11 @@ def test_an_expiry_that_died_before_the_index_is_unfinished(
     world.ingest([capture(2, title="b")], ("collection:a",))
     world.publish(**ON)
     assert not findings(world)
+
+
+def test_columns_are_those_of_earlier_stores() -> None:
+    """Else verify notes the tables of every store, and its next publish makes them anew."""
+    assert digest_schemas() == "afc2cca88316be21a0b707c24dd355be"
 
 
 def test_a_store_that_was_moved_gets_tables_for_its_place(world: World, tmp_path: Path) -> None:

@@ -37,6 +37,10 @@ def test_requests_and_responses_are_exported(archive: Archive, site: Site) -> No
     assert (headers.get_statuscode(), body) == ("200", b"%PDF 2")
     assert headers["X-Note"] == "for the archive"
     assert about["WARC-IP-Address"] == "127.0.0.1"
+    names = "Record-ID Block-Digest Payload-Digest Date IP-Address"  # in this order, as ever
+    assert [name for name, _ in about.headers if name[5:] in names.split()] == [
+        f"WARC-{name}" for name in names.split()
+    ]
     request, _, of = found["request", last]
     assert request["User-Agent"].startswith("Sheaf/")
     assert of["WARC-Concurrent-To"] == about["WARC-Record-ID"]
