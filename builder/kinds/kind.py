@@ -12,7 +12,6 @@ from builder.snapshot.draft import Draft, Query
 from builder.snapshot.transaction import Transaction
 from builder.store.copier import Stage
 from builder.store.findings import Finding
-from functions.snapshot.manifest import Manifest
 from functions.snapshot.store import Writer
 from functions.store import engine
 
@@ -115,8 +114,6 @@ class Kind:
     a key, the singular and the plural.
     Their `identifiers` have the namespace as their prefix ("own"), end in a handle, or are those of
     other repositories ("foreign").
-
-    `status` returns label and text of a line of `sheaf status` on that many items of a snapshot.
     """
 
     names: tuple[str, ...]
@@ -135,4 +132,3 @@ class Kind:
     list_copied: Callable[[Writer], Iterable[Stage]] = lambda source: ()
     follow: str = ""
     counted: tuple[str, str, str] | None = None
-    status: Callable[[int, Manifest], tuple[str, str]] | None = None

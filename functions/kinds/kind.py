@@ -64,6 +64,9 @@ class ItemKind:
     fields in a format with that prefix and namespace, none if the item is deleted in it, and None
     if it never came in it; without it, each format has each item. `sample` returns fields to try
     such a format, in which texts are XML.
+
+    `status` are the label of a line of `sheaf status` that counts its items, and their noun, if the
+    label does not say it. Kinds with the same are counted together.
     """
 
     name: str
@@ -102,6 +105,7 @@ class ItemKind:
     filters: Callable[[], Mapping[str, Callable[..., Any]]] = dict
     in_format: Callable[[Fields, str, str], Fields | None] | None = None
     sample: Callable[[str, str], Fields] = lambda prefix, namespace: {}
+    status: tuple[str, str] | None = None
 
     def read(self, text: str) -> dict[str, Any]:
         """Return the fields in a document. Raises ValueError or TypeError for no JSON object."""

@@ -4,13 +4,13 @@ import argparse
 from contextlib import suppress
 
 from builder.intake import intake
-from builder.kinds import KINDS
 from builder.obi.history import Committed, find_ended, is_open, standing
 from builder.snapshot import consistency, recovery
 from builder.sources import SOURCES
 from builder.store.context import Context
 from builder.store.web_store import WebStore
 from builder.text import tally
+from functions.kinds import ROWS
 from functions.snapshot import instant
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import Manifest
@@ -91,10 +91,13 @@ def _describe(
             f"{tally(manifest.rows('faults'), 'fault')}",
         ]
         kinds = manifest.kinds()
-        for kind in KINDS:
-            count = sum(kinds.get(name, 0) for name in kind.names)
-            if kind.status and count:
-                label, text = kind.status(count, manifest)
+        for status in dict.fromkeys(kind.status for kind in ROWS if kind.status):
+            own = [kind for kind in ROWS if kind.status == status]
+            if count := sum(kinds.get(kind.name, 0) for kind in own):
+                label, noun = status
+                text = f"{tally(count, noun) if noun else f'{count:,}'}, deleted ones included"
+                if any(kind.has_files for kind in own):
+                    text += f"; {tally(manifest.rows('files'), 'file')} archived"
                 lines.append(f"{label:10} {text}")
         lines.append(f"kept       {_snapshot_lines(manifests)}")
         retired = pointer.complete_expiry().retired

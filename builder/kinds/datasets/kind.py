@@ -3,7 +3,6 @@
 from builder.kinds.datasets import filesets, stored
 from builder.kinds.datasets.verify import FilesetAudit
 from builder.kinds.kind import Kind
-from builder.text import tally
 from functions.kinds import WITH_FILES
 
 DATASETS = Kind(
@@ -16,8 +15,4 @@ DATASETS = Kind(
     copied=stored.PLACES,
     list_copied=stored.list_datasets,
     counted=("datasets", "dataset", "datasets"),
-    status=lambda count, manifest: (
-        "datasets",
-        f"{count:,}, deleted ones included; {tally(manifest.rows('files'), 'file')} archived",
-    ),
 )

@@ -116,6 +116,7 @@ _dataset = partial(
     type="Dataset",
     data=describe,
     filters=load_filters,
+    status=("datasets", ""),
 )
 FILESET = _dataset("fileset")
 FILE = _dataset("file", has_bytes=lambda fields: bool(fields.get("files")))

@@ -95,4 +95,5 @@ HARVESTED = ItemKind(
     filters=lambda: {"as_harvested": find_prefix},
     in_format=select_format,
     sample=make_sample,
+    status=("harvested", "item"),
 )

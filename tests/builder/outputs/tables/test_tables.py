@@ -168,6 +168,8 @@ def test_a_store_that_was_moved_gets_tables_for_its_place(world: World, tmp_path
     moved.publish(**ON)
     assert compare(moved) == {1}
     assert not findings(moved)
+    # With other columns, or other words about them, all tables of a store are written anew.
+    assert json.loads(moved.store.read(INDEX))["schemas"] == "afc2cca88316be21a0b707c24dd355be"
 
 
 @pytest.mark.thorough

@@ -36,6 +36,7 @@ def test_a_dataset_goes_all_the_way_to_what_is_listed(command: Command) -> None:
     assert "run `sheaf publish`" in err
     assert "none yet: run `sheaf publish`\n" in command("status")[0]
     command("publish")
+    assert "datasets   1, deleted ones included; 2 files archived\n" in command("status")[0]
     out, _ = command("query", "SELECT path, bytes, status FROM files ORDER BY path")
     assert out.splitlines() == ["path,bytes,status", "a.csv,15,verified", "data/b.csv,8,verified"]
     out, _ = command("query", "SELECT kind, title FROM filesets")

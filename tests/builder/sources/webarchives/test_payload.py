@@ -39,9 +39,8 @@ def streamed(data, window_log=20):
 def chunked(data, size=20):
     pieces = [data[at : at + size] for at in range(0, len(data), size)]
     sizes = (b"%x" % len(p) + b";x=y" * (n == 1) for n, p in enumerate(pieces))
-    return (
-        b"".join(b"%b\r\n%b\r\n" % pair for pair in zip(sizes, pieces, strict=True)) + b"0\r\n\r\n"
-    )
+    lines = (b"%b\r\n%b\r\n" % pair for pair in zip(sizes, pieces, strict=True))
+    return b"".join(lines) + b"0\r\n\r\n"
 
 
 @pytest.mark.parametrize(

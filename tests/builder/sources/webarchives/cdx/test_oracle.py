@@ -276,9 +276,7 @@ def made(lines, legend=None, rules=ALL):
     """Return what Python makes of lines: rows by column, and reasons of those left out."""
     found, reasons = [], []
     for one in lines:
-        said = (notation.parse_cdx_line(one, legend) if legend else notation.parse_cdxj_line(one))[
-            0
-        ]
+        said, _ = notation.parse_cdx_line(one, legend) if legend else notation.parse_cdxj_line(one)
         item = index_entry.build_capture(said, rules)[0] if said else None
         if isinstance(item, Capture):
             row = {name: getattr(item, name) for name in _FIELDS}

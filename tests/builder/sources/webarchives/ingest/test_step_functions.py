@@ -46,9 +46,7 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Service:
 def results(*missing: list[int], sleep: Any = lambda seconds: None) -> Iterator[int]:
     """Return what the engine tells; `missing` are the parts that each listing lacks."""
     listings = iter(missing)
-    options = EngineOptions(
-        scheduler=MACHINE, run="RUN", missing=lambda: next(listings), sleep=sleep
-    )
+    options = EngineOptions(1, MACHINE, "RUN", lambda: next(listings), sleep)
     return ENGINES["lambda"](int, missing[0], options)
 
 
