@@ -79,14 +79,14 @@ def test_without_dumps_a_publish_loads_no_renderer() -> None:
 import sys
 from pathlib import Path
 from datetime import UTC, datetime
-from builder.outputs.dumps.output import check
+from builder.outputs.dumps.output import DumpsOutput
 from builder.outputs.dumps.update import update_dumps
 from builder.publish.publish import publish
 from builder.runtime import Runtime
 from builder.store.folder import FolderStore
 from functions.config import configuration
 settings = configuration.parse('[repository]\\nnamespace = "b.cz"\\n', {})
-check(settings)
+DumpsOutput().check(settings)
 runtime = Runtime(lambda: datetime.now(UTC), lambda s: None, print, {})
 update_dumps(FolderStore(Path("nowhere")), settings, runtime)
 sys.exit("jinja2" in sys.modules)

@@ -131,7 +131,7 @@ def _of_kinds(name: str, kinds: Sequence[ItemKind]) -> IcebergTable:
     return IcebergTable(name, "records", (*columns, *own), frozenset(k.name for k in kinds), True)
 
 
-_WHOLE = [kind for kind in ROWS if kind.name in WHOLE]
+_WHOLE = [kind for kind in ROWS if kind.table and kind.name in WHOLE]
 TABLES = (
     IcebergTable("records", "records", schema.ITEM + schema.CONTENT, versioned=True),
     *(_of_kinds(name, [*kinds]) for name, kinds in groupby(_WHOLE, attrgetter("table"))),

@@ -120,13 +120,12 @@ def _commit(store: Writer, index: TablesIndex, before: TablesIndex | None, tag: 
         version += 1
     earlier = {}
     if before and before.version == version - 1:
-        earlier = {
-            keys.metadata_key(n, before.version): hashlib.sha256(
-                describe_table(before, n)
-            ).hexdigest()
-            for n in before.snapshots
-            if n in index.snapshots
-        }
+        for name in filter(index.snapshots.__contains__, before.snapshots):
+            key = keys.metadata_key(name, version - 1)
+            # Another release may have described the columns otherwise.
+            is_same = before.schemas == index.schemas
+            metadata = describe_table(before, name) if is_same else store.read(key)
+            earlier[key] = hashlib.sha256(metadata).hexdigest()
     named = {keys.hint_key(name): str(version).encode() for name in index.snapshots}
     tags = map_requests(lambda k: _replace(store, k, named[k], index.tags.get(k)), list(named))
     final = replace(

@@ -13,7 +13,7 @@ from builder.outputs.follow import expire
 from builder.outputs.tables import update
 from builder.outputs.tables.index import INDEX
 from builder.outputs.tables.metadata import describe_table
-from builder.outputs.tables.table import digest_schemas
+from builder.outputs.tables.table import IcebergTable, digest_schemas
 from builder.publish.selection import Selection
 from functions.snapshot import layout
 from functions.snapshot.errors import StoreError
@@ -173,6 +173,19 @@ def test_a_store_that_was_moved_gets_tables_for_its_place(world: World, tmp_path
 
 
 @pytest.mark.thorough
+def test_columns_that_another_release_describes_otherwise_are_no_damage(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fields = IcebergTable.fields
+    with monkeypatch.context() as patch:
+        patch.setattr(IcebergTable, "fields", lambda t: [{**f, "doc": "old"} for f in fields(t)])
+        begin(world)
+    world.ingest([capture(20, title="b")])
+    world.publish(**ON)
+    assert not findings(world)
+    assert compare(world) == {1, 2}
+
+
 def test_tables_that_begin_late_have_all_snapshots_that_are_kept(world: World) -> None:
     world.ingest([capture(n) for n in range(5)])
     world.publish()
