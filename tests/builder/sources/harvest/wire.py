@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from email.utils import format_datetime
+from functools import partial
 from urllib.parse import quote
 
 from tests.builder.sources.harvest.provider import Answer, Call, OfAnswer, Provider
@@ -100,10 +101,6 @@ def _packed(name: str, pack: Callable[[bytes], bytes], asked: bool = True) -> Of
     return change
 
 
-def _raw_deflate(data: bytes) -> bytes:
-    return zlib.compress(data, wbits=-15)
-
-
 def _untold(provider: Provider, call: Call, answer: Answer) -> Answer:
     return replace(answer, body=gzip.compress(answer.body))
 
@@ -182,7 +179,10 @@ DEFECTS: Mapping[str, tuple[str, OfAnswer]] = {
     "empty": ("a body of nothing with HTTP 200", once(_empty)),
     "gzip": ("gzip, to who accepts it", _packed("gzip", gzip.compress)),
     "deflate": ("deflate as HTTP has it", _packed("deflate", zlib.compress)),
-    "raw-deflate": ("deflate as some have it", _packed("deflate", _raw_deflate)),
+    "raw-deflate": (
+        "deflate as some have it",
+        _packed("deflate", partial(zlib.compress, wbits=-15)),
+    ),
     "gzip-unasked": ("gzip to everybody", _packed("gzip", gzip.compress, asked=False)),
     "gzip-untold": ("gzip without a word of it", _untold),
     "says-gzip": ("said to be gzip", always(lambda a: a.headed(Content_Encoding="gzip"))),

@@ -260,8 +260,7 @@ def test_a_header_that_lies_of_its_length_swallows_no_member():
 
 def test_an_archive_within_a_cut_member_gives_no_records():
     inner = members([record(n) for n in range(40)])
-    deflater = zlib.compressobj(0, zlib.DEFLATED, 31)
-    outer = deflater.compress(warc(http(inner))) + deflater.flush()
+    outer = zlib.compress(warc(http(inner)), 0, 31)
     data = members([record(0)]) + outer[:-500]
     assert urls(data) == ["http://a.cz/0", URL.decode()]
     assert codes(data) == ["payload-short", "gzip-truncated"]
