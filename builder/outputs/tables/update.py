@@ -124,8 +124,9 @@ def _commit(store: Writer, index: TablesIndex, before: TablesIndex | None, tag: 
             key = keys.metadata_key(name, version - 1)
             # Another release may have described the columns otherwise.
             is_same = before.schemas == index.schemas
-            metadata = describe_table(before, name) if is_same else store.read(key)
-            earlier[key] = hashlib.sha256(metadata).hexdigest()
+            with suppress(MissingObject, DamagedStore):  # what is lost must not stop an update
+                metadata = describe_table(before, name) if is_same else store.read(key)
+                earlier[key] = hashlib.sha256(metadata).hexdigest()
     named = {keys.hint_key(name): str(version).encode() for name in index.snapshots}
     tags = map_requests(lambda k: _replace(store, k, named[k], index.tags.get(k)), list(named))
     final = replace(

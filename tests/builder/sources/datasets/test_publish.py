@@ -308,7 +308,7 @@ def test_datasets_are_shown_before_they_are_withdrawn_by_their_set(world: World)
     shown = withdraw.preview_selection(
         world.store, world.configuration(), world.runtime(), asked, None
     )
-    assert (shown.count, shown.datasets, shown.hosts) == (2, 2, ())
+    assert (shown.count, shown.kinds["datasets"], shown.hosts) == (2, 2, ())
     assert {one.title for one in shown.items} == {"Dataset 1", "Heights of <larches> & firs"}
     withdraw.withdraw(world.store, world.configuration(), world.runtime(), asked, "why")
     assert rows(world, "SELECT count(*) FROM filesets") == [(0,)]
