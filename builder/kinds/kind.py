@@ -101,19 +101,18 @@ class Kind:
 
     A publish calls `check`, which raises ConfigurationError before any work is done; then `gather`,
     which reads what is new of the kind; then `settle`, after files that were read are known; then
-    `revise`. A withdrawal and a reinstatement call `settle` for the items
-    that depend on others. `inherit` adds to `item_versions` what has metadata of the items there;
-    `scrub` removes it from the kind's own tables. `recover` adds to `recovered_versions`, and
-    `reinstate` brings the kind's own tables up to date. `shows` tells whether a draft's tables
-    beside the records hold metadata of the items in a table of identifiers.
+    `revise`. A withdrawal and a reinstatement call `settle` for the items that depend on others.
+    `inherit` adds to `item_versions` what has metadata of the items there; `scrub` removes it from
+    the kind's own tables. `recover` adds to `recovered_versions`, and `reinstate` brings the kind's
+    own tables up to date. `shows` tells whether a draft's tables beside the records hold metadata
+    of the items in a table of identifiers.
 
     `verify` checks what the kind keeps beside its records. Such objects lie below the prefixes
-    `copied`; `list_copied` yields them in the order of reference, for a copy of the store.
-    `names` are those of the kind in the column `kind` of records. Items that `follow` others are
-    not withdrawn themselves: it says why. Others are counted apart in a preview if `counted` has
-    a key, the singular and the plural.
-    Their `identifiers` have the namespace as their prefix ("own"), end in a handle, or are those of
-    other repositories ("foreign").
+    `copied`; `list_copied` yields them in the order of reference, for a copy of the store. `names`
+    are those of the kind in the column `kind` of records. Items that `follow` others are not
+    withdrawn themselves: it says why. Others are counted apart in a preview if `counted` has a key,
+    the singular and the plural. Their `identifiers` have the namespace as their prefix ("own"), end
+    in a handle, or are those of other repositories ("foreign").
     """
 
     names: tuple[str, ...]

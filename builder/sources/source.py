@@ -67,16 +67,16 @@ class Source:
 
     `inputs` says what `sheaf ingest` may be given; it is empty if another command reads the source.
     The `options` of that command are rows of arguments.declare, and so are `step_options`, which
-    `find_step` has; `more` has their parameters. `note` ends the help. If it `is_dated`, its runs
-    have a time of their own, so they come first. `count` returns how many of its rows wait in a run
-    of the intake: the `noun` is for one and for many, and `key` for the JSON of `sheaf status`.
+    `find_step` has; argparse also has their `parameters`. `note` ends the help. If it `is_dated`,
+    its runs have a time of their own, so they come first. `count` returns how many of its rows wait
+    in a run of the intake: `noun` is for one and for many, `key` for the JSON of `sheaf status`.
     """
 
     package: str
     inputs: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
     step_options: Mapping[str, str] = field(default_factory=dict)
-    more: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    parameters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     note: str = ""
     is_dated: bool = False
     noun: tuple[str, ...] = ()

@@ -132,8 +132,8 @@ def verify(
 
     With `repair`, objects that the rest of the store determines are written again. `keys` and
     `checkpoint` are what a person trusts of a signed log, as texts. At a web address, only what
-    snapshots name is checked. Raises NewerSchema, and StoreError if the store
-    cannot be read or scratch space runs out.
+    snapshots name is checked. Raises NewerSchema, and StoreError if the store cannot be read or
+    scratch space runs out.
     """
     notes = repair_pointer(store) if repair else []
     inventory = Inventory.take(store, runtime.clock(), newest_only=newest_only)

@@ -34,7 +34,7 @@ def add(parser: argparse.ArgumentParser) -> None:
             **{row: text for source in _READ for row, text in source.step_options.items()},
         },
         jobs={"default": os.cpu_count() or 1},
-        **{name: parameters for source in _READ for name, parameters in source.more.items()},
+        **dict(option for source in _READ for option in source.parameters.items()),
     )
     parser.epilog = "\n\n".join(source.note for source in _READ if source.note)
 

@@ -71,8 +71,7 @@ def _is_archive(path: Path) -> bool:
             head = recognise.read_head(stream)
     except OSError:
         return False
-    form = recognise.recognise(head) or find_form(head)
-    return bool(form) or is_secondary(head)
+    return bool(recognise.recognise(head) or find_form(head)) or is_secondary(head)
 
 
 def leave_known(
