@@ -418,6 +418,16 @@ def test_retry_after_is_obeyed(server: Server, tmp_path: Path, after: str) -> No
     assert second.at - first.at >= 1.9
 
 
+def test_a_storm_of_errors_is_no_hot_loop(server: Server, tmp_path: Path) -> None:
+    there = world(server, tmp_path, http__backoff_seconds=1, http__tries=3)
+    server.add(URL, status(503))
+    assert failed(there) == "error-platform-download"
+    times = [one.at for one in server.asked(URL)]
+    assert len(times) == 3
+    assert times[1] - times[0] >= 0.9
+    assert times[2] - times[1] >= 1.9
+
+
 def test_a_rest_that_is_longer_than_there_is_time_ends_it_at_once(
     server: Server, tmp_path: Path
 ) -> None:

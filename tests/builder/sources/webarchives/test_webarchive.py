@@ -11,6 +11,8 @@ from pathlib import Path
 
 import brotli
 import pytest
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
 
 import builder
 from builder.intake.captures import FAULT_CODES, Fault
@@ -139,6 +141,21 @@ def test_equal_captures_of_one_file_get_an_ordinal():
     one, two, three = captures(warc(http()) * 3)
     assert len({one.identity, two.identity, three.identity}) == 3
     assert captures(warc(http()) * 2)[1].identity == two.identity
+
+
+def test_what_warcio_writes_is_read(monkeypatch):
+    # It leaves its temporary file open.
+    monkeypatch.setattr(WARCWriter, "_create_temp_file", staticmethod(io.BytesIO))
+    out = io.BytesIO()
+    writer = WARCWriter(out, gzip=True)
+    fields = StatusAndHeaders("200 OK", [("Content-Type", "text/html")], protocol="HTTP/1.0")
+    record = writer.create_warc_record(
+        "http://example.com/", "response", payload=io.BytesIO(PAGE), http_headers=fields
+    )
+    writer.write_record(record)
+    (capture,) = captures(out.getvalue())
+    assert (capture.title, capture.content_digest) == ("Zprávy", sha1(PAGE))
+    assert codes(out.getvalue()) == []
 
 
 @pytest.mark.parametrize("version", [b"WARC/0.16", b"WARC/0.18", b"WARC/1.1", b"warc/1.0"])

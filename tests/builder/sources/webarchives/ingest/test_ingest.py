@@ -12,6 +12,8 @@ from typing import Any
 
 import duckdb
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from builder.intake import row_files
 from builder.intake.captures import Capture, Fault
@@ -27,6 +29,7 @@ from builder.store import workdir
 from builder.store.folder import FolderStore
 from functions.snapshot.errors import StoreError
 from tests.builder.sources.webarchives.containers import arc, filedesc, frame, http, members, warc
+from tests.extent import examples
 
 pytestmark = pytest.mark.shared(2)
 
@@ -189,6 +192,18 @@ def test_however_it_is_cut_up_the_same_comes_out(
     # That members hold several records is told once a file, which ranges of it cannot know.
     shared = tuple(str(path) for path in crawl if path.name in _SHARED)
     assert cut.whole == (shared if split < 1000 else ())
+
+
+@given(data=st.data())
+@settings(max_examples=examples(12), deadline=None)
+def test_any_ranges_of_a_file_give_what_it_gives_as_a_whole(
+    tmp_path_factory: pytest.TempPathFactory, crawl: list[Path], data: st.DataObject
+) -> None:
+    path = data.draw(st.sampled_from(crawl[:4]))
+    split = data.draw(st.integers(path.stat().st_size // 12, path.stat().st_size))
+    root = tmp_path_factory.mktemp("cut")
+    ingested(root, [path], split)
+    assert table(root, "captures") == as_read([path])[0]
 
 
 @pytest.mark.sampled(3)
