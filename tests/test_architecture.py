@@ -97,7 +97,7 @@ def test_each_package_is_a_room() -> None:
         ".".join(path.relative_to(ROOT).parts[:2])
         for top in ("builder", "functions")
         for path in (ROOT / top).glob("*/")
-        if path.name != "__pycache__"
+        if any(path.glob("*.py"))
     }
     assert packages <= set(ROOMS)
     for room in ROOMS:
