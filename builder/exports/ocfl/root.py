@@ -135,7 +135,10 @@ class _Root:
         for number in range(1, inventory.head + 1):
             name = f"v{number}"
             shutil.copytree(place / name, folder / name, copy_function=_link)
-        (folder / ocfl.OBJECT_MARK).write_bytes(b"ocfl_object_1.1\n")
+        if inventory.head:
+            _link(place / ocfl.OBJECT_MARK, folder / ocfl.OBJECT_MARK)
+        else:
+            (folder / ocfl.OBJECT_MARK).write_bytes(b"ocfl_object_1.1\n")
         for version in chain([first], new):
             self._add_version(folder, inventory, version)
         _write_inventory(folder, inventory)
