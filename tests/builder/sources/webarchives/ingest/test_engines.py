@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from builder.sources.webarchives import WEBARCHIVES
 from builder.sources.webarchives.ingest import parts, plan, splits
 from builder.sources.webarchives.ingest.engines import ENGINES, EngineOptions, Work
 from tests.e2e.conftest import Home, make_home, warc
@@ -145,3 +146,7 @@ def test_faults_end_with_1_if_that_is_wanted(home: Home, files: list[Path]) -> N
     arguments = ("ingest", *files, "--engine", "local", "--jobs", "1")
     assert (home(*arguments).code, home(*arguments, "--again", "--strict").code) == (0, 1)
     assert home("ingest", *files, "--engine", "local", "--jobs", "0").code == 2
+
+
+def test_the_engines_that_the_command_offers_are_those_there_are() -> None:
+    assert WEBARCHIVES.parameters["engine"]["choices"] == tuple(ENGINES)
