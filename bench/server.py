@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from bench import baseline
-from bench.client import follow
 
 NAMESPACE = "bench.example.org"
 CONFIGURATION = f"[repository]\nnamespace = '{NAMESPACE}'\n[publish]\nlead = 1\n"
@@ -34,6 +34,18 @@ class Server:
     def cpu(self) -> float:
         """Return the CPU seconds of the process and its children so far."""
         return sum(_seconds(pid) for pid in (self.process, *_children(self.process)))
+
+    def wait(self) -> None:
+        """Wait until the server accepts connections. Raises OSError after half a minute."""
+        url = urlsplit(self.url)
+        for attempt in range(300):
+            try:
+                socket.create_connection((url.hostname, url.port), 1).close()
+                return
+            except OSError:
+                if attempt == 299:
+                    raise
+                time.sleep(0.1)
 
     def peak(self) -> int:
         """Return the most memory that the process has had so far, in megabytes."""
@@ -63,18 +75,29 @@ class Server:
 
 
 def _seconds(process: int) -> float:
-    text = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(text[11]) + int(text[12])) / os.sysconf("SC_CLK_TCK")
+    return time.clock_gettime(~process << 3 | 2)  # the process's clock of Linux, in nanoseconds
 
 
 def _children(process: int) -> list[int]:
     return [int(n) for n in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
 
 
+def open_port() -> int:
+    """Return a port that is free."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port
+
+
 @contextmanager
-def _started(command: list[str], **environment: str) -> Iterator[subprocess.Popen[str]]:
+def started(
+    command: list[str], folder: Path | None = None, **environment: str
+) -> Iterator[subprocess.Popen[str]]:
+    """Run a command in a folder until the block ends."""
     process = subprocess.Popen(
-        [sys.executable, *command],
+        command,
+        cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
@@ -92,41 +115,33 @@ def sheaf(store: Path, folder: Path, workers: int = 1, **environment: str) -> It
     """Run `sheaf serve` on a store; its configuration is written into `folder`."""
     config = folder / "sheaf.toml"
     config.write_text(CONFIGURATION)
-    command = ["-m", "builder", "serve", "--port", "0", "--json"]
+    command = [sys.executable, "-m", "builder", "serve", "--port", "0", "--json"]
     command += ["--store", str(store), "--config", str(config)]
-    with _started(command, SHEAF_SERVE_WORKERS=str(workers), **environment) as process:
+    with started(command, SHEAF_SERVE_WORKERS=str(workers), **environment) as process:
         assert process.stdout is not None
-        found = re.search(r'"oai": *"([^"]+)"', "".join(iter(process.stdout.readline, "}\n")))
-        assert found, "sheaf serve did not start"
-        yield Server(found[1], process.pid)
+        url = re.search(r'"oai": *"([^"]+)"', "".join(iter(process.stdout.readline, "}\n")))
+        assert url, "sheaf serve did not start"
+        yield Server(url[1], process.pid)
 
 
 @contextmanager
 def gunicorn(database: Path, paging: str, workers: int = 1) -> Iterator[Server]:
     """Run the baseline on a database, with pages by OFFSET or by key (see bench.baseline)."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    command = ["-m", "gunicorn", "-w", str(workers), "-b", address, "--log-level", "error"]
+    address = f"127.0.0.1:{open_port()}"
+    command = [sys.executable, "-m", "gunicorn", "-w", str(workers), "-b", address]
+    command += ["--log-level", "error", "bench.baseline:application"]
     settings = {baseline.DATABASE: str(database), baseline.PAGING: paging}
-    with _started([*command, "bench.baseline:application"], **settings) as process:
-        for _ in range(100):
-            time.sleep(0.1)
-            try:
-                follow(f"http://{address}/oai", FIRST, 1, compressed=False)
-                break
-            except OSError:
-                continue
-        yield Server(f"http://{address}/oai", process.pid)
+    with started(command, **settings) as process:
+        server = Server(f"http://{address}/oai", process.pid)
+        server.wait()
+        yield server
 
 
 @contextmanager
 def nginx(root: Path, folder: Path) -> Iterator[str]:
     """Serve the files below `root` with one worker of nginx, set up in `folder`; give its URL."""
     user = "user root; " if os.geteuid() == 0 else ""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
+    address = f"127.0.0.1:{open_port()}"
     (folder / "nginx.conf").write_text(
         f"{user}daemon off; worker_processes 1; pid {folder}/pid; error_log stderr;\n"
         f"events {{}}\nhttp {{ access_log off; sendfile on; tcp_nopush on;\n"
