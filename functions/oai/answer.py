@@ -4,7 +4,7 @@ Rights statements and policies are each a text or the URL of a text (guidelines 
 expressions and for the eprints description).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
@@ -213,6 +213,9 @@ Render = Callable[[RecordList, Read], tuple[tuple[bytes, ...], int]]
 
 It takes the page without its records, and what reads these.
 """
+
+ColumnsOf = Callable[[str, Collection[str]], Collection[str] | None]
+"""Returns the columns that a format, by its prefix, needs of records of some kinds; None: all."""
 
 Content = ErrorList | Identify | FormatList | SetList | OneRecord | RecordList
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from typing import Protocol
 
 from functions.config.configuration import Configuration
@@ -97,8 +97,11 @@ class Application(Service):
         parts = OaiParts(
             repository, configuration, present, self._provider, formats, self._renderer
         )
-        self._pages = None if pages is None else pages(parts)
-        self._schemas = schemas.schema_replies(self._renderer.places)
+        # A cold start has no time for pages and schemas, of which only an operator's have faults.
+        self._pages = None if pages is None else cache(partial(pages, parts))
+        self._schemas = cache(partial(schemas.schema_replies, self._renderer.places))
+        if self._pages is not None and configuration["formats.templates"]:
+            self._pages()
 
     def answer(self, call: Call, seconds: float | None = None, request: str = "") -> HttpResponse:
         """Answer a request (see Service.answer)."""
@@ -131,9 +134,9 @@ class Application(Service):
         # The asterisk asks for the server's own options (RFC 9110, section 9.3.7).
         is_server = call.method == "OPTIONS" and call.path == "*"
         is_oai = call.path.rstrip("/") == OAI_PATH or is_server
-        schema = self._schemas.get(call.path.removeprefix(OAI_PATH))
-        is_page = self._pages is not None and self._pages.takes(call.path)
-        if not (is_oai or is_page or schema):
+        pages = None if is_oai or self._pages is None else self._pages()
+        schema = None if is_oai else self._schemas().get(call.path.removeprefix(OAI_PATH))
+        if not (is_oai or schema or (pages is not None and pages.takes(call.path))):
             return Reply(404, _PLAIN, f"Not found; try / or {OAI_PATH}.\n".encode())
         allowed = ("GET", "HEAD", "POST", "OPTIONS") if is_oai else ("GET", "HEAD", "OPTIONS")
         if call.method == "OPTIONS":
@@ -143,9 +146,7 @@ class Application(Service):
             return Reply(405, _PLAIN, f"Use one of: {allow}.\n".encode(), {"Allow": allow})
         if schema is not None:
             return schema
-        if is_oai or self._pages is None:
-            return self._document(call)
-        return self._pages.reply(call)
+        return self._document(call) if pages is None else pages.reply(call)
 
     def _document(self, call: Call) -> Reply:
         def fits(body: bytes) -> bool:

@@ -11,7 +11,7 @@ from functools import partial
 from functions.http.http_message import show
 from functions.kinds import DOCUMENTED, IN_FORMATS
 from functions.oai import token as tokens
-from functions.oai.answer import RecordList, Render, Resumption
+from functions.oai.answer import ColumnsOf, RecordList, Render, Resumption
 from functions.oai.format import Format, FormatDrift, Formats, select_available
 from functions.oai.request import (
     LIST_IDENTIFIERS,
@@ -154,14 +154,11 @@ class ListService:
         repository: Repository,
         formats: Formats,
         drift: FormatDrift,
-        fields: Callable[[str], Collection[str] | None],
+        fields: ColumnsOf,
         *,
         named_sets: bool = False,
     ):
-        """`fields` returns, by prefix, the columns that a format needs of a record (None: all).
-
-        `named_sets`: the configuration names sets, which may have no record yet.
-        """
+        """`named_sets`: the configuration names sets, which may have no record yet."""
         self._fields = fields
         self._named_sets = named_sets
         self._drift = drift
@@ -286,9 +283,8 @@ class ListService:
         """
         prefix = walk.format.prefix
         rest = walk.selection().behind(page.records[-1].position)
-        fields = (DOCUMENT,) if walk.verb == LIST_IDENTIFIERS else self._fields(prefix)
         read = partial(self._repository.page, walk.manifest, headers=False)
-        near = read(rest, _NEAR, fields=fields)
+        near = read(rest, _NEAR, fields=self._columns(walk))
         records = select_available(near, walk.format)
         if not records and len(near) == _NEAR:
             behind = rest.behind(near[-1].position)
@@ -316,12 +312,18 @@ class ListService:
             self._repository.page,
             walk.manifest,
             headers=headers and not sifts,
-            fields=(DOCUMENT,) if sifts else self._fields(walk.format.prefix),
+            fields=self._columns(walk),
         )
         batches = _Batches(read, selection, first, limit)
         body, count = render(empty, batches.read)
         records, more = batches.take(count)
         return replace(empty, records=records, body=body), more
+
+    def _columns(self, walk: _Walk) -> Collection[str] | None:
+        """Return the columns that a page needs: of headers, what shows the format of a record."""
+        if walk.verb == LIST_IDENTIFIERS:
+            return (DOCUMENT,)
+        return self._fields(walk.format.prefix, walk.manifest.kinds())
 
     def _roll_over(self, walk: _Walk, reading: PointerReading) -> _Walk | None:
         """Return how an ended list continues in snapshots published since, or None."""

@@ -3,13 +3,14 @@
 Identify responses also follow the guidelines (section 4.2).
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 
 from functions.config.configuration import Configuration
 from functions.http.http_message import show
 from functions.kinds import IN_FORMATS, find_kind
 from functions.oai.answer import (
     Answer,
+    ColumnsOf,
     Content,
     ErrorList,
     FormatList,
@@ -99,12 +100,9 @@ class Provider:
         formats: Formats,
         present: AsOf,
         digest: Callable[[str], str | None] = lambda prefix: None,
-        fields: Callable[[str], Collection[str] | None] = lambda prefix: None,
+        fields: ColumnsOf = lambda prefix, kinds: None,
     ):
-        """`digest` returns the digest of a format's templates, by prefix.
-
-        `fields` returns, by prefix, the columns that a format needs of a record (None: all).
-        """
+        """`digest` returns the digest of a format's templates, by prefix."""
         self._repository = repository
         self._drift = FormatDrift(digest)
         self._base = str(configuration["repository.base_url"])
@@ -218,9 +216,10 @@ class Provider:
         """Section 4.1; an unknown item and an unknown format are reported together."""
         manifest = self._manifest(reading)
         name, prefix = request.identifier or "", request.prefix or ""
-        record = find_item(self._repository, manifest, name, fields=self._fields(prefix))
+        kinds = manifest.kinds()
+        record = find_item(self._repository, manifest, name, fields=self._fields(prefix, kinds))
         row = self._formats.get(prefix)
-        if row is not None and row not in self._formats.formats_for(manifest.kinds()):
+        if row is not None and row not in self._formats.formats_for(kinds):
             row = None
         faults = []
         if record is None:

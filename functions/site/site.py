@@ -4,14 +4,21 @@ Pages need no script and load nothing from other hosts; the Content-Security-Pol
 that.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from urllib.parse import quote, unquote
 
+from functions.content.calendar import CaptureCalendar
+from functions.content.search import CaptureSearch
 from functions.http import http_message
 from functions.http.http_message import IN_PATH, OAI_PATH, Call, FormError, Reply
 from functions.kinds import CAPTURES
+from functions.oai.answer import Answer
+from functions.oai.application import OaiParts, PageService, render_document
+from functions.reading.duck_repository import DuckRepository
+from functions.search.search import WordSearch
 from functions.site import (
     answer_page,
     browse,
@@ -29,7 +36,11 @@ from functions.site.language import FALLBACK, read_languages
 from functions.site.page import PageError, PageParts, PageRequest, SiteAddress, SitePage
 from functions.site.record import record_page
 from functions.snapshot import instant
+from functions.snapshot.dumps import DumpIndex, read_index
+from functions.snapshot.fixity import CheckReport, read_reports
 
+_RECORDS, _LARGEST = 50, 180_000
+"""Records, and bytes of the document, in an answer that a page shows."""
 _HTML = "text/html"
 _LONGEST, _HEADER = 8192, 6000
 """Characters of an argument, and of links in a header."""
@@ -185,3 +196,50 @@ class WebSite:
             for code, language in sorted(self._languages.items())
             for other in ("" if code == default else code,)
         ]
+
+
+def open_pages(shared: OaiParts, repository: DuckRepository) -> PageService:
+    """Return the pages of an application over this repository."""
+    catalogue, files = repository.catalogue, repository.files
+    return make_site(
+        shared,
+        CaptureSearch(catalogue, files),
+        CaptureCalendar(catalogue, files),
+        WordSearch(catalogue, files),
+        partial(read_index, catalogue.reader),
+        partial(read_reports, catalogue.reader),
+    )
+
+
+def make_site(
+    shared: OaiParts,
+    search: CaptureSearch | None = None,
+    calendar: CaptureCalendar | None = None,
+    words: WordSearch | None = None,
+    dumps: Callable[[], DumpIndex | None] | None = None,
+    checks: Callable[[], Sequence[CheckReport]] | None = None,
+) -> PageService:
+    """Return the pages of an application; without what searches, some are missing."""
+    renderer = shared.renderer
+
+    def answer(pairs: Sequence[tuple[str, str]], url: str) -> tuple[Answer, bytes]:
+        return render_document(shared.provider, renderer, pairs, url, _RECORDS, largest=_LARGEST)
+
+    parts = PageParts(
+        repository=shared.repository,
+        configuration=shared.configuration,
+        present=shared.present,
+        base_url=shared.provider.base_url,
+        places=renderer.places,
+        formats=shared.formats,
+        copies=renderer.copies,
+        write=renderer.page,
+        render=renderer.record,
+        answer=answer,
+        search=search,
+        calendar=calendar,
+        words=words.find if words else None,
+        dumps=dumps,
+        checks=checks,
+    )
+    return WebSite(parts)

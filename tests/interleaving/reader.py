@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from functions.oai.application import OaiParts, PageService
 from functions.reading.as_of import STALE, PointerReading
 from functions.reading.duck_repository import DuckRepository
-from functions.site.assembly import make_site
+from functions.site.site import make_site
 from functions.snapshot import instant
 from functions.snapshot.errors import StoreUnavailable
 from functions.snapshot.pointer import Pointer

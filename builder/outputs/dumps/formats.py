@@ -112,7 +112,9 @@ class DumpFormats:
         answer = Answer(manifest.effective, base_url, arguments, whole)
         head, _, tail = self.renderer.document(answer).partition(_PLACE)
         _, fields = lookups(self.configuration, self.formats, self.renderer)
-        return OaiDocuments(fields(name), head, tail, self.renderer, row, content, base_url)
+        return OaiDocuments(
+            fields(name, manifest.kinds()), head, tail, self.renderer, row, content, base_url
+        )
 
     def _find(self, name: str) -> Format:
         row = self.formats.get(name)

@@ -8,7 +8,7 @@ import json
 import logging
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
@@ -18,8 +18,8 @@ from typing import Any
 from markupsafe import Markup
 
 from functions.config.configuration import Configuration
-from functions.kinds import DOCUMENTED, IN_FORMATS, find_kind
-from functions.oai.answer import Answer, OneRecord, Read, RecordList
+from functions.kinds import DOCUMENTED, IN_FORMATS, KINDS, find_kind
+from functions.oai.answer import Answer, ColumnsOf, OneRecord, Read, RecordList
 from functions.oai.format import TEMPLATES, Format, Formats, folders, select_available
 from functions.oai.render import about, template_filters
 from functions.oai.render.copy_address import NO_COPIES, CopyAddresses
@@ -210,11 +210,10 @@ class Renderer:
                 f"{self.templates.path(name)}, line {line}: {error}"
             ) from error
 
-    def fields(self, row: Format) -> frozenset[str]:
-        """Return a superset of the columns that a format needs of a record."""
-        kinds = row.crosswalks.keys()
+    def fields(self, row: Format, kinds: Collection[str]) -> frozenset[str]:
+        """Return a superset of the columns that a format needs of records of these kinds."""
         needed = frozenset(name for kind in kinds for name in self._loop(row, kind).names)
-        if DOCUMENTED & kinds:
+        if not DOCUMENTED.isdisjoint(kinds):
             needed |= {DOCUMENT}
         return needed | about.COLUMNS if self.templates.abouts else needed
 
@@ -276,26 +275,31 @@ class Renderer:
 
 def lookups(
     configuration: Configuration, formats: Formats, renderer: Renderer
-) -> tuple[Callable[[str], str | None], Callable[[str], frozenset[str] | None]]:
+) -> tuple[Callable[[str], str | None], ColumnsOf]:
     """Return two functions of a prefix: a digest of its templates, and the columns they need.
 
-    Both return None for an unknown prefix. Shipped templates are compiled at the first call,
-    because a cold start has no time for all of them. An operator's own are read now: their files
-    may change.
+    Both return None for an unknown prefix. Shipped templates are compiled at the first call, and
+    only those of kinds that there are, because a cold start has no time for all of them. An
+    operator's own are read now: their files may change.
     """
     rows = {row.prefix: row for row in formats.rows}
 
     # Cached only for known prefixes: clients may send any number of others.
     digest = cache(lambda prefix: renderer.digest(rows[prefix]))
-    fields = cache(lambda prefix: renderer.fields(rows[prefix]))
+    columns = cache(lambda prefix, kinds: renderer.fields(rows[prefix], kinds))
+
+    def fields(prefix: str, kinds: Collection[str]) -> frozenset[str] | None:
+        if prefix not in rows:
+            return None
+        present = rows[prefix].crosswalks.keys() & kinds
+        needed: frozenset[str] = columns(prefix, frozenset(present))
+        return needed
+
     if configuration["formats.templates"]:
         for prefix in rows:
             digest(prefix)
-            fields(prefix)
-    return (
-        lambda prefix: digest(prefix) if prefix in rows else None,
-        lambda prefix: fields(prefix) if prefix in rows else None,
-    )
+            fields(prefix, KINDS)
+    return lambda prefix: digest(prefix) if prefix in rows else None, fields
 
 
 def _constants(row: Format, base_url: str, repository_name: str) -> Mapping[str, str]:

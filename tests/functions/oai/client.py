@@ -21,7 +21,7 @@ from functions.http import aws, wsgi
 from functions.http.http_message import Call
 from functions.oai.application import Application, OaiParts, PageService
 from functions.reading.repository import Repository
-from functions.site.assembly import make_site
+from functions.site.site import make_site
 from tests.functions.oai.validity import OAI, codes, valid
 
 START = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)

@@ -7,7 +7,7 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from functions.oai.application import Application
-from functions.site.assembly import make_site
+from functions.site.site import make_site
 from functions.snapshot.errors import StoreError
 from tests.functions.oai.client import START, Client, Clock, configured, event, respond
 

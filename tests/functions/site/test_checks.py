@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 
-from functions.site.assembly import make_site
+from functions.site.site import make_site
 from functions.snapshot.errors import StoreError
 from functions.snapshot.fixity import CheckReport
 from tests.functions.oai.client import START, Client, Clock

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from functions.site.assembly import make_site
+from functions.site.site import make_site
 from functions.snapshot.dumps import DumpEntry, DumpIndex, FormatEntry
 from functions.snapshot.errors import DamagedStore, StoreError
 from functions.snapshot.seal import seal
