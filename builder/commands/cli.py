@@ -7,20 +7,20 @@ import os
 import platform
 import shutil
 import signal
-import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from builder import distribution
 from builder.commands.command_table import COMMANDS, FAMILIES, Command, ending, overview
 from builder.errors import UsageError
 from builder.http.secrets import clean_text
-from builder.store.context import Context, from_environment
 from functions.snapshot.errors import SheafError
+
+if TYPE_CHECKING:
+    from builder.store.context import Context
 
 _VALUED = ("--store", "--config")
 _ATTACHED = tuple(f"{option}=" for option in _VALUED)
@@ -35,9 +35,15 @@ def _terminate(number: int, frame: object) -> None:
     raise Terminated
 
 
+def _from_environment(arguments: argparse.Namespace) -> "Context":
+    from builder.store import context  # it loads the store, which the version does without
+
+    return context.from_environment(arguments)
+
+
 def main(
     argv: Sequence[str] | None = None,
-    surround: Callable[[argparse.Namespace], Context] = from_environment,
+    surround: Callable[[argparse.Namespace], "Context"] = _from_environment,
 ) -> int:
     """Run one command in the context from `surround`, and return its exit status."""
     try:
@@ -68,7 +74,7 @@ def main(
     return code
 
 
-def carry_out(words: Sequence[str], surround: Callable[[argparse.Namespace], Context]) -> int:
+def carry_out(words: Sequence[str], surround: Callable[[argparse.Namespace], "Context"]) -> int:
     """Parse a command line, run its command in the context from `surround`, return its status.
 
     Raises SheafError. The command's arguments contain this function, so that it can run others.
@@ -276,6 +282,8 @@ class _VersionAction(argparse.Action):
 
 def describe_version() -> str:
     """Return the lines of `sheaf --version`, each with its line end."""
+    from builder import distribution  # it loads importlib.metadata
+
     lines = [
         f"sheaf {distribution.version() or 'of a copied folder'}",
         f"commit {distribution.commit() or _find_commit() or 'unknown'}",
@@ -290,6 +298,8 @@ def _find_commit() -> str:
     root = Path(__file__).parents[2]
     if not (root / ".git").exists() or shutil.which("git") is None:
         return ""
+    import subprocess
+
     command = ["git", "-C", str(root), "describe", "--always", "--abbrev=40", "--dirty=+"]
     done = subprocess.run([*command, "--exclude=*"], capture_output=True, text=True)
     return done.stdout.strip()

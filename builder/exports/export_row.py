@@ -3,9 +3,10 @@
 import argparse
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
-from builder.store.context import Context
+if TYPE_CHECKING:  # it loads the store, which the help and the version do without
+    from builder.store.context import Context
 
 
 class ExportModule(Protocol):
@@ -15,7 +16,7 @@ class ExportModule(Protocol):
         """Declare the arguments."""
         ...
 
-    def run(self, context: Context) -> int:
+    def run(self, context: "Context") -> int:
         """Write the export, and return the exit status: 1 if something could not be written.
 
         Raises SheafError.

@@ -6,6 +6,7 @@ from typing import Any
 
 from functions.http.http_message import FormError
 from functions.oai.answer import ErrorList, OneRecord, RecordList, SetList
+from functions.oai.application import render_document
 from functions.oai.request import VERBS
 from functions.reading.repository import PublishedRecord
 from functions.site.fields import read_title, shorten
@@ -13,8 +14,8 @@ from functions.site.page import PageError, PageRequest, SitePage
 
 _LONGEST = 24_000
 """Characters of XML that the page shows."""
-_RECORDS = 50
-"""Records and sets of a list that the page shows: its own links go on from there."""
+_RECORDS, _LARGEST = 50, 180_000
+"""Records and sets of a list that the page shows, from which its links go on, and their bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,10 @@ def show(request: PageRequest) -> SitePage:
     except FormError as error:
         raise PageError(request.text("error.form")) from error
     address = request.address
-    answer, body = request.parts.answer(pairs, address.oai)
+    provider, renderer = request.parts.provider, request.parts.renderer
+    answer, body = render_document(
+        provider, renderer, pairs, address.oai, _RECORDS, largest=_LARGEST
+    )
     text, content = body.decode(), answer.content
     arguments = dict(pairs)
     verb = arguments.pop("verb", "")

@@ -13,9 +13,9 @@ def site_over(repository: DuckRepository) -> Callable[[OaiParts], PageService]:
     """Return what makes the pages of an application over this repository."""
 
     def make(shared: OaiParts) -> PageService:
-        from functions.site.site import open_pages  # a cold start to a list has no time for it
+        from functions.site.site import make_site  # a cold start to a list has no time for it
 
-        return open_pages(shared, repository)
+        return make_site(shared, repository)
 
     return make
 

@@ -94,7 +94,7 @@ FILES: Mapping[str, Callable[[PageRequest], Reply]] = {
 
 
 def _reply(request: PageRequest, name: str, type_: str, variables: Mapping[str, object]) -> Reply:
-    body = request.parts.write(name, variables)
+    body = request.parts.renderer.page(name, variables)
     headers = {"Cache-Control": http_message.withdrawable_control(_DAY)}
     return Reply(200, type_, body, headers, http_message.document_digest(body))
 

@@ -2,20 +2,17 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from functions.config.configuration import Configuration
 from functions.content.calendar import CaptureCalendar
 from functions.content.search import CaptureSearch
 from functions.http.http_message import IN_PATH, OAI_PATH, Call
 from functions.kinds import find_kind
-from functions.oai.answer import Answer
-from functions.oai.format import Format, Formats
+from functions.oai.application import OaiParts
 from functions.oai.render.copy_address import CopyAddresses
-from functions.reading.as_of import AsOf, PointerReading
-from functions.reading.repository import PublishedRecord, Repository
+from functions.reading.as_of import PointerReading
+from functions.reading.repository import PublishedRecord
 from functions.search.hits import SearchPage
 from functions.search.query import WordQuery
 from functions.site.language import Language
@@ -75,27 +72,14 @@ class SiteAddress:
 
 
 @dataclass(frozen=True, slots=True)
-class PageParts:
+class PageParts(OaiParts):
     """What pages are made of.
 
-    `base_url` returns the base URL of a request to a URL. `places` are the folders of templates.
-    `write` returns a template with these variables, in UTF-8. `render` returns a record's XML in a
-    format; it takes the base URL and the repository's name and raises ConfigurationError. `answer`
-    returns the answer to the pairs of an OAI-PMH request, with its XML. `search` finds captures,
-    `calendar` counts them, and `words` finds items; without them there are no such pages. `dumps`
-    reads the index of dumps, and `checks` the reports of checks, the oldest first.
+    `search` finds captures, `calendar` counts them, and `words` finds items; without them there are
+    no such pages. `dumps` reads the index of dumps, and `checks` the reports of checks, the oldest
+    first.
     """
 
-    repository: Repository
-    configuration: Configuration
-    present: AsOf
-    base_url: Callable[[str], str]
-    places: tuple[Path, ...]
-    formats: Formats
-    copies: CopyAddresses
-    write: Callable[[str, Mapping[str, Any]], bytes]
-    render: Callable[[PublishedRecord, Format, str, str], str]
-    answer: Callable[[Sequence[tuple[str, str]], str], tuple[Answer, bytes]]
     search: CaptureSearch | None = None
     calendar: CaptureCalendar | None = None
     words: Callable[[Manifest, WordQuery, int | None, int], SearchPage] | None = None
@@ -136,7 +120,7 @@ class PageRequest:
         address, fields, kind = None, record.fields, find_kind(record.kind)
         if record.deleted:
             return None
-        copies = self.parts.copies
+        copies = self.parts.renderer.copies
         if kind.is_capture:
             address = copies.find(record.identifier, fields.get("url"), fields.get("fetch_date"))
         elif kind.has_files:

@@ -105,7 +105,7 @@ def feed(request: PageRequest) -> Reply:
         "updated": request.manifest.effective,
         "name": configuration["repository.name"],
     }
-    body = request.parts.write("publishes.xml", variables)
+    body = request.parts.renderer.page("publishes.xml", variables)
     return Reply(200, "application/atom+xml", body, digest=http_message.document_digest(body))
 
 

@@ -12,7 +12,7 @@ from functions.config.configuration import Configuration
 from functions.content import assembly
 from functions.oai.application import Application
 from functions.reading.duck_repository import DuckRepository
-from functions.site.site import open_pages
+from functions.site.assembly import site_over
 from functions.store import catalog
 from functions.store.slice import open_reader
 
@@ -46,7 +46,7 @@ def open_site(
             log,
             compress=compress,
             guarded=True,  # a restarted worker does not return to an older snapshot
-            pages=lambda shared: open_pages(shared, repository),
+            pages=site_over(repository),
         )
         metadata.prepare()
         answer: assembly.Answer = metadata.answer

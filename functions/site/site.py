@@ -5,7 +5,7 @@ that.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 from urllib.parse import quote, unquote
@@ -15,8 +15,7 @@ from functions.content.search import CaptureSearch
 from functions.http import http_message
 from functions.http.http_message import IN_PATH, OAI_PATH, Call, FormError, Reply
 from functions.kinds import CAPTURES
-from functions.oai.answer import Answer
-from functions.oai.application import OaiParts, PageService, render_document
+from functions.oai.application import OaiParts, PageService
 from functions.reading.duck_repository import DuckRepository
 from functions.search.search import WordSearch
 from functions.site import (
@@ -39,8 +38,6 @@ from functions.snapshot import instant
 from functions.snapshot.dumps import DumpIndex, read_index
 from functions.snapshot.fixity import CheckReport, read_reports
 
-_RECORDS, _LARGEST = 50, 180_000
-"""Records, and bytes of the document, in an answer that a page shows."""
 _HTML = "text/html"
 _LONGEST, _HEADER = 8192, 6000
 """Characters of an argument, and of links in a header."""
@@ -85,8 +82,10 @@ class WebSite:
 
     def __init__(self, parts: PageParts) -> None:
         self._parts = parts
-        self._languages = read_languages(parts.places)
-        self._fixed = machine_files.read_files(parts.places, parts.configuration["site.colours"])
+        self._languages = read_languages(parts.renderer.places)
+        self._fixed = machine_files.read_files(
+            parts.renderer.places, parts.configuration["site.colours"]
+        )
 
     def takes(self, path: str) -> bool:
         """Return whether there is a page at that path."""
@@ -123,7 +122,7 @@ class WebSite:
     def _request(
         self, call: Call, arguments: Mapping[str, str], names: tuple[str, ...]
     ) -> PageRequest:
-        base = self._parts.base_url(call.base + OAI_PATH).rstrip("/")
+        base = self._parts.provider.base_url(call.base + OAI_PATH).rstrip("/")
         root = base.removesuffix(OAI_PATH) if base.endswith(OAI_PATH) else call.base
         default = self._parts.configuration["site.language"]
         wanted = arguments.get("lang", default)
@@ -144,7 +143,9 @@ class WebSite:
 
     def _write(self, request: PageRequest, page: SitePage) -> Reply:
         """Return the page as HTML, in the frame that all pages share."""
-        body = self._parts.write(page.template, {**self._frame(request, page), **page.values})
+        body = self._parts.renderer.page(
+            page.template, {**self._frame(request, page), **page.values}
+        )
         headers = {**HEADERS, **page.headers}
         if page.links:
             header = page.links[0]
@@ -198,48 +199,19 @@ class WebSite:
         ]
 
 
-def open_pages(shared: OaiParts, repository: DuckRepository) -> PageService:
-    """Return the pages of an application over this repository."""
-    catalogue, files = repository.catalogue, repository.files
-    return make_site(
-        shared,
-        CaptureSearch(catalogue, files),
-        CaptureCalendar(catalogue, files),
-        WordSearch(catalogue, files),
-        partial(read_index, catalogue.reader),
-        partial(read_reports, catalogue.reader),
-    )
-
-
 def make_site(
     shared: OaiParts,
-    search: CaptureSearch | None = None,
-    calendar: CaptureCalendar | None = None,
-    words: WordSearch | None = None,
+    repository: DuckRepository | None = None,
     dumps: Callable[[], DumpIndex | None] | None = None,
     checks: Callable[[], Sequence[CheckReport]] | None = None,
 ) -> PageService:
-    """Return the pages of an application; without what searches, some are missing."""
-    renderer = shared.renderer
-
-    def answer(pairs: Sequence[tuple[str, str]], url: str) -> tuple[Answer, bytes]:
-        return render_document(shared.provider, renderer, pairs, url, _RECORDS, largest=_LARGEST)
-
-    parts = PageParts(
-        repository=shared.repository,
-        configuration=shared.configuration,
-        present=shared.present,
-        base_url=shared.provider.base_url,
-        places=renderer.places,
-        formats=shared.formats,
-        copies=renderer.copies,
-        write=renderer.page,
-        render=renderer.record,
-        answer=answer,
-        search=search,
-        calendar=calendar,
-        words=words.find if words else None,
-        dumps=dumps,
-        checks=checks,
-    )
-    return WebSite(parts)
+    """Return the pages of an application; without what searches `repository`, some are missing."""
+    searches: dict[str, Any] = {}
+    if repository is not None:
+        source = repository.catalogue, repository.files
+        searches = {"search": CaptureSearch(*source), "calendar": CaptureCalendar(*source)}
+        searches["words"] = WordSearch(*source).find
+        dumps = partial(read_index, repository.catalogue.reader)
+        checks = partial(read_reports, repository.catalogue.reader)
+    same = {field.name: getattr(shared, field.name) for field in fields(shared)}
+    return WebSite(PageParts(**same, **searches, dumps=dumps, checks=checks))

@@ -201,7 +201,7 @@ def _describe(
     """Return the captures and their changes as lines."""
     lines = []
     for row, change in captures:
-        copy = request.parts.copies.find(row.identifier, row.url, row.date)
+        copy = request.parts.renderer.copies.find(row.identifier, row.url, row.date)
         if copy is None and request.serves_content:
             copy = request.address.content(row.identifier)
         lines.append(

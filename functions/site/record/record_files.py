@@ -86,7 +86,7 @@ def _link_file(
 
 def _find_address(request: PageRequest, record: PublishedRecord, file: str) -> str | None:
     """Return the address of a stored file of a record: the configured one, else our own."""
-    address = request.parts.copies.find_file(record.identifier, file)
+    address = request.parts.renderer.copies.find_file(record.identifier, file)
     if address is None and request.serves_content:
         address = request.address.content(record.identifier, file)
     return address

@@ -158,7 +158,7 @@ def _render(request: PageRequest, record: PublishedRecord, row: Format) -> str |
         name = parts.configuration["repository.name"]
         for available in select_available([record], row):
             if not available.deleted:
-                return parts.render(available, row, request.address.oai, name).strip()
+                return parts.renderer.record(available, row, request.address.oai, name).strip()
         return None
     except ConfigurationError:
         return None
