@@ -3,8 +3,9 @@
     python -m bench.machines.crowd [--captures N] [--seconds N] [--harvesters 1,4,16,64]
 
 Needs `wrk` and, for the baseline, `nginx` (Debian: wrk, nginx-light). Each harvester is a
-connection and a thread of wrk, which walks through the list from a random page on, in gzip. wrk
-needs the same cores. Answers of 503 are errors, and no records.
+connection and a thread of wrk, which walks through the list from a random page on, in gzip unless
+the row says plain; of one page, all ask for the same one. wrk needs the same cores. Answers of 503
+are errors, and no records. CPU is that of the server.
 """
 
 import argparse
@@ -36,7 +37,7 @@ math.randomseed(os.time())
 setup = function(thread) thread:set("at", math.random(#urls)) end
 request = function()
     at = at % #urls + 1
-    return wrk.format("GET", urls[at], {{["Accept-Encoding"] = "gzip"}})
+    return wrk.format("GET", urls[at], {{["Accept-Encoding"] = "{coding}"}})
 end
 """
 
@@ -53,8 +54,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         store = published(folder, arguments.captures)
-        print("| | Harvesters | Records/s | Slowest page, ms | Memory, MB | Errors |")
-        print("|---|---|---|---|---|---|", flush=True)
+        print("| | Harvesters | Records/s | Slowest page, ms | CPU ms per 1,000 | MB | Errors |")
+        print("|---|---|---|---|---|---|---|", flush=True)
         cores = os.cpu_count() or 1
         for label, workers, cache in (
             ("rendered, 1 worker", 1, 0),
@@ -65,7 +66,16 @@ def main() -> None:
                 pages = dict(walk(server.url))
                 if cache:
                     list(walk(server.url))  # so that each worker knows them
-                measure(label, server.url, list(pages)[1:-1], counts, arguments.seconds, server)
+                targets = list(pages)[1:-1]
+                measure(label, server.url, targets, counts, arguments.seconds, server)
+                if workers == 1:
+                    label = f"{label}, one page"
+                    measure(label, server.url, targets[:1], counts, arguments.seconds, server)
+                if cache:
+                    label = f"{label}, plain"
+                    measure(
+                        label, server.url, targets, counts, arguments.seconds, server, "identity"
+                    )
         with oaipmh(folder, store, cores) as (url, targets, server):
             label = f"oaipmh, gunicorn, {cores} workers, plain"
             measure(label, url, targets, counts, arguments.seconds, server)
@@ -97,27 +107,34 @@ def measure(
     counts: Sequence[int],
     seconds: int,
     server: Server | None,
+    coding: str = "gzip",
 ) -> None:
     """Print a row for each number of harvesters."""
     with tempfile.TemporaryDirectory() as name:
         urls, script = Path(name) / "urls", Path(name) / "script.lua"
         urls.write_text("\n".join(targets) + "\n")
-        script.write_text(_SCRIPT.format(urls=urls))
+        script.write_text(_SCRIPT.format(urls=urls, coding=coding))
         base = "{0.scheme}://{0.netloc}".format(urlsplit(url))
         for count in counts:
             line = ["wrk", f"-t{count}", f"-c{count}", f"-d{seconds}s", "-s", str(script)]
-            told = subprocess.run(
+            before = server.cpu() if server else 0.0
+            report = subprocess.run(
                 [*line, "--timeout", "30s", base], check=True, stdout=subprocess.PIPE, text=True
             ).stdout
-            rate = float(re.findall(r"Requests/sec:\s+([0-9.]+)", told)[0])
-            total = int(re.findall(r"(\d+) requests in", told)[0])
-            slowest = _milliseconds(re.findall(r"Latency(?:\s+\S+){2}\s+(\S+)", told)[0])
-            found = re.findall(r"Non-2xx or 3xx responses: (\d+)", told)
-            wrong = int(found[0]) if found else 0
+            cpu, memory = "", ""
+            rate = float(re.findall(r"Requests/sec:\s+([0-9.]+)", report)[0])
+            total = int(re.findall(r"(\d+) requests in", report)[0])
+            slowest = _milliseconds(re.findall(r"Latency(?:\s+\S+){2}\s+(\S+)", report)[0])
+            refused = re.findall(r"Non-2xx or 3xx responses: (\d+)", report)
+            wrong = int(refused[0]) if refused else 0
             records = rate * _RECORDS * (total - wrong) / total
-            memory = f"{server.memory():,}" if server else ""
+            if server:
+                thousands = (total - wrong) * _RECORDS / 1000
+                cpu = f"{(server.cpu() - before) * 1000 / thousands:.2f}"
+                memory = f"{server.memory():,}"
             print(
-                f"| {label} | {count} | {records:,.0f} | {slowest:,.0f} | {memory} | {wrong} |",
+                f"| {label} | {count} | {records:,.0f} | {slowest:,.0f} | {cpu} | {memory} "
+                f"| {wrong} |",
                 flush=True,
             )
 

@@ -212,7 +212,10 @@ class Connections:
         original: Any = answer._original_response
         try:
             budget.begin_body()
-            raw = _fields(original.getheaders())
+            raw = tuple(
+                (name, responses.field_text(_FOLD.sub(" ", value).encode("latin-1")))
+                for name, value in original.getheaders()
+            )
             yield Response(
                 url,
                 answer.status,
@@ -341,13 +344,6 @@ class Connections:
 def _host_field(scheme: str, host: str, port: int) -> str:
     name = f"[{host}]" if ":" in host else host
     return name if port == PORTS[scheme] else f"{name}:{port}"
-
-
-def _fields(fields: list[tuple[str, str]]) -> responses.Fields:
-    return tuple(
-        (name, responses.field_text(_FOLD.sub(" ", value).encode("latin-1")))
-        for name, value in fields
-    )
 
 
 def _pieces(body: Iterable[bytes], budget: Budget) -> Iterator[bytes]:

@@ -2,7 +2,8 @@
 
 A page is immutable if a token requests it, its snapshot is kept, and the list continues after it.
 It is answered from the folder until the pointer retires its snapshot (functions.oai.listing). Only
-GETs that accept gzip are answered so, and the kernel sends the file. All workers share the folder.
+GETs are answered so. The kernel sends the file, or it is inflated for clients without gzip. All
+workers share the folder.
 """
 
 import hashlib
@@ -11,43 +12,40 @@ import itertools
 import json
 import logging
 import os
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlencode
 
-from builder.runtime import Clock
+from builder.serve.server import inflate
 from functions.http import http_message
-from functions.http.access_log import AccessLog, log_entry
 from functions.http.http_message import OAI_PATH, Call, FormError, HttpResponse
-from functions.snapshot.pointer import Pointer
+from functions.http.service import Service
 
 _LOG = logging.getLogger("sheaf")
 
 _HEAD = 1 << 14  # maximum bytes of a file's first line: headers and fields of the log, as JSON
 _SPARE = 0.1  # the share of the bound that is free when the oldest pages were removed
 _UNSENT = ("Content-Length", "Content-Type", "Content-Encoding")
+_GZIP = "-gzip"  # the end of a tag of what is in gzip (http_message.write)
+_LARGE = 1 << 20  # bytes of an answer that a client takes in gzip, if it takes any so
 
 
 @dataclass
 class KeptPages:
-    """Answers by `answer`, or from `folder`. Thread-safe.
+    """Answers by `answer`, or from `folder`, in the log of `service`. Thread-safe.
 
-    `find_pin` and `find_pointer` are those of the application (functions.oai.application).
-
+    `find_pin` is that of the application of lists (functions.oai.application).
     The folder holds at most `most` bytes, which each of the `workers` sees to. With `own_host`, the
     pages of each host name its own base URL.
     """
 
     answer: Callable[[Call], HttpResponse]
     find_pin: Callable[[Call], int | None]
-    find_pointer: Callable[[], Pointer | None]
+    service: Service
     folder: Path
     most: int
-    clock: Clock
-    log: AccessLog | None
     own_host: bool
     workers: int = 1
 
@@ -68,30 +66,36 @@ class KeptPages:
             return response
         self._sweep()
         path = self.folder / f"{pin}-{name}"
-        begun = time.perf_counter()
-        page = _open(path)
+        begun = self.service.timer()
+        page: HttpResponse | None = None
+        with suppress(OSError, ValueError):
+            file = io.FileIO(path)
+            line = file.read(_HEAD).partition(b"\n")[0]
+            file.seek(len(line) + 1)
+            page = HttpResponse(200, body=file, **json.loads(line))
         if page is None:
             swept = self._swept
             response = self.answer(call)
             is_fixed = "immutable" in response.headers.get("Cache-Control", "")
-            if response.status == 200 and is_fixed and "Content-Encoding" in response.headers:
+            if response.status == 200 and is_fixed:
                 self._store(path, response)
             if self._swept != swept:  # the page may be one that was to be removed meanwhile
                 self._swept = None
                 self._sweep()
             return response
+        if not call.wants_gzip(_LARGE):
+            page = _inflate(page)
         if http_message.is_held(call.headers, page.headers.get("ETag", "")):
             page.body.close()  # type: ignore[union-attr]
             headers = {n: text for n, text in page.headers.items() if n not in _UNSENT}
             page = replace(page, status=304, headers=headers, body=b"")
-        if self.log is not None:
-            self.log.add(log_entry(self.clock(), call, page, time.perf_counter() - begun))
+        self.service.log(call, page, begun)
         return page
 
     def _name(self, call: Call) -> str | None:
         """Return the name of the page that a call asks for, if it may be kept."""
         is_list = call.path == OAI_PATH and "resumptionToken=" in call.query
-        if call.method != "GET" or not is_list or not call.wants_gzip(1 << 20):
+        if call.method != "GET" or not is_list:
             return None
         try:
             pairs = sorted(call.pairs)  # their order and their escapes do not change the page
@@ -102,6 +106,11 @@ class KeptPages:
 
     def _store(self, path: Path, response: HttpResponse) -> None:
         """Keep a page. A failure, such as a full disk, is logged once, and the page is not kept."""
+        if "Content-Encoding" not in response.headers:
+            body = self.service.compress(response.body)  # type: ignore[arg-type]
+            headers = {**response.headers, "Content-Encoding": "gzip"}
+            headers |= {"ETag": f'{headers["ETag"][:-1]}{_GZIP}"', "Content-Length": str(len(body))}
+            response = replace(response, headers=headers, body=body)
         head = {"headers": dict(response.headers), "log_fields": dict(response.log_fields)}
         line = json.dumps(head).encode() + b"\n"
         draft = self.folder / f".{os.getpid()}-{next(self._drafts)}"
@@ -132,7 +141,7 @@ class KeptPages:
 
     def _sweep(self) -> None:
         """Remove the pages of retired snapshots, once for each change of the list of these."""
-        pointer = self.find_pointer()
+        pointer = self.service.find_pointer()
         state = pointer and (pointer.retired, pointer.expiry)
         if pointer is None or state == self._swept:
             return
@@ -142,12 +151,14 @@ class KeptPages:
                 path.unlink(missing_ok=True)
 
 
-def _open(path: Path) -> HttpResponse | None:
-    """Open a page; its body is the file from the page's first byte on. None if there is none."""
-    try:
-        file = io.FileIO(path)
-        line = file.read(_HEAD).partition(b"\n")[0]
-        file.seek(len(line) + 1)
-        return HttpResponse(200, body=file, **json.loads(line))
-    except (OSError, ValueError):
-        return None
+def _inflate(page: HttpResponse) -> HttpResponse:
+    """Return a kept page for a client without gzip; it is inflated while it is sent."""
+    file = page.body
+    assert isinstance(file, io.FileIO)
+    start = file.tell()
+    file.seek(-4, os.SEEK_END)  # the size of what is in gzip (RFC 1952, section 2.3.1)
+    headers = {**page.headers, "Content-Length": str(int.from_bytes(file.read(4), "little"))}
+    del headers["Content-Encoding"]
+    headers["ETag"] = headers["ETag"].replace(_GZIP, "")
+    file.seek(start)
+    return replace(page, headers=headers, body=inflate(file))

@@ -6,6 +6,7 @@ authority of a target in absolute form.
 """
 
 import errno
+import io
 import logging
 import multiprocessing
 import os
@@ -13,7 +14,7 @@ import resource
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from logging.handlers import WatchedFileHandler
 from pathlib import Path
@@ -23,7 +24,7 @@ from gunicorn import sock
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
 from gunicorn.glogging import Logger
-from isal import isal_zlib
+from isal import igzip, isal_zlib
 
 from builder.errors import UsageError
 from builder.serve.worker import PatientWorker
@@ -33,6 +34,7 @@ from functions.snapshot.errors import SheafError
 _LOG = logging.getLogger("sheaf")
 
 _LEVEL, _GZIP = 2, 31
+_PIECE = 1 << 16
 _BACKLOG = 1024
 _IN_KERNEL = 1 << 18
 """Bytes of a response in the kernel's buffer. Its default is megabytes. The time limit for a
@@ -61,6 +63,13 @@ def compress(body: bytes) -> bytes:
     """
     data: bytes = isal_zlib.compress(body, _LEVEL, _GZIP)
     return data
+
+
+def inflate(file: io.FileIO) -> Iterator[bytes]:
+    """Yield in pieces the body that `compress` made the rest of a file of, and close the file."""
+    with file, igzip.IGzipFile(fileobj=file) as body:  # type: ignore[no-untyped-call]
+        while piece := body.read(_PIECE):
+            yield piece
 
 
 class Listeners:

@@ -104,7 +104,7 @@ SERVE_KEYS: tuple[Field, ...] = (
     row(
         "serve.concurrent",
         number(32, 1, 1000),
-        "requests answered at once; further requests get a 503",
+        "requests answered at once; four times as many wait, further requests get a 503",
     ),
     row("serve.workers", number(0, 0, 256), "worker processes of `sheaf serve`; 0: one per core"),
     row(

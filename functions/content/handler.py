@@ -20,7 +20,7 @@ from functions.content.header_fields import RangePart, Unsatisfiable
 from functions.content.protocols import DIALECTS, Content, ContentError
 from functions.content.representation import ArgumentError, Body, ContentRequest, Representation
 from functions.content.search import CaptureSearch
-from functions.http import access_log, http_message
+from functions.http import http_message
 from functions.http.access_log import AccessLog
 from functions.http.http_message import Call, HttpResponse, Reply
 from functions.http.service import Service
@@ -290,7 +290,7 @@ class ContentApplication(Service):
     def answer(self, call: Call, seconds: float | None = None, request: str = "") -> HttpResponse:
         """Answer a request (see Service.answer). The body is bytes or a Body."""
         with s3_request.count_requests() as cost:
-            entry = _LogEntry(self._clock(), call, self._timer, self._log, cost, request)
+            entry = _LogEntry(self._clock(), call, self.timer, self._log, cost, request)
             response = self._attempt(call, seconds, lambda: self._answer(call, entry))
         exposed = {"Access-Control-Expose-Headers": "*"}
         headers = {**http_message.CORS, **response.headers, **header_fields.SANDBOX, **exposed}
@@ -414,5 +414,4 @@ class _LogEntry:
         if self._log is not None:
             took = self._timer() - self._begun
             response = replace(self.response, log_fields=self.fields)
-            entry = access_log.log_entry(self._when, self._call, response, took, self._cost)
-            self._log.add({**entry, "bytes": count})
+            self._log.add(self._when, self._call, response, took, self._cost, count)

@@ -6,9 +6,8 @@ escapes control characters, and here also all characters that are not ASCII.
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
 
 from functions.http.http_message import Call, FormError, HttpResponse
 from functions.store.s3_request import Tally
@@ -27,8 +26,33 @@ class AccessLog:
         self._write = write
         self._broken = False
 
-    def add(self, entry: Mapping[str, Any]) -> None:
-        """Write an entry. If that fails, the entry is lost and one error is logged."""
+    def add(
+        self,
+        when: datetime,
+        call: Call,
+        response: HttpResponse,
+        seconds: float,
+        cost: Tally | None = None,
+        size: int | None = None,
+    ) -> None:
+        """Write the entry of a call that arrived at `when` and was answered within `seconds`.
+
+        `cost` counts the requests to a bucket (None: no requests), and `size` the bytes that were
+        sent (None: all). If it cannot be written, the entry is lost and one error is logged.
+        """
+        entry = {
+            "time": when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "method": call.method[:_LONGEST],
+            "path": call.path[:_LONGEST],
+            "status": response.status,
+            **_arguments(call),
+            **response.log_fields,
+            "bytes": response.size if size is None else size,
+            "milliseconds": round(seconds * 1000, 1),
+            "cached": response.status == 304,
+            "store_requests": cost.requests if cost else 0,
+            "store_bytes": cost.bytes if cost else 0,
+        }
         try:
             self._write(json.dumps(entry, separators=(",", ":")))
             self._broken = False
@@ -36,28 +60,6 @@ class AccessLog:
             if not self._broken:
                 _LOG.error("the access log cannot be written: %s", error)
             self._broken = True
-
-
-def log_entry(
-    when: datetime, call: Call, response: HttpResponse, seconds: float, cost: Tally | None = None
-) -> dict[str, Any]:
-    """Return the entry of a call that arrived at `when` and was answered within `seconds`.
-
-    `cost` counts the requests to a bucket (None: no requests).
-    """
-    return {
-        "time": when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-        "method": call.method[:_LONGEST],
-        "path": call.path[:_LONGEST],
-        "status": response.status,
-        **_arguments(call),
-        **response.log_fields,
-        "bytes": response.size,
-        "milliseconds": round(seconds * 1000, 1),
-        "cached": response.status == 304,
-        "store_requests": cost.requests if cost else 0,
-        "store_bytes": cost.bytes if cost else 0,
-    }
 
 
 def _arguments(call: Call) -> dict[str, str]:

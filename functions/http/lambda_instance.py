@@ -26,7 +26,7 @@ from apig_wsgi import make_lambda_handler
 
 from functions.config import configuration
 from functions.config.configuration import Configuration
-from functions.http import access_log, aws, deadline, http_message, origin, wsgi
+from functions.http import aws, deadline, http_message, origin, wsgi
 from functions.http.access_log import AccessLog
 from functions.http.http_message import Call, HttpResponse, Reply
 from functions.http.service import Service
@@ -220,7 +220,7 @@ class Instance:
         if request:
             response = replace(response, log_fields={"request": request})
         took = time.perf_counter() - begun
-        AccessLog(self._write).add(access_log.log_entry(now(), call, response, took))
+        AccessLog(self._write).add(now(), call, response, took)
         return response
 
 

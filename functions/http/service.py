@@ -18,8 +18,15 @@ from functions.reading.as_of import AsOf
 from functions.reading.repository import Repository
 from functions.snapshot.errors import NothingPublished, StoreError
 from functions.snapshot.manifest import Manifest
+from functions.snapshot.pointer import Pointer
+from functions.store.s3_request import Tally
 
 _LOG = logging.getLogger("sheaf")
+
+PATIENCE = 10.0
+"""Seconds for which a call waits for its turn. A harvester that is refused waits much longer."""
+_WAITING = 4
+"""How many calls may wait for each that runs: a queue that is endless refuses nobody in time."""
 
 
 class Service(ABC):
@@ -48,8 +55,8 @@ class Service(ABC):
         guarded: bool,
     ) -> None:
         self._repository, self._settings = repository, settings
-        self._clock, self._timer = clock, timer
-        self._compress, self._largest = compress, largest
+        self._clock, self.timer = clock, timer
+        self.compress, self._largest = compress, largest
         self._present = AsOf(
             repository,
             clock,
@@ -58,6 +65,7 @@ class Service(ABC):
             guarded=guarded,
         )
         self._places = threading.BoundedSemaphore(settings["serve.concurrent"])
+        self._queue = threading.BoundedSemaphore(settings["serve.concurrent"] * (1 + _WAITING))
         self._log = None if log is None else AccessLog(log)
         configured = settings["repository.base_url"].rstrip("/")
         self._base = configured.removesuffix(OAI_PATH) if configured.endswith(OAI_PATH) else ""
@@ -77,6 +85,18 @@ class Service(ABC):
     def _manifest(self) -> Manifest:
         return self._repository.manifest(self._present.reading().entry.snapshot)
 
+    def find_pointer(self) -> Pointer | None:
+        """Return the pointer as it was read last, if that still serves; this never waits."""
+        reading = self._present.find_reading()
+        return None if reading is None else reading.pointer
+
+    def log(
+        self, call: Call, response: HttpResponse, begun: float, cost: Tally | None = None
+    ) -> None:
+        """Log an answer; `begun` is the timer's time when the call came."""
+        if self._log is not None:
+            self._log.add(self._clock(), call, response, self.timer() - begun, cost)
+
     def _attempt(
         self, call: Call, seconds: float | None, make: Callable[[], Reply | HttpResponse]
     ) -> HttpResponse:
@@ -89,17 +109,28 @@ class Service(ABC):
             self.spent = True
             _LOG.error("no answer within %.1f s: %a %a", seconds, call.method, call.path)
             refusal = self._unavailable("This takes too long at the moment; try again later.")
-            return http_message.write(refusal, call, self._compress)
+            return http_message.write(refusal, call, self.compress)
 
     def _limit(self, call: Call, make: Callable[[], Reply | HttpResponse]) -> HttpResponse:
-        """Answer if fewer than `serve.concurrent` calls are running: a wait could be endless."""
-        if not self._places.acquire(blocking=False):
-            refusal = self._unavailable("Too many requests at the moment; try again later.")
-            return http_message.write(refusal, call, self._compress)
+        """Answer when fewer than `serve.concurrent` calls are running.
+
+        503 if too many wait already, or if that takes longer than PATIENCE.
+        """
+        if self._queue.acquire(blocking=False):
+            try:
+                if self._places.acquire(timeout=PATIENCE):
+                    return self._make_answer(call, make)
+            finally:
+                self._queue.release()
+        refusal = self._unavailable("Too many requests at the moment; try again later.")
+        return http_message.write(refusal, call, self.compress)
+
+    def _make_answer(self, call: Call, make: Callable[[], Reply | HttpResponse]) -> HttpResponse:
+        """Answer a call that has a place, and free the place; 503 if `make` fails."""
         try:
             answer = make()
             if isinstance(answer, Reply):
-                answer = http_message.write(answer, call, self._compress)
+                answer = http_message.write(answer, call, self.compress)
             if self._fits(answer):
                 return answer
             _LOG.error("an answer of %d bytes is too large: %a", answer.size, call.path)
@@ -118,7 +149,7 @@ class Service(ABC):
             message = "Something went wrong here; try again later."
         finally:
             self._places.release()
-        return http_message.write(self._unavailable(message), call, self._compress)
+        return http_message.write(self._unavailable(message), call, self.compress)
 
     def _fits(self, response: HttpResponse) -> bool:
         """Return whether a response is small enough for Lambda."""

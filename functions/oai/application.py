@@ -12,7 +12,7 @@ from functools import cache, partial
 from typing import Protocol
 
 from functions.config.configuration import Configuration
-from functions.http import access_log, http_message
+from functions.http import http_message
 from functions.http.http_message import OAI_PATH, Call, FormError, HttpResponse, Reply
 from functions.http.service import Service
 from functions.oai.answer import Answer, Content, ErrorList, OneRecord, RecordList, SetList
@@ -33,7 +33,6 @@ from functions.oai.request import (
 from functions.reading.as_of import AsOf
 from functions.reading.repository import Repository
 from functions.snapshot.errors import SheafError, StoreError
-from functions.snapshot.pointer import Pointer
 from functions.store import s3_request
 
 _LOG = logging.getLogger("sheaf")
@@ -105,14 +104,12 @@ class Application(Service):
 
     def answer(self, call: Call, seconds: float | None = None, request: str = "") -> HttpResponse:
         """Answer a request (see Service.answer)."""
-        begun = self._timer()
+        begun = self.timer()
         with s3_request.count_requests() as cost:
             response = self._attempt(call, seconds, lambda: self._reply(call))
         if request:
             response = replace(response, log_fields={"request": request, **response.log_fields})
-        if self._log is not None:
-            took = self._timer() - begun
-            self._log.add(access_log.log_entry(self._clock(), call, response, took, cost))
+        self.log(call, response, begun, cost)
         return response
 
     def find_pin(self, call: Call) -> int | None:
@@ -124,11 +121,6 @@ class Application(Service):
             return self._provider.find_pin(call.pairs)
         except (FormError, SheafError):
             return None
-
-    def find_pointer(self) -> Pointer | None:
-        """Return the pointer as it was read last, if that still serves; this never waits."""
-        reading = self._present.find_reading()
-        return None if reading is None else reading.pointer
 
     def _reply(self, call: Call) -> Reply:
         # The asterisk asks for the server's own options (RFC 9110, section 9.3.7).
@@ -151,7 +143,7 @@ class Application(Service):
     def _document(self, call: Call) -> Reply:
         def fits(body: bytes) -> bool:
             return len(body) <= _LARGEST or self._fits(
-                http_message.write(Reply(200, _XML, body), call, self._compress)
+                http_message.write(Reply(200, _XML, body), call, self.compress)
             )
 
         try:

@@ -15,7 +15,7 @@ from tests.bucket import Bucket, administrator
 from tests.builder.indexes import line
 from tests.e2e.conftest import Home, warc
 from tests.e2e.test_commands import one_line
-from tests.proxy import Answer, Proxy, always, proxied
+from tests.proxy import Answer, always, proxied
 
 pytestmark = pytest.mark.shared(2)
 
@@ -166,7 +166,7 @@ def test_a_server_that_does_not_answer_ends_it_and_nothing_read_is_lost(
 
         def outage(*given: object) -> list[ArchiveFile]:
             files = found(*given)  # type: ignore[arg-type]
-            _break(proxy)
+            proxy.fault = always(Answer(503))
             return files
 
         monkeypatch.setattr(bucket_files, "find", outage)
@@ -179,7 +179,3 @@ def test_a_server_that_does_not_answer_ends_it_and_nothing_read_is_lost(
     assert again.code == 0, again.err
     assert "resuming: 1 of 2 files were read before" in again.err
     assert [s["captures"] for s in again.json["sources"]] == [60, 60]
-
-
-def _break(proxy: Proxy) -> None:
-    proxy.fault = always(Answer(503))

@@ -61,7 +61,9 @@ class Killer:
         """Look at an event of Python's."""
         if event in _VISIBLE:
             path = _path(arguments[0 if event == "os.remove" else 1])
-        elif (event == "open" and _makes(arguments[2])) or (self.dead and event in _CLEARING):
+        elif (
+            event == "open" and isinstance(flags := arguments[2], int) and flags & os.O_CREAT
+        ) or (self.dead and event in _CLEARING):
             path = _path(arguments[0])
         else:
             return
@@ -94,7 +96,3 @@ def killing(folder: Path, at: int) -> Iterator[Killer]:
 
 def _path(argument: Any) -> str:
     return "" if isinstance(argument, int) else os.fsdecode(argument)
-
-
-def _makes(flags: object) -> bool:
-    return isinstance(flags, int) and bool(flags & os.O_CREAT)

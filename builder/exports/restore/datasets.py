@@ -20,7 +20,6 @@ from builder.sources.datasets.platforms.landing import handle_of
 from builder.store.context import Context
 from functions.content import stored
 from functions.content.protocols import ContentError
-from functions.content.stored import Holding
 from functions.reading.duck_repository import DuckRepository
 from functions.reading.repository import PublishedRecord, Repository
 from functions.snapshot.errors import NothingPublished
@@ -148,7 +147,13 @@ def restore_dataset(
                 if _is_same(folder / path, file):
                     done.kept += 1
                 else:
-                    _write(target, store, stored.hold_file(record, file), path)
+                    holding = stored.hold_file(record, file)
+                    with explaining(path, "written", RebuildError), target.write() as (out, name):
+                        with stored.open_stored(store, holding, checked=True) as (pieces, _):
+                            for piece in pieces:
+                                out.write(piece)
+                        out.flush()
+                        target.place(name, path, over=False)
                     done.restored += 1
                     done.bytes += int(file["bytes"])
             except (ContentError, MissingError) as error:
@@ -166,16 +171,6 @@ def _is_same(path: Path, file: Mapping[str, Any]) -> bool:
             return hashlib.file_digest(stream, "sha256").hexdigest() == str(file["sha256"])
     except OSError:
         return False
-
-
-def _write(target: RestoreFolder, store: Slices, holding: Holding, path: str) -> None:
-    """Write a file to a path. Raises ContentError, MissingError, RebuildError and StoreError."""
-    with explaining(path, "written", RebuildError), target.write() as (out, name):
-        with stored.open_stored(store, holding, checked=True) as (pieces, _):
-            for piece in pieces:
-                out.write(piece)
-        out.flush()
-        target.place(name, path, over=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,14 +126,6 @@ Decode = Callable[[str], str]
 """Decodes a part of a page, which may have been read byte by byte."""
 
 
-def html_base(text: str, decode: Decode) -> str | None:
-    """Return the first base URL that a page declares."""
-    for tag in _tags(text):
-        if tag.name == "base" and (url := tag.value("href", decode).strip()):
-            return url
-    return None
-
-
 def rewrite_html(text: str, reference: Reference, decode: Decode) -> str:
     """Return a page with its references replaced by `reference`, and its base element disabled.
 
@@ -332,8 +324,8 @@ class _References:
         """Return the text with its references rewritten; they are ASCII."""
         if form == "css":
             return rewrite_css(text, lambda written: self._reference(self._text(written)))
-        base = html_base(text, self._text)
-        if base is not None:
+        bases = (tag.value("href", self._text) for tag in _tags(text) if tag.name == "base")
+        if base := next(filter(None, map(str.strip, bases)), None):
             with suppress(ValueError):
                 self._base = urljoin(self._planned.url, base)
         return rewrite_html(text, self._reference, self._text)

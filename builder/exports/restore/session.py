@@ -107,21 +107,19 @@ class RestoreSession:
     def _lacking(self) -> Iterator[tuple[Planned, ManifestEntry | None]]:
         for file in self.plan.files():
             entry = self.entries.of(file.path)
-            if entry and self._is_there(file, entry):
+            if (
+                entry
+                and entry.missing is None
+                and (entry.identifier, entry.url) == (file.identifier, file.url)
+                and entry.renamed == (file.why or None)
+                and entry.converted in (None, self._mark)
+                and (entry.converted is not None or not self._is_page(file))
+                and self.folder.state(file.path) == _state(entry)
+            ):
                 self.report.add(entry, is_there=True)
                 self.advance(1)
             else:
                 yield file, entry
-
-    def _is_there(self, file: Planned, entry: ManifestEntry) -> bool:
-        return (
-            entry.missing is None
-            and (entry.identifier, entry.url) == (file.identifier, file.url)
-            and entry.renamed == (file.why or None)
-            and entry.converted in (None, self._mark)
-            and (entry.converted is not None or not self._is_page(file))
-            and self.folder.state(file.path) == _state(entry)
-        )
 
     def _is_ours(self, path: str, entry: ManifestEntry, *, unchanged: bool = False) -> bool:
         """Return whether the file at a path was restored, and not put there by somebody else."""

@@ -279,7 +279,12 @@ class Ingest:
         where = (item.platform_name, item.platform_domain, item.platform_id)
         with self._turns.of(where, check):
             archived = self.archive(item, course.choice.strategy, course.until, check)
-        _check_whole(archived, item)
+        states = {file.path: file.status or "" for file in archived.manifest}
+        for file in item.files if status.of(archived.status).hit else ():
+            state = states.get(file.path, "")
+            # Success without a file that the platform gives would be a fault of a strategy.
+            if state not in FAIL_ALONE and not status.of(state).hit:
+                raise AssertionError(f"{archived.ingest_strategy} did not store {file.path}")
         # It stays in the item of its first result, whatever names are configured now.
         name = archived.archiveorg_item_name or item.archiveorg_item_name
         course.item = replace(item, archiveorg_item_name=name)
@@ -319,15 +324,6 @@ class Ingest:
         except FilesetError:
             return False  # the failure already found stands
         return _facts(now) != _facts(course.item)
-
-
-def _check_whole(archived: ArchiveStrategyResult, item: FilesetPlatformItem) -> None:
-    """Raise AssertionError if a result reports success but lacks a file that the platform gives."""
-    states = {file.path: file.status or "" for file in archived.manifest}
-    for file in item.files if status.of(archived.status).hit else ():
-        name = states.get(file.path, "")
-        if name not in FAIL_ALONE and not status.of(name).hit:
-            raise AssertionError(f"{archived.ingest_strategy} did not store {file.path}")
 
 
 def _may_be_changed(name: str) -> bool:

@@ -85,23 +85,19 @@ def open_journal(home: Path, address: str) -> Iterator[Journal]:
             with writing(folder):
                 journal.scratch.mkdir()
             for left in sorted(home.glob(f"{mark}*")):
-                if left != folder:
-                    _take_over(left, journal)
+                with contextlib.suppress(OSError):
+                    # The process of a folder that can be locked has ended.
+                    if left == folder or (ended := lock_folder(left)) is None:
+                        continue
+                    with ended:
+                        for outcome in Journal(left).outcomes():
+                            journal.add(outcome)
+                        shutil.rmtree(left, ignore_errors=True)
             yield journal
         finally:
             shutil.rmtree(journal.scratch, ignore_errors=True)
             if not (folder / _LINES).exists():
                 shutil.rmtree(folder, ignore_errors=True)
-
-
-def _take_over(left: Path, journal: Journal) -> None:
-    """Take over the journal of a process that has ended."""
-    with contextlib.suppress(OSError):
-        if (lock := lock_folder(left)) is not None:
-            with lock:
-                for outcome in Journal(left).outcomes():
-                    journal.add(outcome)
-                shutil.rmtree(left, ignore_errors=True)
 
 
 def outcome_line(outcome: IngestOutcome) -> bytes:

@@ -227,7 +227,10 @@ class Batch:
                 return True
 
     def _ask(self, url: str, origin: str) -> Result:
-        result = self.fetcher.fetch(url, self._find_validators(url), self.until)
+        before, validators = self.outcomes.before(url), Validators()
+        if before.present:  # else its request has no conditions: the bytes must show it is back
+            validators = Validators(before.etag, before.last_modified)
+        result = self.fetcher.fetch(url, validators, self.until)
         if isinstance(result, FetchError) and result.retry_after is not None:
             with self._lock:
                 often = self.put_off.get(url, 0)
@@ -281,11 +284,6 @@ class Batch:
         ids = {row.id for row in rows if not isinstance(row, Redirect) and hasattr(row, "id")}
         rows += [row for row in unchanged if row.id not in ids]
         return self.run.commit(rows), rows
-
-    def _find_validators(self, url: str) -> Validators:
-        before = self.outcomes.before(url)
-        # The bytes must show that a lost file is back, so its request has no conditions.
-        return Validators(before.etag, before.last_modified) if before.present else Validators()
 
     def _take(self, fetched: Fetched) -> None:
         self.outcomes.results.append(self.outcomes.name_result(fetched))

@@ -79,7 +79,14 @@ class ResponseJournal:
         if isinstance(result, FileContent):
             with writing(self.files):
                 sync(result.path)
-        line = {"url": url, "asked": origin, "pdf": pdf, **_encode(result)}
+        line: dict[str, Any] = {"url": url, "asked": origin, "pdf": pdf}
+        if isinstance(result, FetchError):
+            line["failure"] = [result.code, result.detail, result.status]
+        elif isinstance(result, FileContent):
+            head = result.head.decode("latin-1")
+            line["file"] = asdict(result) | {"path": result.path.name, "head": head}
+        else:
+            line["moved" if isinstance(result, Moved) else "unchanged"] = asdict(result)
         self._add(line | ({"text": asdict(text)} if text else {}))
 
     def note_stored(self, url: str) -> None:
@@ -98,15 +105,6 @@ class ResponseJournal:
     def _add(self, line: Mapping[str, Any], durable: bool = True) -> None:
         with self._lock, writing(self.folder):
             self._lines.add(json.dumps(line).encode(), durable)
-
-
-def _encode(result: Result) -> dict[str, Any]:
-    if isinstance(result, FetchError):
-        return {"failure": [result.code, result.detail, result.status]}
-    if isinstance(result, FileContent):
-        members = asdict(result) | {"path": result.path.name, "head": result.head.decode("latin-1")}
-        return {"file": members}
-    return {"moved" if isinstance(result, Moved) else "unchanged": asdict(result)}
 
 
 def _add(content: JournalContent, line: Mapping[str, Any], files: Path) -> None:

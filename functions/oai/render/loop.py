@@ -95,7 +95,10 @@ class RecordLoop:
         self._abouts = {about_variable(name): container for name, container in abouts.items()}
         self._places = [(template, number) for line, template, number in source if line[-1] == "\n"]
         tree = environment.parse("".join(line for line, _, _ in source))
-        free = _free(tree) - environment.globals.keys() - CONSTANT
+        stored = {node.name for node in tree.find_all(nodes.Name) if node.ctx == "store"}
+        stored |= {node.name for node in tree.find_all(nodes.Macro)}
+        free = jinja2.meta.find_undeclared_variables(tree) - stored
+        free -= environment.globals.keys() | CONSTANT
         self.names = tuple(sorted(free))
         """The columns that the template needs."""
         self._uses = {node.name: node.lineno for node in reversed([*tree.find_all(nodes.Name)])}
@@ -185,13 +188,6 @@ def _escape(name: str, columns: Mapping[str, Sequence[Any]]) -> Sequence[str]:
     if name.startswith(_ATTRIBUTE):
         return template_filters.attributes(columns[name.removeprefix(_ATTRIBUTE)])
     return template_filters.escape_all(columns[name.removeprefix(_ESCAPED)])
-
-
-def _free(tree: nodes.Template) -> set[str]:
-    """Return the variables that a template reads without setting them."""
-    stored = {node.name for node in tree.find_all(nodes.Name) if node.ctx == "store"}
-    macros = {node.name for node in tree.find_all(nodes.Macro)}
-    return jinja2.meta.find_undeclared_variables(tree) - stored - macros
 
 
 def _is_plain(tree: nodes.Template) -> bool:

@@ -52,10 +52,6 @@ def valid(target: Path) -> int:
     return int(judge.num_objects)
 
 
-def valid_object(folder: Path) -> bool:
-    return bool(Validator().validate_object(str(folder)))
-
-
 def held(target: Path, identifier: str) -> list[dict[str, bytes]]:
     """Return what each version of an object is, file by file, by its inventory alone."""
     where = target / place(identifier)
@@ -223,7 +219,7 @@ def test_an_object_of_another_program_is_refused(kept: Kept, tmp_path: Path) -> 
     (tmp_path / "theirs" / "paper.txt").write_text("mine")
     made = ocfl.Object(identifier=PAPER, digest_algorithm="sha512")
     made.create(str(tmp_path / "theirs"), metadata=ocfl.VersionMetadata(), objdir=str(where))
-    assert valid_object(where)
+    assert Validator().validate_object(str(where))
     with pytest.raises(ForeignRoot, match="version 1 differs from that of RePEc:aaa:ssssss:1"):
         exported(kept.store, target)
     assert (where / "v1/content/paper.txt").read_text() == "mine"

@@ -35,10 +35,6 @@ def hosted(number: int, host: str | None = "a.cz", **changes: Any) -> Capture:
     return capture(number, **{**values, **changes})
 
 
-def figured(connection: engine.Connection) -> FigureRows:
-    return FigureRows.of(connection.execute(f"SELECT {', '.join(COLUMNS)} FROM figures").fetchall())
-
-
 def grouped(connection: engine.Connection, columns: str) -> dict[Any, tuple[int, int]]:
     sql = f"""
         SELECT {columns}, count(*), sum(coalesce(content_length, 0)) FROM (SELECT *,
@@ -57,7 +53,8 @@ def right(world: World) -> FigureRows:
 
 
 def compare(world: World, connection: engine.Connection) -> FigureRows:
-    found = figured(connection)
+    sql = f"SELECT {', '.join(COLUMNS)} FROM figures"
+    found = FigureRows.of(connection.execute(sql).fetchall())
     assert found.months == grouped(connection, "month")
     by_type = grouped(connection, "media_type, status")
     every: dict[str, dict[str, dict[str | None, tuple[int, int]]]] = {

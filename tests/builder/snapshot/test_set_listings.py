@@ -99,10 +99,6 @@ batches = st.lists(
 )
 
 
-def name_of(number: int) -> str:
-    return f"oai:{NAMESPACE}:{capture(number).identity}"
-
-
 def number_of(url: str) -> int:
     return int(url.rpartition("/")[2])
 
@@ -173,7 +169,7 @@ def _check(repository: DuckRepository, snapshot: int, model: Model, limit: int) 
             size = max(limit, len(expected) // 6) if first == 1 else _MANY
             records = list(_walk(repository, manifest, selection, size))
             assert [r.position for r in records] == sorted({r.position for r in records})
-            numbers = {name_of(number): number for number in expected}
+            numbers = {f"oai:{NAMESPACE}:{capture(n).identity}": n for n in expected}
             assert {numbers[r.identifier] for r in records} == expected
             assert len(records) == len(expected)
             for record in records:

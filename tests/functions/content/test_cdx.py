@@ -27,7 +27,8 @@ BASE = "https://archive.example.org/stage"
 
 def taken(url: str, date: str | None, **changes: object) -> object:
     """Return a capture of a URL; the same but for its title is the same item."""
-    number = hash_of(url, date, {k: v for k, v in changes.items() if k != "title"})
+    own = url, date, {k: v for k, v in changes.items() if k != "title"}
+    number = zlib.crc32(repr(own).encode())
     return capture(
         number,
         identity=f"{number:024}",
@@ -36,10 +37,6 @@ def taken(url: str, date: str | None, **changes: object) -> object:
         fetch_time=None,
         **{"url_surtkey": surt.of(url.encode()), **changes},
     )
-
-
-def hash_of(*given: object) -> int:
-    return zlib.crc32(repr(given).encode())
 
 
 PAGES = [

@@ -7,9 +7,7 @@ the harvester must have the repository's state.
 
 import math
 import random
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from urllib.parse import urlencode
 
 from functions.snapshot import instant
@@ -41,8 +39,8 @@ class Run:
         self.random = random.Random(seed)
         pick = self.random
         self.now = START
-        distort: Callable[[int], int] = partial(_distorted, pick.choice([0.0, 0.5, 1.0, 2.0]))
-        self.repository = MemoryRepository(estimate=distort)
+        factor = pick.choice([0.0, 0.5, 1.0, 2.0])
+        self.repository = MemoryRepository(estimate=lambda size: int(size * factor))
         self.publisher = pick.uniform(-skew, skew)
         self.set = pick.choice([None, None, "mime", "mime:text", SETS[2]])
         self.verb = pick.choice(["ListRecords", "ListIdentifiers"])
@@ -73,7 +71,8 @@ class Run:
         """Publish as a publisher does that goes by its own clock: a little ahead of it."""
         pick = self.random
         own = self.now + timedelta(seconds=self.publisher)
-        effective = _whole(own + timedelta(seconds=pick.uniform(0.1, 2)))
+        later = (own + timedelta(seconds=pick.uniform(0.1, 2))).timestamp()
+        effective = datetime.fromtimestamp(math.ceil(later), UTC)
         newest = self.repository.current.newest()
         if newest is not None and newest.effective >= effective:
             effective = newest.effective + timedelta(seconds=1)
@@ -172,11 +171,3 @@ class Run:
             r.identifier: (instant.to_text(max(r.datestamp, since or r.datestamp)), r.deleted)
             for r in listed
         }
-
-
-def _distorted(factor: float, size: int) -> int:
-    return int(size * factor)
-
-
-def _whole(when: datetime) -> datetime:
-    return datetime.fromtimestamp(math.ceil(when.timestamp()), UTC)

@@ -108,7 +108,8 @@ class Outcome:
 
 def expected(ask: Ask, repository: Repository, given: Mapping[str, Rest]) -> Sequence[Outcome]:
     """Return the right answers to `ask`; `given` are the tokens that the repository gave."""
-    unread = (_unreadable("badVerb"), _unreadable("badArgument"), _both())
+    both = Outcome(frozenset({"badVerb", "badArgument"}))
+    unread = (_unreadable("badVerb"), _unreadable("badArgument"), both)
     texts = [ask.query.encode("utf-8", "surrogatepass")]
     if ask.method == "POST" and ask.body:
         media = ask.content_type.partition(";")[0].strip(" \t").lower()
@@ -284,7 +285,3 @@ def _flat(verb: str, values: Mapping[str, str], repository: Repository) -> bool:
 
 def _unreadable(code: str) -> Outcome:
     return Outcome(frozenset({code}))
-
-
-def _both() -> Outcome:
-    return Outcome(frozenset({"badVerb", "badArgument"}))

@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from functions.http import service
 from functions.snapshot.errors import StoreError
 from functions.snapshot.pointer import Pointer
 from tests.functions.oai.client import Client, Page, content
@@ -232,8 +233,9 @@ def test_a_place_is_free_again_after_a_failure(repository, clock):
     assert client.get("Identify").codes == []
 
 
-def test_one_request_too_many_is_told_so_at_once(repository, clock):
-    """One that comes while another is answered waits for nothing."""
+def test_a_request_that_waits_too_long_is_told_so(repository, clock, monkeypatch):
+    """It comes while another one is answered, which does not end."""
+    monkeypatch.setattr(service, "PATIENCE", 0.01)
     client = Client(repository, clock, serve_concurrent=1)
     inner, pointer = [], repository.pointer
 

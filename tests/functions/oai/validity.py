@@ -67,7 +67,9 @@ def official_schema() -> etree.XMLSchema | None:
         return None
     parser = etree.XMLParser(no_network=True)
     parser.resolvers.add(_Offline())
-    imports = {**_OFFICIAL, **{_namespace(path): path.name for path in OWN.glob("*.xsd")}}
+    imports = {**_OFFICIAL}
+    for path in OWN.glob("*.xsd"):
+        imports[etree.parse(str(path)).getroot().get("targetNamespace", "")] = path.name
     lines = (f'<import namespace="{n}" schemaLocation="{f}"/>' for n, f in imports.items())
     driver = f'<schema xmlns="http://www.w3.org/2001/XMLSchema">{"".join(lines)}</schema>'
     return etree.XMLSchema(etree.fromstring(driver, parser, base_url=str(OFFICIAL / "all.xsd")))
@@ -81,10 +83,6 @@ def datacite_schema() -> etree.XMLSchema | None:
     parser = etree.XMLParser(no_network=True)
     parser.resolvers.add(_Offline())
     return etree.XMLSchema(etree.parse(str(DATACITE / "metadata.xsd"), parser))
-
-
-def _namespace(path: Path) -> str:
-    return etree.parse(str(path)).getroot().get("targetNamespace", "")
 
 
 def valid(xml: bytes) -> etree._Element:

@@ -116,11 +116,6 @@ def blocks_robots(headers: Mapping[str, str], body: bytes) -> bool:
     return bool(_BOTS.search(body[:LOOKED]))
 
 
-def wants_login(body: bytes) -> bool:
-    """Return whether a page asks for a password."""
-    return bool(_PASSWORD.search(body[:LOOKED]))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlatformApi:
     """Sends each request at most `tries` times, and none after `until` (the client's clock).
@@ -260,8 +255,9 @@ def _check(url: str, headers: Mapping[str, str], body: bytes, accept: str) -> No
         return
     if blocks_robots(headers, body) and (accept != _PAGE or len(body) < _CHALLENGE):
         raise FilesetError(BOT, url)
-    # A page may merely offer a login.
-    if wants_login(body) and (accept == _JSON or _SIGN_IN.search(urlsplit(url).path)):
+    # A page that asks for a password may merely offer a login.
+    is_sign_in = accept == _JSON or _SIGN_IN.search(urlsplit(url).path)
+    if is_sign_in and _PASSWORD.search(body[:LOOKED]):
         raise FilesetError(LOGIN, url)
     if accept == _JSON:
         raise FilesetError("platform-bad-response", f"{url}: a page instead of JSON")

@@ -221,7 +221,8 @@ class PartialDownload:
         assert self.head is not None
         kind = self.head.media_type
         packed = self.coding is not None and not self.unpack
-        if not is_page_file(self.file):
+        own = (self.file.mimetype or "").partition(";")[0].strip().lower()
+        if not api.is_html(own) and not self.file.path.lower().endswith(_PAGES):
             page = api.is_html(kind) if packed else api.is_page(kind, head)
             nothing = not head and self.file.size is None
             self._page = page or (nothing and not best_digest(self.file))
@@ -315,12 +316,6 @@ def packs(file: FilesetManifestFile, url: str) -> bool:
     """Return whether the file's names show that it is itself compressed, apart from its coding."""
     named = (file.path.lower(), unquote(urlsplit(url).path).lower())
     return any(name.endswith(_PACKED) for name in named)
-
-
-def is_page_file(file: FilesetManifestFile) -> bool:
-    """Return whether the file itself is an HTML page, by its type or name."""
-    kind = (file.mimetype or "").partition(";")[0].strip().lower()
-    return api.is_html(kind) or file.path.lower().endswith(_PAGES)
 
 
 def is_json_error(file: FilesetManifestFile, kind: str | None, head: bytes) -> bool:

@@ -180,19 +180,17 @@ class PartialFolder:
             yield None
             return
         with lock:
+            used = 0
+            for place, _, names in os.walk(self.folder):  # it passes folders that went
+                for name in names:
+                    with contextlib.suppress(OSError):
+                        used += Path(place, name).stat().st_size
+            room = min(self.most - used, shutil.disk_usage(self.folder).free - self.free)
             try:
-                yield DatasetParts(folder, self._room(), lasting, waited)
+                yield DatasetParts(folder, room, lasting, waited)
             finally:
                 if all(path.name.startswith(".") for path in folder.iterdir()):
                     shutil.rmtree(folder, ignore_errors=True)
-
-    def _room(self) -> int:
-        used = 0
-        for folder, _, names in os.walk(self.folder):  # it passes folders that went
-            for name in names:
-                with contextlib.suppress(OSError):
-                    used += Path(folder, name).stat().st_size
-        return min(self.most - used, shutil.disk_usage(self.folder).free - self.free)
 
     def _sweep(self) -> None:
         """Remove old parts, once."""

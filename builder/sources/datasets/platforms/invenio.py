@@ -128,12 +128,6 @@ def parse_file(file: Mapping[str, Any], record: str) -> FilesetManifestFile:
     )
 
 
-def read_deposit(document: Mapping[str, Any], record: str) -> Deposit:
-    """Parse a record, of either form, which is at the URL `record` of its API."""
-    is_native = isinstance(document.get("files"), Mapping) or "parent" in document
-    return _read_native(document, record) if is_native else _read_legacy(document, record)
-
-
 def _read_native(document: Mapping[str, Any], record: str) -> Deposit:
     files = inner(document, "files")
     links = inner(document, "links")
@@ -360,7 +354,8 @@ def read_item(request: InvenioRequest, api: Api) -> FilesetPlatformItem:
         return _read_tombstone(request, api)
     if "metadata" not in document:
         raise FilesetError("platform-bad-response", f"{request.record} has no record")
-    deposit = read_deposit(document, request.record)
+    is_native = isinstance(document.get("files"), Mapping) or "parent" in document
+    deposit = (_read_native if is_native else _read_legacy)(document, request.record)
     _check(request, deposit)
     is_ours = api.shows_token(urlsplit(request.base).netloc)
     if is_ours and deposit.files and deposit.access == RESTRICTED:
@@ -392,7 +387,13 @@ def _files(request: InvenioRequest, deposit: Deposit, api: Api) -> tuple[Fileset
         return deposit.files or ()
     files = deposit.files
     if files is None or (deposit.count is not None and len(files) < deposit.count):
-        files = list_files(_listing(request, api), request.record)
+        try:
+            document = api.document(f"{request.record}/files")
+        except FilesetError as error:
+            if error.status != "platform-404":  # the record itself was found
+                raise
+            raise FilesetError("platform-error", "the record has no list of its files") from error
+        files = list_files(mapping(document, "the list of files"), request.record)
         if files is None:
             raise FilesetError("platform-bad-response", "the list of files has no entries")
     sizes = [file.size for file in files if file.size is not None]
@@ -401,15 +402,6 @@ def _files(request: InvenioRequest, deposit: Deposit, api: Api) -> tuple[Fileset
         detail = f"{len(files)} of {deposit.count} files with {deposit.total} bytes are listed"
         raise FilesetError("incomplete-manifest", detail)
     return files
-
-
-def _listing(request: InvenioRequest, api: Api) -> Mapping[str, Any]:
-    try:
-        return mapping(api.document(f"{request.record}/files"), "the list of files")
-    except FilesetError as error:
-        if error.status != "platform-404":  # the record itself was found
-            raise
-        raise FilesetError("platform-error", "the record has no list of its files") from error
 
 
 def _item(

@@ -37,21 +37,17 @@ _RECORDS = frozenset({"zenodo"})
 def place(item: FilesetPlatformItem) -> str:
     """Return the key prefix for a dataset with exactly this manifest; it ends with `/`."""
     names = (item.platform_name, item.platform_domain, item.platform_id, item.version)
-    return f"{version_prefix(*names)}{manifest_digest(item)}/"
+    rows = sorted(
+        json.dumps([f.path, f.size, f.md5, f.sha1, f.sha256, f.sha512]) for f in item.files
+    )
+    digest = hashlib.sha256("\n".join(rows).encode()).hexdigest()[:_DIGITS]
+    return f"{version_prefix(*names)}{digest}/"
 
 
 def version_prefix(platform: str, domain: str | None, id_: str | None, version: str | None) -> str:
     """Return how the key prefixes of all manifests of a version begin."""
     above = "".join(part(text) + "/" for text in (platform, domain or "", id_ or ""))
     return f"{FILESETS}{above}{part(version or '0', _PART - _DIGITS - 1)}."
-
-
-def manifest_digest(item: FilesetPlatformItem) -> str:
-    """Return a digest of the files that the platform gives, in 12 hexadecimal digits."""
-    rows = sorted(
-        json.dumps([f.path, f.size, f.md5, f.sha1, f.sha256, f.sha512]) for f in item.files
-    )
-    return hashlib.sha256("\n".join(rows).encode()).hexdigest()[:_DIGITS]
 
 
 def file_keys(base: str, paths: Iterable[str]) -> dict[str, str]:

@@ -67,7 +67,9 @@ def document_sets(template: Template) -> tuple[str, ...]:
     """Return the most specific sets of a template with a handle, sorted."""
     archive, series = archive_and_series(template.handle or "")
     place = [oai_name.join_set(*(series or archive or "").split(":"))] if archive else []
-    return tuple(sorted([*place, oai_name.join_set("type", type_word(template.type))]))
+    match = _WORD.fullmatch(template.type or "")
+    word = match[1].lower() if match else "other"  # such as "paper"
+    return tuple(sorted([*place, oai_name.join_set("type", word)]))
 
 
 def tail(tist: int, source: str, handle: str, inherited: bytes) -> bytes:
@@ -101,12 +103,6 @@ def archive_and_series(handle: str) -> tuple[str | None, str | None]:
     if match is None:
         return None, None
     return match[1], f"{match[1]}:{match[2]}" if match[2] else None
-
-
-def type_word(type_: str | None) -> str:
-    """Return a type's word, such as "paper"; "other" for an unknown type."""
-    match = _WORD.fullmatch(type_ or "")
-    return match[1].lower() if match else "other"
 
 
 def remove_illegal(value: Any) -> Any:

@@ -192,7 +192,7 @@ def test_what_was_heard_of_between_counts_anew(world: World) -> None:
     for _ in range(2):
         world.days(31)
         world.gather()
-    with _again(port) as other:
+    with web.serving("127.0.0.2", port) as other:
         other.pages["/a"] = web.status(503)
         world.days(31)
         assert world.gather().failures == {"server-error": 1}
@@ -201,10 +201,6 @@ def test_what_was_heard_of_between_counts_anew(world: World) -> None:
         assert world.gather().counts == {}
     world.days(31)
     assert world.gather().counts == {"deletions": 1}
-
-
-def _again(port: int) -> Any:
-    return web.serving("127.0.0.2", port)
 
 
 def test_redirects_are_written_down(world: World) -> None:

@@ -50,10 +50,6 @@ def _is_last(page: Page) -> bool:
     return not page.token
 
 
-def _no_last_token(provider: Provider, call: Call, page: Page) -> Page:
-    return replace(page, token=None) if _is_last(page) else page
-
-
 def _extra(provider: Provider, call: Call, page: Page) -> Page:
     """Give the last page a token that leads to a page with nothing."""
     if not _is_last(page) or not page.items:
@@ -66,10 +62,6 @@ def _extra_error(provider: Provider, call: Call, page: Page) -> Page:
     if not page.items:
         raise Fault("noRecordsMatch", "no more of them")
     return _extra(provider, call, page)
-
-
-def _same_token(provider: Provider, call: Call, page: Page) -> Page:
-    return replace(page, token=page.asked) if _is_last(page) and page.asked else page
 
 
 def _cycle(provider: Provider, call: Call, page: Page) -> Page:
@@ -222,18 +214,6 @@ def _exact(suffix: str) -> Before:
     return refuse
 
 
-def _wrong_cursor(provider: Provider, call: Call, page: Page) -> Page:
-    return replace(page, cursor=page.start // provider.page_size)
-
-
-def _no_size(provider: Provider, call: Call, page: Page) -> Page:
-    return replace(page, cursor=None, size=None)
-
-
-def _wrong_size(provider: Provider, call: Call, page: Page) -> Page:
-    return replace(page, size=len(page.items) // 2)
-
-
 def _no_identify(provider: Provider, call: Call) -> None:
     if call.verb == "Identify":
         raise Fault("badVerb", "Identify is not known", 500)
@@ -267,14 +247,31 @@ def _listed(provider: Provider, given: Mapping[str, str], page: Page, after: str
 
 
 DEFECTS: Mapping[str, Defect] = {
-    "no-last-token": Defect("the last page has no element resumptionToken", page=_no_last_token),
-    "wrong-cursor": Defect("cursor is the number of the page", page=_wrong_cursor),
-    "no-size": Defect("neither cursor nor completeListSize", page=_no_size),
-    "wrong-size": Defect("completeListSize is too small", page=_wrong_size),
+    "no-last-token": Defect(
+        "the last page has no element resumptionToken",
+        page=lambda r, c, page: replace(page, token=None) if _is_last(page) else page,
+    ),
+    "wrong-cursor": Defect(
+        "cursor is the number of the page",
+        page=lambda r, c, page: replace(page, cursor=page.start // r.page_size),
+    ),
+    "no-size": Defect(
+        "neither cursor nor completeListSize",
+        page=lambda r, c, page: replace(page, cursor=None, size=None),
+    ),
+    "wrong-size": Defect(
+        "completeListSize is too small",
+        page=lambda r, c, page: replace(page, size=len(page.items) // 2),
+    ),
     "day": Defect("datestamps are days"),
     "extra-empty-page": Defect("after the last page comes one of nothing", page=_extra),
     "extra-page-error": Defect("after the last page comes noRecordsMatch", page=_extra_error),
-    "same-token": Defect("the last page has the token that it came by", page=_same_token),
+    "same-token": Defect(
+        "the last page has the token that it came by",
+        page=lambda r, c, page: (
+            replace(page, token=page.asked) if _is_last(page) and page.asked else page
+        ),
+    ),
     "token-cycle": Defect("after the last page comes the second one", page=_cycle),
     "fresh-tokens": Defect("the last page comes for ever, by new tokens", page=_fresh_tokens),
     "empty-pages": Defect("pages of nothing come for ever, by new tokens", page=_empty_pages),

@@ -13,6 +13,9 @@ from tests.builder.sources.harvest.provider import Answer, Call, OfAnswer, Provi
 
 _HTML = b"<!DOCTYPE html><html><head><title>Sorry</title></head><body><p>Back soon<br></body>"
 _TITLE = b"<dc:title>"
+_PAGE = "text/html; charset=utf-8"
+_NAMESPACE = b' xmlns="http://www.openarchives.org/OAI/2.0/"'
+_ECHO = b'<request from="2020-01-01"'
 
 
 def once(change: OfAnswer) -> OfAnswer:
@@ -56,38 +59,13 @@ def _at_a_date(provider: Provider, call: Call, answer: Answer) -> Answer:
     return Answer(503, {"Retry-After": date, "Date": format_datetime(provider.now, True)}, b"")
 
 
-def _hang(provider: Provider, call: Call, answer: Answer) -> Answer:
-    return replace(answer, pause=provider.hang, silent=True)
-
-
-def _cut(provider: Provider, call: Call, answer: Answer) -> Answer:
-    return replace(answer, cut=len(answer.body) * 2 // 3)
-
-
-def _cut_chunked(provider: Provider, call: Call, answer: Answer) -> Answer:
-    return replace(answer, chunked=True, cut=len(answer.body) * 2 // 3)
-
-
-def _cut_unseen(provider: Provider, call: Call, answer: Answer) -> Answer:
-    """The connection's end is the body's, and comes early."""
-    return replace(answer, close=True, cut=len(answer.body) * 2 // 3)
+def _cut(**more: bool) -> OfAnswer:
+    return always(lambda answer: replace(answer, cut=len(answer.body) * 2 // 3, **more))
 
 
 def _cut_gzip(provider: Provider, call: Call, answer: Answer) -> Answer:
     packed = gzip.compress(answer.body)
     return replace(answer, body=packed[:-20]).headed(Content_Encoding="gzip")
-
-
-def _reset(provider: Provider, call: Call, answer: Answer) -> Answer:
-    return replace(answer, silent=True)
-
-
-def _page(provider: Provider, call: Call, answer: Answer) -> Answer:
-    return Answer(200, {"Content-Type": "text/html; charset=utf-8"}, _HTML)
-
-
-def _empty(provider: Provider, call: Call, answer: Answer) -> Answer:
-    return replace(answer, body=b"")
 
 
 def _packed(name: str, pack: Callable[[bytes], bytes], asked: bool = True) -> OfAnswer:
@@ -101,16 +79,8 @@ def _packed(name: str, pack: Callable[[bytes], bytes], asked: bool = True) -> Of
     return change
 
 
-def _untold(provider: Provider, call: Call, answer: Answer) -> Answer:
-    return replace(answer, body=gzip.compress(answer.body))
-
-
 def _kind(kind: str) -> OfAnswer:
     return always(lambda answer: answer.headed(Content_Type=kind))
-
-
-def _no_kind(answer: Answer) -> Answer:
-    return replace(answer, headers={})
 
 
 def _written(name: str, code: str) -> OfAnswer:
@@ -134,10 +104,6 @@ def _prefixed(data: bytes) -> bytes:
     return re.sub(rb"<(/?)(?=[a-zA-Z])(?![a-z_]+:|leader|datafield|subfield|/)", rb"<\1o:", data)
 
 
-def _without_namespace(data: bytes) -> bytes:
-    return data.replace(b' xmlns="http://www.openarchives.org/OAI/2.0/"', b"", 1)
-
-
 def _stamped(old: bytes, new: bytes) -> OfAnswer:
     return body(lambda data: re.sub(old, new, data))
 
@@ -155,11 +121,6 @@ def _redirect(host: str, code: int) -> OfAnswer:
     return change
 
 
-def _echo(provider: Provider, call: Call, answer: Answer) -> Answer:
-    """The request is echoed with a `from` that nobody sent."""
-    return replace(answer, body=answer.body.replace(b"<request", b'<request from="2020-01-01"', 1))
-
-
 DEFECTS: Mapping[str, tuple[str, OfAnswer]] = {
     "503": ("comes again after Retry-After, `retry_after`", _later(503)),
     "503-date": ("comes again at a date", once(_at_a_date)),
@@ -169,14 +130,23 @@ DEFECTS: Mapping[str, tuple[str, OfAnswer]] = {
     "500": ("fails", status(500)),
     "502": ("a proxy fails", status(502)),
     "504": ("a proxy gives up", status(504)),
-    "hang": ("says nothing for `hang` seconds", once(_hang)),
-    "cut": ("less than Content-Length says", once(_cut)),
-    "cut-chunked": ("chunks without the last one", once(_cut_chunked)),
-    "cut-unseen": ("the connection ends in the midst of the document", once(_cut_unseen)),
+    "hang": (
+        "says nothing for `hang` seconds",
+        once(lambda p, c, a: replace(a, pause=p.hang, silent=True)),
+    ),
+    "cut": ("less than Content-Length says", once(_cut())),
+    "cut-chunked": ("chunks without the last one", once(_cut(chunked=True))),
+    "cut-unseen": ("the connection ends in the midst of the document", once(_cut(close=True))),
     "cut-gzip": ("gzip without its end", once(_cut_gzip)),
-    "reset": ("the connection ends before an answer", once(_reset)),
-    "html": ("an error page with HTTP 200", once(_page)),
-    "empty": ("a body of nothing with HTTP 200", once(_empty)),
+    "reset": (
+        "the connection ends before an answer",
+        once(always(lambda a: replace(a, silent=True))),
+    ),
+    "html": (
+        "an error page with HTTP 200",
+        once(always(lambda a: Answer(200, {"Content-Type": _PAGE}, _HTML))),
+    ),
+    "empty": ("a body of nothing with HTTP 200", once(body(lambda data: b""))),
     "gzip": ("gzip, to who accepts it", _packed("gzip", gzip.compress)),
     "deflate": ("deflate as HTTP has it", _packed("deflate", zlib.compress)),
     "raw-deflate": (
@@ -184,10 +154,13 @@ DEFECTS: Mapping[str, tuple[str, OfAnswer]] = {
         _packed("deflate", partial(zlib.compress, wbits=-15)),
     ),
     "gzip-unasked": ("gzip to everybody", _packed("gzip", gzip.compress, asked=False)),
-    "gzip-untold": ("gzip without a word of it", _untold),
+    "gzip-untold": (
+        "gzip without a word of it",
+        always(lambda a: replace(a, body=gzip.compress(a.body))),
+    ),
     "says-gzip": ("said to be gzip", always(lambda a: a.headed(Content_Encoding="gzip"))),
     "html-type": ("text/html", _kind("text/html")),
-    "no-type": ("no Content-Type", always(_no_kind)),
+    "no-type": ("no Content-Type", always(lambda a: replace(a, headers={}))),
     "wrong-charset": ("charset=iso-8859-1 for UTF-8", _kind("text/xml; charset=iso-8859-1")),
     "latin1": ("ISO 8859-1 that is said to be UTF-8", _written("UTF-8", "latin-1")),
     "latin1-told": ("ISO 8859-1", _written("ISO-8859-1", "latin-1")),
@@ -206,7 +179,10 @@ DEFECTS: Mapping[str, tuple[str, OfAnswer]] = {
     "trailing-comment": ("a comment behind the document", body(lambda data: data + b"<!-- 1s -->")),
     "trailing-html": ("HTML behind the document", body(lambda data: data + b"<br>Notice: x")),
     "prefixed": ("elements have a prefix", body(_prefixed)),
-    "no-namespace": ("the namespace is missing", body(_without_namespace)),
+    "no-namespace": (
+        "the namespace is missing",
+        body(lambda data: data.replace(_NAMESPACE, b"", 1)),
+    ),
     "day-stamps": (
         "days as datestamps, though Identify promises seconds",
         _stamped(rb"(<datestamp>[-0-9]{10})[^<]*", rb"\1"),
@@ -227,7 +203,10 @@ DEFECTS: Mapping[str, tuple[str, OfAnswer]] = {
             lambda a: replace(a, body=re.sub(rb"Z</responseDate>", b".5Z</responseDate>", a.body))
         ),
     ),
-    "echoed-from": ("echoes a from that nobody sent", _echo),
+    "echoed-from": (
+        "echoes a from that nobody sent",
+        always(lambda a: replace(a, body=a.body.replace(b"<request", _ECHO, 1))),
+    ),
     "redirect": ("another place of the same host", _redirect("127.0.0.1", 302)),
     "redirect-host": ("another host", _redirect("localhost", 302)),
     "moved": ("moved for good", _redirect("127.0.0.1", 301)),

@@ -54,14 +54,13 @@ def list_tables(repec: Repec) -> dict[str, list[dict[str, Any]]]:
 
 def list_items(repec: Repec) -> dict[str, tuple[Any, ...]]:
     """Return what is published of each item that is not deleted: its sets and its document."""
-    newest = {row["identifier"]: row for row in sorted(rows_of(repec, "records"), key=_position)}
+    newest = {
+        row["identifier"]: row
+        for row in sorted(rows_of(repec, "records"), key=lambda row: row["position"])
+    }
     return {
         name: (row["sets"], row["document"]) for name, row in newest.items() if not row["deleted"]
     }
-
-
-def _position(row: Mapping[str, Any]) -> int:
-    return int(row["position"])
 
 
 @dataclass(frozen=True)

@@ -105,15 +105,12 @@ def test_ranges_of_a_file_with_junk_make_the_whole(name: str) -> None:
 def test_records_behind_others_within_what_is_compressed() -> None:
     """Zeros may lie within a member, and members of something else before an archive's."""
     behind = gzip.compress(_ZEROS + _ARCHIVES["warc"], mtime=0)
-    assert [capture.url for capture in _captures(behind)] == [f"http://a.cz/{n}" for n in range(3)]
+    urls = [event.url for event in events(behind, further=True) if isinstance(event, Capture)]
+    assert urls == [f"http://a.cz/{n}" for n in range(3)]
     foreign = gzip.compress(_ZEROS, mtime=0) * 2
     found = events(foreign + _ARCHIVES["warc.gz"], further=True)
     assert _moved(found, 0) == _moved(events(_ARCHIVES["warc.gz"]), len(foreign))
     assert [(f.code, f.place, f.detail) for f in _faults(found)] == [("garbage", 0, "40000 bytes")]
-
-
-def _captures(data: bytes) -> list[Capture]:
-    return [event for event in events(data, further=True) if isinstance(event, Capture)]
 
 
 @pytest.mark.parametrize(

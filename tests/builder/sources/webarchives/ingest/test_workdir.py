@@ -99,16 +99,12 @@ def test_a_file_that_changed_meanwhile_is_read_anew(
     assert table(tmp_path / "s", "captures") == as_read(files)[0]
 
 
-def _flipped(data: bytes) -> bytes:
-    return data[:200] + bytes([data[200] ^ 1]) + data[201:]
-
-
 @pytest.mark.parametrize(
     "damage",
     [
         lambda data: data[: len(data) // 2],
         lambda data: None,
-        _flipped,
+        lambda data: data[:200] + bytes([data[200] ^ 1]) + data[201:],
         lambda data: json.dumps({"results": [{"split": {}}]}).encode(),
     ],
     ids=["cut", "removed", "flipped", "other"],

@@ -1,0 +1,46 @@
+"""Answers equal requests that are in progress at the same time by one of them.
+
+Harvesters that begin together ask for the same pages. One of them has the page made, and the others
+wait for it. They take no place of those that serve.concurrent limits.
+"""
+
+import threading
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+
+from functions.http.http_message import OAI_PATH, Call, HttpResponse
+from functions.http.service import Service
+
+
+class SharedAnswers:
+    """Answers by `answer`, which logs what it answers in the log of `service`. Thread-safe."""
+
+    def __init__(self, answer: Callable[[Call], HttpResponse], service: Service) -> None:
+        self._answer, self._service = answer, service
+        self._flights: dict[Hashable, Future[HttpResponse]] = {}
+        self._lock = threading.Lock()
+
+    def __call__(self, call: Call) -> HttpResponse:
+        """Answer a request, by the answer to an equal one if that is being made."""
+        if call.method != "GET" or call.path != OAI_PATH:
+            return self._answer(call)
+        # No other header changes what the protocol answers.
+        names = ("accept-encoding", "if-none-match")
+        key = (call.base, call.query, *(call.headers.get(name) for name in names))
+        own: Future[HttpResponse] = Future()
+        with self._lock:
+            flight = self._flights.setdefault(key, own)
+        if flight is not own:
+            begun = self._service.timer()
+            response = flight.result()
+            if not isinstance(response.body, bytes):  # a file can be read once
+                return self._answer(call)
+            self._service.log(call, response, begun)
+            return response
+        try:
+            own.set_result(self._answer(call))
+        except BaseException as error:  # noqa: BLE001 - raised by `result`, here and there
+            own.set_exception(error)
+        with self._lock:
+            del self._flights[key]
+        return own.result()

@@ -1,0 +1,57 @@
+"""Equal requests at the same time: one of them is answered, for all."""
+
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from builder.serve.shared_answers import SharedAnswers
+from functions.http.http_message import Call, HttpResponse
+from functions.oai.application import Application
+from tests.builder.conftest import World
+from tests.functions.oai.client import call_of, configured, event
+
+HARVESTERS = 16
+SECONDS = 20
+
+
+def test_one_of_many_has_the_answer_made_and_each_is_logged(tmp_path: Path) -> None:
+    lines: list[str] = []
+    world = World(tmp_path / "store")
+    service = Application(world.repository(), configured(), world.clock, lines.append)
+    asked: list[Call] = []
+    begun, goes_on = threading.Semaphore(0), threading.Event()
+
+    def answer(call: Call) -> HttpResponse:
+        asked.append(call)
+        begun.release()
+        assert goes_on.wait(SECONDS)
+        if "GetRecord" in call.query:
+            raise MemoryError
+        return HttpResponse(200, {}, call.query.encode())
+
+    shared = SharedAnswers(answer, service)
+    same, other = call_of(event("verb=Identify")), call_of(event("verb=ListSets"))
+    plain = call_of(event("verb=Identify", headers={"accept-encoding": "identity"}))
+    post = call_of(event("verb=Identify", "POST"))
+    fault = call_of(event("verb=GetRecord"))
+    with ThreadPoolExecutor(2 * HARVESTERS) as pool:
+        answers = [pool.submit(shared, same) for _ in range(HARVESTERS)]
+        failures = [pool.submit(shared, fault) for _ in range(2)]
+        others = [pool.submit(shared, call) for call in (other, plain, post, post)]
+        for _ in range(6):
+            assert begun.acquire(timeout=SECONDS)
+        assert len(asked) == 6
+        goes_on.set()
+        assert {a.result(SECONDS).body for a in answers} == {b"verb=Identify"}
+        assert all(a.result(SECONDS).status == 200 for a in others)
+        for failure in failures:
+            with pytest.raises(MemoryError):
+                failure.result(SECONDS)
+    assert len(asked) == 6
+    assert [json.loads(line)["bytes"] for line in lines] == [13] * (HARVESTERS - 1)
+    assert shared(same).body == b"verb=Identify"  # a later one is answered anew
+    assert len(asked) == 7
+    world.close()
