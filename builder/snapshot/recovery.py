@@ -138,7 +138,7 @@ def rebuilt(store: Writer, pointer: Pointer = _NOTHING) -> Pointer | None:
 
 def diagnose(store: Writer, pointer: Pointer, now: datetime, *, written: bool) -> Finding | None:
     """Return a finding on pointer and witness, with the content to write as a repair."""
-    finding = behind(store, pointer, written=written)
+    finding = behind(store, pointer, written=written) or _compare_copy(store)
     if finding is None:
         newest, witness = pointer.newest(), Catalogue(store).witness()
         if newest is None or newest.effective > now or witness is None or witness.covers(pointer):
@@ -176,7 +176,8 @@ def find_repair(store: Writer) -> tuple[Finding, bytes] | None:
     """
     try:
         pointer = Catalogue(store).pointer()
-        finding = behind(store, pointer, written=store.tag(layout.POINTER) is not None)
+        written = store.tag(layout.POINTER) is not None
+        finding = behind(store, pointer, written=written) or _compare_copy(store)
     except DamagedStore as error:
         pointer, finding = Pointer(), Finding("pointer-damaged", layout.POINTER, str(error))
     if finding is None or finding.code not in _CERTAIN:
@@ -190,6 +191,16 @@ def find_repair(store: Writer) -> tuple[Finding, bytes] | None:
         return None
     # The witness may name a snapshot that is gone: then no pointer is correct.
     return (finding, right.to_json()) if not witness or witness.number <= newest.snapshot else None
+
+
+def _compare_copy(store: Writer) -> Finding | None:
+    """Return a finding if the manifest in the witness is another than that beside it."""
+    witness = find_witness(store)
+    with contextlib.suppress(MissingObject):  # a snapshot that is gone is a finding of its own
+        key = layout.manifest_key(witness.number if witness else 0)
+        if witness and witness.manifest and store.read(key) != witness.manifest.encode():
+            return Finding("witness-damaged", layout.WITNESS, f"its copy of {key} differs from it")
+    return None
 
 
 def _right_pointer(store: Writer, pointer: Pointer) -> Pointer | None:
@@ -299,8 +310,11 @@ def write_witness(store: Writer, pointer: Pointer) -> None:
         if witness is not None and witness.covers(pointer):
             return
         name = pointer.store or (witness.store if witness else "")
+        newest, copy = pointer.newest(), ""
+        with contextlib.suppress(MissingObject):
+            copy = store.read(layout.manifest_key(newest.snapshot)).decode() if newest else ""
         try:
-            store.replace(layout.WITNESS, Witness(name, pointer.newest()).to_json(), tag)
+            store.replace(layout.WITNESS, Witness(name, newest, copy).to_json(), tag)
         except Conflict:
             continue
         return

@@ -33,7 +33,7 @@ REMEMBERED = timedelta(minutes=1)
 DIGEST = "sha256"
 _OPTIONAL = ("store", "expiries", "retired", "expiry", "copied")
 _KEYS = {"schema", "sheaf", "snapshots", "settled", *_OPTIONAL, DIGEST}
-_WITNESS_KEYS = {"schema", "store", "snapshot", "effective", DIGEST}
+_WITNESS_KEYS = {"schema", "store", "snapshot", "effective", "manifest", DIGEST}
 _BY_HAND = "restore a copy of it, or write one that names the newest snapshot"
 REMEDY = "`sheaf verify` shows the correct content, and `sheaf verify --repair` writes it"
 
@@ -184,10 +184,15 @@ def _check_consistent(document: dict[str, Any]) -> None:
 
 
 class Witness(Struct, frozen=True):
-    """The store's id and the newest snapshot that the pointer ever named (None before any)."""
+    """The store's id and the newest snapshot that the pointer ever named (None before any).
+
+    `manifest` is a copy of that snapshot's, so that a reader that begins need not read it too. A
+    witness of 0.2.0 has none, nor one that was written by hand.
+    """
 
     store: str
     newest: PointerEntry | None = None
+    manifest: str = ""
 
     @property
     def number(self) -> int:
@@ -203,7 +208,8 @@ class Witness(Struct, frozen=True):
     def to_json(self) -> bytes:
         """Return the witness as JSON for the store."""
         document = {"schema": VERSION, "store": self.store}
-        return encode_with_digest(document | (to_values(self.newest) if self.newest else {}))
+        document |= to_values(self.newest) if self.newest else {}
+        return encode_with_digest(document | ({"manifest": self.manifest} if self.manifest else {}))
 
     @staticmethod
     def from_json(data: bytes) -> "Witness":
@@ -220,7 +226,9 @@ class Witness(Struct, frozen=True):
             if document.get(DIGEST, digest(document)) != digest(document):
                 raise ValueError(f"it does not match its {DIGEST}")
             newest = document if "snapshot" in document else None
-            return build(Witness, {"store": document["store"], "newest": newest})
+            manifest = document.get("manifest", "")
+            members = {"store": document["store"], "newest": newest, "manifest": manifest}
+            return build(Witness, members)
 
 
 class Contradiction(Struct, frozen=True):

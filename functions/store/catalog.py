@@ -5,6 +5,8 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
 from functions.snapshot import layout
@@ -90,25 +92,32 @@ class Catalogue:
             return Pointer()
 
     def witness(self) -> Witness | None:
-        """Read the witness, again at each call; None if it is missing."""
+        """Read the witness, again at each call; None if it is missing.
+
+        The manifest in it need not be read. If that copy is damaged, the object itself counts.
+        """
         try:
-            return Witness.from_json(self.reader.read(layout.WITNESS))
+            witness = Witness.from_json(self.reader.read(layout.WITNESS))
         except MissingObject:
             return None
+        key, data = layout.manifest_key(witness.number), witness.manifest.encode()
+        if data and self._cache.find(key) is None:
+            with suppress(DamagedStore):
+                self._cache.add(key, self._parse_manifest(witness.number, data))
+        return witness
 
     def manifest(self, snapshot: int) -> Manifest:
         """Return a snapshot's manifest. Raises MissingObject if the snapshot was retired."""
-        key = layout.manifest_key(snapshot)
-
-        def parse(data: bytes) -> Manifest:
-            manifest = Manifest.from_json(data)
-            if manifest.snapshot != snapshot:
-                raise DamagedStore(f"it belongs to snapshot {manifest.snapshot}")
-            for name, leaf in manifest.leaves.items():
-                self._cache.add(name, leaf)
-            return manifest
-
+        key, parse = layout.manifest_key(snapshot), partial(self._parse_manifest, snapshot)
         return self._cache.get(key, lambda: self._parse(key, parse))
+
+    def _parse_manifest(self, snapshot: int, data: bytes) -> Manifest:
+        manifest = Manifest.from_json(data)
+        if manifest.snapshot != snapshot:
+            raise DamagedStore(f"it belongs to snapshot {manifest.snapshot}")
+        for name, leaf in manifest.leaves.items():
+            self._cache.add(name, leaf)
+        return manifest
 
     def files(self, manifest: Manifest, table: str) -> Iterator[DataFile]:
         """Yield every data file of `table`."""
