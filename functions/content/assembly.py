@@ -173,8 +173,6 @@ def application(
     log: Callable[[str], None] | None = None,
     compress: Callable[[bytes], bytes] = http_message.compress,
     largest: int | None = None,
-    *,
-    guarded: bool = False,
 ) -> ContentApplication:
     """Return the application for the content of the store at `uri`, relative to `base`.
 
@@ -195,7 +193,6 @@ def application(
         compress=compress,
         largest=largest,
         sign=signer.sign,
-        guarded=guarded,
     )
 
 
@@ -215,5 +212,4 @@ def of_lambda(opened: InstanceParts) -> Service:
         now,
         opened.log,
         largest=aws.LARGEST,
-        guarded=True,
     )

@@ -274,13 +274,8 @@ class ContentApplication(Service):
         compress: Callable[[bytes], bytes] = http_message.compress,
         largest: int | None = None,
         sign: Sign | None = None,
-        *,
-        guarded: bool = False,
     ) -> None:
-        timer = time.perf_counter
-        super().__init__(
-            repository, settings, clock, log, timer, compress, largest, guarded=guarded
-        )
+        super().__init__(repository, settings, clock, log, time.perf_counter, compress, largest)
         self._contents = contents
         self._search = search
         part = None if largest is None else PART

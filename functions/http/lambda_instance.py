@@ -32,7 +32,6 @@ from functions.http.http_message import Call, HttpResponse, Reply
 from functions.http.service import Service
 from functions.reading.duck_repository import DuckRepository
 from functions.snapshot.errors import SheafError
-from functions.snapshot.store import Reader
 from functions.store import catalog
 from functions.store.slice import open_reader
 
@@ -89,20 +88,6 @@ class InstanceParts:
     log: Callable[[str], None] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Serving:
-    """An open store and the application that answers from it."""
-
-    application: Service
-    repository: DuckRepository
-    reader: Reader
-
-    def close(self) -> None:
-        """Release everything, even if a thread still uses some of it for a while."""
-        self.repository.close()
-        self.reader.close()
-
-
 class Instance:
     """Answers events one at a time, as Lambda sends them, each by its deadline.
 
@@ -126,9 +111,11 @@ class Instance:
             self._respond, binary_support=True, non_binary_content_type_prefixes=()
         )
         catalog.collect_less_often()  # before the store is opened, which may have to be repeated
-        self._serving = self._open()
-        if self._serving is not None:
-            self._prepare(self._serving)
+        self._opened = ExitStack()
+        """Closes the store, even if a thread still uses it for a while."""
+        self._application = self._open()
+        if self._application is not None:
+            self._prepare(self._application)
 
     def __call__(self, event: dict[str, Any], context: object = None) -> dict[str, Any]:
         """Answer an event; `context` is Lambda's."""
@@ -154,36 +141,35 @@ class Instance:
         call = aws.read_call(environ)
         if not origin.is_trusted(call, self._environment):
             return self._reply(call, request, origin.REFUSAL)
-        serving = self._serving = self._serving or self._open()
-        if serving is None:
+        application = self._application = self._application or self._open()
+        if application is None:
             seconds = configuration.default("serve.retry_seconds")
             text = "The repository is not ready; try again later."
             return self._reply(call, request, http_message.unavailable(text, seconds))
-        application = serving.application
         call = wsgi.mount_call(call, application.mount)
         response = application.answer(call, _seconds(context), request)
         if application.spent:
-            self._close_store(serving)
+            self._close_store()
         return response
 
-    def _prepare(self, serving: Serving) -> None:
+    def _prepare(self, application: Service) -> None:
         """Read ahead for the first request; that request reports any failure."""
         try:
-            deadline.answer_within(_READ_AHEAD, serving.application.prepare)
+            deadline.answer_within(_READ_AHEAD, application.prepare)
         except deadline.DeadlineError:
             _LOG.warning("read-ahead did not finish within %.1f s", _READ_AHEAD)
-            self._close_store(serving)
+            self._close_store()
         except SheafError as error:
             _LOG.warning("read-ahead failed: %s", error)
         except Exception:  # noqa: BLE001 - told in the log, and to be tried again
             _LOG.exception("read-ahead failed")
 
-    def _close_store(self, serving: Serving) -> None:
+    def _close_store(self) -> None:
         """Make the next request open the store again, because a thread may hold its locks."""
-        serving.close()
-        self._serving = None
+        self._opened.close()
+        self._application = None
 
-    def _open(self) -> Serving | None:
+    def _open(self) -> Service | None:
         """Open the configured store; log a failure and return None."""
         try:
             return self._start()
@@ -193,7 +179,7 @@ class Instance:
             _LOG.exception("the store cannot be opened")
         return None
 
-    def _start(self) -> Serving:
+    def _start(self) -> Service:
         settings = configuration.load(self._root / configuration.FILE, self._environment)
         write = self._write if settings["serve.access_log"] else None
         memory = int(self._environment.get("AWS_LAMBDA_FUNCTION_MEMORY_SIZE") or 1024)
@@ -210,8 +196,8 @@ class Instance:
             application = self._make(
                 InstanceParts(repository, settings, self._root, self._environment, write)
             )
-            opened.pop_all()
-        return Serving(application, repository, reader)
+            self._opened = opened.pop_all()
+        return application
 
     def _reply(self, call: Call, request: str, reply: Reply) -> HttpResponse:
         """Answer without the application, which would write this line of the log."""

@@ -34,8 +34,8 @@ class Service(ABC):
 
     `log` takes each line of the access log. `timer` returns seconds from an arbitrary start.
     `compress` compresses a body with gzip. An answer weighs at most `largest` bytes (aws.weigh).
-    With `guarded`, the first pointer is compared with the witness (AsOf). `spent` is True after an
-    answer missed its deadline: then the application and its repository must be replaced.
+    `spent` is True after an answer missed its deadline: then the application and its repository
+    must be replaced.
     """
 
     spent = False
@@ -51,8 +51,6 @@ class Service(ABC):
         timer: Callable[[], float],
         compress: Callable[[bytes], bytes],
         largest: int | None,
-        *,
-        guarded: bool,
     ) -> None:
         self._repository, self._settings = repository, settings
         self._clock, self.timer = clock, timer
@@ -62,7 +60,6 @@ class Service(ABC):
             clock,
             settings["serve.pointer_seconds"],
             settings["serve.clock_allowance"],
-            guarded=guarded,
         )
         self._places = threading.BoundedSemaphore(settings["serve.concurrent"])
         self._queue = threading.BoundedSemaphore(settings["serve.concurrent"] * (1 + _WAITING))

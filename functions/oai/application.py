@@ -83,12 +83,9 @@ class Application(Service):
         compress: Callable[[bytes], bytes] = http_message.compress,
         largest: int | None = None,
         *,
-        guarded: bool = False,
         pages: Callable[[OaiParts], PageService] | None = None,
     ):
-        super().__init__(
-            repository, configuration, clock, log, timer, compress, largest, guarded=guarded
-        )
+        super().__init__(repository, configuration, clock, log, timer, compress, largest)
         present, self._cache_seconds = self._present, configuration["serve.cache_seconds"]
         formats, self._renderer = check.open_formats(configuration)
         digest, fields = lookups(configuration, formats, self._renderer)

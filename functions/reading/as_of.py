@@ -63,11 +63,7 @@ class PointerReading:
 
 
 class AsOf:
-    """Reads the pointer, or reuses a recent reading. Thread-safe.
-
-    With `guarded`, the first pointer is compared with the witness. A command has already done that
-    before it begins to serve.
-    """
+    """Reads the pointer, or reuses a recent reading. Thread-safe."""
 
     def __init__(
         self,
@@ -75,8 +71,6 @@ class AsOf:
         clock: Callable[[], datetime],
         pointer_seconds: float,
         clock_allowance: float,
-        *,
-        guarded: bool = False,
     ):
         self._repository = repository
         self._clock = clock
@@ -87,7 +81,6 @@ class AsOf:
         self._seen: Pointer | None = None
         """The newest pointer that was ever read."""
         self._warned = False
-        self._guarded = guarded
 
     def reading(self, *, fresh: bool = False) -> PointerReading:
         """Return a reading; a cached one if it is young enough and `fresh` is False.
@@ -126,8 +119,7 @@ class AsOf:
 
     def _read(self) -> PointerReading:
         now = self._clock().astimezone(UTC)
-        begins = self._guarded and self._seen is None
-        pointer = self._read_first() if begins else self._repository.pointer()
+        pointer = self._repository.pointer() if self._seen else self._read_first()
         if pointer.entries and _is_behind(pointer, self._seen, now):
             # A late publish may have moved the pointer since the clock was read.
             now = self._clock().astimezone(UTC)

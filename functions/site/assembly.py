@@ -28,6 +28,5 @@ def of_lambda(opened: InstanceParts) -> Service:
         now,
         opened.log,
         largest=aws.LARGEST,
-        guarded=True,
         pages=site_over(opened.repository),
     )

@@ -45,7 +45,6 @@ def open_site(
             clock,
             log,
             compress=compress,
-            guarded=True,  # a restarted worker does not return to an older snapshot
             pages=site_over(repository),
         )
         metadata.prepare()
@@ -60,7 +59,6 @@ def open_site(
                 clock,
                 log,
                 compress,
-                guarded=True,
             )
             answer = assembly.beside(content, answer)
         catalog.collect_less_often()

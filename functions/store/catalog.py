@@ -170,3 +170,4 @@ def collect_less_often() -> None:
     """
     gc.freeze()
     gc.set_threshold(20_000)
+    gc.enable()

@@ -84,7 +84,6 @@ concurrent = 64
             configuration.parse(text, {}),
             lambda: datetime.now(UTC),
             self.lines.append,
-            guarded=True,
             pages=site_over(self.repository),
         )
 

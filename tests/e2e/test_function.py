@@ -74,8 +74,7 @@ class Lambda:
 
     def close(self) -> None:
         for instance in self.made:
-            if instance._serving is not None:
-                instance._serving.close()
+            instance._opened.close()
 
 
 @pytest.fixture
@@ -329,9 +328,9 @@ def test_after_a_request_that_hung_in_the_bucket_the_next_is_answered(
 @in_real_time
 def test_a_statement_that_hangs_is_interrupted(published: Lambda) -> None:
     instance = published.begin()
-    serving = instance._serving
+    serving = instance._application
     assert serving is not None
-    files, catalogue = serving.repository._files, serving.repository._catalogue
+    files, catalogue = serving._repository._files, serving._repository._catalogue
     manifest = catalogue.manifest(1)
     file = next(iter(catalogue.files(manifest, "records")))
     sql = "SELECT $file, sum(hash(a.range * b.range)) FROM range(100000000) a, range(100000000) b"
@@ -339,7 +338,7 @@ def test_a_statement_that_hangs_is_interrupted(published: Lambda) -> None:
     def hang() -> Any:
         return files.rows(sql, file)
 
-    serving.repository.pointer = hang  # type: ignore[method-assign]
+    serving._repository.pointer = hang  # type: ignore[method-assign]
     assert in_time(instance, IDENTIFY, Context(2.5))["statusCode"] == 503
     assert ended("sheaf-answer", 5)
     assert published.held() == []
@@ -348,8 +347,8 @@ def test_a_statement_that_hangs_is_interrupted(published: Lambda) -> None:
 
 def test_a_statement_that_was_given_up_is_no_damage(published: Lambda) -> None:
     instance = published.begin()
-    assert instance._serving is not None
-    repository = instance._serving.repository
+    assert instance._application is not None
+    repository = instance._application._repository
     file = next(iter(repository._catalogue.files(repository.manifest(1), "records")))
     sql = "SELECT $file, sum(hash(a.range * b.range)) FROM range(100000000) a, range(100000000) b"
     timer = threading.Timer(0.5, repository.close)
@@ -391,8 +390,8 @@ def test_shares(memory: int, disk: int, shares: tuple[int, int, int]) -> None:
 def test_it_takes_its_shares(published: Lambda) -> None:
     published.environment |= {"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "512", "SHEAF_STORE_CACHE": "17"}
     instance = published.begin()
-    assert instance._serving is not None
-    repository: Any = instance._serving.repository
+    assert instance._application is not None
+    repository: Any = instance._application._repository
     connection: engine.Connection = repository._files._connection
     limit = connection.execute("SELECT current_setting('memory_limit')").fetchall()
     assert limit == [("122.0 MiB",)]
@@ -432,7 +431,7 @@ class Context:
     aws_request_id = "an-id"
     def get_remaining_time_in_millis(self): return 28000
 answer = handler(json.loads(sys.argv[1]), Context())
-templates = handler._serving.application._renderer.templates
+templates = handler._application._renderer.templates
 told = {"answer": answer, "modules": sorted(sys.modules), "loops": [*templates._loops]}
 print(json.dumps(told))
 sys.stdout.flush()

@@ -137,7 +137,7 @@ class Stage:
         """Return what a server that begins an hour later answers, when all is in effect."""
         settings = configuration.parse(f'[repository]\nnamespace = "{NAMESPACE}"\n', {})
         repository = DuckRepository(self.store)
-        application = Application(repository, settings, lambda: self.now + HOUR, guarded=True)
+        application = Application(repository, settings, lambda: self.now + HOUR)
         reply = respond(application, event("verb=ListRecords&metadataPrefix=oai_dc"))
         repository.close()
         return content(reply) if reply["statusCode"] == 200 else b"503"

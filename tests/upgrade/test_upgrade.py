@@ -91,9 +91,7 @@ def asking(kept: Kept) -> Iterator[Ask]:
     """Serve the store within this process."""
     settings = configuration.load(kept.folder / "sheaf.toml", {})
     repository = DuckRepository(FolderStore(kept.store))
-    application = Application(
-        repository, settings, lambda: BEHIND + timedelta(hours=1), guarded=True
-    )
+    application = Application(repository, settings, lambda: BEHIND + timedelta(hours=1))
     try:
         yield lambda query: content(respond(application, event(query)))
     finally:

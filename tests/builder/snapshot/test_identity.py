@@ -69,18 +69,18 @@ def asked(client: Client, **arguments: str) -> Page | None:
     return None if reply["statusCode"] == 503 else Page(valid(content(reply)))
 
 
-def client(world: World, store: Any = None, size: int = 100, **options: bool) -> Client:
+def client(world: World, store: Any = None, size: int = 100) -> Client:
     repository = DuckRepository(store or world.store)
     world.opened.append(repository)
     found = Client(repository, world.clock)  # type: ignore[arg-type]
     settings = configured(pages_identifiers=size)
-    found.application = Application(repository, settings, world.clock, **options)
+    found.application = Application(repository, settings, world.clock)
     return found
 
 
 def starts(world: World) -> bool:
     """Tell whether a function that begins now answers."""
-    return asked(client(world, guarded=True), **LIST) is not None
+    return asked(client(world), **LIST) is not None
 
 
 # The pointer and the witness.
@@ -126,6 +126,22 @@ def test_a_witness_of_a_snapshot_that_is_gone_is_named(world: World) -> None:
     assert "snapshot 2, which does not exist" in found[0]
 
 
+def test_a_copy_of_the_manifest_in_the_witness_is_compared_with_it(world: World) -> None:
+    filled(world)
+    right = witness(world)
+    assert right.manifest.encode() == world.store.read(layout.manifest_key(2))
+    for other in (world.store.read(layout.manifest_key(1)).decode(), "{}"):
+        (world.root / layout.WITNESS).write_bytes(
+            Witness(right.store, right.newest, other).to_json()
+        )
+        assert starts(world)  # by the manifest itself
+        (found,) = problems(world, world.store)
+        assert found.startswith("witness-damaged snapshots/newest.json its copy of")
+        repair = recovery.find_repair(world.store)
+        assert repair is not None
+        assert Witness.from_json(repair[1]) == Witness(right.store, right.newest)
+
+
 def test_a_server_that_starts_while_a_publish_moves_the_pointer_is_not_misled(world: World) -> None:
     """It reads the old pointer, and the witness of the new one."""
     filled(world)
@@ -150,7 +166,7 @@ def test_a_server_that_starts_while_a_publish_moves_the_pointer_is_not_misled(wo
         return read()
 
     repository.witness = slow
-    application = Application(repository, configured(), world.clock, guarded=True)
+    application = Application(repository, configured(), world.clock)
     assert respond(application, event(urlencode(LIST)))["statusCode"] == 200
 
 
