@@ -103,7 +103,6 @@ concurrent = 64
 
     def manifest(self) -> Manifest:
         newest = self.repository.pointer().newest()
-        assert newest is not None
         return self.repository.manifest(newest.snapshot)
 
     def search(self, address: str) -> tuple[int, Reply]:
@@ -120,7 +119,6 @@ concurrent = 64
     def after(self, body: str) -> str:
         """Return the query that goes on behind a page."""
         token = TOKEN.search(body)
-        assert token is not None
         return f"verb=ListRecords&resumptionToken={quote(token[1])}"
 
     def close(self) -> None:
@@ -173,14 +171,11 @@ def test_the_figures_are_one_request_and_a_page_of_publishes_is_another(
     begin: Callable[..., Environment], proxy: Proxy
 ) -> None:
     """Besides the pointer and the manifest."""
-    repository = begin().repository
+    environment = begin()
     proxy.seen.clear()
-    newest = repository.pointer().newest()
-    assert newest is not None
-    manifest = repository.manifest(newest.snapshot)
+    repository, manifest = environment.repository, environment.manifest()
     for _ in range(2):
         figures = repository.figures(manifest)
-        assert figures is not None
         assert (figures.captures, len(figures.hosts)) == (5550, 100)
         assert len(proxy.seen) == 3
     for _ in range(2):

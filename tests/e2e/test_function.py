@@ -329,7 +329,6 @@ def test_after_a_request_that_hung_in_the_bucket_the_next_is_answered(
 def test_a_statement_that_hangs_is_interrupted(published: Lambda) -> None:
     instance = published.begin()
     serving = instance._application
-    assert serving is not None
     files, catalogue = serving._repository._files, serving._repository._catalogue
     manifest = catalogue.manifest(1)
     file = next(iter(catalogue.files(manifest, "records")))
@@ -346,9 +345,7 @@ def test_a_statement_that_hangs_is_interrupted(published: Lambda) -> None:
 
 
 def test_a_statement_that_was_given_up_is_no_damage(published: Lambda) -> None:
-    instance = published.begin()
-    assert instance._application is not None
-    repository = instance._application._repository
+    repository = published.begin()._application._repository
     file = next(iter(repository._catalogue.files(repository.manifest(1), "records")))
     sql = "SELECT $file, sum(hash(a.range * b.range)) FROM range(100000000) a, range(100000000) b"
     timer = threading.Timer(0.5, repository.close)
@@ -389,9 +386,7 @@ def test_shares(memory: int, disk: int, shares: tuple[int, int, int]) -> None:
 
 def test_it_takes_its_shares(published: Lambda) -> None:
     published.environment |= {"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "512", "SHEAF_STORE_CACHE": "17"}
-    instance = published.begin()
-    assert instance._application is not None
-    repository: Any = instance._application._repository
+    repository: Any = published.begin()._application._repository
     connection: engine.Connection = repository._files._connection
     limit = connection.execute("SELECT current_setting('memory_limit')").fetchall()
     assert limit == [("122.0 MiB",)]
