@@ -17,6 +17,11 @@ FILE_ROWS, GROUP_ROWS = 1 << 19, 1 << 16
 
 _SMALL = 1 << 16
 """Bytes of a file, some hundred captures, that DuckDB opens in the time in which it reads them."""
+_CHANGED = ("identity", "fetch_method", "fetch_body", "url_surtkey", "warc_request_offset")
+_CHANGES = (
+    f"SELECT file, row, {', '.join(f'any_value({name}) AS {name}' for name in _CHANGED)} "
+    "FROM changed GROUP BY ALL"
+)
 _FEW = 8  # small files that are read as they are
 
 
@@ -34,18 +39,17 @@ def gather_rows(
     spans: Iterable[RowSpan],
     table: str,
     folder: Path,
-    renamed: Collection[Path] = (),
+    changed: Collection[Path] = (),
 ) -> Iterator[Path]:
     """Write the rows, in order, as files of FILE_ROWS rows, each when it is requested.
 
-    Rows of the files `renamed` may get another identity, from the connection's table `renamed`
-    (builder.store.workdir). Raises StoreError.
+    Rows of the files `changed` may get other values, from the connection's table `changed`: columns
+    of _CHANGED, NULL for a value that stays. Raises StoreError.
     """
     for number, rows in enumerate(_group(_join_neighbours(spans))):
         target = part_path(folder, table, f"{number:06}")
         with writing(folder), engine.reading("the intake"):
-            changed = any(span.path in renamed for span in rows)
-            sql = _select(rows, table, changed=changed)
+            sql = _select(rows, table, changed=any(span.path in changed for span in rows))
             write_rows([engine.stream(connection, sql)], TABLES[table], target, GROUP_ROWS)
         yield target
 
@@ -97,9 +101,9 @@ def _select(rows: Sequence[RowSpan], table: str, *, changed: bool) -> str:
         return arms
     return (
         "SELECT g.* EXCLUDE (arm, file, file_row_number) "
-        "REPLACE (coalesce(n.identity, g.identity) AS identity) "
-        f"FROM ({arms}) g LEFT JOIN renamed n ON n.file = g.file AND n.row = g.file_row_number "
-        "ORDER BY arm, file_row_number"
+        f"REPLACE ({', '.join(f'coalesce(n.{name}, g.{name}) AS {name}' for name in _CHANGED)}) "
+        f"FROM ({arms}) g LEFT JOIN ({_CHANGES}) n "
+        "ON n.file = g.file AND n.row = g.file_row_number ORDER BY arm, file_row_number"
     )
 
 

@@ -9,7 +9,7 @@ zlib inflates members that are big or that ISA-L rejects: its state can be copie
 """
 
 import zlib
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from functions.archive.inflate import (
     GZIP,
@@ -85,6 +85,14 @@ class GzipMembers(RecordStream):
     def section_bytes(self) -> bytes | None:
         """Return the whole section if it is one member that was inflated at once."""
         return None if self._within or self._continues else self._buffer
+
+    def close_section(self) -> int:
+        """Go behind the one record of `section_bytes`; return its stored length."""
+        self._at = len(self._buffer)
+        self._section.close(0)
+        self.faults += self._ahead_faults
+        self._ahead_faults = []
+        return self._end - self._start
 
     def find_record(self) -> None:
         """Go to the first member from the start on that inflates to a record's start."""
@@ -187,33 +195,23 @@ class GzipMembers(RecordStream):
         data = self._raw[at : at + _FIRST_FEED]
         if len(data) < 4 or data[3] & ODD_FLAGS:
             return None
-        inflater = Inflater(GZIP)
+        inflater, pieces = Inflater(GZIP), list[bytes]()
+        room, used, feed = _WHOLE, 0, _FIRST_FEED
         try:
-            piece: bytes = inflater.decompress(data, _WHOLE)
-            if inflater.eof:
-                self._raw_at = at + len(data) - len(inflater.unused_data)
-                return piece
-            return self._inflate_rest(inflater, piece, len(data) - len(inflater.unconsumed_tail))
+            while data and room > 0 and used < _WHOLE_RAW:
+                pieces.append(inflater.decompress(data, room))
+                if inflater.eof:
+                    self._raw_at = at + len(data) - len(inflater.unused_data)
+                    return b"".join(pieces)
+                used += len(data) - len(inflater.unconsumed_tail)
+                room -= len(pieces[-1])
+                feed = min(8 * feed, PIECE)
+                if len(self._raw) - self._raw_at < used + feed:
+                    self._has_raw(used + feed)
+                at = self._raw_at + used
+                data = self._raw[at : at + feed]
         except InflateError:
-            return None
-
-    def _inflate_rest(self, inflater: Any, piece: bytes, used: int) -> bytes | None:
-        """Inflate the rest of a member whose first `used` bytes gave `piece`."""
-        pieces, room, feed = [piece], _WHOLE - len(piece), _FIRST_FEED
-        while room > 0 and used < _WHOLE_RAW:
-            feed = min(8 * feed, PIECE)
-            if len(self._raw) - self._raw_at < used + feed:
-                self._has_raw(used + feed)
-            at = self._raw_at + used
-            data = self._raw[at : at + feed]
-            if not data:
-                return None
-            pieces.append(inflater.decompress(data, room))
-            if inflater.eof:
-                self._raw_at = at + len(data) - len(inflater.unused_data)
-                return b"".join(pieces)
-            used += len(data) - len(inflater.unconsumed_tail)
-            room -= len(pieces[-1])
+            pass
         return None
 
     def _inflate(self) -> bytes:

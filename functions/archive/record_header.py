@@ -90,7 +90,10 @@ def read_arc(stream: RecordStream, version: int) -> tuple[RecordHeader | None, l
     else:
         return None, [("header-invalid", None, show(line), "left out")]
     faults: list[RecordFault] = []
-    is_odd = not _is_date(date) or (match and _ends_with_type(url, match[4]))
+    # Instead of behind the date, the media type may stand behind the URL.
+    before, _, last = url.rpartition(b" ")
+    is_late = match and b" " not in match[4] and before and _MEDIA_TYPE.fullmatch(last)
+    is_odd = is_late or not _is_date(date)
     if is_odd and (transposed := _parse_transposed(line)):
         url, date, mime, declared = transposed
         status, location = None, b""
@@ -132,12 +135,6 @@ def _parse_transposed(line: bytes) -> tuple[bytes, bytes, bytes, bytes] | None:
         length = numbers[0]
     mime = next((word for word in fields if _MEDIA_TYPE.fullmatch(word)), b"")
     return b" ".join(words[:start]), dates[0], mime, length
-
-
-def _ends_with_type(url: bytes, rest: bytes) -> bool:
-    """Tell whether the URL ends with the media type, which is missing after the date."""
-    before, space, last = url.rpartition(b" ")
-    return b" " not in rest and bool(space and before and _MEDIA_TYPE.fullmatch(last))
 
 
 def _is_date(field: bytes) -> bool:

@@ -75,9 +75,8 @@ def read_record(
     if records.peek(5).upper() == b"WARC/":
         record, _ = record_header.read_warc(records)
     else:
-        record, _ = record_header.read_arc(
-            records, 2
-        )  # of either version: the length is the last word
+        # Of either version: the length is the last word.
+        record, _ = record_header.read_arc(records, 2)
     if record and member and not record.is_arc:
         rest = records.peek(len(member))
         if record.length is None or len(rest) != record.length + 4:
@@ -163,9 +162,8 @@ def _open_stream(head: bytes, stream: BinaryIO, dictionary: Callable[[], bytes])
         raise UnreadableRecordError(
             "zstd is not read here: the package zstandard is not installed"
         ) from error
-    return ZstdFrames(
-        dictionary(), stream, 1
-    )  # behind the file's first bytes, which are not its own
+    # Behind the file's first bytes, which are not its own.
+    return ZstdFrames(dictionary(), stream, 1)
 
 
 def read_fields(head: bytes) -> tuple[tuple[str, str], ...]:

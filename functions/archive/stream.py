@@ -114,6 +114,10 @@ class RecordStream:
         """Return the whole section that was just opened, if that is cheap."""
         return None
 
+    def close_section(self) -> int:
+        """Go behind the one record of `section_bytes`; return its stored length."""
+        raise NotImplementedError
+
     def member(self) -> int:
         """Return the raw offset of the member with the next byte."""
         return 0

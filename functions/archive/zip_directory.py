@@ -160,7 +160,7 @@ def _prove(stream: BinaryIO, size: int, entry: ZipEntry) -> ZipEntry | None:
         local = _read_header(stream, entry.header, length)
         if local is None:
             return None
-        stored = _read_range(stream, local.start, entry.packed)
+        stored = read_range(stream, local.start, entry.packed)
         unpacked = UnpackedEntry(stored, entry.method, entry.packed, entry.crc)
         for _ in unpacked.pieces():
             pass
@@ -170,9 +170,10 @@ def _prove(stream: BinaryIO, size: int, entry: ZipEntry) -> ZipEntry | None:
     return None
 
 
-def _read_range(stream: BinaryIO, start: int, left: int) -> Iterator[bytes]:
-    stream.seek(start)
-    while left > 0 and (piece := stream.read(min(left, _SCANNED))):
+def read_range(stream: BinaryIO, at: int, left: int) -> Iterator[bytes]:
+    """Yield stored bytes of a zip file; others may move the stream meanwhile."""
+    while left > 0 and stream.seek(at) == at and (piece := stream.read(min(left, _SCANNED))):
+        at += len(piece)
         left -= len(piece)
         yield piece
 

@@ -43,9 +43,8 @@ class ZstdFrames(GzipMembers):
             self._decoder = zstd.ZstdDecoder(zstd.read_dictionary(head))
         except ZstdError as error:
             self._decoder, self._dictionary_error = zstd.ZstdDecoder(), str(error)
-        self._missing_dictionary: list[
-            int
-        ] = []  # offset of the first frame without dictionary, its id, number of frames
+        # Offset of the first frame without dictionary, its id, number of frames.
+        self._missing_dictionary: list[int] = []
         self._lead = 0  # bytes of the frame's header, until its first block was decoded
         self._checked = False  # whether the frame ends with a checksum
         self._decoded = 0  # bytes that the frame gave

@@ -82,11 +82,11 @@ def trim_to_next_record(
 class Captures:
     """Builds the captures of one file, with ordinals for equal ones."""
 
-    def __init__(self, name: str, rules: DocumentRules, ordinals: Ordinals) -> None:
+    def __init__(self, name: str, rules: DocumentRules) -> None:
         """`name` is the file's name without its folder."""
         self._name = name
         self._rules = rules
-        self._ordinals = ordinals
+        self._ordinals = Ordinals()
 
     def build(
         self,

@@ -33,13 +33,11 @@ class Edge:
     """The start or end of a file's range: the record at `offset`, None for the file's end.
 
     `version` is the announced version of the ARC records from there on. Two ranges are complete and
-    do not overlap if one ends at an edge equal to the other's start. `open`: a request near the
-    edge has no document on this side of it.
+    do not overlap if one ends at an edge equal to the other's start.
     """
 
     offset: int | None
     version: int
-    open: bool = False
 
 
 Event = Capture | Skipped | Fault | Crawl
@@ -53,18 +51,9 @@ class Ordinals:
         self._counts = array("I", bytes(4 * _FIRST_SIZE))
         self._size = 0
 
-    def __len__(self) -> int:
-        return self._size
-
     def next(self, identity: str) -> int:
         """Return how often `identity` was counted before, and count it."""
         return self._count(int(identity[:_DIGITS_OF_KEY].translate(_DIGITS), 32) + 1, 1)
-
-    def add(self, other: "Ordinals") -> None:
-        """Add the counts of `other`."""
-        for key, count in zip(other._keys, other._counts, strict=True):
-            if key:
-                self._count(key, count)
 
     def _count(self, key: int, count: int) -> int:
         """Add to the count of a key, and return what it was before."""
@@ -79,9 +68,10 @@ class Ordinals:
             keys[at] = key
             self._size += 1
             if self._size * 3 > len(keys) * 2:
-                grown = Ordinals()
-                grown._keys = array("Q", bytes(16 * len(keys)))
-                grown._counts = array("I", bytes(8 * len(keys)))
-                grown.add(self)
-                self._keys, self._counts = grown._keys, grown._counts
+                rows = zip(keys, self._counts, strict=True)
+                self._keys, self._size = array("Q", bytes(16 * len(keys))), 0
+                self._counts = array("I", bytes(8 * len(keys)))
+                for other, times in rows:
+                    if other:
+                        self._count(other, times)
         return before

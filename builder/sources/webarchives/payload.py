@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from functions.archive.coding import decode_head
 from functions.archive.message import ChunkedDecoder, DeclaredDigest, HttpHead, base32, parse_digest
-from functions.archive.record import BufferedBlock, RecordBlock, RecordFault, RecordHeader
+from functions.archive.record import RecordBlock, RecordFault, RecordHeader
 
 _ESSENCE = re.compile(
     rb"\s*([!#$%&'*+\-.^_`|~0-9A-Za-z]{1,80}/[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,80})\s*(?:[;,]|$)"
@@ -120,27 +120,20 @@ def read_payload(
     """
     coded = message is not None and message.has_codings()
     chunked = coded and message is not None and "chunked" in message.tokens(b"transfer-encoding")
-    if isinstance(block, BufferedBlock) and not first:
-        data = block.take()
-        payload = _hash_whole(data, declared, chunked)
-        data = data[:limit]
-    else:
-        piece = first or block.take()
-        hashes = _Hashes(declared, chunked)
-        head: list[bytes] = []
-        head_length = length = 0
-        while piece:
-            hashes.update(piece)
-            length += len(piece)
-            if head_length < limit:
-                head.append(piece[: limit - head_length])
-                head_length += len(head[-1])
-            piece = block.take()
-        payload = Payload(base32(hashes.sha1.digest()), length)
-        if not block.missing:
-            payload.faults += hashes.compare()
-            payload.matches_declared = declared is not None and not payload.faults
-        data = b"".join(head)
+    hashes, data, length = _Hashes(declared, chunked), b"", 0
+    piece = first or block.take()
+    while piece:
+        hashes.update(piece)
+        length += len(piece)
+        if len(data) < limit:
+            data += piece[: limit - len(data)]
+        piece = block.take()
+    payload = Payload(length=length)
+    if declared is not None and not block.missing:
+        payload.faults += hashes.compare(declared)
+        payload.matches_declared = not payload.faults
+    proven = payload.matches_declared and declared and declared.algorithm == "sha1" and not chunked
+    payload.digest = declared.text() if declared and proven else base32(hashes.sha1.digest())
     if chunked:
         decoder = ChunkedDecoder()
         data = decoder.feed(data) + decoder.flush()
@@ -155,25 +148,11 @@ def read_payload(
     return payload
 
 
-def _hash_whole(data: bytes, declared: DeclaredDigest | None, chunked: bool) -> Payload:
-    value = hashlib.sha1(data, usedforsecurity=False).digest()
-    if declared and declared.algorithm == "sha1" and declared.value == value:
-        return Payload(declared.text(), len(data), matches_declared=True)
-    payload = Payload(base32(value), len(data))
-    if declared:
-        hashes = _Hashes(declared, chunked)
-        hashes.update(data)
-        payload.faults += hashes.compare()
-        payload.matches_declared = not payload.faults
-    return payload
-
-
 class _Hashes:
     """The required digests of one payload, computed in pieces."""
 
     def __init__(self, declared: DeclaredDigest | None, chunked: bool) -> None:
         self.sha1 = hashlib.sha1(usedforsecurity=False)
-        self._declared = declared
         name = declared.algorithm if declared else "sha1"
         self._raw = hashlib.new(name, usedforsecurity=False) if name != "sha1" else None
         self._decoder = ChunkedDecoder() if chunked and declared else None
@@ -186,19 +165,17 @@ class _Hashes:
         if self._decoder is not None and self._decoded is not None:
             self._decoded.update(self._decoder.feed(piece))
 
-    def compare(self) -> list[RecordFault]:
+    def compare(self, declared: DeclaredDigest) -> list[RecordFault]:
         """Return a fault unless the stored or de-chunked bytes have the declared digest."""
-        if self._declared is None:
-            return []
         raw = (self._raw or self.sha1).digest()
-        if raw == self._declared.value:
+        if raw == declared.value:
             return []
         if self._decoder is not None and self._decoded is not None:
             self._decoded.update(self._decoder.flush())
-            if self._decoded.digest() == self._declared.value:
+            if self._decoded.digest() == declared.value:
                 return []
-        computed = DeclaredDigest(self._declared.algorithm, raw).text()
-        detail = f"declared {self._declared.text()}, found {computed}"
+        computed = DeclaredDigest(declared.algorithm, raw).text()
+        detail = f"declared {declared.text()}, found {computed}"
         return [
             ("digest-mismatch", "WARC-Payload-Digest", detail, "published with the computed one")
         ]

@@ -5,6 +5,7 @@ import zlib
 from typing import BinaryIO
 
 from functions.archive import zstd
+from functions.archive.inflate import salvage
 from functions.archive.stream import ARC_LINE, HEAD, WARC_LINE, begins_record
 
 _GZIP = b"\x1f\x8b"
@@ -143,7 +144,7 @@ def inflate_head(head: bytes) -> bytes:
         try:
             data = inflater.decompress(head, HEAD)
         except zlib.error:
-            return _inflate_stepwise(head)
+            return salvage(zlib.decompressobj(31), head)[:HEAD]
         if data or not inflater.eof:
             return data
         head = inflater.unused_data
@@ -157,18 +158,6 @@ def _decompress_zstd(head: bytes) -> tuple[bytes, str | None]:
     except zstd.ZstdError:
         decoder = zstd.ZstdDecoder()
     return zstd.expand(head, HEAD, decoder)
-
-
-def _inflate_stepwise(head: bytes) -> bytes:
-    # In small steps, since zlib withholds the output of a call that fails.
-    inflater = zlib.decompressobj(31)
-    data = b""
-    for at in range(0, len(head), 64):
-        try:
-            data += inflater.decompress(head[at : at + 64], HEAD)
-        except zlib.error:
-            break
-    return data[:HEAD]
 
 
 def _recognise_plain(head: bytes) -> str | None:

@@ -1,14 +1,13 @@
 """Reads the records of an archive file; functions.archive.gzip_members passes over damage."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import chain
 
 from builder.intake.captures import Fault
 from builder.sources.webarchives import side_records
-from builder.sources.webarchives.backlog import Backlog, Exchanges, PendingCapture, RecordEvent
+from builder.sources.webarchives.backlog import Backlog, Exchanges, PendingCapture
 from builder.sources.webarchives.capture import Captures, DocumentRecord, trim_to_next_record
-from builder.sources.webarchives.events import Edge, Event, Ordinals, Skipped
+from builder.sources.webarchives.events import Edge, Event, Skipped
 from builder.sources.webarchives.payload import Payload, read_declared, read_payload
 from builder.sources.webarchives.rules import DocumentRules, http_status, refusal_reason
 from builder.sources.webarchives.side_records import Crawl
@@ -37,15 +36,14 @@ class RecordReader:
         name: str,
         rules: DocumentRules,
         version: int = 1,
-        ordinals: Ordinals | None = None,
     ) -> None:
         """`version` is the announced version of the ARC records, for a later range of a file."""
         self._stream = stream
         self._name = name
         self._rules = rules
-        self.ordinals = Ordinals() if ordinals is None else ordinals
-        self._captures = Captures(name, rules, self.ordinals)
+        self._captures = Captures(name, rules)
         self._exchanges = Exchanges()
+        self.near = self._exchanges.near
         self._head_bytes = rules.head_bytes if rules.titles else min(rules.head_bytes, _TYPE_WITHIN)
         self._arc_version = version
         self._shared = False  # whether a member has several records
@@ -68,13 +66,10 @@ class RecordReader:
         that it was recognised; `detail` describes such a file.
         """
         yield from self._exchanges.join(self._events(kind, start, end, detail))
-        if self.first and self.next:
-            self.first = replace(self.first, open=self._exchanges.is_open_before)
-            self.next = replace(self.next, open=self._exchanges.is_open_behind)
 
     def _events(
         self, kind: str | None, start: int, end: int | None, detail: str
-    ) -> Iterator[Event | RecordEvent]:
+    ) -> Iterator[Event]:
         stream = self._stream
         while stream.next_section():
             opened = self.first is None
@@ -88,7 +83,7 @@ class RecordReader:
                 if event is not None:
                     if self._garbage_first:
                         yield from self._take_garbage()
-                    yield self._exchanges.attach(event) or event
+                    yield event
                     if self._crawl or self._faults or stream.faults:
                         if self._crawl is not None:
                             yield self._crawl
@@ -115,7 +110,7 @@ class RecordReader:
         yield from self._take_garbage()
         yield from self._file_faults(end)
 
-    def _read_section(self, end: int | None, is_archive: bool) -> Iterator[Event | RecordEvent]:
+    def _read_section(self, end: int | None, is_archive: bool) -> Iterator[Event]:
         stream = self._stream
         self._garbage_first += self._garbage(stream.place(), stream.skip_garbage())
         if is_archive or not stream.at_end():
@@ -124,16 +119,15 @@ class RecordReader:
         while not stream.at_end() and (end is None or not self._is_behind(end)):
             member = stream.member()
             for event in chain(self._read_record(first), self._file_faults(end)):
-                noted = self._exchanges.attach(event)
+                noted = self._exchanges.noted
                 asks = stream.has_members and noted is not None and noted.request is not None
-                if noted and asks:
-                    noted = replace(noted, first=member, last=stream.last_member)
-                if asks or isinstance(event, PendingCapture) or self._backlog:
-                    self._backlog.append(noted or event)
+                if isinstance(event, PendingCapture) or asks or self._backlog:
+                    noted = self._exchanges.take_noted(event)
+                    self._backlog.append(event, noted, member, stream.last_member)
                 else:
-                    yield noted or event
+                    yield event
             first = False
-        yield from self._backlog.release(stream, self._captures)
+        yield from self._backlog.release(stream, self._captures, self._exchanges)
 
     def _is_behind(self, end: int) -> bool:
         return self._stream.place() >= end
@@ -156,7 +150,8 @@ class RecordReader:
             self._records += 1
             if passed == "request" and not data.startswith(b"GET ", end + 4):
                 block = BufferedBlock(data, end + 4, len(data) - end - 8)
-                self._exchanges.note_request(fields, side_records.read_request(block, place))
+                if request := side_records.read_request(block, place):
+                    self._exchanges.note(fields, request)
             return Skipped(passed, place, self._close_single(data, place)[0])
         mended: list[RecordFault] = []
         whole = record_header.parse_whole_record(fields, data, end)
@@ -186,11 +181,11 @@ class RecordReader:
 
     def _close_single(self, data: bytes, place: int) -> tuple[int | None, str | None]:
         """Go behind the one record `data`; return its stored length and its damage."""
-        self._stream.skip(len(data))
-        length, _ = self._stream.close_record(place)
+        length = self._stream.close_section()
         damage = self._stream.damage(place, place)
-        if damage:
-            self._exchanges.drop_request()
+        noted = self._exchanges.noted
+        if damage and noted and noted.request:
+            self._exchanges.noted = None
         return length, damage
 
     def _read_record(self, first: bool) -> Iterator[Event | PendingCapture]:
@@ -223,7 +218,7 @@ class RecordReader:
         elif stream.has_members and (self._backlog or not stream.at_end()):
             draft = self._captures.draft(document, length, faults)
             record_faults, faults = list(self._captures.faults(place, faults)), []
-            yield PendingCapture(draft, record_faults, member, stream.last_member)
+            yield PendingCapture(draft, record_faults)
         else:
             damage = stream.damage(member, stream.last_member)
             yield self._captures.build(document, length, faults, damage)
@@ -248,15 +243,17 @@ class RecordReader:
             return reason or "damaged", None
         document: DocumentRecord | None = None
         if reason == "filedesc" and record.is_arc:
-            head = side_records.read_crawl_start(block)
+            head = side_records.read_bytes(block, side_records.CRAWL_BYTES)
             self._arc_version = record_header.parse_arc_version(
                 head[: record_header.ARC_ANNOUNCEMENT]
             )
             self._crawl = side_records.parse_crawl(head)
         elif reason == "warcinfo":
-            self._crawl = side_records.parse_crawl(side_records.read_crawl_start(block))
+            head = side_records.read_bytes(block, side_records.CRAWL_BYTES)
+            self._crawl = side_records.parse_crawl(head)
         elif reason == "request":
-            self._exchanges.note_request(record.fields, side_records.read_request(block, offset))
+            if request := side_records.read_request(block, offset):
+                self._exchanges.note(record.fields, request)
         elif reason is None:
             reason, document = self._read_document(record, block, faults, offset)
         block.drain()
@@ -277,7 +274,7 @@ class RecordReader:
     ) -> tuple[str | None, DocumentRecord | None]:
         if not record.url:
             return "no-target-uri", None
-        self._exchanges.note_document(record.fields)
+        self._exchanges.note(record.fields)
         message: HttpHead | None = None
         first = b""
         if record.type != "resource" or record.mime[:16].lower() == b"application/http":

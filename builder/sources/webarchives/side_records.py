@@ -65,10 +65,10 @@ class CaptureRequest(NamedTuple):
 
 def read_request(block: RecordBlock, offset: int | None) -> CaptureRequest | None:
     """Read the request in a record's block; None for a GET and for other data."""
-    start = _read_bytes(block, 4)
+    start = read_bytes(block, 4)
     if start == b"GET ":
         return None
-    data = start + _read_bytes(block, REQUEST_BYTES + 1 - len(start))
+    data = start + read_bytes(block, REQUEST_BYTES + 1 - len(start))
     match = _LINE.match(data)
     method = match[1].decode("ascii").upper() if match else "GET"
     if match is None or method == "GET":
@@ -81,7 +81,8 @@ def read_request(block: RecordBlock, offset: int | None) -> CaptureRequest | Non
     return CaptureRequest(method, escape_illegal(text[:MAX_QUERY]), offset)
 
 
-def _read_bytes(block: RecordBlock, size: int) -> bytes:
+def read_bytes(block: RecordBlock, size: int) -> bytes:
+    """Return the next `size` bytes of a block, or all that are left."""
     data = b""
     while len(data) < size and (piece := block.take(size - len(data))):
         data += piece
@@ -191,11 +192,6 @@ class Crawl:
     def fill_from(self, more: "Crawl") -> "Crawl":
         """Fill missing fields from another: the first record of a file has priority."""
         return Crawl(*(getattr(self, name) or getattr(more, name) for name in CRAWL_FIELDS))
-
-
-def read_crawl_start(block: RecordBlock) -> bytes:
-    """Return the first CRAWL_BYTES bytes of a block."""
-    return _read_bytes(block, CRAWL_BYTES)
 
 
 def parse_crawl(block: bytes) -> Crawl | None:

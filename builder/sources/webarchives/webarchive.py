@@ -21,7 +21,8 @@ from io import BytesIO
 from typing import BinaryIO, cast
 
 from builder.intake.captures import Fault
-from builder.sources.webarchives.events import Edge, Event, Ordinals
+from builder.sources.webarchives.backlog import ExchangeRecord
+from builder.sources.webarchives.events import Edge, Event
 from builder.sources.webarchives.recognise import (
     describe_unknown,
     is_zip,
@@ -37,7 +38,13 @@ from functions.archive import record_header
 from functions.archive.gzip_members import GzipMembers
 from functions.archive.record import RecordBlock, skip_reason
 from functions.archive.stream import RecordStream
-from functions.archive.zip_directory import STORED, UnpackedEntry, ZipEntry, read_entries
+from functions.archive.zip_directory import (
+    STORED,
+    UnpackedEntry,
+    ZipEntry,
+    read_entries,
+    read_range,
+)
 from functions.archive.zstd_frames import ZstdFrames
 from functions.store.window_stream import PieceStream, RangeFile
 
@@ -54,7 +61,7 @@ class WaczArchive(PieceStream):
     def __init__(self, stream: BinaryIO, entry: ZipEntry) -> None:
         self.sha256 = hashlib.sha256()
         self._unpacked = UnpackedEntry(
-            _read_stored(stream, entry), entry.method, entry.packed, entry.crc
+            read_range(stream, entry.start, entry.packed), entry.method, entry.packed, entry.crc
         )
         super().__init__(map(self._hash, self._unpacked.pieces()))
 
@@ -162,21 +169,7 @@ def _open_stored(stream: BinaryIO, entry: ZipEntry) -> BinaryIO:
     return io.BufferedReader(RangeFile(read, entry.packed, end=0, least=_STEP))
 
 
-def _read_stored(stream: BinaryIO, entry: ZipEntry) -> Iterator[bytes]:
-    """Yield the stored bytes of a file in the zip."""
-    at, left = entry.start, entry.packed
-    while left > 0:
-        stream.seek(at)
-        piece = stream.read(min(left, _STEP))
-        if not piece:
-            return
-        at += len(piece)
-        left -= len(piece)
-        yield piece
-
-
 _STREAMS = {"": RecordStream, "gz": GzipMembers, "zst": ZstdFrames}
-_NO_EDGE = Edge(None, 1)
 
 
 class ArchiveReader(Iterable[Event]):
@@ -191,12 +184,11 @@ class ArchiveReader(Iterable[Event]):
     `first` is the edge at the first record after the range's start, `next` the edge at the first
     record after its end. Both are known at the end of the events. If a range's `first` differs
     from the `next` of the range before, false or missed record starts are likely: read the two
-    ranges as one. `form` is what `recognise` returns for the archive; it is known at the end.
+    ranges as one. `near` is that of its Exchanges. `form` is what `recognise` returns for the
+    archive; it is known at the end.
 
-    `ordinals` counts the captures that the range was given and those that it read. If two ranges of
-    a file share captures, read the later one again with the ordinals of the earlier. The fault
-    `gzip-not-per-record` (or `zstd-`) is reported once a file: of several ranges, the first reports
-    it.
+    Equal captures are counted within the range. The fault `gzip-not-per-record` (or `zstd-`) is
+    reported once a file: of several ranges, the first reports it.
 
     No data raises. The stream's OSError does, and StoreError if scratch files cannot be written.
     """
@@ -208,14 +200,13 @@ class ArchiveReader(Iterable[Event]):
         rules: DocumentRules,
         start: int = 0,
         end: int | None = None,
-        ordinals: Ordinals | None = None,
         *,
         further: bool = False,
     ) -> None:
         self.form = ""
         self.first: Edge | None = None
         self.next: Edge | None = None
-        self.ordinals = Ordinals() if ordinals is None else ordinals
+        self.near: list[ExchangeRecord] = []
         self._name = name
         self._rules = rules
         self._further = further
@@ -243,7 +234,7 @@ class ArchiveReader(Iterable[Event]):
         elif not start:
             code, detail = describe_unknown(head)
             yield Fault(self._name, None, code, None, detail, "not read")
-        self.first = self.next = _NO_EDGE
+        self.first = self.next = Edge(None, 1)
 
     def _read_records(
         self, head: bytes, archive: ArchiveStart, stream: BinaryIO, start: int, end: int | None
@@ -262,13 +253,13 @@ class ArchiveReader(Iterable[Event]):
         if is_later:
             records.find_record()
         version = _read_version(archive.head) if is_later else 1
-        file = RecordReader(records, self._name, self._rules, version, self.ordinals)
+        file = RecordReader(records, self._name, self._rules, version)
         kind = recognise(archive.head)
         detail = describe_unknown(head)[1] if packing(head) is None else ""
         yield from file.events(kind, start, end, detail)
         packed = "." + archive.packing if archive.packing else ""
         self.form = kind or (file.form and file.form + packed)
-        self.first, self.next = file.first, file.next
+        self.first, self.next, self.near = file.first, file.next, file.near
 
 
 def _read_version(head: bytes) -> int:

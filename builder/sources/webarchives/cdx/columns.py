@@ -52,6 +52,16 @@ def halves(source: str) -> str:
     )
 
 
+def identities(columns: str, source: str) -> str:
+    """Return a query of `columns` and the identity of each row of `source`, as HASHED makes it.
+
+    Its parameter $triples is TRIPLES.
+    """
+    rows = halves(f"SELECT *, {HASHED} AS hash FROM ({source})")
+    triples = "(SELECT $triples::VARCHAR[] AS triples)"
+    return f"SELECT {columns}, {IDENTITY} FROM ({rows}), {triples}"
+
+
 _COLUMNS = {
     "identity": IDENTITY,
     "url": "url",

@@ -103,7 +103,9 @@ def build_capture(
     is_ftp = entry.url[:4].lower() == b"ftp:" and entry.status in _FTP_REPLIES
     status = None if is_ftp else _parse_status(entry.status, faults)
     reason = skip_reason(record) or refusal_reason(record, status, rules)
-    if reason is None and _is_request(entry, kind):
+    # cdxj-indexer lists requests among all other records, with the digest of an empty body.
+    is_bare = not (entry.mime or entry.status or entry.kind) and kind == "response"
+    if reason is None and is_bare and parse_digest(entry.digest, []) in _NOTHING:
         reason = "request"
     if reason:
         return Skipped(reason), []
@@ -172,15 +174,6 @@ def _parse_request(
         escape_illegal(query.decode("utf-8", "replace")[:MAX_QUERY]) for query in (body, added)
     )
     return name, text or None, surt.of_request(entry.url, name, more_text)
-
-
-def _is_request(entry: IndexEntry, kind: str) -> bool:
-    """Tell whether a line is of a request: cdxj-indexer lists them among all other records.
-
-    Such a line has no type, status or media type, and the digest of an empty body.
-    """
-    is_bare = not (entry.mime or entry.status or entry.kind) and kind == "response"
-    return is_bare and parse_digest(entry.digest, []) in _NOTHING
 
 
 def record_type(media_type: bytes, value: bytes = b"") -> str:

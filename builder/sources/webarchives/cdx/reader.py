@@ -52,12 +52,9 @@ WINDOW same AS (
     PARTITION BY identity, warc_filename, repeated
     ORDER BY warc_record_offset NULLS LAST, part, row)
 """
-_NEW = "ordinal > 0 OR repeated"
 _SETTLED = f"""
-CREATE TABLE settled AS
-SELECT part, row, repeated, {columns.IDENTITY} AS settled
-FROM ({columns.halves(f"SELECT *, {columns.HASHED} AS hash FROM twins WHERE {_NEW}")}),
-    (SELECT $triples::VARCHAR[] AS triples)
+CREATE TABLE settled (part, row, repeated, settled) AS
+{columns.identities("part, row, repeated", "FROM twins WHERE ordinal > 0 OR repeated")}
 """
 _WRITTEN = """
 SELECT * EXCLUDE (file_row_number, row, repeated, settled)

@@ -53,10 +53,6 @@ _LONGEST = 300  # characters of another program's message
 Engine = Callable[[Work, Sequence[int], EngineOptions], Iterator[int]]
 
 
-def _read_locally(work: Work, indexes: Sequence[int], options: EngineOptions) -> Iterator[int]:
-    yield from pool.map_tasks(work, indexes, options.jobs, lambda read, captures: None)
-
-
 def _read_on_dask(work: Work, indexes: Sequence[int], options: EngineOptions) -> Iterator[int]:
     try:
         from distributed import Client, as_completed
@@ -169,7 +165,9 @@ def _read_on_lambda(work: Work, indexes: Sequence[int], options: EngineOptions) 
 
 
 ENGINES: Mapping[str, Engine] = {
-    "local": _read_locally,
+    "local": lambda work, indexes, options: pool.map_tasks(
+        work, indexes, options.jobs, lambda read, captures: None
+    ),
     "dask": _read_on_dask,
     "spark": _read_on_spark,
     "lambda": _read_on_lambda,

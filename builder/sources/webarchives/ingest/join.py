@@ -15,6 +15,7 @@ from pathlib import Path
 
 from builder.errors import UsageError
 from builder.intake import intake, row_files
+from builder.sources.webarchives.backlog import join_borders
 from builder.sources.webarchives.cdx import columns as index_columns
 from builder.sources.webarchives.ingest.parts import list_missing, write_part
 from builder.sources.webarchives.ingest.plan import (
@@ -56,11 +57,10 @@ WITH captures AS (
 ), several AS (
     SELECT DISTINCT {_FIELDS} FROM captures WHERE identity IN (FROM again)
 )
-SELECT *,
-    row_number() OVER (PARTITION BY {_FIELDS}, file ORDER BY row) - 1 AS within,
-    row_number() OVER (
-        PARTITION BY {_FIELDS} ORDER BY list_position($files, file), row) - 1 AS ordinal
+SELECT *, row_number() OVER (
+    PARTITION BY {_FIELDS} ORDER BY list_position($files, file), row) - 1 AS ordinal
 FROM captures SEMI JOIN several USING ({_FIELDS})
+QUALIFY ordinal >= row_number() OVER (PARTITION BY {_FIELDS}, file ORDER BY row)
 """
 Reread = Callable[[Mapping[int, ArchiveFile]], Iterable[SplitResult]]
 """Reads files, by their numbers in the plan, in one piece each; returns the results in order."""
@@ -80,8 +80,8 @@ class FileJoin:
     say: Callable[[str], None]
     whole: list[str] = field(default_factory=list)
     _files: list[tuple[SplitResult, ...]] = field(default_factory=list)
-    _renumbered: set[int] = field(default_factory=set)
-    _renamed: set[Path] = field(default_factory=set)
+    _rewritten: set[int] = field(default_factory=set)
+    _changed: set[Path] = field(default_factory=set)
 
     def join(self, results: Iterable[SplitResult], reread: Reread) -> None:
         """Take the results of all files in the order of the plan, and join those of ranges."""
@@ -96,7 +96,7 @@ class FileJoin:
                 # A file of which a part failed again and again is not opened once more.
                 flawed = (piece.split.file for piece in pieces if piece.split.file.flaw)
                 torn[number] = next(flawed, file)
-            elif not self._renumber(number, pieces[1:]):
+            elif not self._join_ranges(number, pieces[1:]):
                 torn[number] = file
                 odd.add(number)
                 self.say(f"{file.label}: its ranges do not join, so it is read in one piece")
@@ -135,7 +135,7 @@ class FileJoin:
                 for result in every
                 if not result.own and getattr(result.source, table)
             )
-            for path in row_files.gather_rows(self.database, spans, table, folder, self._renamed):
+            for path in row_files.gather_rows(self.database, spans, table, folder, self._changed):
                 yield path.name, path
         own = [name for result in every if result.own for name in result.files()]
         for place, name in enumerate(own):
@@ -145,12 +145,12 @@ class FileJoin:
     def place(self, store: Writer, folder: Path) -> dict[str, None]:
         """Return the names of all data files in the order of the plan.
 
-        Only the rows of files with renumbered captures are gathered in `folder` and put into the
+        Only the rows of files with changed captures are gathered in `folder` and put into the
         store; the others are there.
         """
         names: dict[str, None] = {}
         for number, pieces in enumerate(self._files):
-            if number not in self._renumbered:
+            if number not in self._rewritten:
                 names |= dict.fromkeys(name for piece in pieces for name in piece.files())
                 continue
             for name, path in self.gather(folder, number):
@@ -161,18 +161,31 @@ class FileJoin:
                 names[joined] = None
         return names
 
-    def _renumber(self, number: int, ranges: tuple[SplitResult, ...]) -> bool:
-        """Return whether a file's ranges join; renumber captures that occur in several of them."""
-        if not ranges_meet(ranges):
+    def _join_ranges(self, number: int, ranges: tuple[SplitResult, ...]) -> bool:
+        """Return whether a file's ranges join; change captures for which other ranges count."""
+        requests = join_borders(
+            [(piece.source.captures + piece.source.skipped, piece.near) for piece in ranges]
+        )
+        # Each range begins with exactly the record at which the previous one ended.
+        if (
+            requests is None
+            or any(sum(code in piece.source.codes for piece in ranges) > 1 for code in _ONCE)
+            or any(a.next is None or a.next != b.first for a, b in pairwise(ranges))
+        ):
             return False
         captures = [
             self._fetch(piece.file("captures")) for piece in ranges if piece.source.captures
         ]
-        renamed = renumber_captures(self.database, captures)
-        if renamed:
-            self._renamed |= renamed
-            self._renumbered.add(number)
-        return renamed is not None
+        changed = renumber_captures(self.database, captures)
+        for (place, capture), columns in requests.items():
+            path = self._fetch(ranges[place].file("captures"))
+            row = ranges[place].captures_at + capture
+            self.database.execute(_SET_REQUEST, {"file": str(path), "row": row, **columns})
+            changed.add(path)
+        if changed:
+            self._changed |= changed
+            self._rewritten.add(number)
+        return True
 
     def _fetch(self, name: str) -> Path:
         return self.store.local(self.plan.key(name))
@@ -198,58 +211,40 @@ def _is_lost(result: SplitResult) -> bool:
 def connect(scratch: Path, jobs: int) -> engine.Connection:
     """Return the database that joins rows; `scratch` is an empty folder for it."""
     with engine.reading(str(scratch)):
-        return engine.connect(threads=jobs, memory_megabytes=_MEMORY, scratch=scratch)
+        connection = engine.connect(threads=jobs, memory_megabytes=_MEMORY, scratch=scratch)
+        connection.execute(_CREATE_CHANGED)
+    return connection
 
 
-def _identities(columns: str, source: str) -> str:
-    """Return a query of `columns`, with the identity of each row of `source` as `counted`."""
-    rows = index_columns.halves(f"SELECT *, {index_columns.HASHED} AS hash FROM ({source})")
-    triples = "(SELECT $triples::VARCHAR[] AS triples)"
-    return f"SELECT {columns}, {index_columns.IDENTITY} AS counted FROM ({rows}), {triples}"
-
-
-_WITHIN = _identities("identity", "SELECT * REPLACE (within AS ordinal) FROM alike")
-_ODD = f"SELECT count(*) FROM ({_WITHIN}) WHERE counted != identity"
-_CREATE_RENAMED = "CREATE TABLE IF NOT EXISTS renamed (file VARCHAR, row BIGINT, identity VARCHAR)"
-_RENAMED = "INSERT INTO renamed " + _identities(
-    "file, row", "SELECT * FROM alike WHERE ordinal != within"
+_CREATE_CHANGED = (
+    "CREATE TABLE changed (file VARCHAR, row BIGINT, identity VARCHAR, "
+    "fetch_method VARCHAR, fetch_body VARCHAR, url_surtkey VARCHAR, warc_request_offset BIGINT)"
 )
-_FILES = "SELECT DISTINCT file FROM alike WHERE ordinal != within"
+_SET_REQUEST = (
+    "INSERT INTO changed VALUES ($file, $row, NULL, $fetch_method, $fetch_body, $url_surtkey, "
+    "$warc_request_offset)"
+)
+_RENAMED = f"""
+INSERT INTO changed (file, row, identity) {index_columns.identities("file, row", "FROM alike")}
+"""
 
 
-def ranges_meet(pieces: Sequence[SplitResult]) -> bool:
-    """Return whether each range begins with exactly the record at which the previous one ended."""
-    if any(sum(code in piece.source.codes for piece in pieces) > 1 for code in _ONCE):
-        return False
-    # A request may belong to a document in the next range, which only the whole file shows.
-    return all(
-        before.next is not None and before.next == after.first and not before.next.open
-        for before, after in pairwise(pieces)
-    )
-
-
-def renumber_captures(connection: engine.Connection, captures: Sequence[Path]) -> set[Path] | None:
+def renumber_captures(connection: engine.Connection, captures: Sequence[Path]) -> set[Path]:
     """Renumber equal captures over the ranges of a file; return the Parquet files that change.
 
-    New identities are written to the table `renamed`: Parquet file of captures, row number in it,
-    and identity. Returns None if the columns do not determine the identities; the file must then be
-    read as a whole.
+    New identities are written to the table `changed`, with the row's number in its Parquet file.
     """
     files = [str(path) for path in captures]
     if len(files) < 2:
         return set()
-    triples = {"triples": index_columns.TRIPLES}
     with engine.reading("the intermediate results"):
-        connection.execute(_CREATE_RENAMED)
         connection.execute(_AGAIN, {"files": files})
         if not connection.execute("FROM again LIMIT 1").fetchall():
             return set()  # as nearly always; what follows takes ten times as long
         connection.execute(_ALIKE, {"files": files})
-        ((odd,),) = connection.execute(_ODD, triples).fetchall()
-        if odd:
-            return None
-        connection.execute(_RENAMED, triples)
-        return {Path(file) for (file,) in connection.execute(_FILES).fetchall()}
+        connection.execute(_RENAMED, {"triples": index_columns.TRIPLES})
+        renamed = connection.execute("SELECT DISTINCT file FROM alike").fetchall()
+        return {Path(file) for (file,) in renamed}
 
 
 def join_ranges(pieces: Sequence[SplitResult], digest: str) -> intake.IntakeSource:

@@ -20,6 +20,7 @@ from typing import Any
 
 from builder.errors import UsageError
 from builder.intake import intake
+from builder.sources.webarchives.backlog import ExchangeRecord
 from builder.sources.webarchives.events import Edge
 from builder.sources.webarchives.ingest import splits
 from builder.sources.webarchives.ingest.splits import ArchiveFile, Split, reader_version
@@ -29,7 +30,7 @@ from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.seal import build, check_seal, refuse_damage, seal
 from functions.snapshot.store import Reader, Writer
 
-_VERSION = 5  # of the contents of a work folder
+_VERSION = 6  # of the contents of a work folder
 LARGEST = 4096
 """Megabytes of a chunk at most: 9 minutes of a function on Lambda, whose limit is 15."""
 PAGE = 500
@@ -92,7 +93,7 @@ class SplitResult:
     `part` is the name of the folder with the part's rows. Those of an index are in files of its
     `own` there.
     `first` and `next` are the boundaries at which a range's records begin and end (offset, and ARC
-    version). They prove that neighbouring ranges leave no gap.
+    version). They prove that neighbouring ranges leave no gap. `near` joins records over them.
     """
 
     split: Split
@@ -104,6 +105,7 @@ class SplitResult:
     faults_at: int = 0
     first: Edge | None = None
     next: Edge | None = None
+    near: tuple[ExchangeRecord, ...] = ()
     own: tuple[str, ...] = ()
 
     def file(self, table: str) -> str:

@@ -15,6 +15,7 @@ from builder.intake.captures import Capture, Fault
 from builder.intake.pool import Advance
 from builder.intake.rows import IntakeWriter
 from builder.sources.webarchives import recognise
+from builder.sources.webarchives.backlog import ExchangeRecord
 from builder.sources.webarchives.cdx.text import find_form, is_secondary
 from builder.sources.webarchives.events import Edge, Event
 from builder.sources.webarchives.ingest.plan import PART, SplitResult
@@ -79,6 +80,7 @@ class _SplitReading:
         self._codes: Counter[str] = Counter()
         self._crawl = Crawl()
         self._edges: tuple[Edge | None, Edge | None] = (None, None)
+        self._near: tuple[ExchangeRecord, ...] = ()
         self._reported = 0  # bytes and captures that were reported
         self._counted = 0
         self._own: tuple[str, ...] = ()
@@ -113,7 +115,8 @@ class _SplitReading:
             **asdict(self._crawl),
         )
         part, changed = self._task.folder.name, not lost and of.has_changed()
-        return SplitResult(self._split, source, part, changed, *self._at, *self._edges, self._own)
+        near, own = self._near, self._own
+        return SplitResult(self._split, source, part, changed, *self._at, *self._edges, near, own)
 
     def _open(self) -> BufferedReader:
         file = self._split.file
@@ -148,7 +151,7 @@ class _SplitReading:
             events = ArchiveReader(stream, self._name, self._task.rules, start, end, further=likely)
             self._take(events, stream)
             form = events.form or recognise.recognise(head)
-            self._edges = (events.first, events.next)
+            self._edges, self._near = (events.first, events.next), tuple(events.near)
         if not whole:
             return form or "", ""
         if not sought:

@@ -1,29 +1,31 @@
 """Requests: which capture answers which, and what the index has of it, as pywb has it."""
 
 import gzip
-import io
 import json
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from builder.intake.captures import Capture
 from builder.sources.webarchives.backlog import NEAR
 from builder.sources.webarchives.side_records import REQUEST_BYTES, CaptureRequest, read_request
-from builder.sources.webarchives.webarchive import ArchiveReader
 from functions.archive.record import BufferedBlock
 from functions.snapshot import surt
 from tests.builder.sources.webarchives.containers import (
-    ALL,
     captures,
     codes,
+    events,
     frames,
     http,
     members,
     skips,
     warc,
 )
+from tests.builder.sources.webarchives.test_ranges import Ranges, anonymous
+from tests.extent import examples
 
 URL = b"http://a.cz/api?x=1"
+KINDS = (b"response", b"request", b"metadata")
 FORM = b"application/x-www-form-urlencoded"
 
 
@@ -138,33 +140,21 @@ def test_a_request_is_looked_for_near_its_document(between, method, before) -> N
     assert found.fetch_method == method
 
 
-@pytest.mark.parametrize("pack", [members, b"".join])
-@pytest.mark.parametrize("before", [False, True])
-def test_a_range_says_where_a_request_may_belong_beyond_it(pack, before) -> None:
-    """Any two ranges give what the whole gives, or say that they have to be read as one."""
-    records: list[bytes] = []
-    for number in range(6):
-        body = post() if number % 3 == 1 else b"GET / HTTP/1.1\r\n\r\n"
-        records += exchange(body, number, before=before)
-    data = pack(records)
-    whole = [e for e in ArchiveReader(io.BytesIO(data), "a", ALL) if isinstance(e, Capture)]
-    assert [one.fetch_method for one in whole].count("POST") == 2
-    apart = 0
-    for border in range(1, len(data), 17):
-        first = ArchiveReader(io.BytesIO(data), "a", ALL, 0, border)
-        found = list(first)
-        second = ArchiveReader(io.BytesIO(data), "a", ALL, border, None, first.ordinals)
-        found += second
-        assert first.next is not None
-        assert second.first is not None
-        together = [event for event in found if isinstance(event, Capture)]
-        assert first.next.offset == second.first.offset
-        if first.next == second.first and not first.next.open:
-            assert together == whole
-        else:
-            apart += 1
-            assert [one.identity for one in together] == [one.identity for one in whole]
-    assert apart
+@given(
+    st.lists(st.tuples(st.sampled_from(KINDS), *[st.integers(0, 4)] * 2), max_size=60),
+    st.lists(st.integers(1, 999), max_size=5),
+)
+@settings(max_examples=examples(200), deadline=None)
+def test_ranges_of_any_exchanges_give_the_whole_or_cannot_be_joined(kinds, cuts) -> None:
+    """Even if documents and requests name several of each other."""
+    records = []
+    for kind, own, other in kinds:
+        names = (b"WARC-Record-ID: <urn:%d>" % own, b"WARC-Concurrent-To: <urn:%d>" % other)
+        block = {b"response": http(b"1"), b"request": post(b"a=%d" % own)}.get(kind, b"x: y")
+        records.append(warc(block, *names, kind=kind, url=URL))
+    data = members(records)
+    ranges = Ranges(data, [len(data) * cut // 1000 + 1 for cut in cuts])
+    assert not ranges.met or anonymous(ranges.events) == anonymous(events(data))
 
 
 MULTIPART = (

@@ -22,7 +22,7 @@ from tests.builder.sources.webarchives.containers import (
     members,
     warc,
 )
-from tests.builder.sources.webarchives.test_ranges import Ranges
+from tests.builder.sources.webarchives.test_ranges import Ranges, anonymous
 from tests.memory import at_most
 
 _ZEROS = bytes(20_000)
@@ -88,7 +88,7 @@ def test_the_form_of_what_was_found_is_known(name: str) -> None:
 @pytest.mark.parametrize("name", _ARCHIVES)
 def test_ranges_of_a_file_with_junk_make_the_whole(name: str) -> None:
     data = _ZEROS + _ARCHIVES[name]
-    whole = events(data, further=True)
+    whole = sorted(map(repr, anonymous(events(data, further=True))))
     size = len(data) - len(_ZEROS)
     for cuts in (
         [1],
@@ -99,7 +99,7 @@ def test_ranges_of_a_file_with_junk_make_the_whole(name: str) -> None:
     ):
         ranges = Ranges(data, cuts, further=True)
         assert ranges.met, cuts
-        assert sorted(map(repr, ranges.events)) == sorted(map(repr, whole)), cuts
+        assert sorted(map(repr, anonymous(ranges.events))) == whole, cuts
 
 
 def test_records_behind_others_within_what_is_compressed() -> None:

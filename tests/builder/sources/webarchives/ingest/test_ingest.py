@@ -29,6 +29,7 @@ from builder.store import workdir
 from builder.store.folder import FolderStore
 from functions.snapshot.errors import StoreError
 from tests.builder.sources.webarchives.containers import arc, filedesc, frame, http, members, warc
+from tests.builder.sources.webarchives.test_request import exchange, post
 from tests.extent import examples
 
 pytestmark = pytest.mark.shared(2)
@@ -141,9 +142,18 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     pair = gzip.decompress(members([warc(http()), warc(http())]))
     (folder / "shared.warc.gz").write_bytes(gzip.compress(pair, mtime=0) * 9)
     (folder / "shared.warc.zst").write_bytes(frame(pair) * 9)
+    asked = [exchange(post(b"a=%d" % n), n, before=n % 2 == 0) for n in range(40)]
+    (folder / "posts.warc.gz").write_bytes(members([record for pair in asked for record in pair]))
     (folder / "notes.txt").write_text("no archive")
     (folder / "empty.warc").touch()
-    names = ("broken.warc.gz", "cut.arc.gz", "one-member.warc.gz", *_SHARED, "notes.txt")
+    names = (
+        "broken.warc.gz",
+        "cut.arc.gz",
+        "one-member.warc.gz",
+        *_SHARED,
+        "notes.txt",
+        "posts.warc.gz",
+    )
     return [*found, *(folder / name for name in names), folder / "empty.warc"]
 
 
