@@ -118,6 +118,7 @@ bench: $(TOOLS)
 	$(BIN)/python -m bench.fileset
 	$(BIN)/python -m bench.harvest $(if $(CAPTURES),--captures $(CAPTURES))
 	$(BIN)/python -m bench.lookup $(if $(CAPTURES),--captures $(CAPTURES))
+	$(BIN)/python -m bench.machines.crowd $(if $(CAPTURES),--captures $(CAPTURES))
 	$(BIN)/python -m bench.workers
 	$(BIN)/python -m bench.harvester $(if $(CAPTURES),--captures $(CAPTURES))
 	$(BIN)/python -m bench.cold $(if $(CAPTURES),--captures $(CAPTURES))

@@ -137,7 +137,7 @@ def kept(item: FilesetPlatformItem, strategy: str, folder: Path, connections: in
     store = FolderStore(folder / "store")
     port = int((item.files[0].platform_url or "").split("/")[2].rpartition(":")[2])
     guard = PublicAddresses(frozenset({port}), networks(["127.0.0.0/8"]))
-    ways: Ways = make_ways(settings, "Sheaf/bench", guard, threading.Event(), folder)
+    ways: Ways = make_ways(settings, "Sheaf/bench", guard, threading.Event())
     downloader = ways.downloader()
     made: Any = ObjectStrategy(strategy, store, downloader, settings)
     if strategy.startswith("web-"):

@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from oaipmh.server import encodeResumptionToken
+
 from bench import baseline
 from bench.client import follow
 from bench.generate import fill
@@ -92,7 +94,7 @@ def token(manifest: Manifest, size: int, cursor: int) -> str:
 def baseline_token(cursor: int) -> str:
     if not cursor:
         return FIRST
-    text = baseline.server.encodeResumptionToken({"metadataPrefix": "oai_dc"}, cursor)
+    text = encodeResumptionToken({"metadataPrefix": "oai_dc"}, cursor)
     return f"verb=ListRecords&resumptionToken={quote(text)}"
 
 
@@ -185,7 +187,9 @@ def singles(ours: Server, manifest: Manifest, size: int, runs: int) -> None:
     """Measure the page of the rare set beside plain ones, then GetRecord."""
     draw = random.Random(7)
     for compressed in (False, True):
-        plain, rare, records = [], [], 0
+        plain: list[float] = []
+        rare: list[float] = []
+        records = 0
         for _ in range(4 * runs):
             cursor = draw.randrange(size // _PAGE) * _PAGE
             for query, times in (

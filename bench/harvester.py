@@ -106,10 +106,12 @@ def by_sickle(url: str, target: str) -> int:
 
 def by_scythe(url: str, target: str) -> int:
     from oaipmh_scythe import Scythe
+    from oaipmh_scythe.models import Record
 
     count = 0
     with Path(target).open("w") as file, Scythe(url) as scythe:
         for record in scythe.list_records(metadata_prefix="oai_dc"):
+            assert isinstance(record, Record)
             count += 1
             head = record.header
             told = [head.identifier, head.datestamp, head.deleted, head.setSpecs]

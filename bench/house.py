@@ -6,7 +6,7 @@ import sys
 import tokenize
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from statistics import median
@@ -317,12 +317,13 @@ def longest_chain() -> list[str]:
     known = modules()
 
     @cache
-    def chain(name: str) -> tuple[str, ...]:
+    def chain(name: str) -> list[str]:
         names = _imports(tree(known[name]).body, known[name])
         loaded = {n for n in names if n in known and known[n].name != "__init__.py" and n != name}
-        return (name, *max(map(chain, sorted(loaded)), key=len, default=()))
+        chains = [chain(other) for other in sorted(loaded)]
+        return [name, *max(chains, key=len, default=[])]
 
-    return list(max(map(chain, known), key=len))
+    return max([chain(name) for name in known], key=len)
 
 
 def folders() -> dict[str, int]:
@@ -428,7 +429,7 @@ def figures() -> list[tuple[str, str]]:
 
 def main() -> None:
     """Print the figures, and with an argument what lies behind one of them."""
-    details = {
+    details: dict[str, Callable[[], list[str]]] = {
         "participles": participles,
         "placeholders": placeholders,
         "once": used_once,

@@ -107,7 +107,7 @@ def _record(kind: bytes, url: str, date: bytes, block: bytes, number: int, more:
     return b"\r\n".join((*lines, b"", block)) + b"\r\n\r\n"
 
 
-def _inflate(path: Path, codec: Any, take: Callable[[bytes], None] = len) -> int:
+def _inflate(path: Path, codec: Any, take: Callable[[bytes], object] = len) -> int:
     with path.open("rb") as file:
         inflater = codec.decompressobj(31)
         data = file.read(_PIECE)
@@ -169,7 +169,8 @@ def _warcio(path: Path, parsed: bool) -> int:
 
 def _title(page: bytes) -> str | None:
     try:
-        return html.parse(io.BytesIO(page)).findtext(".//title")
+        title: str | None = html.parse(io.BytesIO(page)).findtext(".//title")
+        return title
     except (ValueError, AssertionError, OSError):
         return None
 

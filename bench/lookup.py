@@ -250,7 +250,7 @@ def open_pywb(folder: Path, environment: Path, stack: ExitStack) -> Iterator[Loo
         port = open_port()
         command = ["-p", str(port), "-b", "127.0.0.1"]
         place = str(environment / "bin" / program)
-        process = stack.enter_context(started([place, *command], folder))
+        process = stack.enter_context(started([place, *command], {}, folder))
         servers.append(Server(f"http://127.0.0.1:{port}/", process.pid))
         servers[-1].wait()
     yield from pywb_ways(servers[0], "flat")
@@ -283,8 +283,7 @@ def run(folder: Path, arguments: argparse.Namespace, stack: ExitStack) -> None:
     pages = [Page(number, hosts) for number in range(hosts * _OF_HOST)]
     if not (folder / "baseline.sqlite").exists():
         make(folder, pages)
-    environment = {"SHEAF_CONTENT_SERVE": "true"}
-    ours = stack.enter_context(sheaf(folder / "store", folder, **environment))
+    ours = stack.enter_context(sheaf(folder / "store", folder, SHEAF_CONTENT_SERVE="true"))
     theirs = stack.enter_context(gunicorn(folder / "baseline.sqlite", "key"))
     record = "/oai?verb=GetRecord&metadataPrefix=oai_dc&identifier="
     ways = [LookUp("GetRecord", "oaipmh", theirs, lambda p: record + p.identifier, _url)]

@@ -77,9 +77,9 @@ def run(folder: Path, megabytes: int, count: int, rounds: int) -> None:
     print(f"\n{size:.0f} MB of gzip, medians of {rounds}\n")
     print("| what | wall s | CPU s | MB/s of CPU | peak MB of a process |")
     print("|---|---|---|---|---|")
-    for name, some in found.items():
+    for name, runs in found.items():
         wall, cpu, memory = (
-            statistics.median(getattr(one, part) for one in some)
+            statistics.median(getattr(run, part) for run in runs)
             for part in ("wall", "cpu", "memory")
         )
         print(f"| {name} | {wall:.2f} | {cpu:.2f} | {size / cpu:.0f} | {memory:.0f} |")

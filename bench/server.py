@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,7 +92,7 @@ def open_port() -> int:
 
 @contextmanager
 def started(
-    command: list[str], folder: Path | None = None, **environment: str
+    command: list[str], environment: Mapping[str, str], folder: Path | None = None
 ) -> Iterator[subprocess.Popen[str]]:
     """Run a command in a folder until the block ends."""
     process = subprocess.Popen(
@@ -117,7 +117,7 @@ def sheaf(store: Path, folder: Path, workers: int = 1, **environment: str) -> It
     config.write_text(CONFIGURATION)
     command = [sys.executable, "-m", "builder", "serve", "--port", "0", "--json"]
     command += ["--store", str(store), "--config", str(config)]
-    with started(command, SHEAF_SERVE_WORKERS=str(workers), **environment) as process:
+    with started(command, {"SHEAF_SERVE_WORKERS": str(workers), **environment}) as process:
         assert process.stdout is not None
         url = re.search(r'"oai": *"([^"]+)"', "".join(iter(process.stdout.readline, "}\n")))
         assert url, "sheaf serve did not start"
@@ -131,7 +131,7 @@ def gunicorn(database: Path, paging: str, workers: int = 1) -> Iterator[Server]:
     command = [sys.executable, "-m", "gunicorn", "-w", str(workers), "-b", address]
     command += ["--log-level", "error", "bench.baseline:application"]
     settings = {baseline.DATABASE: str(database), baseline.PAGING: paging}
-    with started(command, **settings) as process:
+    with started(command, settings) as process:
         server = Server(f"http://{address}/oai", process.pid)
         server.wait()
         yield server

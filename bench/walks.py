@@ -59,7 +59,7 @@ class Trace:
             yield
         finally:
             sys.setprofile(None)
-            threading.setprofile(None)  # type: ignore[arg-type]
+            threading.setprofile(None)
 
     def _note(self, frame: FrameType, event: str, argument: Any) -> None:
         if event not in ("call", "return"):

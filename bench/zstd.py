@@ -41,7 +41,7 @@ def records(path: Path) -> Iterator[bytes]:
 def packed(parts: list[bytes]) -> dict[str, bytes]:
     """Return a file's records in each form."""
     plain = zstandard.ZstdCompressor(3, write_checksum=True)
-    made = zstandard.train_dictionary(_DICTIONARY, parts)
+    made = zstandard.train_dictionary(_DICTIONARY, [*parts])
     trained = zstandard.ZstdCompressor(3, dict_data=made, write_checksum=True)
     frame = plain.compress(made.as_bytes())
     head = b"\x5d\x2a\x4d\x18" + len(frame).to_bytes(4, "little") + frame

@@ -4,8 +4,6 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -31,7 +29,6 @@ from builder.exports import EXPORTS
 from functions.kinds import KINDS
 
 ROOT = Path(__file__).parents[1]
-OWN = ("bench", "builder", "functions", "tests")
 LOOSE = 11
 """The most modules that stand loose in `builder/`."""
 CHAIN = 15
@@ -224,22 +221,6 @@ def test_modules_are_named_after_something() -> None:
 
 def test_product_and_tests_stay_within_their_weight() -> None:
     assert overweight() == []
-
-
-def test_benches_import_what_exists() -> None:
-    """Nothing else runs most of them, so a module that moves leaves them behind."""
-    missing = []
-    for path in sources("bench"):
-        for node in ast.walk(ast.parse(path.read_bytes())):
-            if isinstance(node, ast.ImportFrom) and str(node.module).startswith(OWN):
-                module = import_module(str(node.module))
-                missing += [
-                    f"{path.relative_to(ROOT)}: {node.module}.{alias.name}"
-                    for alias in node.names
-                    if not hasattr(module, alias.name)
-                    and find_spec(f"{node.module}.{alias.name}") is None
-                ]
-    assert missing == []
 
 
 def test_functions_stay_short() -> None:

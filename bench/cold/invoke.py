@@ -19,7 +19,7 @@ def function(reader: str) -> Any:
     if reader != "obstore":
         import types
 
-        import readers  # beside this file
+        import readers  # type: ignore[import-not-found] # beside this file
 
         client: Any = types.ModuleType("functions.store.client")
         # A store on a web server has no client to compare, but `slice` imports one by name.

@@ -31,6 +31,7 @@ from builder.runtime import Runtime
 from builder.store.folder import FolderStore
 from functions.config import configuration
 from functions.snapshot import layout
+from functions.snapshot.store import Writer
 from tests.bucket import Bucket, OneByOne, fresh
 
 
@@ -100,7 +101,7 @@ def eleven(count: int, revisits: int, seed: int) -> Iterator[Capture]:
             )
 
 
-def ingest(store: Bucket, name: str, some: Iterator[Capture]) -> None:
+def ingest(store: Writer, name: str, some: Iterator[Capture]) -> None:
     """Put captures into the intake as one run."""
     with tempfile.TemporaryDirectory() as scratch:
         part = IntakeWriter(Path(scratch), "000000")

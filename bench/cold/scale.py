@@ -14,6 +14,8 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from operator import add
 from pathlib import Path
 from urllib.parse import quote
 
@@ -89,7 +91,7 @@ def queries(store: FolderStore, manifest: Manifest) -> Iterator[tuple[str, str, 
 
     yield "first page", "/oai", "verb=ListRecords&metadataPrefix=oai_dc"
     yield "middle page", "/oai", at(size // 2)
-    yield "last page", "/oai", at(size - 999)
+    yield "last page", "/oai", at(max(1, size - 999))
     file = next(iter(Catalogue(store).files(manifest, "records")))
     sql = f"SELECT identifier, url, title FROM {engine.table('$file')} WHERE title != '' LIMIT 1"
     ((name, url, title),) = (
@@ -118,10 +120,8 @@ def requests(root: Path) -> Iterator[str]:
             reader = BucketReader(address, client, 64 << 20)
             repository = DuckRepository(reader)
             # The publishes did not wait until their snapshot is in effect.
-            now = entry.effective + timedelta(seconds=1)
-            application = Application(
-                repository, settings, lambda now=now: now, pages=site_over(repository)
-            )
+            now = partial(add, entry.effective, timedelta(seconds=1))
+            application = Application(repository, settings, now, pages=site_over(repository))
             counts.taken()
             began, used = time.perf_counter(), time.process_time()
             response = application.answer(Call("GET", "http://b.cz", path, query))

@@ -15,7 +15,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -49,7 +48,8 @@ def main() -> None:
     parser.add_argument("--harvesters", default="1,4,16,64")
     arguments = parser.parse_args()
     if shutil.which("wrk") is None:
-        sys.exit("wrk is not installed: apt-get install wrk")
+        print("*** bench.machines.crowd is SKIPPED: wrk is not installed (apt-get install wrk) ***")
+        return
     counts = [int(text) for text in arguments.harvesters.split(",")]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -191,12 +191,6 @@ def test_an_intake_that_cannot_be_removed_is_told_and_published(world: World) ->
     assert list(world.store.keys(layout.INTAKE)) == []
 
 
-def _write_part(folder: Path) -> None:
-    part = IntakeWriter(folder, "000000")
-    part.capture(capture(1), ())
-    part.close()
-
-
 @pytest.mark.parametrize(
     ("at", "said"),
     [
@@ -228,7 +222,9 @@ def test_an_ingest_that_fails_takes_back_what_it_moved(tmp_path: Path, at: int, 
 
     folder = tmp_path / "run"
     folder.mkdir()
-    _write_part(folder)
+    part = IntakeWriter(folder, "000000")
+    part.capture(capture(1), ())
+    part.close()
     store = Full(tmp_path / "store")
     with pytest.raises(StoreError, match=said):
         intake.commit(store, intake.IntakeRun("run", ()), folder)

@@ -38,14 +38,6 @@ def manifest() -> list[dict[str, str]]:
         return [row for row in csv.DictReader(rows) if row["tier"] in ("core", "hard", "derived")]
 
 
-def stored_at(path: Path) -> Stored:
-    """Return the captures of a file where it lies."""
-    made = Stored(path.parent, FolderSlices(path.parent))
-    with path.open("rb") as stream:
-        made.list([e for e in ArchiveReader(stream, path.name, ALL) if isinstance(e, Capture)])
-    return made
-
-
 def whole(stored: Stored, one: PublishedRecord) -> str:
     """Read a capture as it is stored and decoded; return what came of it."""
     contents = stored.contents()
@@ -67,7 +59,9 @@ def whole(stored: Stored, one: PublishedRecord) -> str:
 @pytest.mark.parametrize("row", manifest(), ids=lambda row: Path(row["file"]).name)
 def test_the_bytes_of_each_capture_have_the_digest_of_its_record(row: dict[str, str]) -> None:
     path = DATA / Path(row["file"]).relative_to("shared")
-    stored = stored_at(path)
+    stored = Stored(path.parent, FolderSlices(path.parent))
+    with path.open("rb") as stream:
+        stored.list([e for e in ArchiveReader(stream, path.name, ALL) if isinstance(e, Capture)])
     counts: Counter[str] = Counter()
     for one in stored.records:
         try:

@@ -155,9 +155,12 @@ def _legal(verb: str, arguments: Sequence[tuple[str | None, str | None]]) -> boo
             return False
     elif required - names:
         return False
-    return all(_fits(str(name), value) for name, value in arguments) and _ordered(
-        {str(name): str(value) for name, value in arguments}
-    )
+    if not all(_fits(str(name), value) for name, value in arguments):
+        return False
+    values = {str(name): str(value) for name, value in arguments}
+    start, end = values.get("from"), values.get("until")
+    # They have one granularity, and are not reversed (2.7.1).
+    return start is None or end is None or (len(start) == len(end) and start <= end)
 
 
 def _fits(name: str, value: str | None) -> bool:
@@ -187,13 +190,6 @@ def _settled(values: Mapping[str, str]) -> bool:
         syntax.is_plainly_uri(values.get("identifier", "a:b"))
         and syntax.PLAIN.fullmatch(token) is not None
     )
-
-
-def _ordered(values: Mapping[str, str]) -> bool:
-    """Tell whether from and until go together: one granularity, and not reversed (2.7.1)."""
-    if "from" not in values or "until" not in values:
-        return True
-    return len(values["from"]) == len(values["until"]) and values["from"] <= values["until"]
 
 
 def _content(

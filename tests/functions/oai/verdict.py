@@ -29,17 +29,14 @@ def judge(page: Page, outcomes: Sequence[Outcome], world: World) -> None:
         return
     assert content is not None
     if verb == "ListMetadataFormats":
-        _same(page.text("metadataPrefix"), content)
+        prefixes = page.text("metadataPrefix")
+        assert len(prefixes) == len(set(prefixes)), f"something twice: {prefixes}"
+        assert set(prefixes) == content
     elif verb == "GetRecord":
         (record,) = content
         _record(page.root.findall(f"{OAI}GetRecord/*"), {record.identifier: record}, page.request)
     else:
         _listed(page, verb, content, world)
-
-
-def _same(told: Sequence[str], content: frozenset) -> None:
-    assert len(told) == len(set(told)), f"something twice: {told}"
-    assert set(told) == content
 
 
 def _identify(page: Page, description: Repository) -> None:

@@ -305,7 +305,13 @@ class MemoryRepository:
     def _snapshot(self, number: int, effective: datetime) -> Snapshot:
         records = tuple(sorted(self._records.values(), key=lambda r: r.position))
         sequences = tuple(
-            Sequence(n, when, first, last, _by_kind(records, first, last))
+            Sequence(
+                n,
+                when,
+                first,
+                last,
+                Counter(r.kind for r in records if first <= r.position <= last),
+            )
             for n, when, first, last in self._sequences
         )
         members: dict[str, tuple[PublishedRecord, ...]] = {}
@@ -346,11 +352,3 @@ def _departed(record: PublishedRecord, left: frozenset[str], spec: str) -> Publi
     within = [s for s in left if (s + ":").startswith(spec + ":")]
     deepest = sorted(s for s in within if not any(o.startswith(s + ":") for o in within))
     return replace(record, deleted=True, sets=tuple(deepest), fields={})
-
-
-def _by_kind(records: tuple[PublishedRecord, ...], first: int, last: int) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for record in records:
-        if first <= record.position <= last:
-            counts[record.kind] = counts.get(record.kind, 0) + 1
-    return counts

@@ -48,14 +48,6 @@ def publish_some(signed: Signed, count: int = 3) -> list[bytes]:
     return found
 
 
-def sign_anew(signed: Signed) -> None:
-    """Let the holder of the key begin the log again, and sign four snapshots."""
-    shutil.rmtree(signed.world.root / "log")
-    for number in range(4):
-        signed.publish(200 + number)
-        signed.world.clock.sleep(60)
-
-
 def test_each_publish_adds_an_entry(signed: Signed, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a key nothing is signed; on AWS, each time costs a request for the key."""
     opened = []
@@ -261,7 +253,11 @@ def test_a_copy_has_the_log(signed: Signed, tmp_path: Path) -> None:
         with pytest.raises(StoreError, match=history):
             copy_to(signed.world.store, copy)
         if history == "more entries":
-            sign_anew(signed)
+            # The holder of the key begins the log again, and signs four snapshots.
+            shutil.rmtree(signed.world.root / "log")
+            for number in range(4):
+                signed.publish(200 + number)
+                signed.world.clock.sleep(60)
         else:
             shutil.rmtree(signed.world.root / "log", ignore_errors=True)
 

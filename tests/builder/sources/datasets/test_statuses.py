@@ -239,11 +239,7 @@ def the_run_was_ended(stage: Stage) -> IngestOutcome:
     return stage.article().ask()
 
 
-def wrong_crc() -> bytes:
-    true = struct.pack("<L", zlib.crc32(BODIES["b.csv"]))
-    return zipped(BODIES, zipfile.ZIP_STORED).replace(true, b"\0\0\0\0")
-
-
+CRC = struct.pack("<L", zlib.crc32(BODIES["b.csv"]))
 TABS = "text/tab-separated-values"
 NO_ROBOTS = text("User-agent: *\nDisallow: /\n", "text/plain")
 WHOLE: dict[str, Any] = {"fileset__partial": False}
@@ -291,7 +287,9 @@ CASES: dict[str, Callable[[Stage], IngestOutcome]] = {
     "mismatch-sha1": an_item_of_another_sha1,
     "mismatch-sha256": a_dataset_of_another_sha256,
     "mismatch-sha512": a_resource_of_another_sha512,
-    "mismatch-crc32": lambda stage: stage.bundle(wrong_crc()),
+    "mismatch-crc32": lambda stage: stage.bundle(
+        zipped(BODIES, zipfile.ZIP_STORED).replace(CRC, b"\0\0\0\0")
+    ),
     "skipped": given_as(lambda: status(500), **WHOLE),
     "deadline-exceeded": given_as(silent, seconds=0.5),
     "cancelled": the_run_was_ended,

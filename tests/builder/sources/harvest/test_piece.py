@@ -112,14 +112,10 @@ def test_origins_are_told_as_far_as_they_are_right() -> None:
     assert told(described() + described()) == (one,)  # there is one last place
     assert told("<other><originDescription/></other>") == ()
     assert not is_provenance(Fragment("urn:x", "provenance", "<provenance/>"))
-    assert len(told(_deep(60))) == 50
-
-
-def _deep(levels: int) -> str:
-    text = ""
-    for _ in range(levels):
-        text = described(text)
-    return text
+    deep = ""
+    for _ in range(60):
+        deep = described(deep)
+    assert len(told(deep)) == 50
 
 
 @pytest.mark.parametrize(

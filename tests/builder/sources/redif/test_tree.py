@@ -137,18 +137,6 @@ def test_a_tarballs_links_devices_and_unsafe_names_are_told_of_and_left_out(tmp_
     ]
 
 
-def cut(data: bytes) -> bytes:
-    return data[:1400]
-
-
-def without_its_end(data: bytes) -> bytes:
-    return data.rstrip(b"\x00") + bytes(-len(data.rstrip(b"\x00")) % 512)
-
-
-def with_a_broken_header(data: bytes) -> bytes:
-    return data[:1024] + b"junk" * 128 + data[1024 + 512 :]
-
-
 def with_an_endless_name(data: bytes) -> bytes:
     info = tarfile.TarInfo("././@LongLink")
     info.type, info.size = tarfile.GNUTYPE_LONGNAME, 1 << 33
@@ -184,9 +172,9 @@ def spooled(path: Path) -> tuple[int, list[Flaw]]:
 @pytest.mark.parametrize(
     "defect",
     [
-        cut,
-        without_its_end,
-        with_a_broken_header,
+        lambda data: data[:1400],
+        lambda data: data.rstrip(b"\x00") + bytes(-len(data.rstrip(b"\x00")) % 512),
+        lambda data: data[:1024] + b"junk" * 128 + data[1024 + 512 :],
         with_an_endless_name,
         with_many_names_for_one,
         with_a_negative_size,
