@@ -17,21 +17,35 @@ from functions.snapshot import schema
 from functions.snapshot.errors import SheafError
 from functions.snapshot.manifest import Key, RowGroup
 
+_DICTIONARY = "RLE_DICTIONARY"
 _FRONT_CODED = (
     *("identifier", "url", "url_surtkey", "refers_to_url", "surt"),
-    *("host", "domain"),
+    *("host", "domain", "word"),
 )
 _DISTINCT = (
     *("content_digest", "fetch_date", "fetch_redirect", "refers_to_date", "title"),
     *("document", "detail", "manifest"),
 )
+_BY_NAME = {
+    **dict.fromkeys(_FRONT_CODED, "DELTA_BYTE_ARRAY"),
+    **dict.fromkeys(_DISTINCT, "DELTA_LENGTH_BYTE_ARRAY"),
+}
 _BY_TYPE = {
     "BIGINT": "DELTA_BINARY_PACKED",
     "INTEGER": "DELTA_BINARY_PACKED",
     "TIMESTAMP": "DELTA_BINARY_PACKED",  # DuckDB 1 cannot read BYTE_STREAM_SPLIT of integers
 }
+# Neighbours among records share hosts and sets, those among copies do not. A word's rows are alone.
+_BY_TABLE = {
+    ("copies", "url_host_name"): "DELTA_BYTE_ARRAY",
+    ("copies", "url_host_registered_domain"): "DELTA_BYTE_ARRAY",
+    ("copies", "sets"): "PLAIN",
+    ("words", "following"): _DICTIONARY,
+}
 # A higher level makes digests larger, and most other columns no smaller.
-_THOROUGH = ("url", "url_surtkey", "surt", "refers_to_url", "title", "document", "manifest")
+_THOROUGH = frozenset(
+    ("url", "url_surtkey", "surt", "refers_to_url", "title", "document", "manifest", "sets")
+)
 T = TypeVar("T")
 FILE_BYTES = 96 << 20
 """Bytes in memory of the rows of a file, about: captures stay below it, templates do not."""
@@ -41,21 +55,15 @@ _CHUNK = 1 << 20  # bytes
 
 def encoding_of(table: str) -> dict[str, Any]:
     """Return how the columns of `table` are written, as arguments of pyarrow's writer."""
-    encodings = {}
-    paths = []
+    encodings, levels = {}, {}
     for column in schema.TABLES[table]:
         path = f"{column.name}.list.element" if column.type.endswith("[]") else column.name
-        paths.append(path)
-        if column.type in _BY_TYPE:
-            encodings[path] = _BY_TYPE[column.type]
-        elif column.name in _FRONT_CODED:
-            encodings[path] = "DELTA_BYTE_ARRAY"
-        elif column.name in _DISTINCT:
-            encodings[path] = "DELTA_LENGTH_BYTE_ARRAY"
-    levels = {path: 3 if path in _THOROUGH else 1 for path in paths}
+        levels[path] = 3 if column.name in _THOROUGH else 1
+        encoding = _BY_TABLE.get((table, column.name)) or _BY_TYPE.get(column.type)
+        encodings[path] = encoding or _BY_NAME.get(column.name, _DICTIONARY)
     return {
-        "column_encoding": encodings,
-        "use_dictionary": [path for path in paths if path not in encodings],
+        "column_encoding": {p: e for p, e in encodings.items() if e != _DICTIONARY},
+        "use_dictionary": [p for p, e in encodings.items() if e == _DICTIONARY],
         "compression": "zstd",
         "compression_level": levels,
     }

@@ -67,6 +67,16 @@ def test_they_take_little(store: Any) -> None:
     assert max(group.tail for group in found) < 4500
 
 
+@pytest.mark.parametrize(("table", "column"), [("words", "word"), ("copies", "url_host_name")])
+def test_texts_that_hardly_repeat_but_are_sorted_have_no_dictionary(
+    store: Any, table: str, column: str
+) -> None:
+    for _, path in files(store, table):
+        group = pq.ParquetFile(path).metadata.row_group(0)
+        chunks = {group.column(n).path_in_schema: group.column(n) for n in range(group.num_columns)}
+        assert "DELTA_BYTE_ARRAY" in chunks[column].encodings
+
+
 def manifest_of(store: Any) -> Manifest:
     return Catalogue(store[0]).manifest(store[1].snapshot)
 
