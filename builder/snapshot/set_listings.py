@@ -20,7 +20,7 @@ from functions.store import engine
 
 _SQL = Statements(__file__)
 
-SPREAD = 2
+SPREAD = 4
 """A set is copied if a page (a quarter of a row group) would touch more than SPREAD groups."""
 _SLACK = 2  # row groups that any set may touch in addition
 

@@ -219,20 +219,20 @@ def _all_sets(repository, manifest, limit, *sequence, live=True):  # type: ignor
 def test_a_scattered_set_is_copied_and_a_dense_one_is_not(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(layout, "GROUP_ROWS", 16)
+    monkeypatch.setattr(layout, "GROUP_ROWS", 32)
     world.ingest(
         [
             capture(n, url_surtkey=f"cz,a)/{n:04}", sets=("m:rare",) if n % 60 == 7 else ("m:all",))
-            for n in range(600)
+            for n in range(1200)
         ]
     )
     manifest = world.publish().manifest
     assert manifest is not None
-    assert manifest.rows("copies") == 10  # m:rare's ten records; m:all and m are read in place
+    assert manifest.rows("copies") == 20  # m:rare's own records; m:all and m are read in place
     repository = world.repository()
-    selection = RecordSelection(("capture",), Span(1, 600), "m:rare")
+    selection = RecordSelection(("capture",), Span(1, 1200), "m:rare")
     records = repository.page(manifest, selection, 100, headers=True)
-    assert [r.position for r in records] == list(range(8, 600, 60))
+    assert [r.position for r in records] == list(range(8, 1200, 60))
     assert all(not r.fields for r in records)
 
 
