@@ -112,22 +112,20 @@ def merge(change: KindChange) -> KindCounts:
     return KindCounts(incoming - matched, changed, unchanged=unchanged, copies=copies)
 
 
-def _gather(
-    connection: engine.Connection, captures: list[str], namespace: str, draft: Draft
-) -> bool:
+def _gather(connection: engine.Connection, files: list[str], namespace: str, draft: Draft) -> bool:
     """Make `intake_captures`, one row for each identity. Return whether any came repeatedly.
 
     Usually none did, and no rows have to be united.
     """
-    connection.execute("SET VARIABLE intake = $files", {"files": captures})
+    connection.execute("SET VARIABLE intake = $files", {"files": files})
     connection.execute("SET VARIABLE namespace = $namespace", {"namespace": namespace})
     connection.execute(_REPEATED_CAPTURES, {"namespace": namespace})
     repeated = rows_of(connection, "repeated_captures")
     if repeated:
-        _unite(connection, captures, namespace)
-    references.find_originals(connection, draft, namespace)
-    view = _SQL.get("referring_captures", captures=_UNITED if repeated else _ALONE)
-    connection.execute(f"CREATE VIEW intake_captures AS {view}")
+        _unite(connection, files, namespace)
+    captures = _UNITED if repeated else _ALONE
+    referring = references.find_originals(connection, draft, namespace, captures)
+    connection.execute(_SQL.get("referring_captures", **referring))
     return repeated > 0
 
 

@@ -17,11 +17,13 @@ FROM (SELECT 'oai:' || getvariable('namespace') || ':' || identity AS identifier
 
 -- name: referring_captures
 -- In the intake refers_to_date is a record's id if it begins with <: of the original, or its own.
+-- Mostly nothing is declared, and each reading of the view would pay for a join without rows.
+CREATE VIEW intake_captures AS
 SELECT c.* REPLACE (
-    CASE WHEN warc_record_type = 'revisit' THEN coalesce(d.url, refers_to_url) END AS refers_to_url,
-    CASE WHEN starts_with(refers_to_date, '<') THEN d.date
-    ELSE coalesce(refers_to_date, d.date) END AS refers_to_date)
-FROM ({captures}) c LEFT JOIN declared_originals d USING (identifier)
+    CASE WHEN warc_record_type = 'revisit' THEN coalesce({url}, refers_to_url) END AS refers_to_url,
+    CASE WHEN starts_with(refers_to_date, '<') THEN {date}
+    ELSE coalesce(refers_to_date, {date}) END AS refers_to_date)
+FROM {captures}
 
 -- name: capture_copies
 CREATE TABLE capture_copies AS

@@ -6,6 +6,8 @@ published together with its revisit. Else, without a digest, the last capture of
 revisit is taken, in the intake or published. Its URL and date become those that are referred to.
 """
 
+from collections.abc import Mapping
+
 from builder.kinds.captures.revisit_search import delete_superseded
 from builder.snapshot import lookup, match_keys
 from builder.snapshot.draft import Draft
@@ -21,14 +23,16 @@ _PUBLISHED = _SQL.get("published_originals", records=_FILES, original=match_keys
 _SURTS = "SELECT DISTINCT surt FROM undated_revisits WHERE unchanged IS NOT NULL"
 
 
-def find_originals(connection: engine.Connection, draft: Draft, namespace: str) -> None:
-    """Make `declared_originals`, the URLs and dates that the intake's revisits refer to."""
+def find_originals(
+    connection: engine.Connection, draft: Draft, namespace: str, captures: str
+) -> Mapping[str, str]:
+    """Make `declared_originals`, the URLs and dates that the intake's undated revisits refer to.
+
+    Return `captures` with those URLs and dates, as SQL: a table, a `url` and a `date`.
+    """
     connection.execute(_UNDATED)
     if not lookup.rows_of(connection, "undated_revisits"):
-        connection.execute(
-            "CREATE TABLE declared_originals (identifier VARCHAR, url VARCHAR, date VARCHAR)"
-        )
-        return
+        return {"captures": f"({captures}) c", "url": "NULL", "date": "NULL"}
     connection.execute(_DATED)
     if files := lookup.fetch_groups(connection, draft, "urls", (_SURTS, {})):
         connection.execute(_EARLIER, {"files": files})
@@ -37,3 +41,5 @@ def find_originals(connection: engine.Connection, draft: Draft, namespace: str) 
         if files := lookup.fetch_groups(connection, draft, "records", (places, {})):
             connection.execute(_PUBLISHED, {"files": files})
     connection.execute(_SQL.get("declared_originals"), {"namespace": namespace})
+    joined = f"({captures}) c LEFT JOIN declared_originals d USING (identifier)"
+    return {"captures": joined, "url": "d.url", "date": "d.date"}
