@@ -18,13 +18,12 @@ from builder.obi.history import Committed, history
 from builder.outputs.follow import change_store
 from builder.publish.provenance import PROVENANCE_KEYS, add_provenance
 from builder.runtime import Runtime
-from builder.snapshot import figures, words
+from builder.snapshot import words
 from builder.snapshot.draft import Draft
 from builder.snapshot.tables import SnapshotTables
 from builder.snapshot.transaction import Change, ChangeResult, Transaction
 from functions.config.configuration import Configuration
 from functions.oai.render.copy_address import CopyAddresses
-from functions.snapshot import figure_rows
 from functions.snapshot.errors import ConfigurationError, Conflict, SheafError, StoreError
 from functions.snapshot.manifest import UNSTAMPED, Making, Manifest
 from functions.snapshot.store import Writer
@@ -97,16 +96,12 @@ class IntakeChange(Change):
             raise
 
     def _rebuild(self, base: Transaction) -> ChangeResult:
-        """Build where nothing is new except, possibly, a format; figures that lack are counted."""
+        """Build where nothing is new except, possibly, a format or the table of words."""
         before, after = base.before, self._with_formats(base.before)
         records = sum(before.kinds().values())
         written: list[str] = []
-        lacks_figures = before.sequences and not before.tables.get(figure_rows.TABLE)
-        if lacks_figures or (words.TABLE in before.tables) != self.configuration["search.words"]:
+        if (words.TABLE in before.tables) != self.configuration["search.words"]:
             with base.draft() as (connection, draft):
-                if lacks_figures:
-                    self.runtime.say("counting the figures of all records once")
-                    figures.update(connection, draft, before)
                 self._keep_words(draft)
                 words.complete(connection, draft)
                 after, written = base.manifest(after, draft), draft.written

@@ -18,10 +18,9 @@ from builder.snapshot.draft import Draft, Query
 from builder.snapshot.match_keys import LISTED_CAPTURE
 from builder.snapshot.sql import Statements
 from functions.kinds import CAPTURES
-from functions.snapshot import figure_tables, layout, schema
+from functions.snapshot import layout, schema
 from functions.snapshot.figure_rows import CHANGES, KEPT, TABLE, FacetCounts, FigureRows, add, thin
 from functions.snapshot.figure_tables import COUNTED, SHOWN
-from functions.snapshot.manifest import Manifest
 from functions.store import engine
 
 _SQL = Statements(__file__)
@@ -35,7 +34,7 @@ _VERSIONS = " UNION ALL ".join(
     f"SELECT {sign} AS sign, {_COUNTED_COLUMNS} FROM {table} WHERE {LISTED_CAPTURE}"
     for sign, table in ((1, "new_versions"), (-1, "superseded_versions"))
 )
-_ALIVE = f"position NOT IN (SELECT position FROM {engine.table('$dead')})"
+_CAPTURE_CHANGES = _SQL.get("capture_changes", versions=_VERSIONS)
 _NO_COUNTS = "(SELECT NULL AS {column}, NULL AS status, 0 AS captures, 0 AS bytes WHERE false)"
 _HOMES = 1_000_000  # of these numbers of parts each home has its own
 _SUMMED_CHANGES, _COUNT_FILES = _SQL.get("summed_changes"), _SQL.get("count_files")
@@ -50,79 +49,28 @@ _KEPT_CHANGES = (
 )
 
 
-def update(
-    connection: engine.Connection, draft: Draft, before: Manifest, sequence: int | None = None
-) -> None:
+def update(connection: engine.Connection, draft: Draft, sequence: int) -> None:
     """Bring the figures of the draft up to date with the publish of that number.
 
-    It reads `new_versions` and `superseded_versions`. Without a number nothing is published. If
-    `before` has no figures of its own, all its records are read.
+    It reads `new_versions` and `superseded_versions`.
     """
     with engine.reading("the figures"):
         figures = FigureRows()
         if files := draft.paths(draft.files(draft.tables.get(TABLE, ()))):
             sql = f"SELECT {', '.join(schema.names(TABLE))} FROM {_FILES}"
             figures = FigureRows.of(connection.execute(sql, {"files": files}).fetchall())
-        if figures.publishes and figures.publishes[-1][0] != len(before.sequences):
-            figures = FigureRows()  # an earlier version of Sheaf has published since
-            draft.tables.update(dict.fromkeys(figure_tables.TABLES, ()))
-        queries = [_VERSIONS] if sequence else []
-        values: dict[str, Any] = {}
-        if not draft.tables.get(TABLE):
-            records, values = _listed_records(draft, before)
-            if records:
-                queries.append(
-                    f"SELECT 1 AS sign, {_COUNTED_COLUMNS} {records} AND {LISTED_CAPTURE}"
-                )
-                _add_history(connection, draft, figures, before, (records, values))
-        versions = " UNION ALL ".join(queries)
-        connection.execute(_SQL.get("capture_changes", versions=versions), values)
+        connection.execute(_CAPTURE_CHANGES)
         _count_captures(connection, draft, figures)
-        if sequence:
-            rows = _count_items(connection, figures, sequence)
-            _append(draft, rows)
-            figures.publishes = thin(figures.publishes + rows, sequence)
+        rows = _count_items(connection, figures, sequence)
+        _append(draft, rows)
+        figures.publishes = thin(figures.publishes + rows, sequence)
         written = draft.write(TABLE, [_query_of(TABLE, figures.rows())])
     draft.tables[TABLE] = draft.leaves(written)
-
-
-def _listed_records(draft: Draft, before: Manifest) -> tuple[str, dict[str, Any]]:
-    """Return the source of all listed records of a snapshot, empty without any; and its values."""
-    paths = {
-        name: draft.paths(draft.files(before.tables.get(name, ()))) for name in ("records", "dead")
-    }
-    values: dict[str, Any] = {name: files for name, files in paths.items() if files}
-    if not paths["records"]:
-        return "", {}
-    live = _ALIVE if paths["dead"] else "true"
-    return f"FROM {engine.table('$records')} WHERE {live}", values
 
 
 def _count_kind(figures: FigureRows, kind: str, deleted: bool, count: int) -> None:
     live, gone = figures.kinds.get(kind, (0, 0))
     figures.kinds[kind] = (live, gone + count) if deleted else (live + count, gone)
-
-
-def _add_history(
-    connection: engine.Connection,
-    draft: Draft,
-    figures: FigureRows,
-    before: Manifest,
-    records: Query,
-) -> None:
-    """Add the publishes of a snapshot without figures; what they changed is unknown."""
-    sql = f"SELECT kind, deleted, count(*) {records[0]} GROUP BY ALL"
-    for row in connection.execute(sql, records[1]).fetchall():
-        _count_kind(figures, *row)
-    unknown = (None,) * (len(CHANGES) - 2)
-    sequences = before.sequences[:-1]
-    rows = [(s.number, k, *unknown, None, None) for s in sequences for k in sorted(s.records)]
-    rows += [
-        (before.sequences[-1].number, kind, *unknown, *counts)
-        for kind, counts in sorted(figures.kinds.items())
-    ]
-    _append(draft, rows)
-    figures.publishes = thin(rows, before.sequences[-1].number)
 
 
 def _append(draft: Draft, rows: Sequence[tuple[Any, ...]]) -> None:

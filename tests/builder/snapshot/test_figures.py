@@ -1,7 +1,6 @@
 """Figures of the whole archive: after each change they are what its records say."""
 
 import random
-import shutil
 from collections import Counter
 from typing import Any
 
@@ -17,7 +16,7 @@ from builder.verify import figures as checks
 from functions.snapshot import figure_rows, layout
 from functions.snapshot.figure_rows import COLUMNS, FigureRows
 from functions.store import engine
-from tests.builder.conftest import Clock, World, capture, resize
+from tests.builder.conftest import World, capture, resize
 from tests.extent import examples
 
 pytestmark = pytest.mark.shared(2)
@@ -161,42 +160,6 @@ def test_a_host_that_becomes_rare_lets_another_in(world: World) -> None:
         world.publish()
         right(world)
     assert set(right(world).facets["host"].values) >= {"z.cz", "h4.cz", "h5.cz"}
-
-
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("known", [0, 1])
-def test_a_store_without_figures_gets_them(
-    world: World, monkeypatch: pytest.MonkeyPatch, known: int
-) -> None:
-    """An earlier version of Sheaf published everything, or all but the first publish."""
-    with monkeypatch.context() as patch:
-        for number, some in enumerate((range(5), range(5, 9))):
-            if number == known:
-                patch.setattr(figures, "update", lambda *arguments: None)
-            world.ingest([hosted(n, f"h{n % 3}.cz") for n in some])
-            world.publish()
-            world.clock.sleep(60)
-        world.ingest([hosted(1, "h9.cz"), hosted(20)])
-        world.publish()
-        world.clock.sleep(60)
-    # Also where nothing is new.
-    bare = World(world.root.parent / "bare" / "store", Clock(world.clock.now))
-    shutil.copytree(world.root, bare.root)
-    assert (bare.publish().manifest is None) == bool(known)
-    assert len(bare.newest().sequences) == 3
-    if not known:
-        assert right(bare).kinds == {"capture": (10, 0)}
-        assert bare.verify().findings == ()
-    bare.close()
-    world.ingest([hosted(2, "h9.cz")])
-    world.publish()
-    found = right(world)
-    assert world.publish().manifest is None
-    assert found.publishes == [
-        *((n, "capture", *(None,) * 6) for n in (1, 2)),
-        (3, "capture", *(None,) * 4, 10, 0),
-        (4, "capture", 0, 1, 0, 0, 10, 0),
-    ]
 
 
 def test_each_publish_says_what_it_changed(world: World) -> None:
