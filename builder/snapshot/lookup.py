@@ -178,12 +178,12 @@ def find_groups(
     groups: dict[tuple[int, int, int], tuple[DataFile, RowGroup]] = {}
     with closing(engine.batches(connection, *keys)) as batches:
         while (unread or left) and (batch := sorted(next(batches, ()))):
-            near = [number for number, leaf in unread.items() if _holds(leaf, batch)]
+            near = [number for number, leaf in unread.items() if _holds(table, leaf, batch)]
             leaves = draft.leaf_files([unread.pop(number) for number in near])
             for number, files in zip(near, leaves, strict=True):
                 for at, file in enumerate(files):
                     left |= {(number, at, n): (file, g) for n, g in enumerate(file.groups)}
-            for place in [place for place, (_, group) in left.items() if _holds(group, batch)]:
+            for place in [p for p, (_, group) in left.items() if _holds(table, group, batch)]:
                 groups[place] = left.pop(place)
     return [
         (members[0][1][0], [group for _, (_, group) in members])
@@ -192,10 +192,13 @@ def find_groups(
     ]
 
 
-def _holds(bounds: RowGroup | LeafReference, keys: Sequence[Any]) -> bool:
-    first, last = bounds.first, bounds.last
+def _holds(table: str, bounds: RowGroup | LeafReference, keys: Sequence[Any]) -> bool:
+    first: Any = bounds.first
+    last: Any = bounds.last
+    if table in match_keys.TABLES:
+        first, last = match_keys.shorten(first), match_keys.shorten(last)
     if isinstance(first, tuple) and not isinstance(keys[0], tuple):
-        first, last = first[0], last[0]  # type: ignore[index]
+        first, last = first[0], last[0]
     place = bisect_left(keys, first)
     return place < len(keys) and keys[place] <= last
 

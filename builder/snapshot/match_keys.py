@@ -1,12 +1,15 @@
 """Keys by which revisits and originals find each other, as rows of two tables.
 
-The table `originals` has two rows for most captures that are not revisits. Keys have 40 bits of
+The table `originals` has two rows for most captures that are not revisits. Keys have 32 bits of
 hash:
 
 - one row for the URL and date, to the second: a revisit may refer to these;
-- one row for the payload digest, and one for a declared digest. They also have 24 bits of the
+- one row for the payload digest, and one for a declared digest. They also have 16 bits of the
   URL's hash and the date, so the best of many originals with one digest is found without reading
   records. A damaged original has no URL there, and a date after all others.
+
+Earlier versions of Sheaf wrote keys of 40 bits, and 24 bits of the URL's hash. Such rows are read
+by `stored_rows`, which gives their first bits.
 
 The table `revisits` has, for each revisit, the keys of the rule that found its original and of
 the rules before it. A revisit without an original has the keys of all rules. If the original was
@@ -18,8 +21,11 @@ so matches are checked against the records.
 from functions.kinds import CAPTURES
 from functions.store import engine
 
+TABLES = ("originals", "revisits")
 KEY_SPAN = 1 << 40
-"""Keys of a URL and date are below this value, those of a digest are not."""
+"""Hashes of keys are below this value, and digests' keys beyond those of URLs and dates."""
+_FIRST_KEY, _DROPPED = 1 << 41, 8  # the lowest key, and how many bits of the hash it lacks
+_URLS = (1 << 16) - 1  # the highest hash of a URL
 UNDATED = 1 << 38
 """Sort value of undated captures, in seconds since 1970: after all dates."""
 
@@ -49,14 +55,31 @@ def _hash(text: str) -> str:
     return f"('0x' || left(sha1({text}), 16))::UBIGINT"
 
 
+def shorten(key: int) -> int:
+    """Return a stored key as this version of Sheaf writes it; the order of keys stays."""
+    return key if key >= _FIRST_KEY else _FIRST_KEY + (key >> _DROPPED)
+
+
+def stored_rows(files: str) -> str:
+    """Return the rows of files of `originals` or `revisits` as this version writes them."""
+    return (
+        f"(SELECT * REPLACE (if(key >= {_FIRST_KEY}, key, {_shorten('key')}) AS key, "
+        f"if(url > {_URLS}, url & {_URLS}, url) AS url) FROM {files})"
+    )
+
+
+def _shorten(key: str) -> str:
+    return f"{_FIRST_KEY} + (({key}) >> {_DROPPED})"
+
+
 def _date_key(url_hash: str, second: str) -> str:
     """Return the key of a URL and a date; `url_hash` is the hash of the URL."""
     key = f"(({url_hash} >> 24)::BIGINT + {second} * 1000003)"
-    return f"({key} % {KEY_SPAN} + {KEY_SPAN}) % {KEY_SPAN}"
+    return _shorten(f"({key} % {KEY_SPAN} + {KEY_SPAN}) % {KEY_SPAN}")
 
 
-_DIGEST = f"{KEY_SPAN} + ({_hash('digest')} >> 24)::BIGINT"
-_URL_HASH = "(url_hash & 16777215)::INTEGER"
+_DIGEST = _shorten(f"{KEY_SPAN} + ({_hash('digest')} >> 24)::BIGINT")
+_URL_HASH = f"(url_hash & {_URLS})::INTEGER"
 _NO_URL_HASH = -1
 
 

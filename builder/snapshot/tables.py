@@ -130,7 +130,7 @@ class SnapshotTables:
             count = rows_of(self._connection, f"({_OWN_DEAD})")
         listed = sum(sum(s.records.values()) for s in sequences)
         self._append("dead", own, count, (_OWN_DEAD, {}), listed)
-        figures.update(self._connection, self._draft, self._before, self._number)
+        figures.update(self._connection, self._draft, self._number)
         return replace(
             self._before,
             sequences=tuple(sequences),
@@ -272,7 +272,8 @@ class SnapshotTables:
         sql, values = query[0], dict(query[1])
         if merged:
             values["files"] = self._paths(leaf for run in merged for leaf in run.leaves)
-            sql = f"SELECT * FROM (({sql}) UNION ALL SELECT * FROM {_FILES})"
+            earlier = match_keys.stored_rows(_FILES) if table in _OWN_TIES else _FILES
+            sql = f"SELECT * FROM (({sql}) UNION ALL SELECT * FROM {earlier})"
         if stale:
             values["there"] = self._paths(there)
             sql = f"SELECT * FROM ({sql}) {_THERE}"

@@ -36,7 +36,7 @@ _CANDIDATES = (
     f"WHERE key IN (SELECT key FROM {_SOUGHT})"
 )
 _MORE_CANDIDATES = (
-    f"INSERT INTO candidate_originals SELECT * FROM {_FILES} "
+    f"INSERT INTO candidate_originals SELECT * FROM {match_keys.stored_rows(_FILES)} "
     f"WHERE key IN (SELECT key FROM {_SOUGHT}) "
     "AND position NOT IN (SELECT position FROM superseded_versions)"
 )

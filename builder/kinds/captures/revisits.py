@@ -37,7 +37,7 @@ _NEW_ORIGINALS = f"(SELECT 0 AS position, * FROM new_versions WHERE {match_keys.
 _CHANGED_ORIGINALS = _SQL.get(
     "changed_originals", new_keys=match_keys.original_keys(_NEW_ORIGINALS), old_keys=_GONE
 )
-_AFFECTED_POSITIONS = _SQL.get("affected_positions", files=_FILES)
+_AFFECTED_POSITIONS = _SQL.get("affected_positions", files=match_keys.stored_rows(_FILES))
 _COLUMNS = ", ".join(f"r.{name}" for name in schema.names("records"))
 _AFFECTED_REVISITS = _SQL.get(
     "affected_revisits", columns=_COLUMNS, files=_FILES, revisit=match_keys.REVISIT
@@ -60,7 +60,7 @@ _NEW_VERSIONS = _SQL.get("new_versions", revisit=match_keys.REVISIT)
 _ADD_PREPARED = _SQL.get("prepared_versions")
 _ADD_SUPERSEDED = _SQL.get("superseded_versions", superseded=schema.SUPERSEDED)
 
-_INHERITING_REVISITS = _SQL.get("inheriting_revisits", files=_FILES)
+_INHERITING_REVISITS = _SQL.get("inheriting_revisits", files=match_keys.stored_rows(_FILES))
 # An item that once had another digest or date also had other keys.
 _VERSIONS = f"(FROM {_FILES} WHERE position IN (SELECT position FROM item_versions) AND {{}})"
 _FORMER_ORIGINALS = "CREATE TABLE former_originals AS " + match_keys.original_keys(

@@ -77,7 +77,7 @@ _PLAIN_ROWS = (
     f"SELECT {_CUT}, first AS position, last - first AS following "
     f"FROM (SELECT {_words_of('host')}, first, last FROM {_HOSTS} WHERE {_PLAIN_HOST}) "
     f"UNION ALL SELECT {_CUT}, position, 0 FROM (SELECT unnest(found) AS word, position "
-    f"FROM {_TITLES} JOIN (SELECT title, {_list_of('title')} AS found "
+    f"FROM {_TITLES} JOIN (SELECT title, list_distinct({_list_of('title')}) AS found "
     f"FROM (SELECT DISTINCT title FROM {_TITLES})) USING (title)) "
     f"UNION ALL SELECT {_CUT}, position, 0 "
     f"FROM (SELECT {_words_of('path')}, position FROM {_PATHS} WHERE {_PLAIN_URL}) WHERE {_SHORT}"
