@@ -21,7 +21,7 @@ EXPORT_ROW = '''"""The toy."""
 
 from builder.exports.export_row import Export
 
-TOY = Export("toy", __name__, "Write the toy.", ("sheaf export toy out.txt",))
+TOY = Export("toy", "Write the toy.", ("sheaf export toy out.txt",))
 '''
 EXPORT = '''"""`sheaf export toy`."""
 

@@ -35,7 +35,7 @@ class Command:
         """Import the module with the `add` and `run` of the command."""
         family, _, name = self.name.partition(" ")
         if name:
-            return next(export.load() for export in EXPORTS if export.name == name)
+            return import_module(f"builder.exports.{name}.export")
         return import_module(f"builder.commands.{self.group}.{family}")
 
 

@@ -10,23 +10,23 @@ import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from builder.intake import intake
-from builder.kinds import KINDS
-from builder.kinds.kind import KindChange, KindCounts
 from builder.obi.history import Committed, history
 from builder.outputs.follow import change_store
-from builder.publish.provenance import PROVENANCE_KEYS, add_provenance
 from builder.runtime import Runtime
-from builder.snapshot import words
-from builder.snapshot.draft import Draft
-from builder.snapshot.tables import SnapshotTables
 from builder.snapshot.transaction import Change, ChangeResult, Transaction
 from functions.config.configuration import Configuration
 from functions.oai.render.copy_address import CopyAddresses
+from functions.snapshot import layout
 from functions.snapshot.errors import ConfigurationError, Conflict, SheafError, StoreError
 from functions.snapshot.manifest import UNSTAMPED, Making, Manifest
 from functions.snapshot.store import Writer
+
+if TYPE_CHECKING:
+    from builder.kinds.kind import KindChange
+    from builder.snapshot.draft import Draft
 
 _LARGE = 1_000_000
 """Captures from which on the need for disk is announced."""
@@ -100,19 +100,21 @@ class IntakeChange(Change):
         before, after = base.before, self._with_formats(base.before)
         records = sum(before.kinds().values())
         written: list[str] = []
-        if (words.TABLE in before.tables) != self.configuration["search.words"]:
+        if (layout.WORDS in before.tables) != self.configuration["search.words"]:
+            from builder.snapshot import words
+
             with base.draft() as (connection, draft):
                 self._keep_words(draft)
                 words.complete(connection, draft)
                 after, written = base.manifest(after, draft), draft.written
         return ChangeResult(None if after is before else after, records, keys=tuple(written))
 
-    def _keep_words(self, draft: Draft) -> None:
+    def _keep_words(self, draft: "Draft") -> None:
         """Begin or remove the table of words, as configured."""
         if not self.configuration["search.words"]:
-            draft.tables.pop(words.TABLE, None)
-        elif words.TABLE not in draft.tables:
-            draft.tables[words.TABLE] = ()
+            draft.tables.pop(layout.WORDS, None)
+        elif layout.WORDS not in draft.tables:
+            draft.tables[layout.WORDS] = ()
 
     def clean_up(self) -> None:
         """Discard the runs that were published."""
@@ -123,6 +125,13 @@ class IntakeChange(Change):
 
     def _build(self, base: Transaction, runs: Sequence[Committed]) -> ChangeResult:
         """Build the changes of each kind, with the `runs` of the obi store if some are new."""
+        # A publish of nothing does without these, and most that they load.
+        from builder.kinds import KINDS
+        from builder.kinds.kind import KindChange, KindCounts
+        from builder.publish.provenance import PROVENANCE_KEYS
+        from builder.snapshot import words
+        from builder.snapshot.tables import SnapshotTables
+
         before = base.before
         with base.draft() as (connection, draft):
             self._keep_words(draft)
@@ -143,7 +152,7 @@ class IntakeChange(Change):
                 after = tables.items(self.runtime.progress)
             words.complete(connection, draft)
             manifest, described = None, self._with_formats(before)
-            has_words = draft.tables.get(words.TABLE) != before.tables.get(words.TABLE)
+            has_words = draft.tables.get(layout.WORDS) != before.tables.get(layout.WORDS)
             has_rows = faults or sources or change.has_rows or has_words
             if after is not before or has_rows or described is not before:
                 formats, settings = described.formats, described.settings
@@ -162,8 +171,10 @@ class IntakeChange(Change):
             deleted=counts.deleted,
         )
 
-    def _add_provenance(self, change: KindChange, table: str) -> int:
+    def _add_provenance(self, change: "KindChange", table: str) -> int:
         """Add the faults, or the sources, of the intake and of kinds; return how many are new."""
+        from builder.publish.provenance import add_provenance
+
         files = self._files(table)
         if table == "sources":
             listed = intake.write_sources(self._runs, change.draft.folder)

@@ -19,15 +19,13 @@ from builder.snapshot.expiry import retire, snapshots
 from builder.snapshot.lookup import LOCATED, locate, rows_of
 from builder.snapshot.transaction import Transaction
 from functions.config.configuration import Configuration
-from functions.snapshot import schema, surt
+from functions.snapshot import layout, schema, surt
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
 from functions.snapshot.pointer import REMEMBERED
 from functions.snapshot.seal import build, refuse_damage
 from functions.snapshot.store import Writer
 from functions.store import engine
 
-PURGES = "purges/"
-"""Prefix of the objects that name the items of unfinished purges."""
 _WITHDRAWN = """
 DELETE FROM wanted_items WHERE identifier NOT IN (
     SELECT identifier FROM listed_versions WHERE deleted AND reason IS NOT NULL)
@@ -42,7 +40,7 @@ def announce_purge(store: Writer, identifiers: Sequence[str]) -> None:
     """Store the names of items to be purged, before they are withdrawn."""
     data = json.dumps({"identifiers": list(identifiers)}, indent=1).encode() + b"\n"
     with suppress(Conflict):  # its name says that it has the same bytes
-        store.create(f"{PURGES}{hashlib.sha256(data).hexdigest()[:32]}.json", data)
+        store.create(f"{layout.PURGES}{hashlib.sha256(data).hexdigest()[:32]}.json", data)
 
 
 def complete_purges(
@@ -53,7 +51,7 @@ def complete_purges(
     Items that are not withdrawn are left as they are: their withdrawal did not take effect. Raises
     StoreError if a snapshot could not be retired, DamagedStore for a damaged object.
     """
-    keys = list(store.keys(PURGES))
+    keys = list(store.keys(layout.PURGES))
     if not keys:
         return ()
     items: set[str] = set()

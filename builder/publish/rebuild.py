@@ -14,9 +14,6 @@ from builder.obi import publishes
 from builder.obi.history import history
 from builder.obi.publishes import PUBLISH, WITHDRAW, PublishRecord
 from builder.publish.publish import IntakeChange, publish
-from builder.publish.reinstate import Reinstatement
-from builder.publish.selection import Selection
-from builder.publish.withdraw import Withdrawal
 from builder.runtime import Runtime
 from builder.snapshot.transaction import Change, ChangeResult, NothingSelectedError, revise
 from builder.text import tally
@@ -83,6 +80,10 @@ def _change(
 ) -> Change:
     if record.kind == PUBLISH:
         return IntakeChange(store, configuration, runtime, formats, record.run)
+    from builder.publish.reinstate import Reinstatement
+    from builder.publish.selection import Selection
+    from builder.publish.withdraw import Withdrawal
+
     selection = Selection(identifiers=record.identifiers)
     if record.kind == WITHDRAW:
         return Withdrawal(selection, record.reason)

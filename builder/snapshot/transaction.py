@@ -12,12 +12,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from builder.runtime import Runtime
 from builder.snapshot import recovery
 from builder.snapshot.commit import Ready, commit, remove_leftovers, settle
-from builder.snapshot.draft import Draft
 from builder.snapshot.expiry import complete
 from builder.snapshot.template_changes import record_changes
 from builder.store.identity import revise_identity
@@ -36,6 +35,9 @@ from functions.snapshot.pointer import Pointer
 from functions.snapshot.store import Writer
 from functions.store import engine
 from functions.store.catalog import Catalogue
+
+if TYPE_CHECKING:  # it loads what writes tables, which a publish of nothing does without
+    from builder.snapshot.draft import Draft
 
 _TRIES = 8
 _LEFTOVERS = 8  # latest interrupted publishes whose files are removed
@@ -91,8 +93,10 @@ class Transaction:
         return Transaction(store, Catalogue(store), configuration, runtime, pointer, tag, before)
 
     @contextmanager
-    def draft(self) -> Iterator[tuple[engine.Connection, Draft]]:
+    def draft(self) -> Iterator[tuple[engine.Connection, "Draft"]]:
         """Context of a database and a draft that begins as the last snapshot."""
+        from builder.snapshot.draft import Draft
+
         with tempfile.TemporaryDirectory(prefix="sheaf-publish-") as scratch:
             folder = Path(scratch)
             connection = engine.connect(
@@ -113,7 +117,7 @@ class Transaction:
             finally:
                 connection.close()
 
-    def manifest(self, after: Manifest, draft: Draft) -> Manifest:
+    def manifest(self, after: Manifest, draft: "Draft") -> Manifest:
         """Return the next manifest: `after` with the draft's tables and the libraries' versions."""
         return replace(after, tables=draft.tables, libraries=dict(self.runtime.libraries))
 

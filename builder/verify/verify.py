@@ -17,7 +17,6 @@ from pathlib import Path
 from builder.kinds import KINDS
 from builder.kinds.kind import KindAudit
 from builder.outputs import OUTPUTS
-from builder.publish.purge import PURGES
 from builder.runtime import Advance
 from builder.snapshot import recovery
 from builder.snapshot.audit import StoreAudit
@@ -182,7 +181,9 @@ def _add_outputs(audit: StoreAudit, findings: Sequence[Finding]) -> list[Finding
     """Add what is unfinished, and what is wrong with outputs, for which parts may be missing."""
     if audit.listed:
         problem = "items of it may still be in older snapshots"
-        purges = [Finding("purge-unfinished", key, problem) for key in audit.store.keys(PURGES)]
+        purges = [
+            Finding("purge-unfinished", key, problem) for key in audit.store.keys(layout.PURGES)
+        ]
         findings = [*findings, *publish_findings(audit.store, audit.now), *purges]
     is_damaged = any(finding.kind == DAMAGE for finding in findings)
     audit = replace(audit, rows=audit.rows and not is_damaged)

@@ -3,10 +3,10 @@
 import argparse
 
 from builder.arguments import declare
-from builder.publish.purge import complete_purges
 from builder.publish.rebuild import publish_formats
 from builder.publish.report import report_document, report_text
 from builder.store.context import Context
+from functions.snapshot import layout
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -24,6 +24,9 @@ def run(context: Context) -> int:
     """Publish the ingested data as the next snapshot."""
     store, settings, runtime = context.store, context.configuration, context.runtime()
     built = publish_formats(store, settings, runtime, redate=context.arguments.redate)
-    complete_purges(store, settings, runtime)
+    if any(store.keys(layout.PURGES)):  # seldom: it loads what makes a snapshot
+        from builder.publish.purge import complete_purges
+
+        complete_purges(store, settings, runtime)
     context.result(report_text(built), report_document(built))
     return 0

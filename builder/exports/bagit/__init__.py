@@ -4,7 +4,6 @@ from builder.exports.export_row import ELSEWHERE, Export
 
 BAGIT = Export(
     "bagit",
-    __name__,
     "Write a BagIt bag for each run, and each version of a dataset.",
     ("sheaf export bagit /archive/bags", "sheaf export bagit bags --set platform:zenodo"),
     ELSEWHERE,

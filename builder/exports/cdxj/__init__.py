@@ -4,7 +4,6 @@ from builder.exports.export_row import UNREAD, Export
 
 CDXJ = Export(
     "cdxj",
-    __name__,
     "Write an index of captures as CDXJ.",
     ("sheaf export cdxj all.cdxj.gz --where 'fetch_status = 200'",),
     UNREAD,

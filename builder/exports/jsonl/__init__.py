@@ -4,7 +4,6 @@ from builder.exports.export_row import Export
 
 JSONL = Export(
     "jsonl",
-    __name__,
     "Write records as JSON lines: all, or what changed since a snapshot.",
     ("sheaf export jsonl all/", "sheaf export jsonl changes/ --since 41 --set mime:text"),
 )

@@ -4,7 +4,6 @@ from builder.exports.export_row import ELSEWHERE, Export
 
 OCFL = Export(
     "ocfl",
-    __name__,
     "Write templates, files and datasets with all their versions as OCFL 1.1 objects.",
     ("sheaf export ocfl /archive/ocfl",),
     ELSEWHERE,

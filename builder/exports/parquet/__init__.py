@@ -4,7 +4,6 @@ from builder.exports.export_row import Export
 
 PARQUET = Export(
     "parquet",
-    __name__,
     "Write a view as Parquet with large row groups, described by croissant.json.",
     ("sheaf export parquet captures/", "sheaf export parquet templates/ --view templates"),
 )

@@ -4,7 +4,6 @@ from builder.exports.export_row import UNREAD, Export
 
 WACZ = Export(
     "wacz",
-    __name__,
     "Write captures as one WACZ file, for replay.",
     ("sheaf export wacz site.wacz --set domain:org:example --title 'A site'",),
     UNREAD,

@@ -4,7 +4,6 @@ from builder.exports.export_row import Export
 
 WARC = Export(
     "warc",
-    __name__,
     "Write gathered files as WARC/1.1.",
     ("sheaf export warc /archive/warc", "sheaf export warc all.warc.gz"),
 )
