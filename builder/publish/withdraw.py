@@ -23,7 +23,7 @@ from builder.snapshot.lookup import find_files, rows_of
 from builder.snapshot.tables import SnapshotTables
 from builder.snapshot.transaction import Change, ChangeResult, Transaction
 from functions.config.configuration import Configuration
-from functions.snapshot import schema
+from functions.snapshot import layout, schema
 from functions.snapshot.store import Writer
 from functions.store import engine
 
@@ -54,6 +54,7 @@ def remove_versions(connection: engine.Connection, draft: Draft) -> None:
     lookup.scrub_urls(connection, draft)
     words.scrub(connection, draft)
     _rewrite(connection, draft, "records", _POSITIONS, f"{_KEPT} position")
+    _rewrite(connection, draft, layout.SINGLES, _POSITIONS, f"{_KEPT} position")
     _rewrite(connection, draft, "copies", _LISTINGS, f"{_KEPT} listing, position")
     _rewrite(connection, draft, "faults", "SELECT DISTINCT source FROM withdrawn_places", _FAULTS)
 

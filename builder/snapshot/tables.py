@@ -5,19 +5,33 @@ builder.snapshot.scratch_tables describes them. Each table gets a new run. Small
 merged into it (see compaction). The files of touched sets are rewritten.
 """
 
+from collections import abc
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import accumulate, chain
 
 from builder.runtime import Advance, Progress
 from builder.snapshot import compaction, figures, lookup, match_keys, set_listings, words
-from builder.snapshot.compaction import LOOKUP_RATIO, Rewrite, leaf_runs, runs_to_merge
+from builder.snapshot.compaction import (
+    LOOKUP_RATIO,
+    LeafRun,
+    Rewrite,
+    leaf_runs,
+    runs_to_merge,
+)
 from builder.snapshot.draft import Draft, Query
 from builder.snapshot.lookup import WITHIN_KIND, VersionCounts, rows_of
 from builder.snapshot.set_listings import COPY_ORDER, NewRun, SetIndex
-from functions.snapshot import layout, oai_name, seal
-from functions.snapshot.manifest import UNSTAMPED, LeafReference, Manifest, Sequence, Span
-from functions.store import engine
+from functions.snapshot import layout, oai_name, schema, seal
+from functions.snapshot.manifest import (
+    UNSTAMPED,
+    DataFile,
+    LeafReference,
+    Manifest,
+    Sequence,
+    Span,
+)
+from functions.store import columns, engine
 
 _FILES = engine.table("$files")
 _SUPERSEDED_POSITIONS = (
@@ -37,6 +51,11 @@ _REWRITTEN_SPANS = (
 _OWN_KEYS = (
     f"SELECT {oai_name.LOOKUP_KEY} AS key, position FROM {engine.table('$records')} "
     "WHERE position >= $base"
+)
+_SINGLES = (
+    f"SELECT position, text FROM (SELECT position, {columns.join_row(schema.SINGLE)} AS text "
+    f"FROM {engine.table('$records')}) WHERE strlen(text) <= {layout.SINGLE_BYTES} "
+    "ORDER BY position"
 )
 _OWN_DEAD = (
     "SELECT position FROM superseded_versions WHERE NOT EXISTS "
@@ -112,6 +131,7 @@ class SnapshotTables:
         total = rows + sum(live(run.span) for rewrite in plan for run in rewrite.runs)
         with progress(total) as advance:
             written = self._records(plan, spans, sequences[-1].records, advance)
+        compaction.renew_runs(self._draft, layout.SINGLES, spans, self._write_singles)
         index = SetIndex(self._connection, written, self._number)
         self._copies(written, index)
         sets, emptied = self._sets(index)
@@ -200,6 +220,9 @@ class SnapshotTables:
         self._replace("records", spans, instead)
         return written
 
+    def _write_singles(self, run: LeafRun, records: abc.Sequence[str]) -> list[DataFile]:
+        return self._draft.write(layout.SINGLES, [(_SINGLES, {"records": records})])
+
     def _copies(self, written: list[NewRun], index: SetIndex) -> None:
         instead = {}
         for number, run in enumerate(written):
@@ -263,6 +286,8 @@ class SnapshotTables:
         there = self._draft.tables["records"]
         needed = each * (sum(leaf.rows for leaf in there) - live)
         stale = rows + sum(run.rows for run in runs) > 2 * needed + layout.GROUP_ROWS
+        # Earlier versions of Sheaf had no such table, and encoded these tables otherwise.
+        stale |= table in layout.PLAIN and layout.SINGLES not in self._before.tables
         if stale:
             count = len(runs)
         elif not rows:

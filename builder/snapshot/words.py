@@ -9,7 +9,7 @@ The rows come from builder.snapshot.word_rows.
 
 from collections.abc import Collection, Sequence
 
-from builder.snapshot.compaction import leaf_runs
+from builder.snapshot.compaction import LeafRun, leaf_runs, renew_runs
 from builder.snapshot.draft import Draft, Query
 from builder.snapshot.lookup import fetch_groups
 from builder.snapshot.word_rows.cut import ALL_ROWS, cut_words
@@ -61,28 +61,22 @@ def complete(connection: engine.Connection, draft: Draft) -> None:
 
 def renew(connection: engine.Connection, draft: Draft, spans: Collection[Span]) -> None:
     """Make the words of the runs of records with these spans; all, if the table has no rows."""
-    earlier = leaf_runs(draft.tables.get(TABLE, ()))
-    renewed = {
-        run.span.first: run.leaves
-        for run in earlier
-        if not any(s.first <= run.span.first and run.span.last <= s.last for s in spans)
-    }
-    for run in leaf_runs(draft.tables.get("records", ())):
-        if not earlier or run.span in spans:
-            records = draft.paths(draft.files(run.leaves))
-            with engine.reading("the words"):
-                documents = _find_documents(connection, draft, records)
-                rows = cut_words(connection, draft.folder, records, documents)
-                sql = (
-                    _NARROW.replace("$rows", rows.query[0])
-                    if run.span.last >> 32 == 0
-                    else rows.query[0]
-                )
-                sorts = draft.sort(TABLE, (sql, rows.query[1]), "ALL", rows.count, rows.united)
-                files = draft.write(TABLE, sorts)
-            rows.remove()
-            renewed[run.span.first] = draft.leaves(files, run.span)
-    draft.tables[TABLE] = tuple(leaf for _, leaves in sorted(renewed.items()) for leaf in leaves)
+
+    def write(run: LeafRun, records: Sequence[str]) -> Sequence[DataFile]:
+        with engine.reading("the words"):
+            documents = _find_documents(connection, draft, records)
+            rows = cut_words(connection, draft.folder, records, documents)
+            sql = (
+                _NARROW.replace("$rows", rows.query[0])
+                if run.span.last >> 32 == 0
+                else rows.query[0]
+            )
+            sorts = draft.sort(TABLE, (sql, rows.query[1]), "ALL", rows.count, rows.united)
+            files = draft.write(TABLE, sorts)
+        rows.remove()
+        return files
+
+    renew_runs(draft, TABLE, spans, write)
 
 
 def _find_documents(

@@ -5,7 +5,7 @@ the range and merges them; runs with other bounds are skipped. A search reads a 
 may stop before the end of the range and then returns where to continue.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import merge
@@ -14,31 +14,21 @@ from typing import cast
 
 from functions.content.capture_row import FIELDS, CaptureRow
 from functions.content.protocols import NEWEST, Bound, BytePlace, CapturePlace
+from functions.reading.singles import SingleVersions
 from functions.snapshot import schema
 from functions.snapshot.manifest import DataFile, LeafReference, Manifest, RowGroup
 from functions.store.catalog import Catalogue
-from functions.store.files import FILE, Files
+from functions.store.files import Files
 
 GROUPS = 256
 """Row groups of the table that one search reads, besides the first of each run."""
 TABLE = "urls"
 
 _LONGEST = schema.SURT_LONGEST
-_MOST = 8  # row groups of records that are read at once
-_FEW = 64  # minimum number of rows per read
 _BATCH = 4096  # candidates whose records are read together
 _HIGHEST = 2**63 - 1
 _FIRST = BytePlace("", -1, -1)
 _NAMES = ("position", "identifier", "sets", *FIELDS)
-_THERE = "position IN (SELECT unnest($places))"
-# A local file is read as a whole, while a bucket's is cut into row groups.
-_ROWS = (
-    f"SELECT surt, stamp, position FROM {FILE} WHERE surt >= $first AND surt {{below}} $last "
-    "AND surt BETWEEN $least AND $most AND stamp BETWEEN $since AND $until "
-    "AND row(surt, stamp, position) {beyond} row($surt, $stamp, $position) "
-    "AND row(surt, stamp) <= row($end_surt, $end_stamp) "
-    "ORDER BY surt {way}, stamp {way}, position {way} LIMIT $limit"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +52,6 @@ class _Window:
     until: int
     reverse: bool
     start: BytePlace
-    batch: int
     left: int
     end: Bound | None = None
 
@@ -83,41 +72,19 @@ class _Window:
         self, files: Files, file: DataFile, group: RowGroup, start: BytePlace
     ) -> Iterator[_Candidate]:
         """Yield its rows in a row group behind `start`, in order."""
-        sql = _ROWS.format(
-            below="<=" if len(self.last) > _LONGEST else "<",
-            beyond="<" if self.reverse else ">",
-            way="DESC" if self.reverse else "ASC",
-        )
-        assert isinstance(group.first, tuple)
-        assert isinstance(group.last, tuple)
-        end = self.end or (self.last[:_LONGEST], _HIGHEST)
-        values = {
-            "first": self.first[:_LONGEST],
-            "last": self.last[:_LONGEST],
-            "least": group.first[0],
-            "most": group.last[0],
-            "end_surt": end[0],
-            "end_stamp": end[1] - 1,
-        }
-        while True:
-            surt, stamp, position = start
-            rows = files.rows(
-                sql,
-                file,
-                (group,),
-                **values,
-                since=self.since,
-                until=self.until,
-                surt=surt,
-                stamp=stamp,
-                position=position,
-                limit=self.batch,
-            )
-            for row in rows:
-                yield _Candidate(BytePlace(*row))
-            if len(rows) < self.batch:
-                return
-            start = BytePlace(*rows[-1])
+        surts, stamps, positions = files.plain(TABLE, file, group)
+        low, high = self.bounds
+
+        def bound(row: int) -> tuple[str, int]:
+            return surts[row], stamps[row]
+
+        begin = bisect_left(range(len(surts)), low, key=bound)
+        end = bisect_right(range(len(surts)), high, key=bound)
+        for row in range(begin, end)[:: -1 if self.reverse else 1]:
+            place = BytePlace(surts[row], stamps[row], positions[row])
+            is_behind = place < start if self.reverse else place > start
+            if is_behind and self.since <= place.stamp <= self.until:
+                yield _Candidate(place)
 
     def holds(self, capture: CaptureRow) -> bool:
         """Return whether a capture is in the range; for a long SURT, its row cannot decide this."""
@@ -136,6 +103,7 @@ class CaptureSearch:
     def __init__(self, catalogue: Catalogue, files: Files) -> None:
         self._catalogue = catalogue
         self._files = files
+        self._singles = SingleVersions(catalogue, files)
 
     def captures(
         self,
@@ -183,9 +151,8 @@ class CaptureSearch:
         it may return fewer than `limit` captures, even 0, before the end of the range.
         """
         first_place = BytePlace(last[:_LONGEST], _HIGHEST, _HIGHEST) if reverse else _FIRST
-        batch = min(max(limit, _FEW), _BATCH)
         start = after or first_place
-        window = _Window(first, last, since, until, reverse, start, batch, GROUPS, end)
+        window = _Window(first, last, since, until, reverse, start, GROUPS, end)
         candidates = self._merge(manifest, window)
         captures: list[CaptureRow] = []
         place: BytePlace | None = None
@@ -209,7 +176,7 @@ class CaptureSearch:
         Between two of them there is at most one row group of each run of the table. This reads only
         the manifest's leaves.
         """
-        window = _Window(first, last, since, until, False, _FIRST, 0, 0)
+        window = _Window(first, last, since, until, False, _FIRST, 0)
         groups = self._groups(manifest.tables.get(TABLE, ()), window)
         return sorted({max(window.bounds[0], cast(Bound, group.first)) for _, group in groups})
 
@@ -264,44 +231,15 @@ class CaptureSearch:
     ) -> Iterator[CaptureRow]:
         """Yield the captures of rows, without superseded versions."""
         positions = sorted(position for _, _, position in places)
-        sql = f"SELECT position FROM {FILE} WHERE {_THERE}"
-        dead: set[int] = set()
-        for file, groups, near in self._homes(manifest, "dead", positions):
-            dead.update(p for (p,) in self._files.rows(sql, file, groups, places=near))
-        captures: dict[int, CaptureRow] = {}
+        dead = self._singles.superseded(manifest, positions)
         living = [position for position in positions if position not in dead]
-        for file, groups, near in self._homes(manifest, "records", living):
-            columns = self._files.columns(_NAMES, file, groups, _THERE, len(near), places=near)
-            for row in zip(*columns.values(), strict=True):
-                fields = dict(zip(columns, row, strict=True))
-                position, sets = fields["position"], tuple(fields["sets"] or ())
-                captures[position] = CaptureRow.of(fields["identifier"], position, sets, fields)
+        versions = self._singles.find(manifest, living, _NAMES)
         for _, _, position in places:
-            capture = captures.get(position)
-            if capture is not None and window.holds(capture):
-                yield capture
-
-    def _homes(
-        self, manifest: Manifest, table: str, positions: Sequence[int]
-    ) -> Iterator[tuple[DataFile, Sequence[RowGroup], list[int]]]:
-        """Yield adjacent row groups that hold the ascending positions, with those positions."""
-        for reference in manifest.tables.get(table, ()):
-            if not _within(positions, reference.first, reference.last):
-                continue
-            for file in self._catalogue.leaf(reference).files:
-                homes = [(g, _within(positions, g.first, g.last)) for g in file.groups]
-                for is_home, adjacent in groupby(homes, key=lambda pair: bool(pair[1])):
-                    neighbours = list(adjacent) if is_home else []
-                    for begin in range(0, len(neighbours), _MOST):
-                        part = neighbours[begin : begin + _MOST]
-                        yield file, [g for g, _ in part], [p for _, places in part for p in places]
-
-
-def _within(positions: Sequence[int], first: object, last: object) -> Sequence[int]:
-    """Return those of the ascending positions between two bounds, both included."""
-    assert isinstance(first, int)
-    assert isinstance(last, int)
-    return positions[bisect_left(positions, first) : bisect_left(positions, last + 1)]
+            if (fields := versions.get(position)) is not None:
+                sets = tuple(fields["sets"] or ())
+                capture = CaptureRow.of(fields["identifier"], position, sets, fields)
+                if window.holds(capture):
+                    yield capture
 
 
 def _mark(group: RowGroup, last: BytePlace, *, reverse: bool) -> BytePlace:

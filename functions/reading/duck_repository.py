@@ -12,6 +12,7 @@ from functions.reading.figures import FigureTable
 from functions.reading.record_rows import DOCUMENT, DocumentPage, Page, Range
 from functions.reading.repository import ObjectLife, PublishedRecord, RecordSelection
 from functions.reading.sets import SetTable
+from functions.reading.singles import SingleVersions
 from functions.snapshot import oai_name, schema
 from functions.snapshot.manifest import DataFile, Manifest, RowGroup, Span, overlapping
 from functions.snapshot.pointer import Pointer
@@ -28,7 +29,6 @@ _IN_SET = (
 """The condition of records in a set, or that left it."""
 _IN_FORMATS = engine.texts(sorted(IN_FORMATS))
 _LEFT_SET = "len(list_filter(left_sets, lambda s: s = $set OR starts_with(s, $set || ':'))) > 0"
-_POSITIONS = f"SELECT position FROM {FILE} WHERE key = $key"
 _OF_SOURCE = f"SELECT * FROM {FILE} WHERE source = $source ORDER BY ALL LIMIT $limit"
 _FILES_OF = f"SELECT url, id FROM {FILE} WHERE handle = $handle ORDER BY position"
 _LIFE = (
@@ -58,6 +58,7 @@ class DuckRepository:
     ) -> None:
         self.catalogue = self._catalogue = Catalogue(reader)
         self.files = self._files = Files(reader, capacity, ahead=ahead, memory=memory)
+        self.singles = SingleVersions(self._catalogue, self._files)
         self._sets = SetTable(self._catalogue, self._files)
         self.close, self.witness = self._files.close, self._catalogue.witness
         self.children, self.find_set = self._sets.children, self._sets.find
@@ -126,11 +127,14 @@ class DuckRepository:
         """
         names = record_rows.columns(headers=False, of_set=False, fields=fields)
         for place in reversed(self.versions(manifest, identifier_)):
-            selection = RecordSelection(tuple(manifest.kinds()), Span(place, place))
-            for _ in self._ranges(manifest, selection):
-                for record in self._at(manifest, place, names):
-                    if record.identifier == identifier_:
-                        return record
+            publish = record_rows.publish_of(manifest, place)
+            if publish is None or not any(publish.records.values()):
+                continue
+            for version in self.singles.find(manifest, (place,), names).values():
+                if version["identifier"] == identifier_:
+                    page = record_rows.single(version, manifest.sequences)
+                    (record,) = self._fill(manifest, [page], None, headers=False)
+                    return record
         return None
 
     def versions(self, manifest: Manifest, identifier: str) -> tuple[int, ...]:
@@ -139,8 +143,12 @@ class DuckRepository:
         Compaction removes superseded versions.
         """
         key = oai_name.lookup_key(identifier)
-        homes = self._catalogue.groups(manifest, "lookup", key, key)
-        return tuple(sorted({p for (p,) in self._files.look_up(_POSITIONS, homes, key=key)}))
+        positions: set[int] = set()
+        for file, groups in self._catalogue.groups(manifest, "lookup", key, key):
+            for group in groups:
+                keys, places = self._files.plain("lookup", file, group)
+                positions.update(places[bisect_left(keys, key) : bisect_right(keys, key)])
+        return tuple(sorted(positions))
 
     def template_files(
         self, manifest: Manifest, handle: str, gathered: Mapping[str, str]
@@ -178,18 +186,6 @@ class DuckRepository:
             )
             details += [dict(zip(schema.names(table), row, strict=True)) for row in rows]
         return details
-
-    def _at(
-        self, manifest: Manifest, place: int, names: tuple[str, ...]
-    ) -> Sequence[PublishedRecord]:
-        """Return the version at a position, superseded or not."""
-        for file, groups in self._catalogue.groups(manifest, "records", place, place):
-            needed = record_rows.Narrowed(manifest, names).of(groups)
-            columns = self._files.row_at(needed, file, groups, place)
-            if columns["position"]:
-                page = record_rows.page(columns, manifest.sequences, None)
-                return self._fill(manifest, [page], None, headers=False)
-        return ()
 
     def _fill(
         self,

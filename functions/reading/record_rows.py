@@ -6,6 +6,7 @@ for each record and a mapping of its fields took a third of a page's time.
 Positions are the ranges of a listing's versions, and a span's shares of the publishes.
 """
 
+from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, groupby
@@ -261,6 +262,20 @@ def page(rows: Mapping[str, Sequence[Any]], publishes: Sequence[Publish], spec: 
                 shown["deleted"][row] = True
                 shown["sets"][row] = tuple(s for s in left if oai_name.is_within_set(s, spec))
     return Page(shown)
+
+
+def single(version: Mapping[str, Any], publishes: Sequence[Publish]) -> Page:
+    """Return a version as a page, with the columns of its kind; the others are as in `page`."""
+    left_out = {DOCUMENT} if version["kind"] in CAPTURES else _OF_CAPTURES
+    if version["kind"] not in CAPTURES | DOCUMENTED:
+        left_out = {*left_out, DOCUMENT}
+    return page({n: [v] for n, v in version.items() if n not in left_out}, publishes, None)
+
+
+def publish_of(manifest: Manifest, position: int) -> Publish | None:
+    """Return the publish that assigned a position; None if none did."""
+    place = bisect_right(manifest.sequences, position, key=lambda publish: publish.first) - 1
+    return manifest.sequences[place] if place >= 0 else None
 
 
 class Narrowed:

@@ -46,6 +46,16 @@ WORDS = "words"
 """The table of words, whose row groups are large: their rows are short, and their leaves fit."""
 WORD_GROUP_ROWS = 131_072
 """Rows of a row group of words."""
+SINGLES = "singles"
+"""The table of versions one by one, whose row groups are small: a look-up decodes a whole one."""
+SINGLE_GROUP_ROWS = 512
+"""Rows of a row group of single versions."""
+SINGLE_FILE_GROUPS = 256
+"""Row groups of a data file of single versions, so that it has about as many rows as others."""
+SINGLE_BYTES = 8192
+"""Bytes of the longest text of a version in that table; longer ones are read from the records."""
+PLAIN = frozenset({"lookup", "dead", "urls", SINGLES})
+"""Tables that look-ups read without DuckDB (functions.store.plain_columns)."""
 FILE_GROUPS = 32
 """Row groups of a data file: few, because a reader's planning covers the whole footer."""
 WORD_FILE_GROUPS = 8
@@ -65,6 +75,7 @@ SERVED = (
     "records",
     "copies",
     "lookup",
+    SINGLES,
     "dead",
     "documents",
     "urls",
@@ -80,13 +91,13 @@ _CONTENT_KEY = re.compile(
 
 def group_rows(table: str) -> int:
     """Return the maximum number of rows in a row group of `table`."""
-    return WORD_GROUP_ROWS if table == WORDS else GROUP_ROWS
+    return {WORDS: WORD_GROUP_ROWS, SINGLES: SINGLE_GROUP_ROWS}.get(table, GROUP_ROWS)
 
 
 def file_groups(table: str) -> int:
     """Return the maximum number of row groups in a data file of `table`."""
-    if table == WORDS:
-        return WORD_FILE_GROUPS
+    if table in (WORDS, SINGLES):
+        return WORD_FILE_GROUPS if table == WORDS else SINGLE_FILE_GROUPS
     if table in ("sets", "documents"):
         return SETS_GROUPS
     return COUNT_GROUPS if table in ("hosts", "domains", "media_types") else FILE_GROUPS

@@ -177,6 +177,14 @@ WORDS = (
 SURT_LONGEST = 512
 """Characters of a SURT that a search for captures compares."""
 
+SINGLE = tuple(column.name for column in (*ITEM, *CONTENT) if column.name != "position")
+"""The columns in a text of SINGLES. A column that is new comes last."""
+
+SINGLES = (
+    Column("position", "BIGINT", "a position of an item's version", "4711"),
+    Column("text", "VARCHAR", "its other columns in records, as texts between U+001F", "1..."),
+)
+
 DEAD = (Column("position", "BIGINT", "a position that a later version superseded", "17"),)
 
 ORIGINALS = (
@@ -214,6 +222,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "copies": (COPY_OF, *ITEM, *CONTENT),
     "sets": SETS,
     "lookup": LOOKUP,
+    "singles": SINGLES,
     "dead": DEAD,
     "originals": ORIGINALS,
     "revisits": REVISITS,
@@ -233,6 +242,7 @@ ORDER: dict[str, tuple[str, ...]] = {
     "copies": ("listing", "position"),
     "sets": ("set_spec",),
     "lookup": ("key", "position"),
+    "singles": ("position",),
     "dead": ("position",),
     "originals": ("key", "url", "moment", "position"),
     "revisits": ("key", "url", "moment", "goal", "position"),

@@ -6,6 +6,7 @@ them. Texts joined by DuckDB are split again by one call for each column.
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from functions.snapshot import schema
@@ -61,6 +62,32 @@ def split_columns(names: Sequence[str], row: Sequence[str | None]) -> tuple[Colu
         values[name] = _values(name, texts, _NULL in text)
         size += len(text) + count * _VALUE_BYTES
     return values, size
+
+
+def join_row(names: Sequence[str]) -> str:
+    """Return an expression that joins the columns of a row into one text, for `split_row`."""
+    return f"concat_ws('{_END}', {', '.join(map(_text, names))})"
+
+
+def split_row(wanted: tuple[str, ...], names: tuple[str, ...], text: str) -> dict[str, Any] | None:
+    """Return the wanted columns of a row, whose text joins `names`; None as in `split_columns`."""
+    texts = text.split(_END)
+    if len(texts) != len(names):
+        return None
+    return {
+        name: None if (part := texts[place]) == _NULL else parse(part)
+        for name, place, parse in _find_parsers(wanted, names)
+    }
+
+
+@cache
+def _find_parsers(
+    wanted: tuple[str, ...], names: tuple[str, ...]
+) -> list[tuple[str, int, Callable[[str], Any]]]:
+    """Return the place of each wanted column among the names, and the parser of its texts."""
+    parsers: dict[str, Callable[[str], Any]] = {**_PARSERS, "VARCHAR": str, "BIGINT": int}
+    types = {name: _LISTS if _TYPES[name].endswith(_LISTS) else _TYPES[name] for name in wanted}
+    return [(name, names.index(name), parsers[types[name]]) for name in wanted]
 
 
 def _text(name: str) -> str:

@@ -7,6 +7,7 @@ from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from functions.snapshot import schema
 from functions.snapshot.errors import StoreError
 from functions.snapshot.manifest import DataFile, Key, RowGroup
 from functions.snapshot.store import Reader
@@ -14,6 +15,7 @@ from functions.store import columns, engine, s3_request
 from functions.store.catalog import Cache
 from functions.store.checked_files import CheckedFiles
 from functions.store.columns import Columns
+from functions.store.plain_columns import NotPlain, decode_columns
 from functions.store.s3_request import Tally
 
 FILE = engine.table("$file")
@@ -113,12 +115,16 @@ class Files:
         except engine.OutOfMemory:
             return _transpose(names, self.rows(f"{rows} LIMIT $limit", file, groups, **values))
 
-    def row_at(
-        self, names: Sequence[str], file: DataFile, groups: Sequence[RowGroup], place: int
-    ) -> Columns:
-        """Return columns of the row at a position, if it exists."""
-        sql = f"SELECT {', '.join(names)} FROM {FILE} WHERE position = $place"
-        return _transpose(names, self.rows(sql, file, groups, place=place))
+    def plain(self, table: str, file: DataFile, group: RowGroup) -> Sequence[Sequence[Any]]:
+        """Return the columns of a row group of one of layout.PLAIN, in the order of its rows."""
+        columns = schema.TABLES[table]
+        (data,) = self._checked.cut(file, (group,))
+        try:
+            return decode_columns(data, [column.type for column in columns], group.rows)
+        except NotPlain:
+            names = ", ".join(schema.names(table))
+            rows = self.rows(f"SELECT {names} FROM {FILE} ORDER BY ALL", file, (group,))
+            return list(zip(*rows, strict=True))
 
     def by_group(
         self,

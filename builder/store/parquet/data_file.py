@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-from functions.snapshot import schema
+from functions.snapshot import layout, schema
 from functions.snapshot.errors import SheafError
 from functions.snapshot.manifest import Key, RowGroup
 
@@ -55,6 +55,14 @@ _CHUNK = 1 << 20  # bytes
 
 def encoding_of(table: str) -> dict[str, Any]:
     """Return how the columns of `table` are written, as arguments of pyarrow's writer."""
+    if table in layout.PLAIN:  # in a page of any size
+        names = schema.names(table)
+        return {
+            "column_encoding": dict.fromkeys(names, "PLAIN"),
+            "use_dictionary": False,
+            "compression": "zstd",
+            "data_page_size": 1 << 30,
+        }
     encodings, levels = {}, {}
     for column in schema.TABLES[table]:
         path = f"{column.name}.list.element" if column.type.endswith("[]") else column.name
