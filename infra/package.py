@@ -61,10 +61,10 @@ _PYARROW = (
 
 FUNCTIONS = {
     "OaiFunction": Contents(
-        ("apig-wsgi", "duckdb", "jinja2", "markupsafe", "msgspec", "obstore"),
+        ("apig-wsgi", "duckdb", "jinja2", "markupsafe", "msgspec", "obstore", "zstandard"),
         ("functions", "templates"),
         (
-            *(*_NEVER, *_DUCKDB, "functions/archive"),
+            *(*_NEVER, *_DUCKDB, "functions/archive", "zstandard/*cffi*"),
             # Of the content's room, the pages have the search for captures alone.
             *(
                 f"functions/content/{name}*"

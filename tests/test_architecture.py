@@ -64,7 +64,7 @@ HEAVY = {
     "tqdm": "builder/progress.py",
     "urllib3": "builder/http/connections.py builder/store/aws.py",
     "xxhash": "builder/sources/harvest/version.py",
-    "zstandard": "functions/archive/zstd.py",
+    "zstandard": "functions/archive/zstd.py functions/store/plain_columns.py",
 }
 
 

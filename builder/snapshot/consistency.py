@@ -13,12 +13,10 @@ from functions.snapshot import figure_tables, instant, layout, schema
 from functions.snapshot.manifest import DataFile, Key, Leaf, LeafReference, Manifest
 from functions.snapshot.pointer import Pointer, PointerEntry
 
-DISTINCT = frozenset({"records", "copies", "sets", "dead", "hosts", "domains"})
+DISTINCT = frozenset({"records", layout.SINGLES, "copies", "sets", "dead", "hosts", "domains"})
 """Tables without two rows that have the same bounding columns (schema.KEY)."""
 # Tables whose leaves all have a span.
-_BY_RUN = frozenset(
-    {"records", "copies", "lookup", "dead", "originals", "revisits", "urls", "words"}
-)
+_BY_RUN = frozenset({"records", "copies", "dead", "originals", "revisits", "words", *layout.PLAIN})
 _AS_A_WHOLE = frozenset(
     {"records", "sets", *figure_tables.TABLES}
 )  # the others are sorted by run or by leaf

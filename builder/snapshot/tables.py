@@ -287,7 +287,7 @@ class SnapshotTables:
         needed = each * (sum(leaf.rows for leaf in there) - live)
         stale = rows + sum(run.rows for run in runs) > 2 * needed + layout.GROUP_ROWS
         # Earlier versions of Sheaf had no such table, and encoded these tables otherwise.
-        stale |= table in layout.PLAIN and layout.SINGLES not in self._before.tables
+        stale |= bool(runs) and table in layout.PLAIN and not self._before.rows(layout.SINGLES)
         if stale:
             count = len(runs)
         elif not rows:

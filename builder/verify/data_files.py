@@ -21,7 +21,7 @@ from functions.snapshot import figure_tables, layout, oai_name, schema
 from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.manifest import DataFile
 from functions.snapshot.store import Reader
-from functions.store import engine
+from functions.store import columns, engine
 
 _FILE = engine.table("$path")
 _ROW = f"hash({', '.join(schema.names('records'))})"
@@ -41,10 +41,11 @@ _TABLES = {
     "records": (
         "part INTEGER, position BIGINT, sequence INTEGER, kind VARCHAR, "
         "deleted BOOLEAN, key BIGINT, name UBIGINT, listings VARCHAR[], departed VARCHAR[], "
-        "content UBIGINT, host VARCHAR, domain VARCHAR, media_type VARCHAR, status SMALLINT, "
-        "month VARCHAR, bytes BIGINT",
+        "content UBIGINT, single UBIGINT, host VARCHAR, domain VARCHAR, media_type VARCHAR, "
+        "status SMALLINT, month VARCHAR, bytes BIGINT",
         "file_row_number // $group, position, sequence, kind, deleted, "
         f"{oai_name.LOOKUP_KEY}, hash(identifier), {_LISTINGS}, {_DEPARTED}, {_ROW}, "
+        f"hash({columns.join_row(schema.SINGLE)}), "
         "url_host_name, url_host_registered_domain, "
         "coalesce(content_mime_type, content_mime_detected, ''), fetch_status, "
         "coalesce(left(fetch_date, 7), ''), coalesce(content_length, 0)",
@@ -62,6 +63,7 @@ _TABLES = {
     },
     "lookup": ("key BIGINT, position BIGINT", "key, position"),
     "dead": ("position BIGINT", "position"),
+    layout.SINGLES: ("position BIGINT, single UBIGINT", "position, hash(text)"),
     "urls": ("mark UBIGINT, position BIGINT", "hash(surt, stamp), position"),
 }
 # From the same files: the keys that originals should have, and the keys that resolve revisits.
@@ -140,8 +142,8 @@ class DataFileIndex:
         self._path = scratch / "file.parquet"
         self.keys: list[str] = []
         self.broken: set[str] = set()
-        for table, (columns, _) in _TABLES.items():
-            connection.execute(f"CREATE TABLE held_{table} (file INTEGER, {columns})")
+        for table, (types, _) in _TABLES.items():
+            connection.execute(f"CREATE TABLE held_{table} (file INTEGER, {types})")
         for sql in (_HELD_PREFIXES, _OWED, _REFERRING, _FINDABLE, SUMS):
             connection.execute(sql)
 
@@ -204,7 +206,7 @@ class DataFileIndex:
                 self.keys.append(file.key)
                 sum_rows(self.connection, len(self.keys) - 1, self._path)
             if keep and table in _TABLES:
-                number, columns = len(self.keys), _TABLES[table][1]
+                number, read = len(self.keys), _TABLES[table][1]
                 self.keys.append(file.key)
                 values: dict[str, Any] = {"path": str(self._path), "number": number}
                 if table == "records":
@@ -213,7 +215,7 @@ class DataFileIndex:
                     values["group"] = layout.GROUP_ROWS
                 rows = match_keys.stored_rows(_FILE) if table in match_keys.TABLES else _FILE
                 self.connection.execute(
-                    f"INSERT INTO held_{table} SELECT $number, {columns} FROM {rows}", values
+                    f"INSERT INTO held_{table} SELECT $number, {read} FROM {rows}", values
                 )
                 if table == "records":
                     cut = cut_words(self.connection, self._path.parent, [str(self._path)])

@@ -17,7 +17,7 @@ from functions.snapshot import figure_tables, layout
 from functions.snapshot.manifest import DataFile
 from functions.store import engine
 
-_RUNS = ("copies", "lookup", "dead", "originals", "revisits", "urls")
+_RUNS = ("copies", "lookup", "dead", "originals", "revisits", "urls", layout.SINGLES)
 PROVED = ("records", "sets", *_RUNS, *figure_tables.TABLES)
 """The tables that depend on each other."""
 
@@ -91,6 +91,12 @@ _BY_FILE = (
         "WHERE r.key != l.key OR position NOT BETWEEN 1 AND $last GROUP BY l.file",
     ),
     (
+        "lookup-wrong",
+        "{count:,} versions differ from the records, the first at {example}",
+        "SELECT s.file, count(*), min(position) FROM singles s LEFT JOIN records r "
+        "USING (position) WHERE s.single IS DISTINCT FROM r.single GROUP BY s.file",
+    ),
+    (
         "set-count",
         "{count:,} sets have counts that do not add up, the first {example}",
         "SELECT file, count(*), min(set_spec) FROM sets WHERE "
@@ -129,7 +135,7 @@ _BY_LEAF = (
     *(
         f"SELECT leaf, count(*), min(position) FROM {table} JOIN homes USING (file) "
         "WHERE position NOT BETWEEN first AND last GROUP BY leaf"
-        for table in ("copies", "lookup", "originals", "revisits", "urls")
+        for table in ("copies", "lookup", "originals", "revisits", "urls", layout.SINGLES)
     ),
     "SELECT leaf, count(*), min(position) FROM dead JOIN homes USING (file) "
     "LEFT JOIN superseded USING (position) WHERE position >= last OR heir < first GROUP BY leaf",

@@ -75,11 +75,11 @@ class _Window:
         surts, stamps, positions = files.plain(TABLE, file, group)
         low, high = self.bounds
 
-        def bound(row: int) -> tuple[str, int]:
+        def find_key(row: int) -> tuple[str, int]:
             return surts[row], stamps[row]
 
-        begin = bisect_left(range(len(surts)), low, key=bound)
-        end = bisect_right(range(len(surts)), high, key=bound)
+        begin = bisect_left(range(len(surts)), low, key=find_key)
+        end = bisect_right(range(len(surts)), high, key=find_key)
         for row in range(begin, end)[:: -1 if self.reverse else 1]:
             place = BytePlace(surts[row], stamps[row], positions[row])
             is_behind = place < start if self.reverse else place > start
@@ -231,7 +231,7 @@ class CaptureSearch:
     ) -> Iterator[CaptureRow]:
         """Yield the captures of rows, without superseded versions."""
         positions = sorted(position for _, _, position in places)
-        dead = self._singles.superseded(manifest, positions)
+        dead = self._singles.find_superseded(manifest, positions)
         living = [position for position in positions if position not in dead]
         versions = self._singles.find(manifest, living, _NAMES)
         for _, _, position in places:

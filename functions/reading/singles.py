@@ -49,7 +49,7 @@ class SingleVersions:
                 versions[row[0]] = dict(zip(names, row, strict=True))
         return versions
 
-    def superseded(self, manifest: Manifest, positions: Sequence[int]) -> set[int]:
+    def find_superseded(self, manifest: Manifest, positions: Sequence[int]) -> set[int]:
         """Return those of the ascending positions whose versions were superseded."""
         return {row[0] for row in self._rows(manifest, "dead", positions)}
 

@@ -936,6 +936,14 @@ def test_rows_of_the_look_up_that_are_missing_or_lead_elsewhere(sound: World) ->
     assert ("lookup-missing", new) in found(sound)
 
 
+def test_a_single_version_that_differs_from_its_record(sound: World) -> None:
+    key = files(sound, "singles")[0].key
+    rows = table_of(sound, key)
+    first, *rest = rows.column("text").to_pylist()
+    new = rewritten(sound, key, with_column(rows, "text", [f"{first}x", *rest]))
+    assert found(sound) == {("lookup-wrong", new)}
+
+
 def test_rows_of_urls_that_are_missing_or_lead_elsewhere(sound: World) -> None:
     """They are missing of each run, so that a listed capture is among those that lose theirs."""
     keys = [file.key for file in files(sound, "urls") if sum(g.rows for g in file.groups) > 1]

@@ -113,13 +113,13 @@ def test_a_page_costs_the_same_wherever_it_is(
     index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It reads two row groups of each run at most. Counting reads none."""
-    read, taken_ = files.Files.rows, []
+    read, taken_ = files.Files.plain, []
 
-    def rows(self: files.Files, sql: str, file: object, *given: object, **values: object) -> object:
-        taken_.extend(["urls"] if "surt" in sql else [])
-        return read(self, sql, file, *given, **values)  # type: ignore[arg-type]
+    def plain(self: files.Files, table: str, *place: object) -> object:
+        taken_.extend([table] if table == "urls" else [])
+        return read(self, table, *place)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(files.Files, "rows", rows)
+    monkeypatch.setattr(files.Files, "plain", plain)
     count = int(get(index, "/cdx/search/cdx", url="*.org", showNumPages="true").body)
     assert not taken_
     for number in (0, count // 2, count - 1):

@@ -1,0 +1,88 @@
+"""The table of single versions: what look-ups read, and what they do where it has nothing."""
+
+from dataclasses import replace
+
+import pytest
+
+from builder.snapshot.tables import SnapshotTables
+from functions.reading.repository import PublishedRecord
+from functions.snapshot import layout, schema
+from functions.store.files import Files
+from tests.builder.conftest import World, capture
+
+pytestmark = pytest.mark.shared(2)
+NAMES = ("position", *schema.SINGLE)
+
+
+def versions(world: World, *without: str) -> dict[int, dict[str, object]]:
+    """Return all versions by position, read without the rows of these tables."""
+    manifest, repository = world.newest(), world.repository()
+    tables = {**manifest.tables, **dict.fromkeys(without, ())}
+    places = range(1, manifest.last_position + 1)
+    read = repository.singles.find(replace(manifest, tables=tables), places, NAMES)
+    return {place: dict(fields) for place, fields in read.items()}
+
+
+def record(world: World, number: int) -> PublishedRecord | None:
+    name = f"oai:archive.example.org:{capture(number).identity}"
+    return world.repository().record(world.newest(), name)
+
+
+def read_by(world: World, monkeypatch: pytest.MonkeyPatch, number: int) -> list[str]:
+    """Return the keys of files that DuckDB reads for a record."""
+    with monkeypatch.context() as patch:
+        keys, rows = [], Files.rows
+        patch.setattr(Files, "rows", lambda *a, **v: keys.append(a[2].key) or rows(*a, **v))
+        assert record(world, number) is not None
+    return keys
+
+
+def test_each_version_is_as_in_the_records(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layout, "SINGLE_GROUP_ROWS", 8)
+    world.ingest([capture(n, title=None if n % 3 else f"ž {n}\n") for n in range(40)])
+    world.ingest([capture(50, fetch_date="2007", fetch_time=None, url_bytes=b"http://a/\xff")])
+    world.publish()
+    world.ingest([capture(n, title="anew") for n in range(0, 40, 5)])
+    world.publish()
+    whole = versions(world, layout.SINGLES)
+    assert versions(world, "records") == whole
+    assert len(whole) == world.newest().last_position == 49
+    world.withdraw(f"oai:archive.example.org:{capture(5).identity}")
+    assert versions(world, "records") == versions(world, layout.SINGLES)
+    assert not [v for v in versions(world, "records").values() if v["url"] == capture(5).url]
+    assert not read_by(world, monkeypatch, 6)
+    assert world.verify().findings == ()
+
+
+def test_a_long_text_is_read_from_the_records(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = "http://a.cz/" + "x" * layout.SINGLE_BYTES
+    world.ingest([capture(1), capture(2, url=long)])
+    world.publish()
+    assert len(versions(world, "records")) == 1
+    assert [version["url"] for version in versions(world).values()] == [capture(1).url, long]
+    (key,) = read_by(world, monkeypatch, 2)
+    assert key.startswith("records/records/")
+    assert world.verify().findings == ()
+
+
+def test_a_store_of_an_earlier_version_is_read_and_then_completed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as earlier:
+        earlier.setattr(layout, "PLAIN", frozenset())
+        earlier.setattr(SnapshotTables, "_write_singles", lambda *_: [])
+        for turn in range(2):
+            world.ingest([capture(n, title=f"{turn}") for n in range(40 - 30 * turn)])
+            world.publish()
+    expected = [record(world, n) for n in range(40)]
+    assert None not in expected
+    assert not versions(world, "records")
+    assert len(read_by(world, monkeypatch, 3)) > 1
+    world.ingest([capture(90)])
+    world.publish()
+    assert [record(world, n) for n in range(40)] == expected
+    assert versions(world, "records") == versions(world, layout.SINGLES)
+    assert not read_by(world, monkeypatch, 3)
+    assert world.verify().findings == ()

@@ -1,0 +1,82 @@
+"""Row groups that are decoded without DuckDB: as the builder writes them, and as others do."""
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from builder.store.parquet.data_file import encoding_of
+from functions.snapshot import layout, schema
+from functions.store.plain_columns import NotPlain, decode_columns
+
+TYPES = {"BIGINT": pa.int64(), "VARCHAR": pa.string()}
+VALUES = {
+    "BIGINT": st.integers(-(2**63), 2**63 - 1),
+    "VARCHAR": st.text(st.characters(exclude_categories=["Cs"]), max_size=40),
+}
+
+
+def written(table: str, columns: list[list[Any]], **encoding: Any) -> bytes:
+    """Return a row group, from its first page on."""
+    names = schema.names(table)
+    types = [TYPES[column.type] for column in schema.TABLES[table]]
+    arrays = [pa.array(values, type_) for values, type_ in zip(columns, types, strict=True)]
+    out = pa.BufferOutputStream()
+    pq.write_table(pa.table(arrays, names=list(names)), out, **(encoding or encoding_of(table)))
+    return out.getvalue().to_pybytes()[4:]
+
+
+def decoded(table: str, data: bytes, rows: int) -> list[list[Any]]:
+    types = [column.type for column in schema.TABLES[table]]
+    return [[*column] for column in decode_columns(data, types, rows)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_what_is_written_is_read(data: st.DataObject) -> None:
+    table = data.draw(st.sampled_from(sorted(layout.PLAIN)))
+    count = data.draw(st.integers(1, 50))
+    columns = [
+        data.draw(st.lists(VALUES[column.type], min_size=count, max_size=count))
+        for column in schema.TABLES[table]
+    ]
+    group = written(table, columns)
+    assert decoded(table, group, count) == columns
+    cut = data.draw(st.integers(0, len(group) - 1))
+    broken = bytearray(group)
+    broken[cut] ^= data.draw(st.integers(1, 255))
+    for damaged in (group[:cut], bytes(broken)):
+        try:
+            decoded(table, damaged, count)
+        except (NotPlain, UnicodeDecodeError):
+            continue
+
+
+def test_long_texts_are_in_one_page() -> None:
+    columns = [[*range(512)], ["ž" * 4096] * 512]
+    assert decoded("singles", written("singles", columns), 512) == columns
+
+
+@pytest.mark.parametrize(
+    ("keys", "encoding"),
+    [
+        ([1, 2, 3], {"compression": "zstd"}),  # a dictionary
+        ([1, None, 3], {"compression": "zstd", "use_dictionary": False}),
+        ([1, 2, 3], {"compression": "snappy", "use_dictionary": False}),
+        (
+            [1, 2, 3],
+            {
+                "compression": "zstd",
+                "use_dictionary": False,
+                "column_encoding": {"key": "DELTA_BINARY_PACKED"},
+            },
+        ),
+    ],
+)
+def test_other_encodings_are_refused(keys: list[int | None], encoding: dict[str, Any]) -> None:
+    group = written("lookup", [keys, [7, 8, 9]], **encoding)
+    with pytest.raises(NotPlain):
+        decoded("lookup", group, 3)
