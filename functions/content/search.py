@@ -72,7 +72,7 @@ class _Window:
         self, files: Files, file: DataFile, group: RowGroup, start: BytePlace
     ) -> Iterator[_Candidate]:
         """Yield its rows in a row group behind `start`, in order."""
-        surts, stamps, positions = files.plain(TABLE, file, group)
+        ((surts, stamps, positions),) = files.plain(TABLE, file, (group,))
         low, high = self.bounds
 
         def find_key(row: int) -> tuple[str, int]:

@@ -145,8 +145,7 @@ class DuckRepository:
         key = oai_name.lookup_key(identifier)
         positions: set[int] = set()
         for file, groups in self._catalogue.groups(manifest, "lookup", key, key):
-            for group in groups:
-                keys, places = self._files.plain("lookup", file, group)
+            for keys, places in self._files.plain("lookup", file, groups):
                 positions.update(places[bisect_left(keys, key) : bisect_right(keys, key)])
         return tuple(sorted(positions))
 

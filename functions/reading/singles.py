@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import Any
 
 from functions.snapshot import layout, schema
-from functions.snapshot.manifest import DataFile, Manifest, RowGroup
+from functions.snapshot.manifest import DataFile, Manifest, RowGroup, overlapping
 from functions.store.catalog import Catalogue
 from functions.store.columns import split_row
 from functions.store.files import Files
@@ -58,8 +58,8 @@ class SingleVersions:
     ) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a plain table at these positions, each behind its position."""
         for file, groups, near in self._homes(manifest, table, positions):
-            for group in groups:
-                places, *columns = self._files.plain(table, file, group)
+            read = self._files.plain(table, file, groups)
+            for group, (places, *columns) in zip(groups, read, strict=True):
                 for place in _within(near, group.first, group.last):
                     row = bisect_left(places, place)
                     if row < len(places) and places[row] == place:
@@ -71,9 +71,9 @@ class SingleVersions:
             if not _within(positions, reference.first, reference.last):
                 continue
             for file in self._catalogue.leaf(reference).files:
-                if not _within(positions, file.groups[0].first, file.groups[-1].last):
-                    continue
-                homes = [(g, _within(positions, g.first, g.last)) for g in file.groups]
+                near = _within(positions, file.groups[0].first, file.groups[-1].last)
+                groups = overlapping(file.groups, near[0], near[-1]) if near else ()
+                homes = [(group, _within(near, group.first, group.last)) for group in groups]
                 for is_home, adjacent in groupby(homes, key=lambda pair: bool(pair[1])):
                     neighbours = list(adjacent) if is_home else []
                     for begin in range(0, len(neighbours), _MOST):

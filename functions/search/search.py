@@ -7,12 +7,14 @@ phrases, excluded words and filters are compared in the records themselves. It r
 amount, and returns where to continue.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from typing import Any
 
 from functions.kinds import WHOLE
-from functions.reading.record_rows import DOCUMENT, Narrowed
+from functions.reading.record_rows import DOCUMENT
 from functions.reading.sets import SetTable
+from functions.reading.singles import SingleVersions
 from functions.search.hits import FoundRecord, HitCollector, SearchPage, examine
 from functions.search.postings import PREFIX_GROUPS, Postings, ReadAllowance
 from functions.search.query import WordQuery
@@ -21,7 +23,6 @@ from functions.snapshot import layout
 from functions.snapshot.errors import SheafError
 from functions.snapshot.manifest import DataFile, LeafReference, Manifest, RowGroup, Span
 from functions.store.catalog import Catalogue
-from functions.store.columns import Columns
 from functions.store.files import FILE, Files
 
 TABLE = layout.WORDS
@@ -40,7 +41,6 @@ _NAMES = (
     *("position", "identifier", "kind", "deleted", "sets", "url", "url_surtkey", "url_host_name"),
     *("fetch_date", "title", DOCUMENT),
 )
-_THERE = "position IN (SELECT unnest($places))"
 
 
 class NoWordsError(SheafError):
@@ -57,6 +57,7 @@ class WordSearch:
         self._catalogue = catalogue
         self._files = files
         self._sets = SetTable(catalogue, files)
+        self._singles = SingleVersions(catalogue, files)
 
     def find(
         self, manifest: Manifest, query: WordQuery, after: int | None, limit: int
@@ -169,7 +170,7 @@ class WordSearch:
         page: HitCollector,
     ) -> int | None:
         """Add the hits among the candidates; return where reading stopped, if it did."""
-        for file, group in self._homes(manifest, "records", candidates):
+        for _, group in self._homes(manifest, "records", candidates):
             assert isinstance(group.first, int)
             assert isinstance(group.last, int)
             left = clip(candidates, group.first, group.last)
@@ -183,46 +184,34 @@ class WordSearch:
             while left:
                 places = highest(left, count)
                 count = min(count * _GROWTH, _MOST)
-                for record in self._matching(manifest, query, file, group, places, budget):
+                for record in self._matching(manifest, query, places):
                     if not page.add(record):
                         return record.hit.position + 1
                 left = clip(left, left[0][0], places[-1] - 1)
         return None
 
     def _matching(
-        self,
-        manifest: Manifest,
-        query: WordQuery,
-        file: DataFile,
-        group: RowGroup,
-        places: Sequence[int],
-        budget: ReadAllowance,
+        self, manifest: Manifest, query: WordQuery, places: Sequence[int]
     ) -> Iterator[FoundRecord]:
-        """Yield the matching records at descending places of a row group."""
-        dead = self._dead(manifest, places, budget)
-        living = [place for place in places if place not in dead]
-        names = Narrowed(manifest, _NAMES).of((group,))
-        read = self._files.columns(names, file, (group,), _THERE, len(living) or 1, places=living)
-        documents = self._documents(manifest, read)
+        """Yield the matching records at descending places."""
+        positions = places[::-1]
+        dead = self._singles.find_superseded(manifest, positions)
+        living = [place for place in positions if place not in dead]
+        records = self._singles.find(manifest, living, _NAMES)
+        documents = self._documents(manifest, records.values())
         # Lazily, from the last row on: a full page needs no others.
-        rows = zip(*map(reversed, read.values()), strict=True)
-        matches = (examine(query, dict(zip(read, row, strict=True)), documents) for row in rows)
+        matches = (
+            examine(query, records[place], documents) for place in living[::-1] if place in records
+        )
         yield from filter(None, matches)
 
-    def _dead(self, manifest: Manifest, places: Sequence[int], budget: ReadAllowance) -> set[int]:
-        """Return which of the places a later version superseded."""
-        dead: set[int] = set()
-        spans = unite((place, place) for place in places)
-        for file, group in self._homes(manifest, "dead", spans):
-            sql = f"SELECT position FROM {FILE} WHERE {_THERE}"
-            dead.update(p for (p,) in self._files.rows(sql, file, (group,), places=places))
-            budget.left -= 1
-        return dead
-
-    def _documents(self, manifest: Manifest, read: Columns) -> Mapping[str, str]:
+    def _documents(
+        self, manifest: Manifest, records: Iterable[Mapping[str, Any]]
+    ) -> Mapping[str, str]:
         """Return the documents, by identifier, of those items that do not hold them themselves."""
-        rows = zip(read["identifier"], read["kind"], read["deleted"], strict=True)
-        wanted = sorted({name for name, kind, gone in rows if kind not in WHOLE and not gone})
+        wanted = sorted(
+            {r["identifier"] for r in records if r["kind"] not in WHOLE and not r["deleted"]}
+        )
         documents: dict[str, str] = {}
         sql = f"SELECT identifier, document FROM {FILE} WHERE list_contains($wanted, identifier)"
         groups = {

@@ -115,16 +115,18 @@ class Files:
         except engine.OutOfMemory:
             return _transpose(names, self.rows(f"{rows} LIMIT $limit", file, groups, **values))
 
-    def plain(self, table: str, file: DataFile, group: RowGroup) -> Sequence[Sequence[Any]]:
-        """Return the columns of a row group of one of layout.PLAIN, in the order of its rows."""
-        columns = schema.TABLES[table]
-        (data,) = self._checked.cut(file, (group,))
-        try:
-            return decode_columns(data, [column.type for column in columns], group.rows)
-        except NotPlain:
-            names = ", ".join(schema.names(table))
-            rows = self.rows(f"SELECT {names} FROM {FILE} ORDER BY ALL", file, (group,))
-            return list(zip(*rows, strict=True))
+    def plain(
+        self, table: str, file: DataFile, groups: Sequence[RowGroup]
+    ) -> Iterator[Sequence[Sequence[Any]]]:
+        """Yield the columns of each row group of one of layout.PLAIN, in the order of its rows."""
+        types = [column.type for column in schema.TABLES[table]]
+        for group, data in zip(groups, self._checked.cut(file, groups), strict=True):
+            try:
+                yield decode_columns(data, types, group.rows)
+            except NotPlain:
+                names = ", ".join(schema.names(table))
+                rows = self.rows(f"SELECT {names} FROM {FILE} ORDER BY ALL", file, (group,))
+                yield list(zip(*rows, strict=True))
 
     def by_group(
         self,
