@@ -81,10 +81,10 @@ class _Window:
         begin = bisect_left(range(len(surts)), low, key=find_key)
         end = bisect_right(range(len(surts)), high, key=find_key)
         for row in range(begin, end)[:: -1 if self.reverse else 1]:
-            place = BytePlace(surts[row], stamps[row], positions[row])
-            is_behind = place < start if self.reverse else place > start
-            if is_behind and self.since <= place.stamp <= self.until:
-                yield _Candidate(place)
+            if self.since <= stamps[row] <= self.until:
+                place = BytePlace(surts[row], stamps[row], positions[row])
+                if place < start if self.reverse else place > start:
+                    yield _Candidate(place)
 
     def holds(self, capture: CaptureRow) -> bool:
         """Return whether a capture is in the range; for a long SURT, its row cannot decide this."""
