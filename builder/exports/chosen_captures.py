@@ -39,9 +39,6 @@ _ORIGINALS = (
     "AND identifier IN (SELECT refers_to FROM chosen WHERE warc_record_type = 'revisit') "
     "AND identifier NOT IN (SELECT identifier FROM chosen)"
 )
-_IN_FILES = "warc_filename, warc_record_offset, position"
-_REVISIT = "warc/revisit"
-_LABEL = "sha1:"
 PAGES_HEADING = b'{"format": "json-pages-1.0", "id": "pages", "title": "Pages"}\n'
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 BATCH = 10_000
@@ -121,7 +118,8 @@ def read_chosen(connection: engine.Connection) -> Iterator[Chosen]:
     The connection must not be used meanwhile. Raises StoreError.
     """
     names = (*_NAMES, "besides")
-    sql = f"SELECT {', '.join(names)} FROM chosen ORDER BY {_IN_FILES}"
+    order = "warc_filename, warc_record_offset, position"
+    sql = f"SELECT {', '.join(names)} FROM chosen ORDER BY {order}"
     with engine.reading("the selected captures"):
         for rows in engine.batches(connection, sql):
             for row in rows:
@@ -148,7 +146,7 @@ def index_line(
         url = chosen.raw.decode() if chosen.raw else url
     fields = {
         "url": url,
-        "mime": _REVISIT if capture.is_revisit else capture.mime or capture.detected,
+        "mime": "warc/revisit" if capture.is_revisit else capture.mime or capture.detected,
         "status": capture.status,
         "digest": label(capture.digest),
         "redirect": capture.redirect,
@@ -166,7 +164,7 @@ def index_line(
 
 def label(digest: str | None) -> str | None:
     """Return a digest with its label, which snapshots omit for SHA-1."""
-    return digest if digest is None or ":" in digest else _LABEL + digest
+    return digest if digest is None or ":" in digest else "sha1:" + digest
 
 
 def in_order(chosen: Chosen, record: BinaryIO, request: BinaryIO | None) -> tuple[BinaryIO, ...]:

@@ -16,11 +16,9 @@ FILE = "ro-crate-metadata.json"
 """Name of the description, in the root of the crate."""
 
 _VERSION = "https://w3id.org/ro/crate/1.2"
-_IN_PATH = "/-._~!$&'()*+,;=:@"
 _WEB = ("http://", "https://")
 _ORCID = "https://orcid.org/"
 _SPDX = "https://spdx.org/licenses/"
-_NO_LICENCE = "The platform names no licence."
 
 Entity = dict[str, Any]
 
@@ -103,7 +101,7 @@ def _list_licences(graph: dict[str, Entity], licences: datacite.Values) -> Any:
             "identifier": licence["spdx"],
         }
         references.append(_refer(graph, entity))
-    return references or _NO_LICENCE
+    return references or "The platform names no licence."
 
 
 def _list_people(
@@ -139,7 +137,7 @@ def describe_file(
     `name` is the name that people know, `url` the address that it was downloaded from.
     """
     return {
-        "@id": path if path.startswith(_WEB) else quote(path, safe=_IN_PATH),
+        "@id": path if path.startswith(_WEB) else quote(path, safe="/-._~!$&'()*+,;=:@"),
         "@type": "File",
         "name": name,
         "contentSize": None if size is None else str(size),

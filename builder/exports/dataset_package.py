@@ -37,10 +37,8 @@ METADATA = "metadata/"
 """Folder of what the platform sent, and of the record of the archiving."""
 
 _NAME = re.compile(r"[^A-Za-z0-9.]+")
-_LONGEST = 100
 _LARGE = 64 << 20
 """Bytes of a file whose progress is shown."""
-_DIGITS = 12
 _ARCHIVEORG = "https://archive.org/download/"
 
 
@@ -104,13 +102,13 @@ def pack(
     rows = [f"{file['path']} {file.get('sha256') or file.get('md5')}" for file in files]
     digest = hashlib.sha256("\n".join([record.identifier, *rows]).encode()).hexdigest()
     parts = (record.fields.get(name) for name in ("host", "id", "version"))
-    head = _NAME.sub("-", "-".join(part for part in parts if part))[:_LONGEST].strip("-.")
+    head = _NAME.sub("-", "-".join(part for part in parts if part))[:100].strip("-.")
     return DatasetPackage(
         identifier=record.identifier,
         title=record.fields.get("title") or "A dataset",
         version=record.fields.get("version"),
         doi=record.fields.get("doi"),
-        name=f"{head}-{digest[:_DIGITS]}",
+        name=f"{head}-{digest[:12]}",
         archived=archived,
         data=data,
         tags=(*metadata, _pack_bytes(crate.FILE, description)),

@@ -34,7 +34,6 @@ _VERSIONS = (
     "FROM version v LEFT JOIN incidence USING (tist, id, kind) "
     "WHERE kind IN (SELECT unnest($kinds)) ORDER BY v.id, kind, tist"
 )
-_HAS_IMPORTS = f"SELECT EXISTS (FROM run WHERE kind = '{IMPORT}')"
 _CAPTURES = (
     '(SELECT tist, id, "at" AS second FROM logged JOIN run USING (tist) '
     f"WHERE row = 'exchange' AND run.kind = '{IMPORT}')"
@@ -125,7 +124,7 @@ def sightings(connection: engine.Connection, run: int) -> Iterator[LoggedObject]
     Its `tist` is that of the run or, for an unchanged file, that of an earlier run.
     """
     values = {"kind": FILE, "run": run}
-    ((imports,),) = fetch_rows(connection, _HAS_IMPORTS)
+    ((imports,),) = fetch_rows(connection, f"SELECT EXISTS (FROM run WHERE kind = '{IMPORT}')")
     captured = f"{_CAPTURES} c ON c.tist = v.tist AND c.id = v.id" if imports else _NO_CAPTURES
     statement = (
         f"SELECT v.tist, '', {COLUMNS}, c.second FROM version v JOIN ("

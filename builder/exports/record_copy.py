@@ -40,7 +40,6 @@ END = b"\r\n\r\n"
 _LARGEST_REQUEST = 2 << 20
 """Bytes that are read for a request, whose length is unknown."""
 _HEADER_END = re.compile(rb"\n\r?\n")
-_HEADER_LIMIT = 1 << 20
 _ADDRESS = re.compile(rb"[0-9.]+|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*")
 _STATUS_LINE = 64
 _STEP = 1 << 18
@@ -220,7 +219,7 @@ def _agrees(record: Capture, capture: CaptureRow, *, declared: bool) -> bool:
 
 
 def _of_warc(tape: RecordStream) -> Iterator[bytes]:
-    head, _ = tape.take_through(_HEADER_END, _HEADER_LIMIT)
+    head, _ = tape.take_through(_HEADER_END, 1 << 20)
     declared = record_header.parse_fields(head).get(b"content-length", b"")
     block = RecordBlock(tape, int(declared) if declared.isdigit() and len(declared) < 19 else 0)
     yield from member(chain((head,), _pieces(block)))

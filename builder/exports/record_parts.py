@@ -32,7 +32,6 @@ from functions.store.slice import open_reader
 
 _ROWS = 64 << 20
 """Bytes of rows in memory."""
-_SECOND = timedelta(seconds=1)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -169,5 +168,5 @@ def _find_since(repository: Repository, newest: Manifest, text: str | None) -> S
         since = sum(later not in newest.skipped for later in range(number + 1, newest.snapshot + 1))
         sequences = newest.sequences[: max(0, len(newest.sequences) - since)]
         return Since.after(
-            sequences[-1].effective if sequences else newest.earliest - _SECOND, number
+            sequences[-1].effective if sequences else newest.earliest - timedelta(seconds=1), number
         )

@@ -43,18 +43,15 @@ row != 'undone' AND NOT EXISTS (
 _DEFAULTS = {"again": "coalesce(again, false)", "flags": "coalesce(flags, [])"}
 _DEFAULTS |= {"detail": "coalesce(detail, '')", "held": "coalesce(held, 0)"}
 
-_SEEN = ("tist", "id", "kind", "status", "etag", "last_modified", "home", "source", "place")
-_ARCHIVE = ("tist", "home", "complete", "files", "templates", "held")
-_FAULT = ("tist", *(column.name for column in schema.FAULT))
 _AS_LOGGED = {
     # Columns by table; the rows are those of the logs, unchanged.
     **{
         name: tuple(column.name for column in obi.TABLES[name])
         for name in ("version", "incidence", "redirect", "failure")
     },
-    "seen": _SEEN,
-    "archive": _ARCHIVE,
-    "fault": _FAULT,
+    "seen": ("tist", "id", "kind", "status", "etag", "last_modified", "home", "source", "place"),
+    "archive": ("tist", "home", "complete", "files", "templates", "held"),
+    "fault": ("tist", *(column.name for column in schema.FAULT)),
 }
 
 _HOME_BITS = 24

@@ -13,8 +13,6 @@ from functions.config.configuration import Configuration
 from functions.snapshot.errors import Conflict
 from functions.snapshot.store import Writer
 
-_TRIES = 8
-
 
 @dataclass(frozen=True, slots=True)
 class OutputUpdate:
@@ -106,7 +104,7 @@ class Output(ABC):
 
 def try_often(attempt: Callable[[], None], what: str) -> None:
     """Repeat an attempt that other processes disturb. Raises Conflict if they do so every time."""
-    for _ in range(_TRIES):
+    for _ in range(8):
         with suppress(Conflict):
             return attempt()
     raise Conflict(f"{what} changed by other processes every time; run the command again")

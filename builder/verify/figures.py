@@ -15,7 +15,6 @@ from functions.store import engine
 _CAPTURES = "SELECT {columns}, count(*) AS captures, sum(bytes)::BIGINT AS bytes FROM live "
 _LIVE = f"WHERE {LISTED_CAPTURE} AND {{column}} IS NOT NULL GROUP BY ALL"
 # A status of NULL is -1 here, as NULL is equal to nothing.
-_STATUS = "coalesce(status, -1)"
 _COUNT_FAULTS = """
 SELECT count(*), min(value) FROM ({counted}) c FULL JOIN ({said}) s USING (value, detail)
 WHERE (c.captures, c.bytes) IS DISTINCT FROM (s.captures, s.bytes)
@@ -29,7 +28,6 @@ SELECT {column}, {detail}, captures, bytes FROM {table} SEMI JOIN (
     SELECT {column} FROM {table} GROUP BY ALL ORDER BY sum(captures) DESC, {column} LIMIT $most
 ) USING ({column})
 """
-_PUBLISHES = "SELECT * EXCLUDE (file) FROM publishes ORDER BY sequence, kind"
 _ALL_OF = "SELECT {detail}, sum(captures)::BIGINT, sum(bytes)::BIGINT FROM {table} GROUP BY ALL"
 
 
@@ -61,7 +59,7 @@ class _FigureChecks:
     def counts(self) -> Iterator[str]:
         """Check the tables with the counts of all values."""
         for table, column in COUNTED.values():
-            detail = _STATUS if column == "media_type" else "0"
+            detail = "coalesce(status, -1)" if column == "media_type" else "0"
             columns = f"{column} AS value, {detail} AS detail"
             counted = _CAPTURES.format(columns=columns) + _LIVE.format(column=column)
             listed = f"SELECT {columns}, captures, bytes FROM {table}"
@@ -106,7 +104,7 @@ class _FigureChecks:
 
     def publishes(self) -> Iterator[str]:
         """Check the table of publishes against the sequences, and its rows in the figures."""
-        rows = self._rows(_PUBLISHES)
+        rows = self._rows("SELECT * EXCLUDE (file) FROM publishes ORDER BY sequence, kind")
         by_number: dict[int, list[tuple[Any, ...]]] = {s.number: [] for s in self._sequences}
         for row in rows:
             by_number.setdefault(row[0], []).append(row)

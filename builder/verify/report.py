@@ -103,7 +103,6 @@ def _counts(findings: tuple[Finding, ...]) -> tuple[int, int]:
 
 
 _NEXT = re.compile(r"next/([1-9][0-9]{0,2})", re.ASCII)
-_TRIES = 5
 
 
 def choose_part(text: str, store: Reader) -> StorePart:
@@ -141,7 +140,7 @@ def make_report(
 
 def record(store: Writer, report: CheckReport) -> None:
     """Add a report to those in the store. Raises StoreError; Conflict after several tries."""
-    for left in reversed(range(_TRIES)):
+    for left in reversed(range(5)):
         tag = store.tag(FIXITY)
         reports = read_reports(store) if tag else ()
         try:

@@ -38,7 +38,6 @@ from functions.snapshot.store import Writer
 from functions.store import engine
 from functions.store.catalog import Catalogue
 
-_REPAIRED = frozenset({"views-missing", "views-damaged"})
 _PASSING = ("pointer-behind", "pointer-foreign", "witness-ahead", "witness-behind")
 """Findings that a concurrent publish can cause."""
 
@@ -77,7 +76,7 @@ def repair_views(store: Writer, inventory: Inventory) -> None:
     """
     for place, finding in enumerate(inventory.findings):
         number = layout.snapshot_of(finding.object)
-        if finding.code not in _REPAIRED or number is None:
+        if finding.code not in {"views-missing", "views-damaged"} or number is None:
             continue
         with suppress(DamagedStore, MissingObject):  # another finding reports it
             contents = inventory.read_snapshot(number)

@@ -34,7 +34,6 @@ from functions.store.window_stream import PieceStream
 SMALL = 1 << 20
 """Bytes of the first request for a slice: most records are smaller."""
 
-_CACHED = 16 << 20
 _PATHS = f"SELECT DISTINCT path FROM {FILE} WHERE source = $name ORDER BY path"
 Answer = Callable[[Call], HttpResponse]
 
@@ -46,7 +45,7 @@ class KeptSlices:
     only when it is read.
     """
 
-    def __init__(self, slices: Slices, capacity: int = _CACHED) -> None:
+    def __init__(self, slices: Slices, capacity: int = 16 << 20) -> None:
         """`capacity` is the size of the cache in bytes."""
         self._slices = slices
         self._cache = Cache(capacity)

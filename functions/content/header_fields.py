@@ -72,7 +72,6 @@ _BARRED = re.compile(r'[\x00-\x1f\x7f-\x9f"*/:<>?\\|\u200b-\u200f\u2028-\u202f\u
 """Characters that some system forbids in file names, or that hide the end of a name."""
 _LONGEST_NAME = 120
 """Characters of a name. Each takes up to four bytes in UTF-8, and file systems limit the length."""
-_NAMELESS = "content"
 _RANGE = re.compile(
     r"[ \t]*bytes[ \t]*=[ \t]*(?:([0-9]{1,40})-([0-9]{1,40})?|-([0-9]{1,40}))[ \t]*", re.IGNORECASE
 )
@@ -191,7 +190,7 @@ def clean_name(name: str) -> str:
         stem, dot, ending = cleaned.rpartition(".")
         ending = dot + ending if stem and len(ending) <= 10 else ""
         cleaned = cleaned[: _LONGEST_NAME - len(ending)] + ending
-    return cleaned or _NAMELESS
+    return cleaned or "content"
 
 
 def disposition(content_type: str, filename: str) -> str:

@@ -31,7 +31,6 @@ _AFTER = re.compile(r"([0-9]{14})\.([0-9]{1,18})")
 _PARTIAL, _NEAR = 206, 64  # a status; captures on each side of a date
 _LONGEST = 2000  # longest URL in headers: gateways accept 10 KB of them
 _CDXJ = capture_row.FORMS["cdxj"]
-_HTTP_DATE = "%a, %d %b %Y %H:%M:%S GMT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +166,7 @@ def _moment(text: str) -> int:
     """Return the timestamp of an HTTP date (RFC 7089, section 2.1.1). Raises NoScope."""
     try:
         return capture_row.to_timestamp(
-            datetime.strptime(text.strip(), _HTTP_DATE).replace(tzinfo=UTC)
+            datetime.strptime(text.strip(), "%a, %d %b %Y %H:%M:%S GMT").replace(tzinfo=UTC)
         )
     except ValueError as error:
         wanted = "expected a date as Thu, 31 May 2007 20:35:00 GMT"

@@ -22,7 +22,6 @@ from functions.snapshot.manifest import Manifest
 
 _LOG = logging.getLogger("sheaf")
 
-_SUCCESSES = (200, 302)  # answers that give links to neighbours
 _REPEATS = ("range", "if-none-match")  # headers of clients that had the links before
 
 
@@ -92,7 +91,7 @@ def add_links(
     response unchanged. Partial content, conditional requests and refusals get no links.
     """
     headers = response.headers
-    if response.status not in _SUCCESSES or any(name in call.headers for name in _REPEATS):
+    if response.status not in (200, 302) or any(name in call.headers for name in _REPEATS):
         return response
     try:
         links = find_links(search, manifest, call.base, capture)

@@ -17,8 +17,6 @@ from functions.http.http_message import show
 from functions.snapshot.errors import SheafError
 from functions.snapshot.instant import from_digits
 
-_FIRST = "00000101000000"
-_SORTS = ("default", "reverse", "closest")
 _MANY = 1_000_000_000
 
 
@@ -63,7 +61,7 @@ def _date(rest: str, text: str) -> int:
 
 
 def _moment(text: str) -> int:
-    moment = _date(_FIRST, text)
+    moment = _date("00000101000000", text)
     try:
         from_digits(f"{moment:014}")
     except ValueError as error:
@@ -119,7 +117,7 @@ PARAMETERS: Mapping[str, Callable[[str], Any]] = {
     "limit": _limit,
     "fl": _fields,
     "output": str,
-    "sort": _one_of(*_SORTS),
+    "sort": _one_of("default", "reverse", "closest"),
     "closest": _moment,
     "collapse": terms.parse_collapse,
     "showResumeKey": _flag,

@@ -32,9 +32,6 @@ TEMPLATE, GATHERED = "tobi", "fobi"
 """Kinds of objects of interest: a template, and a file behind a URL."""
 
 _NAMES = ("original", "platform_url", "terminal_url")
-_ALGORITHMS = ("sha256", "sha1", "md5")
-_TEXT = "text/plain; charset=utf-8"
-_ZIP = "application/zip"
 _UNKNOWN = "application/octet-stream"
 # Those that the table has: snapshots from before there were packs lack `pack` and `start`.
 _COLUMNS = "tist|key|bytes|sha256|length|encoding|media_type|pack|start"
@@ -135,7 +132,7 @@ def _find_bundle(
         packing=WARC if is_record else "",
         size=bundle["bytes"],
         digest=_declared_digest(bundle),
-        media_type=_ZIP,
+        media_type="application/zip",
         url=record.fields["url"],
         name=BUNDLE,
     )
@@ -202,7 +199,7 @@ class ObjectReader:
             packed=length,
             encoding=encoding or "",
             digest=DeclaredDigest("sha256", bytes.fromhex(sha256)),
-            media_type=_TEXT if kind == TEMPLATE else media_type or _UNKNOWN,
+            media_type="text/plain; charset=utf-8" if kind == TEMPLATE else media_type or _UNKNOWN,
             url="" if kind == TEMPLATE else id_,
             date=datetime.fromtimestamp(tist, UTC),
         )
@@ -272,7 +269,7 @@ def _restore(store: Slices, holding: Holding) -> bytes:
 
 
 def _declared_digest(file: Mapping[str, Any]) -> DeclaredDigest | None:
-    for name in _ALGORITHMS:
+    for name in ("sha256", "sha1", "md5"):
         if file.get(name):
             return DeclaredDigest(name, bytes.fromhex(file[name]))
     return None

@@ -12,7 +12,6 @@ from functions.site.page import PageRequest
 from functions.snapshot import instant, layout
 
 PATH = "dcat.jsonld"
-_TYPE = "application/ld+json"
 _DAY = 86_400
 """Cache lifetime in seconds."""
 _OAI_PMH = "https://www.openarchives.org/OAI/openarchivesprotocol.html"
@@ -83,7 +82,7 @@ def write_catalog(request: PageRequest) -> Reply:
     }
     body = json.dumps(whole, ensure_ascii=False, indent=1).encode()
     headers = {"Cache-Control": http_message.withdrawable_control(_DAY)}
-    return Reply(200, _TYPE, body, headers, http_message.document_digest(body))
+    return Reply(200, "application/ld+json", body, headers, http_message.document_digest(body))
 
 
 def describe_dataset(request: PageRequest) -> dict[str, Any]:

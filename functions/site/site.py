@@ -38,7 +38,6 @@ from functions.snapshot import instant
 from functions.snapshot.dumps import DumpIndex, read_index
 from functions.snapshot.fixity import CheckReport, read_reports
 
-_HTML = "text/html"
 _LONGEST, _HEADER = 8192, 6000
 """Characters of an argument, and of links in a header."""
 _POLICY = (
@@ -155,7 +154,7 @@ class WebSite:
             headers["Link"] = header
         log_fields = {"snapshot": request.manifest.snapshot, "page": page.template}
         tag = http_message.document_digest(body) if page.status == 200 else ""
-        return Reply(page.status, _HTML, body, headers, tag, log_fields)
+        return Reply(page.status, "text/html", body, headers, tag, log_fields)
 
     def _frame(self, request: PageRequest, page: SitePage) -> dict[str, Any]:
         """Return the variables that every template has."""

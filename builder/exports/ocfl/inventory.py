@@ -17,7 +17,6 @@ ROOT_MARK, OBJECT_MARK = "0=ocfl_1.1", "0=ocfl_object_1.1"
 INVENTORY, SIDECAR = "inventory.json", "inventory.json.sha512"
 EXTENSION = "0003-hash-and-id-n-tuple-storage-layout"
 
-_TYPE = "https://ocfl.io/1.1/spec/#inventory"
 _LONGEST = 100  # characters of an escaped id, as in the extension
 _KEPT = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
 
@@ -81,7 +80,7 @@ class OcflInventory:
         """Return the inventory as JSON."""
         document = {
             "id": self.id,
-            "type": _TYPE,
+            "type": "https://ocfl.io/1.1/spec/#inventory",
             "digestAlgorithm": "sha512",
             "head": f"v{self.head}",
             "contentDirectory": "content",

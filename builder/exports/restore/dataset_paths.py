@@ -14,7 +14,6 @@ from builder.exports.restore.names import LONGEST, above
 
 _WHOLE = 4000
 """Bytes of a path in UTF-8: Linux takes 4,096, with those of the folder."""
-_DIGITS = 20
 
 
 @dataclass(slots=True)
@@ -64,7 +63,7 @@ def package_paths(paths: Sequence[str]) -> dict[str, str]:
     for path in sorted(path for path in paths if "%" in path):
         wanted = path.replace("%", "=")
         if not taken.is_free(wanted):
-            digest = hashlib.sha256(path.encode()).hexdigest()[:_DIGITS]
+            digest = hashlib.sha256(path.encode()).hexdigest()[:20]
             wanted = f"={digest}/{wanted.rpartition('/')[2]}"
         names[path] = wanted
         taken.add([wanted])

@@ -51,7 +51,6 @@ RESUME_KEY = "resumeKey"
 
 _OAI = "{http://www.openarchives.org/OAI/2.0/}"
 _CAPTURE = "{urn:x-sheaf:capture:1}"
-_REVISIT = "warc/revisit"
 
 
 class EndpointError(RebuildError):
@@ -131,7 +130,7 @@ def parse_lines(raw: bytes) -> tuple[list[ListedCapture], str]:
             key = fields[RESUME_KEY]
             continue
         values = {**fields, "mime": fields.get("media_type"), "length": fields.get("size")}
-        capture = _parse_capture(values, revisit=fields.get("mime") == _REVISIT)
+        capture = _parse_capture(values, revisit=fields.get("mime") == "warc/revisit")
         captures += [capture] if capture else []
     return captures, key
 
@@ -191,7 +190,6 @@ def _number(value: object) -> int | None:
 
 
 _ORIGINAL = "x-archive-orig-"
-_CODED = "x-archive-coded"
 _DIGEST = "x-archive-payload-digest"
 _TOO_LARGE = 413
 _PARTIAL = 206
@@ -251,7 +249,7 @@ class EndpointSource:
         self._client.close()
 
     def _bytes(self, url: str, answer: Response, identifier: str, digest: str) -> CaptureBytes:
-        bears = [name for name in answer.headers.get(_CODED, "").split(", ") if name]
+        bears = [name for name in answer.headers.get("x-archive-coded", "").split(", ") if name]
         chunked = "chunked" in bears
         declared = _declared_digest(answer.headers.get(_DIGEST, "")) or _declared_digest(digest)
         pieces = self._pieces(url, answer)

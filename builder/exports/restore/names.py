@@ -49,7 +49,6 @@ _PORT = re.compile(r"(.*?):([0-9]*)", re.DOTALL)
 _MARK = re.compile(r"~(?=[0-9a-f]{20}(?:\.[0-9A-Za-z]{1,10})?$)")
 _EXTENSION = re.compile(r"(?<=.)\.[0-9A-Za-z]{1,10}$")
 _BEYOND = re.compile("[^!#-;=?-~]+")
-_BARRED = frozenset('<>:"/\\|?*%')
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _PLAIN = re.compile(r"[0-9A-Za-z_\-][0-9A-Za-z_\-.,=&+!$'()]*")
@@ -172,7 +171,7 @@ def _unescape(text: str) -> str:
 
 def _is_seen(character: str, *, keep: bool) -> bool:
     """Return whether a character may stand in a name; beyond ASCII only if `keep`."""
-    if character in _BARRED:
+    if character in '<>:"/\\|?*%':
         return False
     if character.isascii():
         return character.isprintable()

@@ -68,7 +68,6 @@ _URLS: Mapping[str, frozenset[str] | None] = {
     "action": frozenset({"form"}),
     "data": frozenset({"object"}),
 }
-_SETS = frozenset({"srcset", "imagesrcset", "data-srcset"})
 _OFF = frozenset({"integrity", "crossorigin"})
 """Attributes that stop a browser from loading local or rewritten files."""
 
@@ -174,7 +173,7 @@ def _is_off(tag: _Tag, name: str, value: str) -> bool:
 
 def _change(element: str, name: str, *, refreshes: bool) -> Callable[[str, Reference], str] | None:
     """Return the function that rewrites an attribute's value; None if it is not a reference."""
-    if name in _SETS:
+    if name in {"srcset", "imagesrcset", "data-srcset"}:
         return _images
     if name == "style":
         return rewrite_css
@@ -275,7 +274,6 @@ _PLAIN = re.compile("[!-~]*")
 _AT_CHARSET = re.compile(rb'@charset "([^"]{1,40})";')
 _ELSEWHERE = re.compile(r"\s*(?:#|(?!https?:|ftp:)[A-Za-z][A-Za-z0-9+.\-]*:)", re.IGNORECASE)
 _BREAKS = {ord(c): None for c in "\t\n\r"}
-_SAFE = "!$&+,;=@~/"
 
 
 def convert(file: BinaryIO, planned: Planned, headers: Mapping[str, str], plan: Plan) -> str | None:
@@ -346,7 +344,7 @@ class _References:
                 if path == self._planned.path and mark:
                     return mark
                 folder = posixpath.dirname(self._planned.path)
-                return quote(posixpath.relpath(path, folder), safe=_SAFE) + mark
+                return quote(posixpath.relpath(path, folder), safe="!$&+,;=@~/") + mark
         whole = next(self._forms(url)) + mark
         return None if whole == text else whole
 

@@ -22,7 +22,6 @@ from functions.snapshot import surt
 MOST = 10
 """Maximum length of a chain of redirects."""
 _BATCH = 1000
-_KNOWN = 1 << 14
 _MEMORY = 16_384  # KiB of cache
 _TABLES = """
 CREATE TABLE chosen (
@@ -102,7 +101,7 @@ class Plan:
     def __init__(self, folder: Path, accepts: Callable[[ListedCapture], bool]) -> None:
         """Create the plan in a folder; the latest capture for which `accepts` is true is chosen."""
         self._accepts = accepts
-        self.path = lru_cache(_KNOWN)(self._find)  # the pages of a site link to the same few URLs
+        self.path = lru_cache(1 << 14)(self._find)  # the pages of a site link to the same few URLs
         self._database = open_database(folder / "plan.sqlite", _TABLES, _MEMORY)
 
     def close(self) -> None:

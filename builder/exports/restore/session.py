@@ -23,7 +23,6 @@ from builder.exports.restore.plan import Plan, Planned
 from builder.store.durable import sync_file
 from builder.threads import map_in_order
 
-_STEP = 1 << 18
 _WAITING = 4
 """Number of waiting files for each file that is being fetched."""
 
@@ -172,7 +171,7 @@ class RestoreSession:
 
     def _copy(self, stream: BinaryIO, out: BinaryIO) -> str:
         digest, size = hashlib.sha256(), 0
-        while data := stream.read(_STEP):
+        while data := stream.read(1 << 18):
             size += len(data)
             if size > self.job.largest:
                 raise MissingError("too-large", f"it has more than {self.job.largest:,} bytes")

@@ -40,7 +40,6 @@ from functions.snapshot.manifest import Manifest, Span
 from functions.store.slice import open_reader
 
 _PAGE = 2000
-_KINDS = ("capture",)
 _CONCURRENT = 1 << 10
 
 
@@ -92,7 +91,7 @@ class StoreSource:
                 return
 
     def _list_set(self, spec: str | None) -> Iterator[ListedCapture]:
-        rest = RecordSelection(_KINDS, Span(1, self.manifest.last_position), spec)
+        rest = RecordSelection(("capture",), Span(1, self.manifest.last_position), spec)
         while not rest.is_empty:
             page = self.repository.page(self.manifest, rest, _PAGE, headers=False, fields=FIELDS)
             for record in page:

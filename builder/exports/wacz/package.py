@@ -31,7 +31,6 @@ from functions.snapshot import instant
 from functions.store import engine
 
 NAME, DIGEST_NAME = "datapackage.json", "datapackage-digest.json"
-_VERSION = "1.1.1"
 _LABEL = "sha256:"
 LINES = 1024
 """Lines of a member."""
@@ -41,7 +40,6 @@ HEADING = b'!meta 0 {"format": "cdxj-gzip-1.0", "filename": "index.cdx.gz"}\n'
 """The first line of the secondary index."""
 
 _INDEX, _SECOND, _PAGES = "indexes/index.cdx.gz", "indexes/index.idx", "pages/pages.jsonl"
-_STEP = 1 << 18
 
 
 def pack_index(lines: Iterable[bytes], many: int = LINES) -> Iterator[tuple[bytes, bytes]]:
@@ -101,7 +99,7 @@ class Parcel:
         file = self._archive()
         for stream in in_order(chosen, record, request):
             offset, digest = file.size, hashlib.sha256()
-            while piece := stream.read(_STEP):
+            while piece := stream.read(1 << 18):
                 file.write(piece)
                 digest.update(piece)
             if stream is record:
@@ -145,7 +143,7 @@ class Parcel:
         document: dict[str, object] = {
             "profile": "data-package",
             "resources": self._resources,
-            "wacz_version": _VERSION,
+            "wacz_version": "1.1.1",
             "title": self._about.title,
             "description": self._about.description,
             "software": software(),

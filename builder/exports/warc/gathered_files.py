@@ -35,8 +35,6 @@ from functions.content.archived_payload import read_pieces
 from functions.snapshot.store import Reader
 from functions.store.window_stream import PieceStream
 
-_CONFORMS = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
-_UNKNOWN = "application/octet-stream"
 _HTTP = "application/http"  # says that the block begins with a header, whatever a server sent
 
 
@@ -114,7 +112,7 @@ class _Records:
         about = {
             "software": software(),
             "format": "WARC File Format 1.1",
-            "conformsTo": _CONFORMS,
+            "conformsTo": "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
             "description": "files behind the URLs of ReDIF templates",
         }
         record = self._writer.create_warcinfo_record(name, about)
@@ -194,7 +192,7 @@ class _Records:
         version = noted.version
         media_type = " ".join((version.media_type or "").split())
         if not media_type or media_type.lower().startswith(_HTTP):
-            media_type = _UNKNOWN
+            media_type = "application/octet-stream"
         headers = {"WARC-Record-ID": _name(noted.tist, version.id), "WARC-Date": to_date(when)}
         headers |= _digests(version.sha256, version.sha256)
         with content.open_version(self._store, version) as payload:

@@ -22,7 +22,6 @@ RECORDS, BYTES = 100_000, 256 << 20
 """Default limits of a part."""
 COMPRESSIONS = {"zstd": ".zst", "gzip": ".gz"}
 """The suffixes of compressed files, by compression."""
-_GZIP_LEVEL = 6
 
 
 class DumpFormat(Protocol):
@@ -114,7 +113,7 @@ def _column(records: Sequence[PublishedRecord], name: str) -> Sequence[Any]:
 def open_compressor(target: BinaryIO, compression: str) -> BinaryIO:
     """Return a stream that compresses into `target`, always to the same bytes."""
     if compression == "gzip":
-        packed = gzip.GzipFile("", "wb", _GZIP_LEVEL, target, mtime=0)
+        packed = gzip.GzipFile("", "wb", 6, target, mtime=0)
         return cast(BinaryIO, packed)
     return zstd.open_compressor(target)
 

@@ -14,7 +14,6 @@ from functions.snapshot.manifest import Manifest, Span
 
 _ROWS, _DOCUMENTS = 4096, 256
 """Records read at once, and those with documents, which may be large."""
-_SECOND = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +26,7 @@ class Since:
     @staticmethod
     def after(instant: datetime, snapshot: int | None = None) -> "Since":
         """Return what begins after the instant of a snapshot."""
-        return Since(instant + _SECOND, snapshot)
+        return Since(instant + timedelta(seconds=1), snapshot)
 
 
 @dataclass(frozen=True, slots=True)

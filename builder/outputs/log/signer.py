@@ -14,7 +14,6 @@ from functions.config import signing
 from functions.config.configuration import Configuration
 from functions.snapshot.errors import ConfigurationError, StoreError
 
-_KMS = "arn:aws:kms:"
 _ALGORITHM = "ED25519_SHA_512"
 
 
@@ -78,7 +77,7 @@ def _open(value: str, name: str, connect: Callable[[str, str], Any]) -> LogSigne
     if signing.is_file(value):
         return _of_text(Path(value).read_text("utf-8"))
     region = value.split(":")[3]
-    if value.startswith(_KMS):
+    if value.startswith("arn:aws:kms:"):
         return _of_kms(connect("kms", region), value, name)
     client = connect("secretsmanager", region)
     with aws.calling(value):

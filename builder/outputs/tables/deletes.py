@@ -32,7 +32,6 @@ _KINDS = (
     f"FROM {engine.table('$path')} GROUP BY kind ORDER BY kind"
 )
 _OTHERS = f"SELECT file_row_number AS pos FROM {_NUMBERED} WHERE deleted OR kind NOT IN $kinds"
-_CREATE = "CREATE OR REPLACE TABLE candidates (position BIGINT)"
 _COLUMNS = ("file", "number", "first", "last", "rows", "before")
 _GROUPS = (
     "CREATE OR REPLACE TABLE row_groups AS SELECT unnest($file::INTEGER[]) AS file, "
@@ -51,7 +50,6 @@ _READ = (
     f"INSERT INTO deleted_rows SELECT $file, $before + file_row_number FROM {_NUMBERED} "
     "WHERE position IN (SELECT position FROM matches WHERE file = $file AND NOT dense)"
 )
-_ANY = "SELECT 1 FROM candidates LIMIT 1"
 _FILES = "SELECT DISTINCT file FROM deleted_rows ORDER BY file"
 _OF_FILE = "SELECT pos FROM deleted_rows WHERE file = $file"
 _EARLIER = f" UNION SELECT pos FROM {engine.table('$earlier')}"
@@ -79,11 +77,11 @@ class DeletedRows:
         `candidates` are statements that give positions; those that are in no file do not count.
         `deletes` are those of data files until now. Raises StoreError.
         """
-        self.connection.execute(_CREATE)
+        self.connection.execute("CREATE OR REPLACE TABLE candidates (position BIGINT)")
         with engine.reading("the superseded positions"):
             for sql, values in candidates:
                 self.connection.execute(f"INSERT INTO candidates {sql}", dict(values))
-            if not self.connection.execute(_ANY).fetchall():
+            if not self.connection.execute("SELECT 1 FROM candidates LIMIT 1").fetchall():
                 return {}
             self._match(files)
             changed = {}

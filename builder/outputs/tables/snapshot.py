@@ -34,7 +34,6 @@ from functions.store.checked_files import CheckedFiles
 _PATH_FIELD = 2147483546  # reserved for the column file_path of position deletes
 _POSITIONS = f"SELECT position FROM {engine.table('$files')}"
 _NEW_POSITIONS = f"{_POSITIONS} EXCEPT SELECT position FROM {engine.table('$gone')}"
-_IN_RANGE = f"{_POSITIONS} WHERE position BETWEEN $first AND $last"
 _SEQUENCES = (
     "SELECT unnest($sequence::INTEGER[]) AS sequence, "
     "unnest($datestamp::TIMESTAMP[]) AS datestamp, "
@@ -142,7 +141,7 @@ class SnapshotWriter:
             ]
             if met:
                 values = {"files": self._find_paths(met), "first": leaf.first, "last": leaf.last}
-                yield _IN_RANGE, values
+                yield f"{_POSITIONS} WHERE position BETWEEN $first AND $last", values
 
     def _find_paths(self, keys: Iterable[str]) -> list[str]:
         """Return the local paths of data files; one that was merged may be gone by now.

@@ -29,7 +29,6 @@ from functions.snapshot.store import Writer
 from functions.store import engine
 from functions.store.catalog import Catalogue
 
-_TRIES = 8
 _KEPT = 1
 """Versions of metadata before the newest that stay, for readers that have just read a hint."""
 
@@ -151,7 +150,7 @@ def _create_metadata(store: Writer, index: TablesIndex, version: int) -> bool:
 
 def _replace(store: Writer, key: str, data: bytes, tag: str | None) -> str:
     """Replace an object whose tag should be `tag`, and return the new tag."""
-    for _ in range(_TRIES):
+    for _ in range(8):
         with suppress(Conflict):
             return store.replace(key, data, tag)
         tag = store.tag(key)

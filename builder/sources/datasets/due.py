@@ -28,7 +28,6 @@ _COLUMNS = (
     "ingest_type, base_url, updated, status, until, "
     "list_distinct(coalesce(json_extract_string(manifest, '$[*].status'), [])) AS states"
 )
-_PUBLISHED = f"SELECT {_COLUMNS} FROM {_VIEW}"
 _CLOSED = frozenset({"platform-embargoed", "platform-restricted", "needs-token"})
 """Statuses of datasets to which access may be opened any day."""
 _PAUSE = timedelta(days=30)
@@ -116,7 +115,7 @@ def _rows(store: Store) -> Iterator[tuple[Any, ...]]:
         with contextlib.suppress(NothingPublished):
             query.prepare_view(connection, store, _VIEW)
             with engine.reading(_VIEW):
-                yield from connection.execute(_PUBLISHED).fetchall()
+                yield from connection.execute(f"SELECT {_COLUMNS} FROM {_VIEW}").fetchall()
         waiting = list(runs(store))
         keys = intake.keys_of(store, waiting)
         for run in waiting:

@@ -30,7 +30,6 @@ from functions.snapshot.instant import from_digits
 LIST, DELETE, LEAVE = "list", "delete", "leave"
 """Action on an item: list it as in the entry, mark it as deleted, or leave it as it is."""
 
-_LARGEST = 1 << 63
 _ILLEGIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _SETS = ("platform", "host", "strategy", "status")
 _DIGESTS = ("sha512", "sha256", "sha1", "md5")
@@ -186,7 +185,7 @@ def _result(outcome: IngestOutcome) -> tuple[Any, ...]:
     item, archived = outcome.item, outcome.archived
     manifest = (archived.manifest if archived else ()) or (item.manifest if item else None)
     total = None if manifest is None else total_size(file.size for file in manifest)
-    if total is not None and total >= _LARGEST:  # the column has 64 bits with a sign
+    if total is not None and total >= 1 << 63:  # the column has 64 bits with a sign
         total = None
     strategy = archived.ingest_strategy if archived else None
     bundle = archived.bundle_terminal if archived else None

@@ -46,8 +46,6 @@ from builder.threads import ThreadCrew
 from functions.config.configuration import Configuration
 from functions.snapshot.errors import DamagedStore, StoreError
 
-_LOCK_WAIT = 0.2
-
 
 @dataclass(slots=True)
 class FilesetSession:
@@ -101,7 +99,7 @@ class KeyedLock:
         with self._changed:
             while what in self._taken:
                 check()
-                self._changed.wait(_LOCK_WAIT)
+                self._changed.wait(0.2)
             self._taken.add(what)
         try:
             yield

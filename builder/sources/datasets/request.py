@@ -25,8 +25,6 @@ from functions.snapshot.errors import SheafError, StoreError
 LONGEST = 1_000_000
 """Characters in a line; a longer line is invalid."""
 _URL = 1500  # characters, the width of the column in sandcrawler's database
-_STEP = 65_536
-_TICK = 0.2
 _TOGETHER = 10  # messages that SQS accepts in one batch
 _RETURNED = {"MessageNotInflight", "InvalidParameterValue"}
 """Codes of SQS for a message that is not hidden any more, or longer than twelve hours."""
@@ -114,10 +112,10 @@ def _lines(descriptor: int, stop: threading.Event) -> Iterator[bytes]:
     """Yield the lines without line ends; a line that is too long is cut off."""
     rest = b""
     while not stop.is_set():
-        ready, _, _ = select.select([descriptor], [], [], _TICK)
+        ready, _, _ = select.select([descriptor], [], [], 0.2)
         if not ready:
             continue
-        if not (data := os.read(descriptor, _STEP)):
+        if not (data := os.read(descriptor, 65_536)):
             break
         *lines, end = data.split(b"\n")
         for line in lines:

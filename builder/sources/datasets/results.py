@@ -31,7 +31,6 @@ from functions.store.folder_lock import lock_folder
 
 _LINES, _SCRATCH = "outcomes", "scratch"
 _MANY = 1000  # outcomes
-_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,9 +216,7 @@ class Keeping:
 
     def tick(self) -> None:
         """Commit if a minute has passed or 1,000 outcomes are waiting. Raises StoreError."""
-        if self._waiting and (
-            len(self._waiting) >= _MANY or self.clock() - self._since >= _SECONDS
-        ):
+        if self._waiting and (len(self._waiting) >= _MANY or self.clock() - self._since >= 60.0):
             self.commit()
 
     def commit(self) -> None:

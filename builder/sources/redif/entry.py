@@ -31,9 +31,6 @@ from builder.store.parquet.writer import RowWriter
 from functions.snapshot.store import Reader
 from functions.store import engine
 
-_READ_PARENTS = (
-    "SELECT handle, name, restriction, provider FROM winner WHERE type IN ($archive, $series)"
-)
 _PARENT = ("id", "key", "bytes", "md5", "sha256", "length", "encoding", "pack", "start")
 _STORED_PARENTS = f"""
 SELECT {", ".join(f"v.{name}" for name in _PARENT)}
@@ -123,7 +120,6 @@ _CODES = f"SELECT code, count(*) FROM {engine.table('$files')} WHERE row = 'faul
 _DOCUMENTS = f"""
 SELECT handle, type, rel, segment, head, size, sets FROM step WHERE {STORED_STEPS} ORDER BY handle
 """
-_LONG = ("document",)
 
 
 class Parents:
@@ -138,7 +134,9 @@ class Parents:
             self._read = {
                 handle: Inheritable(name, tuple(restriction), tuple(provider))
                 for handle, name, restriction, provider in connection.execute(
-                    _READ_PARENTS, values
+                    "SELECT handle, name, restriction, provider FROM winner "
+                    "WHERE type IN ($archive, $series)",
+                    values,
                 ).fetchall()
             }
             stored = connection.execute(_STORED_PARENTS, values).fetchall()
@@ -203,7 +201,7 @@ class LogEntries:
         self, path: Path, parents: Parents, advance: Callable[[int], None]
     ) -> WrittenLog:
         """Write the document of each version of a template, in the order of handles."""
-        writer, many = RowWriter(path, log_table.DOCUMENT, unlike=_LONG), 0
+        writer, many = RowWriter(path, log_table.DOCUMENT, unlike=("document",)), 0
         rows = list_rows(self._connection, _DOCUMENTS)
         for handle, kind, source, segment, head, size, sets in rows:
             inherited = parents.inherit(handle, is_article=kind == ARTICLE)

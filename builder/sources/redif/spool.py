@@ -50,7 +50,6 @@ SEGMENT = 32 << 20
 """Approximate bytes of a segment of small files."""
 ALONE = 8 << 20
 """Bytes from which a file has a segment of its own."""
-_CHUNK = 1 << 20
 
 
 class Flaw(NamedTuple):
@@ -195,7 +194,7 @@ class Spool:
         flaw: Flaw | None = None
         try:
             with member.opened() as file:
-                while chunk := file.read(_CHUNK):
+                while chunk := file.read(1 << 20):
                     md5.update(chunk)
                     sha256.update(chunk)
                     with writing(self.folder):

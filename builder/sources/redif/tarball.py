@@ -41,7 +41,6 @@ _DAMAGE = (
 )
 _META = 1 << 20  # most bytes of a header that describes another one
 _LATEST = 1 << 40  # seconds; a later time is invalid
-_CHECKED = 512
 
 
 class DecompressedTarball:
@@ -156,7 +155,7 @@ def is_tar(path: Path) -> bool:
     """Return whether a file is a tar, packed or not, by its first header."""
     try:
         with path.open("rb") as stream:
-            first = DecompressedTarball(stream).read(_CHECKED)
+            first = DecompressedTarball(stream).read(512)
             tarfile.TarInfo.frombuf(first, "utf-8", "surrogateescape")
     except (tarfile.TarError, OSError, ValueError):
         return False

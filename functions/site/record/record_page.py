@@ -21,8 +21,6 @@ from functions.snapshot.errors import ConfigurationError
 
 _ROOM = 50_000
 """Characters of XML with its markup escaped: a page should stay below 150 kB."""
-_TITLE = 500
-_VERSIONS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +38,7 @@ def show(request: PageRequest) -> SitePage:
     """Return the page of a record. Raises PageError if the snapshot does not have it."""
     record = find_record(request)
     address = request.address
-    title = (
-        request.text("record.deleted") if record.deleted else shorten(read_title(record), _TITLE)
-    )
+    title = request.text("record.deleted") if record.deleted else shorten(read_title(record), 500)
     lives = record_files.read_lives(request, record)
     files = record_files.list_files(request, record, lives)
     copy, shown = record_files.find_copy(request, record, files), [*record_files.take_files(files)]
@@ -105,7 +101,7 @@ def find_record(request: PageRequest) -> PublishedRecord:
 def _list_history(request: PageRequest, record: PublishedRecord) -> list[tuple[int, datetime]]:
     """Return number and instant of the publishes that changed a record, newest first."""
     manifest = request.manifest
-    versions = request.parts.repository.versions(manifest, record.identifier)[-_VERSIONS:]
+    versions = request.parts.repository.versions(manifest, record.identifier)[-50:]
     return [
         (sequence.number, sequence.effective)
         for place in reversed(versions)

@@ -28,7 +28,6 @@ LOOKED = 1 << 16
 """Bytes of a page that are searched."""
 BOT, LOGIN = "platform-bot-wall", "platform-login-wall"
 
-_HTML = frozenset({"text/html", "application/xhtml+xml"})
 _MARKUP = re.compile(rb"<(!doctype html|html|head|body|script|title|meta|!--)", re.IGNORECASE)
 _PAGE_START = re.compile(rb"<(!doctype html|html[\s>])", re.IGNORECASE)
 _PASSWORD = re.compile(rb"<input[^<>]{0,1024}type\s*=\s*[\"']?password", re.IGNORECASE)
@@ -55,13 +54,11 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 _VALUES = 1 << 21
 """Values that a document may have, estimated by its commas and colons. The smallest values take
 some seventy bytes of memory each."""
-_AGAIN = frozenset({408, 425})
 _JSON = "application/json"
 _PAGE = "text/html,application/xhtml+xml;q=0.9,*/*;q=0.5"
 _MESSAGES = ("message", "detail", "error_description", "error", "errors", "title")
 """Members of the JSON of a refusal that may say why, the most telling first."""
 _XML_MESSAGE = re.compile(rb"<Message>([^<]{1,1000})")
-_SHOWN = 300
 _WALLED = frozenset({401, 403, 405, 429, 503})
 _CHALLENGE = 32 << 10
 """A smaller page that contains a part of a challenge counts as a challenge."""
@@ -96,7 +93,7 @@ def media_type(headers: Mapping[str, str]) -> str | None:
 
 def is_html(kind: str | None) -> bool:
     """Return whether a media type is that of an HTML page."""
-    return kind in _HTML
+    return kind in {"text/html", "application/xhtml+xml"}
 
 
 def is_page(kind: str | None, first: bytes) -> bool:
@@ -246,7 +243,7 @@ def _message(body: bytes) -> str:
             document = document[0]
         else:
             document = next((document[name] for name in _MESSAGES if document.get(name)), None)
-    return " ".join(document.split())[:_SHOWN] if isinstance(document, str) else ""
+    return " ".join(document.split())[:300] if isinstance(document, str) else ""
 
 
 def _check(url: str, headers: Mapping[str, str], body: bytes, accept: str) -> None:
@@ -265,7 +262,7 @@ def _check(url: str, headers: Mapping[str, str], body: bytes, accept: str) -> No
 
 def passes(failure: FetchError) -> bool:
     """Return whether a failure may pass."""
-    return OUTCOMES[failure.code].soon or failure.status in _AGAIN
+    return OUTCOMES[failure.code].soon or failure.status in {408, 425}
 
 
 def error_of(failure: FetchError) -> FilesetError:

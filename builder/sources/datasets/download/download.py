@@ -38,10 +38,8 @@ from builder.sources.datasets.protocols import FilesetError, OpenSink, Received,
 from builder.sources.datasets.result import to_json
 from builder.store.documents import build
 
-_HEAD = 1024
 _TYPES = mimetypes.MimeTypes()  # Python's own table, the same on every system
 _ERRORS = frozenset({"error", "errors", "error_message", "errormessage", "exception"})
-_PACKED = (".gz", ".tgz", ".svgz", ".z", ".taz")
 _PAGES = (".html", ".htm", ".xhtml", ".shtml", ".mhtml")
 _LONGEST = 1000  # characters of an entity tag that is sent back
 _PAGE = "a page, judging by its first bytes"
@@ -208,7 +206,7 @@ class PartialDownload:
                 self._write(data)
                 continue
             head += data
-            if len(head) >= _HEAD:
+            if len(head) >= 1024:
                 self._look(head)
                 self._write(head)
                 head = None
@@ -315,7 +313,7 @@ def _strong_validator(headers: Mapping[str, str]) -> str:
 def packs(file: FilesetManifestFile, url: str) -> bool:
     """Return whether the file's names show that it is itself compressed, apart from its coding."""
     named = (file.path.lower(), unquote(urlsplit(url).path).lower())
-    return any(name.endswith(_PACKED) for name in named)
+    return any(name.endswith((".gz", ".tgz", ".svgz", ".z", ".taz")) for name in named)
 
 
 def is_json_error(file: FilesetManifestFile, kind: str | None, head: bytes) -> bool:

@@ -27,10 +27,7 @@ _FRAME = struct.Struct("<II")  # length and CRC-32 of the bytes that follow
 _LONGEST = 1 << 26  # bytes of a frame
 _SMALL = 1 << 22
 """Bytes of a file that is fetched again rather than kept in part."""
-_MOST = 16 << 30
-_FREE = 1 << 30
 _SECONDS = 7 * 86_400.0
-_WAIT = 0.2
 _STATE = 2
 """Version of the state of a part; parts with another one are not continued."""
 State = Mapping[str, Any]
@@ -156,8 +153,8 @@ class PartialFolder:
     folder: Path
     wall: Callable[[], float] = time.time
     sleep: Callable[[float], None] = time.sleep
-    most: int = _MOST
-    free: int = _FREE
+    most: int = 16 << 30
+    free: int = 1 << 30
     _swept: list[bool] = field(default_factory=list)
 
     @contextmanager
@@ -174,7 +171,7 @@ class PartialFolder:
         try:
             while (lock := lock_folder(folder)) is None:
                 go_on()
-                self.sleep(_WAIT)
+                self.sleep(0.2)
                 waited = True
         except OSError:
             yield None

@@ -23,7 +23,6 @@ from builder.sources.datasets.protocols import Api, FilesetError, PlatformFacts,
 
 NAME = "archiveorg"
 DOMAIN = "archive.org"
-_HOSTS = frozenset((DOMAIN, "www.archive.org"))
 _ITEM = re.compile(r"/(?P<view>details|download|embed|stream|metadata)/(?P<id>[^/]+)/?(?P<rest>.*)")
 _NAMED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,100}")
 _SHOWN = re.compile(r"(?:page|mode)/.*")
@@ -84,7 +83,7 @@ class ArchiveOrg:
 
     def match_request(self, resource: DatasetResource) -> bool:
         """Return whether it is an item of archive.org; the Wayback Machine has another host."""
-        is_host = json_document.host(resource.url) in _HOSTS
+        is_host = json_document.host(resource.url) in {DOMAIN, "www.archive.org"}
         return is_host and _ITEM.fullmatch(json_document.path(resource.url)) is not None
 
     def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:

@@ -38,7 +38,6 @@ _DATASET = re.compile(
 )
 _GENERATOR = re.compile(rb"<meta[^>]{0,100}\bgenerator\b[^>]{0,100}\bckan\b", re.I)
 _RESOURCE = re.compile(r"resource/[^/]+(?:/.*)?")
-_NO_DATASET = frozenset(("harvest", "showcase"))
 _NO_FILES = frozenset(
     (
         "api",
@@ -136,7 +135,7 @@ def _item(dataset: Mapping[str, Any], root: str, name: str) -> FilesetPlatformIt
 def _access_status(dataset: Mapping[str, Any]) -> tuple[str, str]:
     """Return the status of access and a detail; success if it is open. Raises FilesetError."""
     state, kind = json_document.text(dataset.get("state")), json_document.text(dataset.get("type"))
-    if kind in _NO_DATASET:
+    if kind in {"harvest", "showcase"}:
         raise ScopeError(f"it is a {kind}", "no-dataset")
     if state == "draft":
         raise ScopeError("it is a draft", "draft")

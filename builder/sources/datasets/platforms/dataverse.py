@@ -59,13 +59,10 @@ _SETS = (
 _FILES = r"file\.xhtml|files?|api/(?:files|access/datafile)/(?::persistentId|(?P<number>[0-9]+))"
 _PAGE = re.compile(rf"(?P<base>.*?)(?:/spa)?/(?:{_SETS}|(?P<file>{_FILES}))(?:/metadata)?/?")
 _PERSISTENT = re.compile(r"(?:doi:10\.[0-9.]+/|hdl:[0-9A-Za-z.]+/|perma:|ark:)\S+", re.IGNORECASE)
-_LATEST = frozenset({":latest", ":latest-published"})
-_DRAFTS = frozenset({"draft", ":draft"})
 _VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 
 _DATES = "releaseTime publicationDate"
-_ORGANISATIONS = frozenset({"ROR", "GRID"})
 _TYPES = {"dataset": "Dataset", "software": "Software", "workflow": "Workflow"}
 _EXTENSIONS = {
     "application/x-spss-por": "por",
@@ -132,7 +129,7 @@ def persistent(resource: DatasetResource) -> Persistent | None:
         base=json_document.base_url(resource.url) + (shape["base"] if shape else ""),
         id=id_ or (None if counts or resource.doi is None else f"doi:{resource.doi.upper()}"),
         number=number if counts else None,
-        version=None if (version or "").lower() in _LATEST else version,
+        version=None if (version or "").lower() in {":latest", ":latest-published"} else version,
         file=bool(shape and shape["file"]),
         named=bool(shape and id_),
     )
@@ -163,7 +160,7 @@ class Dataverse:
             if "/dataverse/" in urlsplit(resource.url).path:
                 raise ScopeError("it is a collection", "collection")
             raise FilesetError("platform-404", f"{resource.url} does not name a dataset")
-        if (target.version or "").lower() in _DRAFTS:
+        if (target.version or "").lower() in {"draft", ":draft"}:
             raise ScopeError(f"{resource.url} is a draft", "draft")
         if target.file:
             raise _file(target, api)
@@ -343,7 +340,7 @@ def _people(compounds: object, kind: str) -> Iterator[Person]:
             person,
             orcid=orcid(_raw(compound, f"{kind}Identifier")),
             affiliations=(affiliation.strip("()"),) if affiliation else (),
-            organisation=_value(compound, f"{kind}IdentifierScheme") in _ORGANISATIONS,
+            organisation=_value(compound, f"{kind}IdentifierScheme") in {"ROR", "GRID"},
             role=contributor_type(kind_of) if kind == "contributor" else None,
         )
 

@@ -297,7 +297,6 @@ _CLOSED = {
     EMBARGOED: "platform-embargoed",
     RESTRICTED: "platform-restricted",
 }
-_GONE = frozenset({410})
 _INVENIO_RECORD = re.compile(
     r"/(?:api/)?records?/(?P<id>[A-Za-z0-9-]+)(?P<file>/files/.+)?"
     r"(?P<latest>(?:/versions)?/latest)?(?:/.*)?"
@@ -434,7 +433,7 @@ def _item(
 
 def _read_tombstone(request: InvenioRequest, api: Api) -> FilesetPlatformItem:
     """Return a deleted record by its tombstone, which lacks the id that all versions share."""
-    answer, document = api.answer(request.record, statuses=_GONE), None
+    answer, document = api.answer(request.record, statuses=frozenset({410})), None
     with suppress(FilesetError):
         document = parse_document(answer)
     tombstone = inner(document, "tombstone")

@@ -23,8 +23,6 @@ _DOI = re.compile(r"10\.[0-9]{2,9}(?:\.[0-9]+)*/[^\s]+")
 _HANDLE = re.compile(r"[0-9]+(?:\.[0-9A-Za-z]+)*/[^\s]+")
 _VIEW = re.compile(r"#/?view/[!-~]+\Z")
 """A fragment that names the dataset, because the page is an application in the browser."""
-_DATACITE = "https://api.datacite.org/dois/"
-_SAFE = "/:;()"
 ENDS = frozenset({"cancelled", "deadline-exceeded"})
 """Statuses caused by the run itself; they say nothing about the request."""
 
@@ -85,11 +83,11 @@ def find_target(handle: str, api: Api) -> str:
     URL, raises FilesetError: an error of the API, or no-platform-match if both responded.
     """
     doi = handle.startswith("10.")
-    name = quote(handle, safe=_SAFE)
+    name = quote(handle, safe="/:;()")
     base = DOI_RESOLVER if doi else HANDLE_RESOLVER
     registries = [(f"{base}api/handles/{name}", _of_handle)]
     if doi:
-        registries.append((_DATACITE + name, _of_datacite))
+        registries.append(("https://api.datacite.org/dois/" + name, _of_datacite))
     failed: FilesetError | None = None
     for url, read in registries:
         try:

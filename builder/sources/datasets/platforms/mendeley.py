@@ -30,7 +30,6 @@ from builder.sources.datasets.protocols import Api, FilesetError, PlatformFacts,
 
 NAME = "mendeley"
 DOMAIN = "data.mendeley.com"
-_ROOT = f"https://{DOMAIN}/public-api/datasets"
 _DATASET = re.compile(r"/datasets/(?P<id>[a-z0-9]{6,20})(?:/(?P<version>\d{1,4}))?/?")
 _DOI = re.compile(r"10\.17632/(?P<id>[a-z0-9]{6,20})(?:\.(?P<version>\d{1,4}))?")
 _FOLDERS = 1_000
@@ -51,7 +50,7 @@ class Mendeley(json_document.HostedPlatform):
     def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the requested version, or else the newest. Raises FilesetError."""
         request = _parse_resource(resource)
-        where = f"{_ROOT}/{request.id}"
+        where = f"https://{DOMAIN}/public-api/datasets/{request.id}"
         snapshot = f"{where}/snapshot/{request.version}"
         dataset = json_document.mapping(
             edition(api, where, snapshot, request.version), "the dataset"

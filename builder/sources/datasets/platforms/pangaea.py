@@ -30,8 +30,6 @@ _SERIES = "datasets"
 """Unit of the size of a series."""
 _NAMED, _HASH = "binary", "binary (hash)"
 """Columns of a table that lists files, in lower case: names and MD5s."""
-_RELATIONS = {"citation": "References", "isPartOf": "IsPartOf"}
-_ACCEPT = "text/tab-separated-values, text/plain;q=0.9"
 
 
 class Pangaea(json_document.HostedPlatform):
@@ -114,7 +112,7 @@ def _list_files(api: Api, table: str) -> Sequence[tuple[str, str | None]] | None
     Raises FilesetError, incomplete-manifest if a row ends before the last of these columns.
     """
     with wrap_part_errors():
-        answer = api.answer(table, accept=_ACCEPT)
+        answer = api.answer(table, accept="text/tab-separated-values, text/plain;q=0.9")
     lines = iter(answer.body.decode("utf-8", "replace").replace("\r\n", "\n").split("\n"))
     commented = False
     for line in lines:
@@ -152,5 +150,5 @@ def _describe(about: Mapping[str, Any], doi: str, page: str) -> Description:
         licences=licences(url=about.get("license")),
         doi=doi,
         url=page,
-        related=schema_org.relations(about, _RELATIONS),
+        related=schema_org.relations(about, {"citation": "References", "isPartOf": "IsPartOf"}),
     )

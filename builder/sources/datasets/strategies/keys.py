@@ -28,7 +28,6 @@ _CUT = 20  # hexadecimal digits of the digest that replaces a cut end
 _NOT_EMPTY = {"": "%00", ".": "%2E", "..": "%2E%2E"}
 _NUMBER = re.compile(rf"[0-9a-f]{{{_DIGITS}}}")
 _OTHER = re.compile(r"[^A-Za-z0-9.-]+")
-_LONGEST = 80
 _NAMING = {"item_prefix": "", "item_names": "digest"}
 _RECORDS = frozenset({"zenodo"})
 """Platforms whose versions sandcrawler names by the record alone."""
@@ -133,7 +132,7 @@ def item_name(item: FilesetPlatformItem, naming: Mapping[str, Any] = _NAMING) ->
         tail = f"-{hashlib.sha256(place(item).encode()).hexdigest()[:_DIGITS]}"
     head = "-".join(_OTHER.sub("-", word).strip("-.") for word in words)
     start = f"{naming['item_prefix']}{head}"
-    return start[: _LONGEST - len(tail)].strip("-.") + tail
+    return start[: 80 - len(tail)].strip("-.") + tail
 
 
 def item_metadata(item: FilesetPlatformItem, collection: str = "") -> dict[str, Any]:

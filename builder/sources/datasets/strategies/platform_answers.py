@@ -21,7 +21,6 @@ ANSWERS = "platform-"
 
 _LARGEST = 4 << 20
 """Bytes of a document in which values are looked for."""
-_DIGITS = 12
 _TELLING = 6
 """Characters of a text that hardly stands for something else in a document."""
 _NAMES = {
@@ -50,7 +49,7 @@ def pack(item: FilesetPlatformItem) -> tuple[str, bytes]:
     for answer in item.sent:
         records.exchange(answer)
     data = sink.getvalue()
-    return f"{ANSWERS}{hashlib.sha256(data).hexdigest()[:_DIGITS]}.warc.gz", data
+    return f"{ANSWERS}{hashlib.sha256(data).hexdigest()[:12]}.warc.gz", data
 
 
 def describe(item: FilesetPlatformItem) -> dict[str, Any]:

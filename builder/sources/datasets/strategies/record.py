@@ -36,10 +36,8 @@ from functions.snapshot.store import Reader, Writer
 
 SCHEMA = 1
 """Schema version of the document; readers reject other versions."""
-_CHUNK = 1 << 20
 _KEY = attrgetter("key")
 Files = Iterable[FilesetManifestFile]
-_ALTERED = "altered since it was archived, not overwritten; remove it to fetch it again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,7 +359,7 @@ def judge(
     altered: Collection[str],
     *,
     place: Callable[[FilesetManifestFile], str | None] = lambda file: file.key,
-    detail: str = _ALTERED,
+    detail: str = "altered since it was archived, not overwritten; remove it to fetch it again",
 ) -> ArchiveStrategyResult | None:
     """Return an archived result by the places that are missing or altered; None to fetch files.
 
@@ -466,7 +464,7 @@ def _status(item: FilesetPlatformItem, strategy: str, files: Files) -> str:
 def chunks(store: Reader, key: str, go_on: Callable[[], None] = lambda: None) -> Iterator[bytes]:
     """Yield an object's bytes in chunks. Raises MissingObject and StoreError."""
     with store.open(key) as stream:
-        while chunk := stream.read(_CHUNK):
+        while chunk := stream.read(1 << 20):
             go_on()
             yield chunk
 

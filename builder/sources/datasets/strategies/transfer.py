@@ -27,7 +27,6 @@ from builder.store.durable import writing
 from builder.threads import map_in_order
 
 _TOTAL = "total"
-_PIECE = 1 << 18
 T = TypeVar("T")
 
 Fetch = Callable[[FilesetManifestFile, Stop], T]
@@ -201,7 +200,7 @@ class FileSpool:
     def pieces(self) -> Iterator[bytes]:
         """Yield the bytes from the start."""
         self.file.seek(0)
-        while piece := self.file.read(_PIECE):
+        while piece := self.file.read(1 << 18):
             self._go_on()
             yield piece
 

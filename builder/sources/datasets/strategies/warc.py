@@ -26,13 +26,9 @@ WARC = "warc"
 LENGTH = "warc_length"
 """Key in `extra` of such a file: the size of the record's gzip member, in bytes."""
 
-_CONFORMS = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
-_MEDIA_TYPE = "application/warc"
-_GZIP = zlib.MAX_WBITS | 16
 _LEVEL, _STORED = 4, 0
 _SHRINKS = 0.95
 """Compression is used only if it shrinks a file's first bytes to this fraction."""
-_RENAMED = "X-Archive-Orig-"
 _TEXT = dict.fromkeys(range(32), " ")
 
 
@@ -48,13 +44,13 @@ class WarcRecords:
     """Writes the WARC at `key` to a sink, beginning with a warcinfo record."""
 
     def __init__(self, sink: ZipSink, key: str, at: str, about: str) -> None:
-        self._sink = MeasuredSink(sink, _MEDIA_TYPE)
+        self._sink = MeasuredSink(sink, "application/warc")
         self._key = key
         self._count = 0
         fields = {
             "software": f"Sheaf {distribution.version()}",
             "format": "WARC File Format 1.1",
-            "conformsTo": _CONFORMS,
+            "conformsTo": "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
             "description": about,
         }
         body = _fields(fields.items())
@@ -133,7 +129,7 @@ class WarcRecords:
         self._count += 1
         fields = {"WARC-Record-ID": self._id(), **head, "Content-Length": str(length)}
         start = self._sink.size
-        packer = zlib.compressobj(level, zlib.DEFLATED, _GZIP)
+        packer = zlib.compressobj(level, zlib.DEFLATED, zlib.MAX_WBITS | 16)
         self._sink.write(packer.compress(b"WARC/1.1\r\n" + _fields(fields.items()) + b"\r\n"))
         for data in block:
             self._sink.write(packer.compress(data))
@@ -202,7 +198,7 @@ def http_head(exchange: HttpExchange, length: int, unpacked: bool) -> bytes:
         if low == "content-length" and value == size and not measured:
             measured = True
         elif low in untrue or low == "content-length":
-            name = _RENAMED + name
+            name = "X-Archive-Orig-" + name
         fields.append((name, value))
     if not measured:
         fields.append(("Content-Length", size))

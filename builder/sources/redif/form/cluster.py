@@ -22,7 +22,6 @@ from builder.sources.redif.form.specification import (
 )
 
 _LONGEST = 40  # the most characters of a name with suggestions
-_SHORTEST = 4
 
 
 def edit_distance(left: str, right: str, most: int) -> int:
@@ -47,7 +46,7 @@ def nearest(name: str, names: Iterable[str]) -> tuple[str, ...]:
 
     The limit is three edits; for names below 12 characters two, below 5 one.
     """
-    if not _SHORTEST <= len(name) <= _LONGEST:
+    if not 4 <= len(name) <= _LONGEST:
         return ()
     most = 1 if len(name) < 5 else 2 if len(name) < 12 else 3
     closest: list[str] = []

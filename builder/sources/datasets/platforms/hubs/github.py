@@ -24,7 +24,6 @@ from builder.sources.datasets.protocols import Api, FilesetError, PlatformFacts,
 
 NAME = "github"
 DOMAIN = "github.com"
-_API = "api.github.com"
 _REPOSITORY = re.compile(r"/(?P<owner>[^/]+)/(?P<name>[^/]+?)(?:\.git)?(?:/(?P<rest>.*))?")
 _RELEASE = re.compile(r"releases/tag/(?P<tag>.+?)/?")
 _NEWEST = re.compile(r"(?:releases(?:/latest)?)?/?")
@@ -89,7 +88,7 @@ def _parse_resource(resource: DatasetResource) -> ReleaseRequest:
         raise ScopeError(f"{resource.url} is not a release", "no-dataset")
     tag = unquote(release["tag"]) if release else None
     path = f"{unquote(match['owner'])}/{unquote(match['name'])}"
-    return ReleaseRequest(path, f"https://{_API}/repos/{quote(path)}", tag)
+    return ReleaseRequest(path, f"https://api.github.com/repos/{quote(path)}", tag)
 
 
 def _release(request: ReleaseRequest, api: Api) -> Mapping[str, Any]:

@@ -25,7 +25,6 @@ from builder.sources.datasets.platforms.pages.schema_org import file_path
 from builder.sources.datasets.protocols import Api, FilesetError, PlatformFacts, ScopeError
 
 NAME = "gitlab"
-_API = "/api/v4/projects/"
 _HOST_NAMES = """
 codebase.helmholtz.cloud framagit.org git.rwth-aachen.de gitlab.com gitlab.gnome.org
 gitlab.inria.fr gitlab.mpcdf.mpg.de gitlab.kitware.com jugit.fz-juelich.de salsa.debian.org
@@ -90,7 +89,7 @@ def _parse_resource(resource: DatasetResource) -> ReleaseRequest:
         raise ScopeError(f"{resource.url} is not a release", "no-dataset")
     parts, path = urlsplit(resource.url), unquote(match["path"])
     tag = unquote(release["tag"]) if release else None
-    api = f"{parts.scheme}://{parts.netloc}{_API}{quote(path, safe='')}"
+    api = f"{parts.scheme}://{parts.netloc}/api/v4/projects/{quote(path, safe='')}"
     return ReleaseRequest(path, api, tag)
 
 

@@ -35,7 +35,6 @@ _DATASET = re.compile(
     r"commits|revision)(?:/|$))[^/]+)?)(?:/(?P<view>[a-z]+)(?:/(?P<rest>.*))?)?/?"
 )
 _REVISIONS = frozenset(("tree", "commit", "revision"))
-_FILES = frozenset(("blob", "raw", "resolve"))
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
@@ -81,7 +80,7 @@ def _parse_resource(resource: DatasetResource) -> tuple[str, str | None]:
     match = _DATASET.fullmatch(json_document.path(resource.url))
     if match is None:
         raise ScopeError(f"{resource.url} is not a dataset", "no-dataset")
-    if match["view"] in _FILES:
+    if match["view"] in {"blob", "raw", "resolve"}:
         raise ScopeError("it is one file of a dataset", "file-level")
     # A name of a branch has its slashes escaped, so the rest is a folder.
     revision = (match["rest"] or "").partition("/")[0] if match["view"] in _REVISIONS else ""

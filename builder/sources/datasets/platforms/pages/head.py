@@ -28,7 +28,6 @@ _CLOSED = ("*/", "]]>", "//", "/*", "-->", ";")
 """Ends of wrapped scripts; several may follow one another."""
 _COMMA = re.compile(r",(\s{0,256}[}\]])")
 _PREFIX = re.compile(r"[/:#]")
-_KINDS = frozenset({"Dataset", "SoftwareSourceCode"})
 _INTO = ("@graph", "mainEntity", "about", "dataset", "itemListElement", "item")
 """Properties of a page, a catalogue or a list that lead to the datasets that it describes."""
 _REFERRED = ("author", "creator", "distribution", "license", "publisher")
@@ -126,7 +125,7 @@ def _find(value: Any, depth: int) -> Iterator[Mapping[str, Any]]:
         for member in value:
             yield from _find(member, depth + 1)
     elif isinstance(value, Mapping):
-        if is_of(value, _KINDS):
+        if is_of(value, frozenset({"Dataset", "SoftwareSourceCode"})):
             yield value
             return
         for name in _INTO:

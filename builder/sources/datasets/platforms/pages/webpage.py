@@ -46,7 +46,6 @@ _WAYS = {
     LINKSET: "a set of links (FAIR Signposting) lists its files",
     SCHEMA_ORG: "JSON-LD of the page (schema.org) lists its files",
 }
-_ACCEPT = f"{JSON_LINKSET}, {TEXT_LINKSET};q=0.9"
 _FORMS = (JSON_LINKSET, None, TEXT_LINKSET)
 """Forms of a set of links, best first; None for an undeclared form."""
 _SETS = 20
@@ -68,7 +67,6 @@ _TYPES = {
     "videoobject": "Audiovisual",
 }
 """DataCite's types by schema.org's names in lower case."""
-_PAGES = frozenset({"text/html", "application/xhtml+xml"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +162,7 @@ def _read_signposts(resource: DatasetResource, api: Api) -> _Signposts:
 def _read_set(api: Api, url: str) -> tuple[WebLink, ...]:
     """Return the links of a set. Raises FilesetError."""
     with wrap_part_errors():
-        answer = api.answer(url, accept=_ACCEPT)
+        answer = api.answer(url, accept=f"{JSON_LINKSET}, {TEXT_LINKSET};q=0.9")
     if len(answer.body) > _LARGEST_SET:
         detail = f"{url}: a set of links of {len(answer.body):,} bytes"
         raise FilesetError("platform-bad-response", detail)
@@ -181,7 +179,7 @@ def _items(
     kinds = {link.target: link.media_type for link in reversed(posts.links) if link.media_type}
     by_url = {file.platform_url: file for file in described}
     targets = [url for url in posts.targets("item") if not is_same(url, page)]
-    if targets and all(kinds.get(url) in _PAGES for url in targets):
+    if targets and all(kinds.get(url) in {"text/html", "application/xhtml+xml"} for url in targets):
         raise ScopeError("its items are pages", "collection")
     for url in targets:
         file = by_url.get(url) or FilesetManifestFile(

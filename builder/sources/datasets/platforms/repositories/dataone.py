@@ -36,7 +36,6 @@ from builder.sources.datasets.protocols import Api, FilesetError, PlatformFacts,
 NAME = "dataone"
 DOMAIN = "search.dataone.org"
 _NODE = "cn.dataone.org"
-_QUERY = f"https://{_NODE}/cn/v2/query/solr/"
 _HOST_NAMES = """
 arcticdata.io cn.dataone.org data.ess-dive.lbl.gov dataone.org goa.nceas.ucsb.edu
 knb.ecoinformatics.org opc.dataone.org search.dataone.org www.arcticdata.io www.dataone.org
@@ -51,7 +50,6 @@ _PUBLISHERS = {
 }
 _VIEW = re.compile(r"/?(?:catalog/)?(?:view|data/view)/(?P<id>.+?)/?")
 _OBJECT = re.compile(r"/(?:.+/)?(?:cn|mn)/v[12]/(?:resolve|object|meta|packages/[^/]+)/(?P<id>.+)")
-_ROWS = 1_000
 _METADATA, _DATA, _MAP = "METADATA", "DATA", "RESOURCE"
 """Types of objects."""
 _ID_FIELDS = "identifier,formatType,resourceMap,seriesId,dateUploaded,obsoletedBy"
@@ -117,8 +115,8 @@ def _query(api: Api, query: str, fields: str) -> Iterator[Mapping[str, Any]]:
     """Yield all objects that a query finds. Raises FilesetError (incomplete-manifest)."""
 
     def url_at(start: int) -> str:
-        parameters = {"q": query, "fl": fields, "sort": "id asc", "rows": _ROWS, "start": start}
-        return f"{_QUERY}?{urlencode({**parameters, 'wt': 'json'})}"
+        parameters = {"q": query, "fl": fields, "sort": "id asc", "rows": 1_000, "start": start}
+        return f"https://{_NODE}/cn/v2/query/solr/?{urlencode({**parameters, 'wt': 'json'})}"
 
     def following(page: Mapping[str, Any]) -> str | None:
         response = inner(page, "response")

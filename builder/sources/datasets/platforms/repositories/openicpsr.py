@@ -41,7 +41,6 @@ _PROJECT = re.compile(
 )
 _FILE = re.compile(r"/[a-z]+/project/\d+/version/V\d+/download/.+", re.IGNORECASE)
 _DOI = re.compile(r"10\.3886/e(?P<id>\d{1,9})(?:v(?P<version>\d{1,4}))?(?P<file>-\d+)?")
-_OWN = "www.openicpsr.org"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +103,7 @@ def _parse_resource(resource: DatasetResource) -> _Project:
     match = by_url or by_doi
     if match is None:
         raise ScopeError(f"{resource.url} is not a project", "no-dataset")
-    return _Project(host if by_url else _OWN, match["id"], match["version"])
+    return _Project(host if by_url else "www.openicpsr.org", match["id"], match["version"])
 
 
 def _describe(page: ApiAnswer, project: _Project) -> Description:
