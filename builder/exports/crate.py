@@ -37,13 +37,12 @@ def describe(
         "text": f"Files of the dataset that are not archived, and so not here: {missing}",
     }
     graph: dict[str, Entity] = {}
-    parts = [_refer(graph, file) for file in files]
     root = {
         "@id": "./",
         "@type": "Dataset",
         **_describe_root(graph, fields, identifier, archived),
         "sdPublisher": _refer(graph, {"@id": "#archive", "@type": "Organization", "name": by}),
-        "hasPart": parts,
+        "hasPart": [_refer(graph, file) for file in files],
         "comment": missing and _refer(graph, comment),
     }
     descriptor = {

@@ -93,8 +93,7 @@ def complete_run(store: Writer, tist: int, now: datetime) -> None:
     """
     digest, size, counts = log.count_rows(store, tist)
     try:
-        place = key.run(tist) + DOCUMENTS
-        documents: str | None = durable.digest_object(store, place)[0]
+        documents: str | None = durable.digest_object(store, key.run(tist) + DOCUMENTS)[0]
     except MissingObject:
         documents = None
     before = [run for run in history(store) if run.tist < tist]

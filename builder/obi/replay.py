@@ -159,8 +159,7 @@ def _find_logs(
     selects, alone = [], {run.tist for run in large[:_ALONE]}
     for run in large[:_ALONE]:
         with engine.reading(_name_runs([run])):
-            path = str(local_log(store, run, scratch))
-            query = logs_sql(connection, [path])
+            query = logs_sql(connection, [str(local_log(store, run, scratch))])
         tist = f"coalesce(own_tist, {run.time}) AS tist, {run.tist}::BIGINT AS run"
         selects.append(f"SELECT {tist}, {_QUOTED} FROM ({query})")
     others = [run for run in runs if run.tist not in alone]

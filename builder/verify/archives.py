@@ -34,8 +34,7 @@ def archive_findings(context: Context, store: Writer) -> Iterator[Finding]:
         newest = catalogue.pointer().newest()
         if newest is None:
             return
-        manifest = catalogue.manifest(newest.snapshot)
-        yield from _check(context, store, catalogue, manifest)
+        yield from _check(context, store, catalogue, catalogue.manifest(newest.snapshot))
     except (DamagedStore, MissingObject):
         return  # reported with the snapshots
 

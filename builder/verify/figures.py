@@ -63,8 +63,7 @@ class _FigureChecks:
             columns = f"{column} AS value, {detail} AS detail"
             counted = _CAPTURES.format(columns=columns) + _LIVE.format(column=column)
             listed = f"SELECT {columns}, captures, bytes FROM {table}"
-            sql = _COUNT_FAULTS.format(counted=counted, said=listed)
-            ((count, example),) = self._rows(sql)
+            ((count, example),) = self._rows(_COUNT_FAULTS.format(counted=counted, said=listed))
             if count:
                 yield f"{count:,} rows of {table} are wrong or missing, the first of {example!r}"
 

@@ -68,8 +68,7 @@ def _check_links(
         elif link.key not in stored:
             yield Finding(_MISSING, link.key, f"{record.key} follows on it")
         elif hashlib.sha256(stored[link.key]).hexdigest() != link.sha256:
-            problem = f"{record.key} follows on one of another content"
-            yield Finding(_EDITED, link.key, problem)
+            yield Finding(_EDITED, link.key, f"{record.key} follows on one of another content")
         elif before is not None and link.key != before.key:
             yield Finding(_EDITED, before.key, f"{record.key} follows on {link.key}, not on it")
         before = record

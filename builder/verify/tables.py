@@ -368,8 +368,7 @@ class TableChecks:
             yield Finding("set-range", self._home("sets", spec), problem)
         for spec, position, count in self._rows(_NOT_COPIED):
             problem = f"{count:,} copies are missing, the first of position {position} of {spec}"
-            home = self._home("copies", (spec, position), position)
-            yield Finding("copy-missing", home, problem)
+            yield Finding("copy-missing", self._home("copies", (spec, position), position), problem)
         for position, heir, count in self._rows(_NOT_DEAD):
             where = f"the first is {position}, superseded by {heir}"
             problem = f"{count:,} superseded positions are not listed, {where}"

@@ -278,8 +278,7 @@ class ContentApplication(Service):
         super().__init__(repository, settings, clock, log, time.perf_counter, compress, largest)
         self._contents = contents
         self._search = search
-        part = None if largest is None else PART
-        self._delivery = Delivery(contents, settings, sign, part)
+        self._delivery = Delivery(contents, settings, sign, None if largest is None else PART)
         self._streams = threading.BoundedSemaphore(_STREAMS)
 
     def answer(self, call: Call, seconds: float | None = None, request: str = "") -> HttpResponse:

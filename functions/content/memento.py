@@ -158,8 +158,7 @@ def _parse_request(call: Call, rest: str) -> MementoRequest:
     match = _AFTER.fullmatch(after)
     if match is None:
         raise NoScope("after is not a value that this server issued")
-    place = BytePlace(cut_surt(key), int(match[1]), int(match[2]))
-    return MementoRequest(scope.url, key, place)
+    return MementoRequest(scope.url, key, BytePlace(cut_surt(key), int(match[1]), int(match[2])))
 
 
 def _moment(text: str) -> int:
@@ -215,8 +214,7 @@ def _link_format(part: TimeMap) -> str:
     ]
     if part.following is not None:
         more = part.address("link", mementos[-1])
-        begin = date(part.following)
-        lines.append(f'<{more}>; rel="timemap"; type="{LINK}"; from="{begin}"')
+        lines.append(f'<{more}>; rel="timemap"; type="{LINK}"; from="{date(part.following)}"')
     for number, capture in enumerate(mementos):
         ends = ("first",) if here is None and number == 0 else ()
         if part.following is None and number == len(mementos) - 1:

@@ -37,8 +37,7 @@ def date(capture: CaptureRow) -> str:
 
 def link(base: str, capture: CaptureRow, relation: str) -> str:
     """Return the link to a memento."""
-    where = address(base, capture.identifier)
-    return f'<{where}>; rel="{relation}"; datetime="{date(capture)}"'
+    return f'<{address(base, capture.identifier)}>; rel="{relation}"; datetime="{date(capture)}"'
 
 
 def find_before(

@@ -45,8 +45,7 @@ def show(request: PageRequest) -> SitePage:
     if kind and kind not in counts:
         raise PageError(request.text("records.unknown", kind=kind), 404)
     listing = list_records(request, "", kind)
-    address = request.address
-    more = address.page("/records", kind=kind or None, record=listing.more)
+    more = request.address.page("/records", kind=kind or None, record=listing.more)
     values = {
         "listing": listing,
         "kind": kind,

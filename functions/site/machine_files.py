@@ -49,8 +49,7 @@ def read_files(places: tuple[Path, ...], colours: Mapping[str, str]) -> Mapping[
                 rules += f"@media (prefers-color-scheme:dark){{{dark}}}\n"
             data += rules.encode()
         headers = {"Cache-Control": http_message.withdrawable_control(_DAY)}
-        digest = http_message.document_digest(data)
-        replies[f"/{name}"] = Reply(200, type_, data, headers, digest)
+        replies[f"/{name}"] = Reply(200, type_, data, headers, http_message.document_digest(data))
     return replies
 
 

@@ -38,8 +38,7 @@ def show(request: PageRequest) -> SitePage:
         own = repository.find_set(manifest, spec) if oai_name.is_set(spec) else None
         if own is None:
             raise PageError(request.text("sets.unknown", spec=spec), 404)
-    after = request.arguments.get("after", "")
-    rows = repository.children(manifest, spec, after, _MANY + 1)
+    rows = repository.children(manifest, spec, request.arguments.get("after", ""), _MANY + 1)
     more = rows[_MANY - 1].spec if len(rows) > _MANY else None
     most = max((row.live for row in rows), default=0) or 1
     address = request.address

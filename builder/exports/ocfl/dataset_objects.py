@@ -31,8 +31,7 @@ class DatasetObject:
             number = f", version {package.version}" if package.version else ""
             message = f"{package.identifier}{number}"
             if state and (message, state) not in states:
-                created = instant.to_text(package.archived)
-                new.append(OcflVersion(created, message, package.files))
+                new.append(OcflVersion(instant.to_text(package.archived), message, package.files))
         return new
 
 

@@ -107,8 +107,7 @@ class SeriesObject:
                 for name, v in members
             )
             table = PackageFile(ROWS, 0, None, partial(iter, rows))
-            message = f"{count} of its files changed"
-            yield OcflVersion(to_date(tist), message, (*files, table))
+            yield OcflVersion(to_date(tist), f"{count} of its files changed", (*files, table))
 
 
 def _is_of(inventory: OcflInventory, version: OcflVersion) -> bool:

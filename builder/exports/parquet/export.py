@@ -45,8 +45,7 @@ def run(context: Context) -> int:
             columns = parquet_files.list_columns(connection, view)
         description = croissant.describe(settings, manifest, view, columns, files)
         with staging.wrap_errors(target):
-            text = json.dumps(description, indent=1) + "\n"
-            (parts / "croissant.json").write_text(text, "utf-8")
+            (parts / "croissant.json").write_text(json.dumps(description, indent=1) + "\n", "utf-8")
             staging.sync()
             parts.rename(target)
     counts = f"{tally(count, 'row')} in {tally(len(files), 'file')} of Parquet"

@@ -163,8 +163,7 @@ def _unescape(text: str) -> str:
     """Return a part of a path as a name, with escapes decoded if the name allows it."""
     if _PLAIN.fullmatch(text):
         return text
-    raw = unquote_to_bytes(text)
-    decoded = raw.decode("utf-8", "surrogateescape")
+    decoded = unquote_to_bytes(text).decode("utf-8", "surrogateescape")
     keep = unicodedata.is_normalized("NFC", decoded)
     return "".join(c if _is_seen(c, keep=keep) else _hexadecimal(c) for c in decoded)
 

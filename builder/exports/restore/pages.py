@@ -281,8 +281,7 @@ def convert(file: BinaryIO, planned: Planned, headers: Mapping[str, str], plan: 
     if file.tell() > LARGEST:
         return None
     file.seek(0)
-    data = file.read()
-    new = rewritten(data, planned, headers.get("content-type", ""), plan)
+    new = rewritten(file.read(), planned, headers.get("content-type", ""), plan)
     if new is None:
         return None
     file.seek(0)
@@ -295,8 +294,7 @@ def rewritten(data: bytes, planned: Planned, content_type: str, plan: Plan) -> b
     """Return a page with its references rewritten; None if its encoding forbids it."""
     form = KINDS.get(planned.media_type)
     name = _encoding(data, content_type, form, planned.url)
-    encoding = webencodings.lookup(name) or webencodings.UTF8
-    codec = encoding.codec_info.name
+    codec = (webencodings.lookup(name) or webencodings.UTF8).codec_info.name
     if name in _TEXT_OF_ITS_OWN:
         text = data.decode(codec, "replace")
         if text.encode(codec, "replace") != data:

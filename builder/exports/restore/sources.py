@@ -130,11 +130,10 @@ def http_client(agent: str, stop: threading.Event, behind: Proxies | None = None
 
     The operator names the endpoint, and chooses the number of threads.
     """
-    policy = HostPolicy(concurrent=_CONCURRENT, forgives=0)
     return HttpClient(
         agent=agent,
         addresses=AnyAddresses(),
-        hosts=HostQueue(policy, stop),
+        hosts=HostQueue(HostPolicy(concurrent=_CONCURRENT, forgives=0), stop),
         stop=stop,
         proxies=behind or Proxies(),
         keep_alive=True,

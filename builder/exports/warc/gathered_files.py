@@ -149,8 +149,7 @@ class _Records:
         headers = _digests(digest.hexdigest(), version.sha256) | {"WARC-Date": to_date(when)}
         with content.open_version(self._store, version) as payload:
             block = cast(BinaryIO, PieceStream(chain((head,), read_pieces(payload))))
-            size = len(head) + version.bytes
-            self._http("response", noted.tist, row, block, size, headers)
+            self._http("response", noted.tist, row, block, len(head) + version.bytes, headers)
         self._request(noted.tist, row, when)
 
     def _request(self, tist: int, row: ExchangeRow, when: int) -> None:
@@ -242,10 +241,9 @@ def _exchange(row: ExchangeRow) -> HttpExchange:
     def parse(lines: Iterable[str]) -> tuple[tuple[str, str], ...]:
         return tuple((name, value.strip()) for name, _, value in (x.partition(":") for x in lines))
 
-    at = datetime.fromtimestamp(row.at, UTC).strftime("%Y%m%d%H%M%S")
     return HttpExchange(
         url=row.id,
-        at=at,
+        at=datetime.fromtimestamp(row.at, UTC).strftime("%Y%m%d%H%M%S"),
         status=row.status,
         reason=row.reason,
         sent=parse(row.sent),

@@ -113,8 +113,7 @@ def _column(records: Sequence[PublishedRecord], name: str) -> Sequence[Any]:
 def open_compressor(target: BinaryIO, compression: str) -> BinaryIO:
     """Return a stream that compresses into `target`, always to the same bytes."""
     if compression == "gzip":
-        packed = gzip.GzipFile("", "wb", 6, target, mtime=0)
-        return cast(BinaryIO, packed)
+        return cast(BinaryIO, gzip.GzipFile("", "wb", 6, target, mtime=0))
     return zstd.open_compressor(target)
 
 

@@ -114,8 +114,7 @@ class DumpWriter:
 
     def _keep(self, name: str, written: WrittenPart) -> DumpPart:
         part, path = written.part, written.path
-        suffix = "".join(path.suffixes)
-        file = f"{name}/{self.manifest.snapshot}-{part.sha256[:DIGITS]}{suffix}"
+        file = f"{name}/{self.manifest.snapshot}-{part.sha256[:DIGITS]}{''.join(path.suffixes)}"
         key = dumps.FOLDER + file
         with suppress(Conflict):  # written by an interrupted publish
             self.store.create_file(key, path)

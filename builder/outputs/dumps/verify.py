@@ -50,8 +50,7 @@ def dump_findings(
     is_current = store.read(dumps.INDEX) == data
     yield from (finding for finding in findings if is_current or finding.code != "dump-missing")
     try:
-        state = DumpState.read(store)
-        strays = list_strays(store, state, now)
+        strays = list_strays(store, DumpState.read(store), now)
     except (DamagedStore, MissingObject):
         return  # reported above
     for key in strays:
@@ -68,8 +67,7 @@ def _check_objects(
             if finding := _check_document(store, entry.list, digest, sizes):
                 yield finding
             else:
-                listed = FormatDumps.from_json(store.read(dumps.FOLDER + entry.list))
-                for dump in listed.all:
+                for dump in FormatDumps.from_json(store.read(dumps.FOLDER + entry.list)).all:
                     yield from _check_dump(store, dump, sizes, is_read)
         except MissingObject as error:  # it was there when objects were listed
             yield Finding("dump-missing", dumps.FOLDER + entry.list, str(error))

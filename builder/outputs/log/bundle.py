@@ -165,8 +165,7 @@ def check_block(run: RunHead, proof: BlockProof, width: int) -> bytes:
 
 
 def _open_entry(checkpoint: Checkpoint, proof: EntryProof) -> LogEntry:
-    leaf = hash_leaf(proof.text.encode())
-    root = trace_root(leaf, proof.index, checkpoint.size, proof.path)
+    root = trace_root(hash_leaf(proof.text.encode()), proof.index, checkpoint.size, proof.path)
     if root != checkpoint.root:
         raise ProofError("an entry is not in the log of the checkpoint")
     return LogEntry.parse(proof.text)
@@ -235,8 +234,7 @@ def _find_datestamp(bundle: ProofBundle, entry: LogEntry, row: dict[str, Any]) -
     if proof is None or proof.number != row["sequence"]:
         raise ProofError("the publish of the record is missing")
     leaf = hash_leaf(sequence_line(proof.number, proof.effective))
-    root = trace_root(leaf, proof.index, entry.sequences.size, proof.path)
-    if root != entry.sequences.root:
+    if trace_root(leaf, proof.index, entry.sequences.size, proof.path) != entry.sequences.root:
         raise ProofError("the publish of the record is not in the entry")
     return proof.effective
 

@@ -106,8 +106,7 @@ def encode(data: bytes) -> str:
 
 def sign_note(text: str, key: VerifierKey, sign: Callable[[bytes], bytes]) -> str:
     """Return the text as a note that is signed with the key."""
-    signature = encode(key.id + sign(text.encode()))
-    return f"{text}\n{_DASH} {key.name} {signature}\n"
+    return f"{text}\n{_DASH} {key.name} {encode(key.id + sign(text.encode()))}\n"
 
 
 def split_note(note: str) -> tuple[str, list[tuple[str, bytes]]]:

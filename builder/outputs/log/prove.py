@@ -194,8 +194,7 @@ class Prover:
         file, group = run.places()[at]
         if group.data:
             return GroupRows(group.data, WIDTHS[table])
-        span = (group.offset, group.length)
-        with open_group(self._store, file.key, file.bytes, span) as path:
+        with open_group(self._store, file.key, file.bytes, (group.offset, group.length)) as path:
             (rows,) = read_groups(self._connection, path, table, [group.rows], index.columns)
         return rows
 

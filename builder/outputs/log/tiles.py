@@ -103,8 +103,7 @@ class TileTree:
     def entries(self, start: int = 0) -> Iterator[bytes]:
         """Yield the entries from number `start`. Raises ProofError, StoreError."""
         for number in range(start // WIDTH, -(-self.size // WIDTH)):
-            skip = max(0, start - number * WIDTH)
-            yield from self.leaves(_ENTRIES, number)[skip:]
+            yield from self.leaves(_ENTRIES, number)[max(0, start - number * WIDTH) :]
 
     def read_entry(self, index: int) -> bytes:
         """Return one entry. Raises ProofError if its hash does not lead to the root."""

@@ -119,8 +119,7 @@ class DeletedRows:
             groups = [numbered[place] for _, place in pairs]
             with self.checked.open(files[number], [group for group, _ in groups]) as paths:
                 for path, (_, before) in zip(paths, groups, strict=True):
-                    values = {"file": number, "path": path, "before": before}
-                    self.connection.execute(_READ, values)
+                    self.connection.execute(_READ, {"file": number, "path": path, "before": before})
 
     def find_others(self, file: DataFile) -> FileDeletes:
         """Return which rows of a data file of records are not items of the tables of kinds."""

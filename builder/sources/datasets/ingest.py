@@ -274,8 +274,7 @@ class Ingest:
     ) -> ArchiveStrategyResult:
         """Archive the item's files, unless they are archived already."""
         assert course.choice is not None
-        where = (item.platform_name, item.platform_domain, item.platform_id)
-        with self._turns.of(where, check):
+        with self._turns.of((item.platform_name, item.platform_domain, item.platform_id), check):
             archived = self.archive(item, course.choice.strategy, course.until, check)
         states = {file.path: file.status or "" for file in archived.manifest}
         for file in item.files if status.of(archived.status).hit else ():

@@ -194,8 +194,7 @@ class Queue:
         if is_final(outcome):
             self._ask("delete_message", ReceiptHandle=message.receipt)
         else:
-            seconds = 0 if outcome.status == "cancelled" else retry_wait(message.received)
-            self._let(message, seconds)
+            self._let(message, 0 if outcome.status == "cancelled" else retry_wait(message.received))
 
     def release(self) -> None:
         """Return all messages without an outcome to the queue at once."""

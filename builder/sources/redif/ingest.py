@@ -257,9 +257,8 @@ class _RedifIngest:
                     if self._known_files is not None:
                         origins = enumerate(self._job.origins)
                         trees = [number for number, origin in origins if origin.is_tree]
-                        parsed = bool(self._segments)
                         self._known_files.keep(
-                            connection, report.commit, self._following, trees, parsed
+                            connection, report.commit, self._following, trees, bool(self._segments)
                         )
                     return report
             self._read_again(lacking)

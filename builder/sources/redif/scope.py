@@ -27,9 +27,8 @@ class ChangeScope:
 
     def narrow(self) -> Sequence[str]:
         """Return the statements that make `scope`, and `read_file` and `read_template` in it."""
-        restless = engine.quote(str(self.restless))
         return (
-            _SQL.get("scope", restless=restless),
+            _SQL.get("scope", restless=engine.quote(str(self.restless))),
             _SQL.get("read_template"),
             _SQL.get("read_file"),
         )

@@ -83,8 +83,7 @@ def show_linkset(request: PageRequest) -> Reply:
     files = record_files.list_files(request, record, record_files.read_lives(request, record))
     items = record_files.list_items(record, record_files.find_copy(request, record, files), files)
     body = json.dumps(linked_data.write_linkset(request, record, items)).encode()
-    digest = http_message.document_digest(body)
-    return Reply(200, linked_data.LINKSET_TYPE, body, digest=digest)
+    return Reply(200, linked_data.LINKSET_TYPE, body, digest=http_message.document_digest(body))
 
 
 def find_record(request: PageRequest) -> PublishedRecord:
@@ -94,8 +93,7 @@ def find_record(request: PageRequest) -> PublishedRecord:
         record = find_item(request.parts.repository, request.manifest, name)
         if record is not None:
             return record
-    shown = names[-1] if names else ""
-    raise PageError(request.text("record.unknown", identifier=shown), 404)
+    raise PageError(request.text("record.unknown", identifier=names[-1] if names else ""), 404)
 
 
 def _list_history(request: PageRequest, record: PublishedRecord) -> list[tuple[int, datetime]]:

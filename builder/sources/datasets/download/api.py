@@ -288,8 +288,7 @@ def deferral(
 def parse_document(answer: ApiAnswer) -> Any:
     """Parse the JSON of a response. Raises FilesetError if it is invalid or too large."""
     if sum(map(answer.body.count, (b",", b":"))) > _VALUES:
-        detail = f"{answer.url}: more than {_VALUES:,} values"
-        raise FilesetError("platform-bad-response", detail)
+        raise FilesetError("platform-bad-response", f"{answer.url}: more than {_VALUES:,} values")
     try:
         written = answer.body.decode(json.detect_encoding(answer.body), "surrogatepass")
         document = json.loads(written, parse_constant=_no_number)

@@ -271,8 +271,7 @@ class PartialDownload:
             raise self._mismatch(status, detail, every["sha256"])
         if self.coding and not best_digest(self.file) and self.file.size is None:
             raise ContentMismatch("encoding-ambiguous", self.coding, every["sha256"], over=True)
-        exchanges = [*self.head.redirects, self.head.last]
-        *redirects, last = mark_exchanges(exchanges, every["sha256"])
+        *redirects, last = mark_exchanges([*self.head.redirects, self.head.last], every["sha256"])
         return replace(
             self.head,
             size=self.size,

@@ -395,7 +395,6 @@ def _listed_file(file: Mapping[str, Any], api: str, today: str) -> FilesetManife
         kind = data.get("originalFileFormat")
     folder = (text(file.get("directoryLabel")) or "").strip("/")
     why, checksum = _withheld(file, data, today), inner(data, "checksum")
-    named = digests(checksum.get("type"), checksum.get("value"))
     return FilesetManifestFile(
         path=f"{folder}/{path}" if folder else path,
         size=size(length),
@@ -403,7 +402,7 @@ def _listed_file(file: Mapping[str, Any], api: str, today: str) -> FilesetManife
         extra=extra | why,
         status="withheld" if why else None,
         platform_url=url,
-        **(digests("MD5", data.get("md5")) | named),
+        **(digests("MD5", data.get("md5")) | digests(checksum.get("type"), checksum.get("value"))),
     )
 
 

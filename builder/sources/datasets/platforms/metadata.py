@@ -272,5 +272,4 @@ def general_type(kind: object, types: Mapping[str, str]) -> str:
 
 def contributor_type(value: object) -> str:
     """Return DataCite's contributorType of a platform's role, `Other` if it has none."""
-    named = (text(value) or "").lower().replace(" ", "")
-    return _CONTRIBUTORS.get(named, "Other")
+    return _CONTRIBUTORS.get((text(value) or "").lower().replace(" ", ""), "Other")

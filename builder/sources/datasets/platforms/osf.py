@@ -96,8 +96,7 @@ def _node(api: Api, guid: str) -> tuple[str, Mapping[str, Any]]:
     answer = api.document(f"https://{_API}/v2/guids/{quote(guid)}/")
     kind = json_document.text(json_document.inner(answer, "data").get("type")) or ""
     if kind not in _KINDS:
-        code = _OTHERS.get(kind, "no-dataset")
-        raise ScopeError(f"{guid} is of {kind or 'no kind'}", code)
+        raise ScopeError(f"{guid} is of {kind or 'no kind'}", _OTHERS.get(kind, "no-dataset"))
     full = part_document(api, f"https://{_API}/v2/{kind}/{quote(guid)}/?{_EMBEDS}")
     node = json_document.inner(full, "data")
     if json_document.text(node.get("id")) != guid:
@@ -111,16 +110,14 @@ def _access_status(about: Mapping[str, Any]) -> tuple[str, str | None, str]:
         why = plain_text(about.get("withdrawal_justification")) or "withdrawn"
         return "platform-gone", None, why
     if about.get("embargoed") is True:
-        until = json_document.day(about.get("embargo_end_date"))
-        return "platform-embargoed", until, "embargoed"
+        return "platform-embargoed", json_document.day(about.get("embargo_end_date")), "embargoed"
     if about.get("public") is False:
         return "platform-restricted", None, "it is not public"
     return "success", None, ""
 
 
 def _item(guid: str, kind: str, node: Mapping[str, Any]) -> FilesetPlatformItem:
-    about = json_document.inner(node, "attributes")
-    status, until, detail = _access_status(about)
+    status, until, detail = _access_status(json_document.inner(node, "attributes"))
     page = f"https://{DOMAIN}/{guid}/"
     return FilesetPlatformItem(
         platform_name=NAME,

@@ -131,8 +131,7 @@ def item_name(item: FilesetPlatformItem, naming: Mapping[str, Any] = _NAMING) ->
         words = [host, item.platform_id or "", item.version or ""]
         tail = f"-{hashlib.sha256(place(item).encode()).hexdigest()[:_DIGITS]}"
     head = "-".join(_OTHER.sub("-", word).strip("-.") for word in words)
-    start = f"{naming['item_prefix']}{head}"
-    return start[: 80 - len(tail)].strip("-.") + tail
+    return f"{naming['item_prefix']}{head}"[: 80 - len(tail)].strip("-.") + tail
 
 
 def item_metadata(item: FilesetPlatformItem, collection: str = "") -> dict[str, Any]:

@@ -59,8 +59,7 @@ def _fault(path: str) -> str:
         return "begins with a drive"
     if "\0" in path:
         return "has a control character (U+0000)"
-    parts = path.split("/")
-    if len(parts) > _DEPTH or len(_encode(path)) > _WHOLE:
+    if len(path.split("/")) > _DEPTH or len(_encode(path)) > _WHOLE:
         return f"has more than {_DEPTH} parts or {_WHOLE:,} bytes"
     for part in re.split(r"[/\\]", path):
         if part in ("", ".", ".."):

@@ -121,8 +121,7 @@ def of(
 
 def serialize(record: KeepingRecord) -> bytes:
     """Return the document: JSON in UTF-8, the same bytes for the same record."""
-    document = {"schema": SCHEMA, **clean_document(to_json(record))}
-    return write_indented(document) + b"\n"
+    return write_indented({"schema": SCHEMA, **clean_document(to_json(record))}) + b"\n"
 
 
 def parse(data: bytes, key: str) -> KeepingRecord:

@@ -81,8 +81,7 @@ class Captured(ArchivingStrategy):
             # A spool first, because a WARC record states its length before its bytes.
             spool = FileSpool(self.scratch, memory, self.go_on)
             spools.add(spool)
-            received = self.downloader.download(file, quota.limit(file), spool.open, stop=stop)
-            return received, spool
+            return self.downloader.download(file, quota.limit(file), spool.open, stop=stop), spool
 
         def keep(
             file: FilesetManifestFile, fetched: tuple[Received, FileSpool]

@@ -116,8 +116,7 @@ def read(
         at += sum(map(len, _take_chunks(stream, entry.header - at)))
         header = b"".join(_take_chunks(stream, _LOCAL.size + len(entry.raw)))
         mark, *_, length, extra = _LOCAL.unpack_from(header)
-        name = header[_LOCAL.size :]
-        if (mark, length, name) != (b"PK\3\4", len(entry.raw), entry.raw):
+        if (mark, length, header[_LOCAL.size :]) != (b"PK\3\4", len(entry.raw), entry.raw):
             detail = f"the header of {entry.path} differs from the directory"
             raise FilesetError("bundle-unreadable", detail)
         offset = at + len(header) + extra

@@ -162,13 +162,12 @@ class Arrangement:
         names = self._specification.known_names if self._unknown <= _SUGGESTED else frozenset()
         nearest_names = _nearest_cached(name, names) if len(name) <= _LONGEST else ()
         places = (self._specification.places[near] for near in nearest_names)
-        suggestion = " or ".join(usual.name for usual, *_ in places)
         self._report(
             attribute,
             "unknown-attribute",
             ERROR,
             f"{attribute.name[:80]} is not an attribute of a {self._specification.type}",
-            suggestion,
+            " or ".join(usual.name for usual, *_ in places),
         )
 
     def _file_value(self, attribute: Attribute, place: AttributePlace) -> None:

@@ -87,9 +87,8 @@ def inherit(series: Inheritable, archive: Inheritable, *, is_article: bool) -> b
 
     `series` and `archive` are NOTHING if they are unknown, or the template itself.
     """
-    restriction = dict.fromkeys((*series.restriction, *archive.restriction))
     members = {
-        "restriction": list(restriction),
+        "restriction": list(dict.fromkeys((*series.restriction, *archive.restriction))),
         "journal": series.name if is_article else None,
         "series_name": series.name,
         "provider": list(series.provider),

@@ -176,11 +176,10 @@ def _walk(
         own, kind = name.lower(), match["kind"]
         old = deprecated or "~" in flags
         if cluster:
-            inner = (*path, own)
             places += _walk(
                 _CLUSTERS[cluster],
                 f"{written}{name}-",
-                inner,
+                (*path, own),
                 match["filed"] or own,
                 old,
                 outer and "!" in flags,

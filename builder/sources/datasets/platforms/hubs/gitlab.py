@@ -144,8 +144,7 @@ def _is_file(link: Mapping[str, Any]) -> bool:
 
 
 def _url(link: Mapping[str, Any]) -> str | None:
-    direct = json_document.web(link.get("direct_asset_url"))
-    return direct or json_document.web(link.get("url"))
+    return json_document.web(link.get("direct_asset_url")) or json_document.web(link.get("url"))
 
 
 def _describe(

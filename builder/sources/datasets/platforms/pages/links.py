@@ -75,8 +75,7 @@ def parse_linkset(document: Any, url: str) -> Iterator[WebLink]:
             for target in entries(targets) if relation != "anchor" else ():
                 whole = join_url(url, target.get("href"))
                 if whole and context:
-                    kind = media_type(target.get("type"))
-                    yield WebLink(relation.lower(), whole, context, kind)
+                    yield WebLink(relation.lower(), whole, context, media_type(target.get("type")))
 
 
 def media_type(value: object) -> str | None:

@@ -76,8 +76,7 @@ class DataOne(json_document.HostedPlatform):
 
     def process_request(self, resource: DatasetResource, api: Api) -> FilesetPlatformItem:
         """Return the package of the requested id. Raises FilesetError."""
-        names = _object_ids(resource)
-        target = _find(api, names)
+        target = _find(api, _object_ids(resource))
         package = _package(api, target)
         objects = tuple(_query(api, f"resourceMap:{_quote(package)}", _FILE_FIELDS))
         listed = [doc for doc in objects if text(doc.get("formatType")) == _METADATA]
@@ -146,8 +145,7 @@ def _find(api: Api, names: Sequence[str]) -> Mapping[str, Any]:
         # An object that was archived is hidden from the index.
         url = f"https://{_NODE}/cn/v2/meta/{quote(names[0], safe='')}"
         if _ARCHIVED.search(api.answer(url, accept="text/xml").body):
-            detail = f"{names[0]} was archived, which hides it"
-            raise FilesetError("platform-gone", detail)
+            raise FilesetError("platform-gone", f"{names[0]} was archived, which hides it")
         raise FilesetError("platform-404", f"the index does not have {names[0]}")
     exact = (doc for doc in docs if text(doc.get("identifier")) in names)
     return next(exact, None) or _newest(docs)
