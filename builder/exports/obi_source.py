@@ -190,10 +190,9 @@ def open_obi(store: Writer, memory_megabytes: int, threads: int) -> Iterator[Ope
             f"{store.address}: this store has no templates or files yet: run `sheaf ingest`"
         )
     with tempfile.TemporaryDirectory(prefix="sheaf-export-") as folder:
-        database = engine.connect(
-            threads=threads, memory_megabytes=memory_megabytes, scratch=Path(folder)
-        )
-        with closing(database) as connection:
+        with closing(
+            engine.connect(threads=threads, memory_megabytes=memory_megabytes, scratch=Path(folder))
+        ) as connection:
             fold(connection, store, runs, Path(folder))
             yield runs, connection
 

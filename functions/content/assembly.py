@@ -179,9 +179,6 @@ def application(
     Raises StoreError if the address is invalid.
     """
     contents = open_contents(repository, uri, base, settings, environment)
-    signer = Signer(
-        BucketConnection.serving(settings), environment, settings["content.redirect_seconds"]
-    )
     return ContentApplication(
         repository,
         contents,
@@ -191,7 +188,9 @@ def application(
         log,
         compress=compress,
         largest=largest,
-        sign=signer.sign,
+        sign=Signer(
+            BucketConnection.serving(settings), environment, settings["content.redirect_seconds"]
+        ).sign,
     )
 
 

@@ -149,16 +149,15 @@ def show_harvesting(request: PageRequest) -> SitePage:
     """Return the page on harvesting: requests of each verb, formats, and where the data is."""
     address, parts, manifest = request.address, request.parts, request.manifest
     dc = {"metadataPrefix": "oai_dc"}
-    verbs = [
-        (IDENTIFY, {}),
-        (LIST_FORMATS, {}),
-        (LIST_SETS, {}),
-        (LIST_IDENTIFIERS, dc),
-        (LIST_RECORDS, dc),
-    ]
     requests = [
         (verb, address.answer(verb, **arguments), address.request(verb, **arguments))
-        for verb, arguments in verbs
+        for verb, arguments in [
+            (IDENTIFY, {}),
+            (LIST_FORMATS, {}),
+            (LIST_SETS, {}),
+            (LIST_IDENTIFIERS, dc),
+            (LIST_RECORDS, dc),
+        ]
     ]
     values = {
         "requests": requests,

@@ -76,10 +76,9 @@ class SeriesObject:
 
     def list_new(self, inventory: OcflInventory, where: Path) -> Iterator[OcflVersion]:
         """Return the versions behind the last one of the inventory. Raises ForeignRoot."""
-        times = [to_date(tist) for tist, _ in groupby(self.events, _TIST)]
         created = [str(version.get("created")) for _, version in sorted(inventory.versions.items())]
         count = len(created)
-        if created != times[:count]:
+        if created != [to_date(tist) for tist, _ in groupby(self.events, _TIST)][:count]:
             raise ForeignRoot(f"{where}: its versions are not those of {self.id} in the store")
         if count and not _is_of(inventory, next(self._versions(count - 1))):
             raise ForeignRoot(

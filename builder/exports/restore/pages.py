@@ -243,12 +243,11 @@ def _tag(text: str, name: str, at: int) -> _Tag | None:
             return _Tag(name, tuple(attributes), at)
         if match["cut"] is not None:
             return None
-        value = match["quoted"] or match["plain"] or ""
         start = max(match.start("quote"), match.start("plain"))
         attributes.append(
             _Attribute(
                 match["name"].lower(),
-                value,
+                match["quoted"] or match["plain"] or "",
                 match.start("name"),
                 at if start < 0 else start,
                 at,

@@ -221,17 +221,16 @@ class _Records:
 
     def _revisit(self, tist: int, noted: LoggedObject, when: int) -> None:
         identifier = noted.version.id
-        headers = {
-            "WARC-Record-ID": _name(tist, identifier),
-            "WARC-Date": to_date(when),
-            "WARC-Refers-To": _name(noted.tist, identifier),
-        }
         record = self._writer.create_revisit_record(
             identifier,
             f"sha256:{noted.version.sha256}",
             identifier,
             to_date(noted.captured or noted.tist),
-            warc_headers_dict=headers,
+            warc_headers_dict={
+                "WARC-Record-ID": _name(tist, identifier),
+                "WARC-Date": to_date(when),
+                "WARC-Refers-To": _name(noted.tist, identifier),
+            },
         )
         self._writer.write_record(record)
         self.counts["revisit"] += 1

@@ -149,7 +149,7 @@ def _build(
         raise DamagedStore(f"the log: {error}") from error
     size = grown.size
     checkpoint = signer.sign_note(Checkpoint(signer.key.name, size, grown.find_root()).to_text())
-    index = ProofIndex(
+    objects |= ProofIndex(
         manifest.snapshot,
         effective,
         entry,
@@ -159,8 +159,7 @@ def _build(
         sequences,
         tuple(runs[LOOKUP]),
         tuple(runs[RECORDS]),
-    )
-    objects |= index.to_objects()
+    ).to_objects()
     objects[CHECKPOINT] = checkpoint.encode()
     return objects, grown
 

@@ -80,9 +80,8 @@ class SnapshotWriter:
                 }
         for table in TABLES:
             for reference in () if table.versioned else manifest.tables.get(table.source, ()):
-                tables = manifests.setdefault(reference.key, {})
                 earlier = before.get(reference.key, {}).get(table.name)
-                tables[table.name] = earlier or self._write_leaf(
+                manifests.setdefault(reference.key, {})[table.name] = earlier or self._write_leaf(
                     table, self.catalogue.leaf(reference).files, {}
                 )
         lists = {
@@ -197,9 +196,8 @@ class SnapshotWriter:
         self, table: IcebergTable, content: int, entries: Sequence[Mapping[str, Any]]
     ) -> ManifestFile:
         data = avro.write_manifest(table.schema(), content, entries)
-        key = self._keep(table.name, data)
         rows = sum(entry["record_count"] for entry in entries)
-        return ManifestFile(key, len(data), content, len(entries), rows)
+        return ManifestFile(self._keep(table.name, data), len(data), content, len(entries), rows)
 
     def _keep(self, table: str, data: bytes) -> str:
         key = f"{FOLDER}{table}/metadata/{hashlib.sha256(data).hexdigest()[:32]}.avro"
@@ -210,16 +208,15 @@ class SnapshotWriter:
         """Write the rows of the table `snapshots`, and their manifest."""
         path = self.folder / "snapshots.parquet"
         sequences = manifest.sequences
-        values = {
-            "sequence": [s.number for s in sequences],
-            "datestamp": [s.effective.replace(tzinfo=None) for s in sequences],
-            "first": [s.first for s in sequences],
-            "last": [s.last for s in sequences],
-            "records": [sum(s.records.values()) for s in sequences],
-        }
         self.connection.execute(
             f"COPY ({_SEQUENCES}) TO {engine.quote(str(path))} (FORMAT parquet, COMPRESSION zstd)",
-            values,
+            {
+                "sequence": [s.number for s in sequences],
+                "datestamp": [s.effective.replace(tzinfo=None) for s in sequences],
+                "first": [s.first for s in sequences],
+                "last": [s.last for s in sequences],
+                "records": [sum(s.records.values()) for s in sequences],
+            },
         )
         data = path.read_bytes()
         path.unlink()

@@ -69,9 +69,8 @@ def _check_metadata(store: Writer, index: TablesIndex) -> Iterator[Finding]:
     Hints are written before the index. An update that died in between leaves them ahead of it.
     """
     for name in index.snapshots:
-        key = keys.metadata_key(name, index.version)
         expected = {keys.hint_key(name): str(index.version).encode()}
-        expected[key] = describe_table(index, name)
+        expected[keys.metadata_key(name, index.version)] = describe_table(index, name)
         for named, data in expected.items():
             content = _read(store, named)
             if isinstance(content, Finding):

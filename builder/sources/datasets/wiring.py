@@ -105,12 +105,11 @@ def make_ways(
     `stop` ends all requests. `wall` counts seconds since 1970, `clock` from any moment.
     """
     http = http_settings(settings, "fileset")
-    policy = replace(http.policy(), forgives=_FORGIVES)
     tokens: Mapping[str, str] = settings["fileset.tokens"]
     client = HttpClient(
         agent=agent,
         addresses=guard,
-        hosts=HostQueue(policy, stop, clock),
+        hosts=HostQueue(replace(http.policy(), forgives=_FORGIVES), stop, clock),
         stop=stop,
         wall=wall,
         credentials=partial(authorize, tokens),

@@ -288,9 +288,8 @@ def compare(
         "closed": list(accepted.archives),
     }
     with engine.reading("the read templates and the store"):
-        present = _ALL_PRESENT if scope is None else scope.count()
         missing = _SQL.get("missing")
-        _run(connection, (_STOOD, present, missing))
+        _run(connection, (_STOOD, _ALL_PRESENT if scope is None else scope.count(), missing))
         closed = {"closed": values["closed"]}
         connection.execute(_SQL.get("doubt"), closed)
         if connection.execute("FROM doubt LIMIT 1").fetchall():

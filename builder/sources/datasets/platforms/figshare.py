@@ -197,9 +197,8 @@ def _access_status(article: Mapping[str, Any]) -> tuple[str, str | None, str]:
     if article.get("is_confidential") is True:
         return "platform-restricted", None, plain_text(article.get("confidential_reason")) or ""
     if article.get("is_embargoed") is True:
-        until = json_document.day(article.get("embargo_date"))
         reason = first_at(article, "embargo_reason embargo_title", plain_text)
-        return "platform-embargoed", until, reason or ""
+        return "platform-embargoed", json_document.day(article.get("embargo_date")), reason or ""
     if article.get("is_public") is False:
         return "platform-restricted", None, "it is not public"
     if article.get("download_disabled") is True:

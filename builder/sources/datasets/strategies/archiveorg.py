@@ -116,20 +116,19 @@ class ArchiveClient:
         A new item gets the metadata; `hint` is its expected size in bytes. archive.org rejects
         bytes whose MD5 is not that of the file. Raises FilesetError (error-store-upload).
         """
-        headers = {
-            "Content-Length": str(file.size),
-            "Content-MD5": file.md5 or "",
-            "x-archive-auto-make-bucket": "1",
-            "x-archive-keep-old-version": "0",
-            "x-archive-queue-derive": "0",
-            "x-archive-size-hint": str(hint),
-            **dict(_metadata_fields(metadata)),
-        }
         limits, until = self.api.limits, self.api.until
         request = FetchRequest(
             url=f"https://{S3}/{quote(item)}/{quote(file.path)}",
             limits=replace(limits, total=self.seconds, first_byte=max(_SECONDS, limits.first_byte)),
-            headers=headers,
+            headers={
+                "Content-Length": str(file.size),
+                "Content-MD5": file.md5 or "",
+                "x-archive-auto-make-bucket": "1",
+                "x-archive-keep-old-version": "0",
+                "x-archive-queue-derive": "0",
+                "x-archive-size-hint": str(hint),
+                **dict(_metadata_fields(metadata)),
+            },
             until=until,
             end=until,
             within=(S3,),

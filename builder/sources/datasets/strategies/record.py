@@ -160,10 +160,9 @@ def locate(store: Writer, item: FilesetPlatformItem) -> str:
         return base
     listed = {file.path: file for file in item.files}
     earlier: list[tuple[int, str]] = []
-    prefix = version_prefix(
-        item.platform_name, item.platform_domain, item.platform_id, item.version
-    )
-    for key in store.keys(prefix):
+    for key in store.keys(
+        version_prefix(item.platform_name, item.platform_domain, item.platform_id, item.version)
+    ):
         if key.endswith(f"/{RECORD}") and (record := read(store, key.removesuffix(RECORD))):
             archived = archived_files(record)
             if all(p in listed and _agrees(listed[p], file) for p, file in archived.items()):

@@ -88,9 +88,8 @@ def _parse_resource(resource: DatasetResource) -> ReleaseRequest:
     if match is None or not (release or _NEWEST.fullmatch(rest)):
         raise ScopeError(f"{resource.url} is not a release", "no-dataset")
     parts, path = urlsplit(resource.url), unquote(match["path"])
-    tag = unquote(release["tag"]) if release else None
     api = f"{parts.scheme}://{parts.netloc}/api/v4/projects/{quote(path, safe='')}"
-    return ReleaseRequest(path, api, tag)
+    return ReleaseRequest(path, api, unquote(release["tag"]) if release else None)
 
 
 def _release(request: ReleaseRequest, api: Api) -> Mapping[str, Any]:

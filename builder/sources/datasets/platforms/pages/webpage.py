@@ -113,7 +113,6 @@ class Webpage:
         # A URL without scheme, host and fragment names the page on its host.
         address = strip_secrets(resource.url.partition("#")[0])
         free = dataset.get("isAccessibleForFree")
-        closed = free is False or (json_document.text(free) or "").lower().endswith("false")
         item = FilesetPlatformItem(
             platform_name=NAME,
             platform_domain=json_document.host(resource.url),
@@ -126,7 +125,7 @@ class Webpage:
             detail=_WAYS[way],
             description=replace(description, url=strip_secrets(resource.url)),
         )
-        if closed:
+        if free is False or (json_document.text(free) or "").lower().endswith("false"):
             return item.withhold("platform-restricted", "its page says that it is not free")
         return item
 
