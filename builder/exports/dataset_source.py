@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -92,7 +92,7 @@ def _list_versions(
 ) -> Mapping[str, Sequence[str]]:
     values: dict[str, Any] = {"set": spec, "identifiers": identifiers}
     versions: defaultdict[str, list[str]] = defaultdict(list)
-    with closing(engine.connect_reader()) as connection:
+    with engine.connect_reader() as connection:
         query.prepare_view(connection, store, "filesets")
         with engine.reading("the datasets"):
             for dataset, identifier in connection.execute(_LISTED, values).fetchall():

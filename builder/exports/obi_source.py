@@ -6,7 +6,7 @@ All are read from the replayed logs of the runs.
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from itertools import groupby
@@ -189,12 +189,14 @@ def open_obi(store: Writer, memory_megabytes: int, threads: int) -> Iterator[Ope
         raise NothingPublished(
             f"{store.address}: this store has no templates or files yet: run `sheaf ingest`"
         )
-    with tempfile.TemporaryDirectory(prefix="sheaf-export-") as folder:
-        with closing(
-            engine.connect(threads=threads, memory_megabytes=memory_megabytes, scratch=Path(folder))
-        ) as connection:
-            fold(connection, store, runs, Path(folder))
-            yield runs, connection
+    with (
+        tempfile.TemporaryDirectory(prefix="sheaf-export-") as name,
+        engine.connect(
+            threads=threads, memory_megabytes=memory_megabytes, scratch=Path(name)
+        ) as connection,
+    ):
+        fold(connection, store, runs, Path(name))
+        yield runs, connection
 
 
 def open_runs(context: Context) -> AbstractContextManager[Opened]:

@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -72,7 +72,7 @@ def _rows_of(
 ) -> Iterator[tuple[engine.Connection, Path]]:
     with (
         tempfile.TemporaryDirectory(prefix="sheaf-log-") as folder,
-        closing(engine.connect_reader()) as connection,
+        engine.connect_reader() as connection,
     ):
         yield connection, local_file(store, where, digest, Path(folder) / "log")
 
@@ -143,10 +143,7 @@ def read_held(store: Reader, runs: Sequence[Committed], tist: int) -> set[str]:
 
     Raises DamagedStore and StoreError.
     """
-    with (
-        tempfile.TemporaryDirectory(prefix="sheaf-log-") as folder,
-        closing(engine.connect()) as connection,
-    ):
+    with tempfile.TemporaryDirectory(prefix="sheaf-log-") as folder, engine.connect() as connection:
         condition = f"row = 'archive' AND held > 0 AND tist = {tist}"
         replay.read(connection, store, runs, Path(folder), (condition,))
         return {str(home) for (home,) in connection.execute("SELECT home FROM logged").fetchall()}

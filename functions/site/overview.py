@@ -21,13 +21,7 @@ from functions.snapshot import instant
 
 _TYPES, _HOSTS = 20, 25
 """Media types and hosts that the page shows."""
-CLASSES: Sequence[tuple[str, str]] = (
-    ("2", "2xx"),
-    ("3", "3xx"),
-    ("4", "4xx"),
-    ("5", "5xx"),
-    ("", "–"),
-)
+CLASSES: Sequence[tuple[str, str]] = (*((digit, f"{digit}xx") for digit in "2345"), ("", "–"))
 """Classes of HTTP status by their first digit; the last one is all else."""
 
 _COUNTS = "count(*) AS captures, sum(coalesce(content_length, 0))::BIGINT AS bytes"

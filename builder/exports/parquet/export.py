@@ -3,7 +3,6 @@
 import argparse
 import json
 import os
-from contextlib import closing
 
 from builder.arguments import declare
 from builder.exports import staging
@@ -33,12 +32,11 @@ def run(context: Context) -> int:
     with staging.beside(target) as folder:
         parts = folder / "made"
         parts.mkdir()
-        database = engine.connect(
+        with engine.connect(
             threads=os.cpu_count() or 1,
             memory_megabytes=settings["publish.memory"],
             scratch=folder,
-        )
-        with closing(database) as connection:
+        ) as connection:
             manifest, count = parquet_files.sort_rows(connection, context.store, view)
             with ProgressBar("exporting", count, " rows") as advance:
                 files = parquet_files.write_files(connection, view, parts, count, advance)

@@ -79,7 +79,7 @@ def find_dataset(store: Writer, name: str, version: str | None = None) -> str:
     Of several versions it is the newest, or that with the number or label `version`. Raises
     RebuildError, also if several datasets have the DOI, and StoreError.
     """
-    with closing(engine.connect_reader()) as connection:
+    with engine.connect_reader() as connection:
         dataset, versions = _find_named(connection, store, name)
         if version is None:
             return versions[0]
@@ -98,7 +98,7 @@ def find_versions(store: Writer, name: str) -> tuple[str, ...]:
 
     The DOI of all versions names all. The newest is first. Raises as `find_dataset` does.
     """
-    with closing(engine.connect_reader()) as connection:
+    with engine.connect_reader() as connection:
         return _find_named(connection, store, name)[1]
 
 

@@ -54,17 +54,8 @@ _CANDIDATE = re.compile(r"[\s,]*+(?:(\S*[^\s,])(?:,+|([^,]*))|\Z)")
 
 _URLS: Mapping[str, frozenset[str] | None] = {
     # attribute: the elements in which it is a URL; None means all elements
-    "href": None,
-    "src": None,
-    "xlink:href": None,
-    "poster": None,
-    "background": None,
-    "longdesc": None,
-    "cite": None,
-    "lowsrc": None,
-    "dynsrc": None,
-    "formaction": None,
-    "data-src": None,
+    **dict.fromkeys(("href", "src", "xlink:href", "poster", "background", "longdesc", "cite")),
+    **dict.fromkeys(("lowsrc", "dynsrc", "formaction", "data-src")),
     "action": frozenset({"form"}),
     "data": frozenset({"object"}),
 }

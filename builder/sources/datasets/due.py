@@ -7,7 +7,6 @@ Only what is missing is then asked for.
 import contextlib
 import re
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -17,8 +16,8 @@ from builder.intake import intake
 from builder.intake.intake import runs
 from builder.intake.lines import line_table
 from builder.snapshot import query
-from builder.sources.datasets.item import FAIL_ALONE, IngestRequest
-from builder.sources.datasets.status import STATUSES, may_pass
+from builder.sources.datasets.item import IngestRequest
+from builder.sources.datasets.status import FAIL_ALONE, STATUSES, may_pass
 from builder.store.s3 import Store
 from functions.snapshot.errors import NothingPublished
 from functions.store import engine
@@ -64,11 +63,8 @@ def is_due(result: NewestResult, today: str) -> bool:
     a day until two days after it, for it ends by the platform's clock. Without a date, and after
     it, what is closed or missing is due every 30 days.
     """
-    status, now, asked_on = (
-        STATUSES.get(result.status),
-        date.fromisoformat(today),
-        result.updated.date(),
-    )
+    status = STATUSES.get(result.status)
+    now, asked_on = date.fromisoformat(today), result.updated.date()
     if status is None:
         return False
     if match := _DATE.match(result.until or ""):
@@ -111,7 +107,7 @@ def requests(store: Store, now: datetime, due: bool, retry: bool) -> list[Ingest
 
 
 def _rows(store: Store) -> Iterator[tuple[Any, ...]]:
-    with closing(engine.connect_reader()) as connection:
+    with engine.connect_reader() as connection:
         with contextlib.suppress(NothingPublished):
             query.prepare_view(connection, store, _VIEW)
             with engine.reading(_VIEW):

@@ -13,7 +13,6 @@ from typing import Any
 from builder.http.secrets import clean_text
 from builder.sources.datasets import status
 from builder.sources.datasets.item import (
-    FAIL_ALONE,
     PACKED,
     RAW,
     WITHIN,
@@ -98,7 +97,7 @@ def _document(
     archived = outcome.archived if files else None
     strategy = archived.ingest_strategy if archived else None
     manifest = outcome.archived.manifest if outcome.archived else ()
-    left_out = (*item.withheld, *(file for file in manifest if file.status in FAIL_ALONE))
+    left_out = (*item.withheld, *(file for file in manifest if file.status in status.FAIL_ALONE))
     bundle = None
     if archived and (meta := archived.bundle_file_meta):
         cdx = archived.bundle_cdx

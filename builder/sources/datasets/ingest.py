@@ -23,7 +23,6 @@ from functools import partial
 from builder.sources.datasets import status
 from builder.sources.datasets.item import (
     DATASET,
-    FAIL_ALONE,
     ArchiveStrategyResult,
     DatasetResource,
     FilesetPlatformItem,
@@ -262,7 +261,7 @@ class Ingest:
             raise FilesetError(
                 "changed-during-ingest", str(error), manifest=error.manifest
             ) from error
-        failed = {file.status for file in archived.manifest} & FAIL_ALONE
+        failed = {file.status for file in archived.manifest} & status.FAIL_ALONE
         asks = _may_be_changed(archived.status) or failed
         if asks and self._is_changed(course, helper, api):
             detail = f"{archived.status}: {archived.detail or ', '.join(sorted(map(str, failed)))}"
@@ -280,7 +279,7 @@ class Ingest:
         for file in item.files if status.of(archived.status).hit else ():
             state = states.get(file.path, "")
             # Success without a file that the platform gives would be a fault of a strategy.
-            if state not in FAIL_ALONE and not status.of(state).hit:
+            if state not in status.FAIL_ALONE and not status.of(state).hit:
                 raise AssertionError(f"{archived.ingest_strategy} did not store {file.path}")
         # It stays in the item of its first result, whatever names are configured now.
         name = archived.archiveorg_item_name or item.archiveorg_item_name

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from builder.sources.datasets.status import FAIL_ALONE
+
 DATASET = "dataset"
 """The ingest type of a request for a fileset."""
 
@@ -120,27 +122,6 @@ PROBLEM = "problem"
 
 NOT_TRIED = frozenset({"withheld", "unsafe-path", "too-large-file"})
 """Statuses of files that are known not to be archived before anything is fetched."""
-FAIL_ALONE = frozenset(
-    {
-        "file-404",
-        "file-forbidden",
-        "over-limit-stream",
-        "error-platform-download",
-        "truncated",
-        "stalled",
-        "html-decoy",
-        "encoding-ambiguous",
-        "blocked-address",
-        "mismatch-size",
-        "mismatch-md5",
-        "mismatch-sha1",
-        "mismatch-sha256",
-        "mismatch-sha512",
-        "mismatch-crc32",
-        "bundle-missing-member",
-    }
-)
-"""Statuses of files that were asked for in vain; the others are archived without them."""
 LEFT_OUT = NOT_TRIED | FAIL_ALONE
 """Statuses of files without which the others are archived."""
 

@@ -34,19 +34,7 @@ FILE = "dataset-file"
 """Ingest type of the second result, for a dataset of one file."""
 
 _LONGEST = 1600  # characters of a detail
-_PROPOSED = (
-    "path",
-    "size",
-    "md5",
-    "sha1",
-    "sha256",
-    "mimetype",
-    "extra",
-    "status",
-    "platform_url",
-    "terminal_url",
-    "terminal_dt",
-)
+_PROPOSED = 11  # fields of a file, the first ones: those of the proposal
 _UNITS = ("byte", "kB", "MB", "GB", "TB", "PB")
 
 
@@ -134,9 +122,8 @@ def file_json(file: FilesetManifestFile) -> dict[str, Any]:
     """Return a file of a manifest: all fields of the proposal, our fields if they have a value."""
     values = {field.name: getattr(file, field.name) for field in fields(file)}
     values["extra"] = dict(file.extra)
-    return {n: values[n] for n in _PROPOSED} | {
-        n: v for n, v in values.items() if n not in _PROPOSED and v is not None
-    }
+    proposed = list(values)[:_PROPOSED]
+    return {n: v for n, v in values.items() if n in proposed or v is not None}
 
 
 def _bundle_json(archived: ArchiveStrategyResult) -> dict[str, Any]:

@@ -7,8 +7,6 @@ has the status of the file.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from builder.sources.datasets.item import FAIL_ALONE
-
 RESULT, FILE, BOTH = "result", "file", "both"
 OTHER = "other"
 
@@ -20,7 +18,8 @@ class Status:
     `hit`: files were archived. `retryable`: a later try may succeed with nothing changed here
     (`may_pass` also counts the files).
     `lists`: the dataset is listed with its metadata all the same. `closes`: the platform does not
-    give the files any more, if it gave them. `gone`: it removed the dataset.
+    give the files any more, if it gave them. `gone`: it removed the dataset. `alone`: the file was
+    asked for in vain, and the others are archived without it.
     """
 
     name: str
@@ -32,6 +31,7 @@ class Status:
     lists: bool = False
     closes: bool = False
     gone: bool = False
+    alone: bool = False
 
 
 _TABLE = """
@@ -43,7 +43,7 @@ failed or too large
 no-platform-match | request | | no known platform hosts it
 skip-url-blocklist | request | | fileset.block names its URL
 bad-identifier | request | | it is neither a URL nor a DOI
-blocked-address | request | both | an address is not public, or its port is not in http.ports
+blocked-address | request | both alone | an address is not public, or its port is not in http.ports
 robots-disallowed | request | | the host's robots.txt forbids the landing page
 needs-token | request | lists | the platform requires a token to download files
 platform-scope | platform | | it is not a single version of a dataset
@@ -65,28 +65,29 @@ too-many-files | limit | | it has more files than fileset.limits.files
 too-large-size | limit | | its files exceed fileset.limits.bytes in total
 too-large-file | limit | both | a file is larger than fileset.limits.file_bytes
 unsafe-path | limit | both | a file's path leads elsewhere, or is too long
-over-limit-stream | limit | both | more bytes were received than allowed
+over-limit-stream | limit | both alone | more bytes were received than allowed
 pending | file | both | not processed yet
 exists | file | file hit | it was archived before
 verified | file | file hit | it is archived, and its digest is the platform's
 unverified | file | file hit | it is archived; the platform declares no digest
-error-platform-download | file | both retryable | it could not be downloaded
-file-404 | file | both | the platform lists it but does not have it
-file-forbidden | file | both | the platform lists it but restricts access to it
-truncated | file | both retryable | each attempt ended before the file was complete
-stalled | file | both retryable | its bytes came too slowly or not at all
-html-decoy | file | both retryable | the response was a page or an error, not the file
-mismatch-size | file | both | its size is not the platform's
-mismatch-md5 | file | both | its MD5 is not the platform's
-mismatch-sha1 | file | both | its SHA-1 is not the platform's
-mismatch-sha256 | file | both | its SHA-256 is not the platform's
-mismatch-sha512 | file | both | its SHA-512 is not the platform's
-mismatch-crc32 | file | both | its CRC-32 is not the bundle's
-encoding-ambiguous | file | both | it has a content coding, and no digest identifies the right bytes
+error-platform-download | file | both retryable alone | it could not be downloaded
+file-404 | file | both alone | the platform lists it but does not have it
+file-forbidden | file | both alone | the platform lists it but restricts access to it
+truncated | file | both retryable alone | each attempt ended before the file was complete
+stalled | file | both retryable alone | its bytes came too slowly or not at all
+html-decoy | file | both retryable alone | the response was a page or an error, not the file
+mismatch-size | file | both alone | its size is not the platform's
+mismatch-md5 | file | both alone | its MD5 is not the platform's
+mismatch-sha1 | file | both alone | its SHA-1 is not the platform's
+mismatch-sha256 | file | both alone | its SHA-256 is not the platform's
+mismatch-sha512 | file | both alone | its SHA-512 is not the platform's
+mismatch-crc32 | file | both alone | its CRC-32 is not the bundle's
+encoding-ambiguous | file | both alone | \
+it has a content coding, and no digest identifies the right bytes
 withheld | file | file | the platform lists it but withholds it
 skipped | file | file | it is not stored: another file of the dataset failed
 bundle-unreadable | bundle | both | the platform's bundle is not a readable zip
-bundle-missing-member | bundle | both | the bundle lacks a file of the manifest
+bundle-missing-member | bundle | both alone | the bundle lacks a file of the manifest
 bundle-extra-member | bundle | file | the bundle has a file that is not in the manifest
 bundle-unsafe-member | bundle | both | a file's path in the bundle leads outside of it
 bundle-bomb | bundle | both | the unpacked bundle exceeds the limit
@@ -112,6 +113,8 @@ def _parse_row(line: str) -> Status:
 STATUSES: Mapping[str, Status] = {
     status.name: status for status in map(_parse_row, _TABLE.strip().splitlines())
 }
+FAIL_ALONE = frozenset(status.name for status in STATUSES.values() if status.alone)
+"""Statuses of files that were asked for in vain; the others are archived without them."""
 
 
 def of_dataset(strategy: str, files: Iterable[str | None], *, existing: bool = False) -> str:

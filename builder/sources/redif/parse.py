@@ -15,7 +15,6 @@ import os
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
@@ -56,7 +55,7 @@ def known_marks(path: Path) -> "Sequence[int]":
 @lru_cache(1)
 def _list_marks(path: Path, modified: int) -> "Sequence[int]":
     marks = array("q")
-    with closing(engine.connect()) as connection, engine.reading(str(path)):
+    with engine.connect() as connection, engine.reading(str(path)):
         for rows in engine.batches(connection, _LIST, {"path": str(path)}):
             marks.extend(rows)
     return marks

@@ -32,10 +32,11 @@ from builder.sources.datasets.download.exchanges import (
     mark_exchanges,
 )
 from builder.sources.datasets.download.parts import DatasetParts, FilePart
-from builder.sources.datasets.item import FAIL_ALONE, GIT, REPLICAS, FilesetManifestFile
+from builder.sources.datasets.item import GIT, REPLICAS, FilesetManifestFile
 from builder.sources.datasets.manifest_file import EVERY, Digests, begin_digests, best_digest
 from builder.sources.datasets.protocols import FilesetError, OpenSink, Received, ZipSink
 from builder.sources.datasets.result import to_json
+from builder.sources.datasets.status import FAIL_ALONE
 from builder.store.documents import build
 
 _TYPES = mimetypes.MimeTypes()  # Python's own table, the same on every system

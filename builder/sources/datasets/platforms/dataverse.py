@@ -67,11 +67,7 @@ _TYPES = {"dataset": "Dataset", "software": "Software", "workflow": "Workflow"}
 _EXTENSIONS = {
     "application/x-spss-por": "por",
     "application/x-spss-sav": "sav",
-    "application/x-stata": "dta",
-    "application/x-stata-6": "dta",
-    "application/x-stata-13": "dta",
-    "application/x-stata-14": "dta",
-    "application/x-stata-15": "dta",
+    **{f"application/x-stata{version}": "dta" for version in ("", "-6", "-13", "-14", "-15")},
     "application/x-rlang-transport": "RData",
     "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
     "text/csv": "csv",

@@ -50,29 +50,23 @@ _PORTALS = frozenset(_PORTAL_NAMES.split())
 """Hosts of portals; hosts below figshare.com need not be listed."""
 
 TYPES = {
-    "book": "Book",
+    **{name: name.title() for name in ("book", "dataset", "model", "preprint", "report")},
+    **{name: name.title() for name in ("software", "standard", "workflow")},
     "chapter": "BookChapter",
     "composition": "Sound",
     "conference contribution": "ConferencePaper",
     "data management plan": "OutputManagementPlan",
-    "dataset": "Dataset",
     "figure": "Image",
     "fileset": "Dataset",
     "journal contribution": "JournalArticle",
     "media": "Audiovisual",
-    "model": "Model",
     "monograph": "Book",
     "online resource": "InteractiveResource",
     "performance": "Audiovisual",
     "physical object": "PhysicalObject",
     "poster": "Text",
-    "preprint": "Preprint",
     "presentation": "Text",
-    "report": "Report",
-    "software": "Software",
-    "standard": "Standard",
     "thesis": "Dissertation",
-    "workflow": "Workflow",
 }
 """Figshare's types of articles, in DataCite's terms."""
 

@@ -55,25 +55,12 @@ from builder.sources.datasets.platforms.metadata import (
 from builder.sources.datasets.protocols import Api, FilesetError, PlatformFacts, ScopeError
 
 OPEN, EMBARGOED, RESTRICTED = "open", "embargoed", "restricted"
-_ACCESS = {
-    "open": OPEN,
-    "embargoed": EMBARGOED,
-    "restricted": RESTRICTED,
-    "closed": RESTRICTED,
-}
 TYPES = {
-    "dataset": "Dataset",
-    "event": "Event",
-    "image": "Image",
+    **{n: n.title() for n in ("dataset", "event", "image", "model", "software", "workflow")},
+    **dict.fromkeys(("poster", "presentation", "publication"), "Text"),
     "lesson": "InteractiveResource",
-    "model": "Model",
     "physicalobject": "PhysicalObject",
-    "poster": "Text",
-    "presentation": "Text",
-    "publication": "Text",
-    "software": "Software",
     "video": "Audiovisual",
-    "workflow": "Workflow",
 }
 """DataCite's term by the part before the hyphen of InvenioRDM's resource types."""
 
@@ -131,14 +118,20 @@ def parse_file(file: Mapping[str, Any], record: str) -> FilesetManifestFile:
 def _read_native(document: Mapping[str, Any], record: str) -> Deposit:
     files = inner(document, "files")
     links = inner(document, "links")
-    access, until = _access(document)
+    rights = inner(document, "access")
+    embargo = inner(rights, "embargo")
+    access, until = RESTRICTED, day(embargo.get("until"))
+    if "restricted" not in (rights.get("record"), rights.get("files")):
+        access = OPEN
+    elif embargo.get("active") is True and until:
+        access = EMBARGOED
     return Deposit(
         id=text(document.get("id")) or "",
         parent=text(inner(document, "parent").get("id")),
         index=size(inner(document, "versions").get("index")),
         draft=document.get("is_draft") is True or document.get("is_published") is False,
         access=access,
-        until=until,
+        until=until if access == EMBARGOED else None,
         keeps=files.get("enabled") is not False,
         files=list_files(files, record),
         count=size(files.get("count")),
@@ -159,17 +152,6 @@ def list_files(files: Mapping[str, Any], record: str) -> tuple[FilesetManifestFi
     if not isinstance(listed, list):
         return None
     return tuple(parse_file(file, record) for file in entries(listed))
-
-
-def _access(document: Mapping[str, Any]) -> tuple[str, str | None]:
-    access = inner(document, "access")
-    embargo = inner(access, "embargo")
-    until = day(embargo.get("until"))
-    if "restricted" not in (access.get("record"), access.get("files")):
-        return OPEN, None
-    if embargo.get("active") is True and until:
-        return EMBARGOED, until
-    return RESTRICTED, None
 
 
 def _describe(document: Mapping[str, Any], metadata: Mapping[str, Any]) -> Description:
@@ -235,7 +217,8 @@ def _read_legacy(document: Mapping[str, Any], record: str) -> Deposit:
     versions = entries(inner(metadata, "relations").get("version"))
     index = size(versions[0].get("index")) if versions else None  # this form counts from 0
     files = document.get("files")
-    access = _ACCESS.get(text(metadata.get("access_right")) or "open", RESTRICTED)
+    access = text(metadata.get("access_right")) or OPEN
+    access = access if access in (OPEN, EMBARGOED) else RESTRICTED
     return Deposit(
         id=text(document.get("id")) or text(document.get("recid")) or "",
         parent=text(document.get("conceptrecid")),
@@ -293,10 +276,6 @@ def _legacy_people(credits: object, contributors: bool = False) -> Iterator[Pers
             )
 
 
-_CLOSED = {
-    EMBARGOED: "platform-embargoed",
-    RESTRICTED: "platform-restricted",
-}
 _INVENIO_RECORD = re.compile(
     r"/(?:api/)?records?/(?P<id>[A-Za-z0-9-]+)(?P<file>/files/.+)?"
     r"(?P<latest>(?:/versions)?/latest)?(?:/.*)?"
@@ -406,7 +385,7 @@ def _files(request: InvenioRequest, deposit: Deposit, api: Api) -> tuple[Fileset
 def _item(
     request: InvenioRequest, deposit: Deposit, files: tuple[FilesetManifestFile, ...]
 ) -> FilesetPlatformItem:
-    status = _CLOSED.get(deposit.access, "success")
+    status = "success" if deposit.access == OPEN else f"platform-{deposit.access}"
     if status != "success":
         files = tuple(replace(file, status="withheld") for file in files)
     elif not deposit.keeps:

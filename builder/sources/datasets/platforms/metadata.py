@@ -57,27 +57,12 @@ ProjectLeader ProjectManager ProjectMember RegistrationAgency RegistrationAuthor
 Researcher ResearchGroup RightsHolder Sponsor Supervisor WorkPackageLeader
 """
 _CONTRIBUTORS = {name.lower(): name for name in _ROLES.split()}
-_SCHEMES = {
-    "ark": "ARK",
-    "arxiv": "arXiv",
+_SCHEME_NAMES = """
+ARK arXiv bibcode DOI EAN13 EISSN Handle IGSN ISBN ISSN ISTC LSID PMID PURL UPC URL URN w3id
+"""
+_SCHEMES = {name.lower(): name for name in _SCHEME_NAMES.split()} | {
     "ads": "bibcode",
-    "bibcode": "bibcode",
-    "doi": "DOI",
-    "ean13": "EAN13",
-    "eissn": "EISSN",
-    "handle": "Handle",
     "hdl": "Handle",
-    "igsn": "IGSN",
-    "isbn": "ISBN",
-    "issn": "ISSN",
-    "istc": "ISTC",
-    "lsid": "LSID",
-    "pmid": "PMID",
-    "purl": "PURL",
-    "upc": "UPC",
-    "url": "URL",
-    "urn": "URN",
-    "w3id": "w3id",
 }
 """Platforms' names of schemes, in lower case, and DataCite's relatedIdentifierType."""
 

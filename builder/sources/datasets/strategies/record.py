@@ -15,7 +15,6 @@ from typing import Any
 from builder.http.secrets import clean_document
 from builder.sources.datasets import status
 from builder.sources.datasets.item import (
-    FAIL_ALONE,
     NOT_TRIED,
     ArchiveStrategyResult,
     Cdx,
@@ -267,7 +266,7 @@ def extend(
     record = replace(first, archived=archived, objects=tuple(sorted(by_key.values(), key=_KEY)))
     if archived_files(record).keys() == had.keys():
         # Whose object is gone is not archived now; but what it was stays in the record.
-        gone = {f.path: f for f in later if f.path in had and f.status in FAIL_ALONE}
+        gone = {f.path: f for f in later if f.path in had and f.status in status.FAIL_ALONE}
         manifest = tuple(gone.get(file.path, file) for file in manifest)
         now = _status(item, archived.ingest_strategy, manifest)
         return replace(record, archived=replace(archived, manifest=manifest, status=now))

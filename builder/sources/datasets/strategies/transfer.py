@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 from builder.http.limits import Stop
 from builder.http.settings import Settings, http_settings
 from builder.sources.datasets.item import (
-    FAIL_ALONE,
     LEFT_OUT,
     PROBLEM,
     FilesetManifestFile,
@@ -23,6 +22,7 @@ from builder.sources.datasets.item import (
 )
 from builder.sources.datasets.manifest_file import wrap_store_errors
 from builder.sources.datasets.protocols import FilesetError
+from builder.sources.datasets.status import FAIL_ALONE
 from builder.store.durable import writing
 from builder.threads import map_in_order
 

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from builder.sources.datasets.item import FAIL_ALONE, ArchiveStrategyResult, FilesetPlatformItem
+from builder.sources.datasets.item import ArchiveStrategyResult, FilesetPlatformItem
 from builder.sources.datasets.protocols import FilesetError
+from builder.sources.datasets.status import FAIL_ALONE
 from builder.sources.datasets.strategies import record
 from builder.sources.datasets.strategies.keys import RECORD, place
 from builder.sources.datasets.wiring import archive, make_strategy
