@@ -105,8 +105,7 @@ def _ends_well(
     for _ in range(2 * len(BODIES)):
         if found.status != "mismatch-existing":
             break
-        altered = {f.key for f in found.manifest if f.status == "mismatch-existing"}
-        store.remove(*filter(None, altered))
+        store.remove(*(f.key for f in found.manifest if f.key and f.status == "mismatch-existing"))
         found = request()
     assert found.status in {"success", "success-existing"}
     assert {path: body_of(store, found, path) for path in BODIES} == BODIES
