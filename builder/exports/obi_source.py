@@ -207,7 +207,6 @@ def open_runs(context: Context) -> AbstractContextManager[Opened]:
 
 def choose_runs(runs: Sequence[Committed], wanted: Sequence[int] | None) -> Sequence[Committed]:
     """Return the runs that `--run` names, or all without it. Raises UsageError for others."""
-    unknown = set(wanted or ()) - {run.tist for run in runs}
-    if unknown:
+    if unknown := set(wanted or ()) - {run.tist for run in runs}:
         raise UsageError(f"--run {min(unknown)}: the store has no such committed run")
     return [run for run in runs if not wanted or run.tist in wanted]

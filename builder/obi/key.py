@@ -98,9 +98,7 @@ def pack(sha256: str) -> str:
 def run_of(key: str) -> int | None:
     """Return the tist of the run that a key below RUNS belongs to; None for a stray key."""
     turned, slash, rest = key.removeprefix(RUNS).partition("/")
-    if not (key.startswith(RUNS) and slash and rest):
-        return None
-    return _tist(turned)
+    return _tist(turned) if key.startswith(RUNS) and slash and rest else None
 
 
 def file_table(tist: int, digest: str) -> str:

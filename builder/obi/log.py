@@ -101,8 +101,7 @@ class ItemHistory:
     def blocks(self) -> list[tuple[int, Refipo]]:
         """Return the file blocks that name the object; of a template, its own of its last run."""
         blocks = [(t, r) for t, r in self.rows if isinstance(r, Refipo)]
-        own = [(t, r) for t, r in blocks if r.handle == self.id]
-        if own:
+        if own := [(t, r) for t, r in blocks if r.handle == self.id]:
             last = max(t for t, _ in own)
             newest = max((t for t, v in self.versions() if v.kind == TEMPLATE), default=0)
             return [(t, r) for t, r in own if t == last >= newest]
@@ -115,9 +114,7 @@ class ItemHistory:
         """
         before = [dated for dated in self.versions() if dated[0] <= tist]
         happened = [r for t, r in self.rows if isinstance(r, Incidence) and t <= tist]
-        if not before or (happened and happened[-1].what == DELETION):
-            return None
-        return before[-1]
+        return before[-1] if before and not (happened and happened[-1].what == DELETION) else None
 
 
 def read_history(

@@ -161,8 +161,7 @@ class DataFileIndex:
         `advance` is called with the number of bytes read.
         """
         try:
-            foreign = self._fetch(store, file, advance)
-            if foreign is not None:
+            if (foreign := self._fetch(store, file, advance)) is not None:
                 findings = [Finding("file-digest", file.key, foreign)]
             else:
                 findings = list(self._examine(table, file, keep=keep))
@@ -185,16 +184,14 @@ class DataFileIndex:
                 out.write(chunk)
                 size += len(chunk)
                 advance(len(chunk))
-        if digest.hexdigest()[:32] != layout.digest_of(file.key):
-            return f"its {size:,} bytes do not match its name"
-        return None
+        is_same = digest.hexdigest()[:32] == layout.digest_of(file.key)
+        return None if is_same else f"its {size:,} bytes do not match its name"
 
     def _examine(self, table: str, file: DataFile, *, keep: bool) -> Iterator[Finding]:
         with engine.reading(file.key):
             for problem in (*self._footer(file), *self._bounds(table, file)):
                 yield Finding("file-wrong", file.key, problem)
-            unsorted = self._order(table)
-            if unsorted is not None:
+            if (unsorted := self._order(table)) is not None:
                 yield Finding("rows-unsorted", file.key, unsorted)
             if table in {"records", "copies"}:
                 for code, sql, what in _WRONG:

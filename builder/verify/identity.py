@@ -49,10 +49,8 @@ def identity_findings(
             continue  # a web server need not have what readers do not need
         problem = f"{layout.IDENTITY} says that it must be there, but it does not exist"
         try:
-            if part.endswith("/"):
-                is_there = next(iter(store.keys(part)), None) is not None
-            else:
-                is_there = store.size(part) is not None
+            first = next(iter(store.keys(part)), None) if part.endswith("/") else store.size(part)
+            is_there = first is not None
         except DamagedStore as error:
             is_there, problem = False, str(error)
         if not is_there:

@@ -110,8 +110,7 @@ class Delivery:
             return _text_answer(412, headers, "These bytes do not match If-Match.")
         if shown.tag and http_message.is_held(call.headers, shown.tag):
             return HttpResponse(304, _without_body(headers, tag=True))
-        elsewhere = self._elsewhere(call, shown)
-        if elsewhere:
+        if elsewhere := self._elsewhere(call, shown):
             headers.pop("Memento-Datetime", None)
             headers |= {"Location": elsewhere, "Cache-Control": http_message.UNKEPT}
             return _text_answer(

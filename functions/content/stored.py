@@ -269,7 +269,5 @@ def _restore(store: Slices, holding: Holding) -> bytes:
 
 
 def _declared_digest(file: Mapping[str, Any]) -> DeclaredDigest | None:
-    for name in ("sha256", "sha1", "md5"):
-        if file.get(name):
-            return DeclaredDigest(name, bytes.fromhex(file[name]))
-    return None
+    names = (name for name in ("sha256", "sha1", "md5") if file.get(name))
+    return next((DeclaredDigest(name, bytes.fromhex(file[name])) for name in names), None)

@@ -155,10 +155,9 @@ class Filter:
         values = [field_value(capture, self.field) for capture in captures]
         if self.how in ("~", ":"):
             results = matching(self.text, values, self.how == ":")
-        elif self.how == "=":
-            results = [text == self.text for text in values]
         else:
-            results = [self.text in text for text in values]
+            is_whole = self.how == "="
+            results = [text == self.text if is_whole else self.text in text for text in values]
         return [is_match is not self.is_negated for is_match in results]
 
 

@@ -145,13 +145,11 @@ def show_harvesting(request: PageRequest) -> SitePage:
     dc = {"metadataPrefix": "oai_dc"}
     requests = [
         (verb, address.answer(verb, **arguments), address.request(verb, **arguments))
-        for verb, arguments in [
-            (IDENTIFY, {}),
-            (LIST_FORMATS, {}),
-            (LIST_SETS, {}),
-            (LIST_IDENTIFIERS, dc),
-            (LIST_RECORDS, dc),
-        ]
+        for arguments, verbs in (
+            ({}, (IDENTIFY, LIST_FORMATS, LIST_SETS)),
+            (dc, (LIST_IDENTIFIERS, LIST_RECORDS)),
+        )
+        for verb in verbs
     ]
     values = {
         "requests": requests,

@@ -97,8 +97,7 @@ class WebSite:
 
     def reply(self, call: Call) -> Reply:
         """Return the answer to a GET. Raises StoreError."""
-        fixed = self._fixed.get(call.path)
-        if fixed is not None:
+        if (fixed := self._fixed.get(call.path)) is not None:
             return fixed
         first, _, rest = call.path[1:].partition("/")
         names = tuple(dict.fromkeys((rest, unquote(rest)))) if rest else ()

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from builder.obi.history import write_json
 from functions.snapshot.errors import DamagedStore
 
 ROOT_MARK, OBJECT_MARK = "0=ocfl_1.1", "0=ocfl_object_1.1"
@@ -35,8 +36,8 @@ def root_files() -> dict[str, bytes]:
     }
     return {
         ROOT_MARK: b"ocfl_1.1\n",
-        "ocfl_layout.json": _json(layout),
-        f"extensions/{EXTENSION}/config.json": _json(config),
+        "ocfl_layout.json": write_json(layout),
+        f"extensions/{EXTENSION}/config.json": write_json(config),
     }
 
 
@@ -88,7 +89,7 @@ class OcflInventory:
             "versions": {f"v{number}": version for number, version in self.versions.items()},
             "fixity": self.fixity,
         }
-        return _json(document)
+        return write_json(document)
 
 
 def parse(data: bytes, sidecar: bytes, where: str) -> OcflInventory:
@@ -107,7 +108,3 @@ def parse(data: bytes, sidecar: bytes, where: str) -> OcflInventory:
 def sidecar(inventory: bytes) -> bytes:
     """Return the content of the sidecar file with an inventory's digest."""
     return f"{hashlib.sha512(inventory).hexdigest()} {INVENTORY}\n".encode()
-
-
-def _json(document: Mapping[str, Any]) -> bytes:
-    return json.dumps(document, indent=1, ensure_ascii=False).encode() + b"\n"

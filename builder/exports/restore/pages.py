@@ -106,10 +106,8 @@ class _Tag:
 
     def value(self, name: str, decode: Callable[[str], str]) -> str:
         """Return the value of the first attribute of that name, or ""."""
-        for attribute in self.attributes:
-            if attribute.name == name:
-                return html.unescape(decode(attribute.value))
-        return ""
+        values = (attribute.value for attribute in self.attributes if attribute.name == name)
+        return html.unescape(decode(next(values, "")))
 
 
 Decode = Callable[[str], str]
@@ -327,8 +325,7 @@ class _References:
             return None
         mark = f"#{_quote(fragment)}" if fragment else ""
         for form in self._forms(url):
-            path = self._plan.path(form)
-            if path is not None:
+            if (path := self._plan.path(form)) is not None:
                 if path == self._planned.path and mark:
                     return mark
                 folder = posixpath.dirname(self._planned.path)

@@ -218,8 +218,7 @@ class Plan:
 
     def _find(self, url: str) -> str | None:
         """Return the path of a URL, of its redirect's target, or of a URL with the same SURT."""
-        path = self._at(names.identity(url))
-        if path is not None:
+        if (path := self._at(names.identity(url))) is not None:
             return path
         key = surt.of(url.encode("utf-8", "surrogatepass"))
         row = self._database.fetch(

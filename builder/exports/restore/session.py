@@ -66,8 +66,7 @@ class RestoreSession:
         Raises SheafError if the source becomes unavailable, and OSError if the disk is full. Files
         restored until then are kept and are not fetched again.
         """
-        earlier = self.folder.manifest()
-        if earlier is not None:
+        if (earlier := self.folder.manifest()) is not None:
             with earlier:
                 self.entries.load(earlier)
         self._mark = self.plan.fingerprint() if self.job.converted else None

@@ -10,7 +10,7 @@ line for each member: key and time of its first line, offset, length and digest.
 import gzip
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import chain, islice
 from typing import BinaryIO
@@ -26,6 +26,7 @@ from builder.exports.chosen_captures import (
     page_line,
 )
 from builder.exports.warcinfo import About, software, warcinfo
+from builder.obi.history import write_json
 from builder.zip import Bundle, Open, ZipSink
 from functions.snapshot import instant
 from functions.store import engine
@@ -127,10 +128,10 @@ class Parcel:
         self._write(_SECOND, second)
         pages = (line.partition(b"\t")[2] for line in self._pages)
         self._write(_PAGES, chain((PAGES_HEADING,), pages))
-        package = _to_json(self._describe())
+        package = write_json(self._describe())
         digest = {"path": NAME, "hash": _LABEL + hashlib.sha256(package).hexdigest()}
         self._write(NAME, [package])
-        self._write(DIGEST_NAME, [_to_json(digest)])
+        self._write(DIGEST_NAME, [write_json(digest)])
         self._bundle.end()
 
     @property
@@ -182,10 +183,6 @@ class Parcel:
                 "bytes": file.size,
             }
         )
-
-
-def _to_json(document: Mapping[str, object]) -> bytes:
-    return json.dumps(document, indent=1, ensure_ascii=False).encode() + b"\n"
 
 
 def _name(number: int) -> str:

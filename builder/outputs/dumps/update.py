@@ -201,8 +201,7 @@ class _Update:
                 self._scrub(name, stored.complete),
                 tuple(self._scrub(name, dump) for dump in stored.differences),
             )
-        parts = self.writer.write(name, _span_after(manifest, state), complete=False)
-        if parts:
+        if parts := self.writer.write(name, _span_after(manifest, state), complete=False):
             last = stored.all[-1].snapshot
             new = self.writer.describe(name, parts, manifest.snapshot, manifest.effective, last)
             stored = seal.replace(stored, differences=(*stored.differences, new))
@@ -217,8 +216,7 @@ class _Update:
             complete = self._make_complete(name)
             sizes = [dump.bytes for dump in differences]
             differences = differences[-policy.count_kept(complete.bytes, sizes) :]
-        count = policy.count_merged([dump.bytes for dump in differences])
-        if count:
+        if count := policy.count_merged([dump.bytes for dump in differences]):
             start = len(differences) - 1 - count
             older = differences[start:-1]
             spans = [dump.positions for dump in older if dump.name]

@@ -37,8 +37,7 @@ def dump_findings(
     if newest is not None and index.snapshot < newest.snapshot:
         problem = f"it ends with snapshot {index.snapshot}, and the newest is {newest.snapshot}"
         yield Finding("dumps-behind", dumps.INDEX, problem)
-    left = set(index.removed).intersection(store.keys(dumps.FOLDER))
-    if left:
+    if left := set(index.removed).intersection(store.keys(dumps.FOLDER)):
         problem = f"{len(left):,} objects that it replaced are still there"
         yield Finding("dumps-behind", dumps.INDEX, problem)
     findings = [*_check_objects(store, index, is_read)]

@@ -24,9 +24,7 @@ def compare_logs(comparison: CopyComparison) -> OutputComparison:
     keys = None if comparison.keys is None else [*map(VerifierKey.parse, comparison.keys)]
     ours, theirs = (_open_log(each, keys, findings) for each in (store, copy))
     entries, copied = (log.checkpoint.size if log else 0 for log in (ours, theirs))
-    problem = ""
-    if ours and theirs:
-        problem = _find_split(copy, ours, theirs)
+    problem = _find_split(copy, ours, theirs) if ours and theirs else ""
     if problem:
         findings.append(Finding("comparison-split", CHECKPOINT, problem))
     elif not findings and copied > entries:

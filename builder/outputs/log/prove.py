@@ -161,7 +161,13 @@ class Prover:
         blocks: list[tuple[int, int, list[tuple[int, ...]]]] = []
         groups: dict[int, GroupRows] = {}
         while at < len(firsts) and (not blocks or blocks[-1][2][-1][0] <= key):
-            groups[at] = self._read(index, run, LOOKUP, at)
+            file, group = run.places()[at]
+            groups[at] = GroupRows(group.data, WIDTHS[LOOKUP])
+            if not group.data:
+                span = (group.offset, group.length)
+                with open_group(self._store, file.key, file.bytes, span) as path:
+                    counts, names = [group.rows], index.columns
+                    (groups[at],) = read_groups(self._connection, path, LOOKUP, counts, names)
             for number, data in enumerate(groups[at].blocks()):
                 blocks.append((at, number, list(LOOKUP_ROW.iter_unpack(data))))
             at += 1
@@ -189,14 +195,6 @@ class Prover:
             proof = _prove_block(run, at, rows, row // BLOCK_ROWS)
             return RecordProof(number, row % BLOCK_ROWS, text, proof), sequence, owner
         raise DamagedStore(f"position {position} of the look-up is in no run of records")
-
-    def _read(self, index: ProofIndex, run: RunTree, table: str, at: int) -> GroupRows:
-        file, group = run.places()[at]
-        if group.data:
-            return GroupRows(group.data, WIDTHS[table])
-        with open_group(self._store, file.key, file.bytes, (group.offset, group.length)) as path:
-            (rows,) = read_groups(self._connection, path, table, [group.rows], index.columns)
-        return rows
 
 
 def _prove_entry(tree: TileTree, number: int) -> EntryProof:

@@ -113,8 +113,7 @@ class SnapshotWriter:
         every = {f.key: f for leaf in leaves for f in self.catalogue.leaf(leaf).files}
         deletes = {key: before.get(key) or deleted.find_others(file) for key, file in every.items()}
         fresh = [leaf for leaf in leaves if leaf.key not in self.index.leaves]
-        candidates = list(self._list_candidates(manifest, fresh))
-        if candidates:
+        if candidates := list(self._list_candidates(manifest, fresh)):
             deletes |= deleted.find_superseded(list(every.values()), candidates, deletes)
         return deletes
 
@@ -126,11 +125,9 @@ class SnapshotWriter:
         These are the new superseded positions, and all that lie in the new leaves of records.
         """
         dead = list(self.catalogue.files(manifest, "dead"))
-        new = [file.key for file in dead if file.key not in self.index.dead]
-        if new:
+        if new := [file.key for file in dead if file.key not in self.index.dead]:
             gone = sorted(set(self.index.dead) - {file.key for file in dead})
-            earlier = self._find_paths(gone)
-            if earlier:
+            if earlier := self._find_paths(gone):
                 yield _NEW_POSITIONS, {"files": self._find_paths(new), "gone": earlier}
             else:
                 yield _POSITIONS, {"files": self._find_paths(new)}

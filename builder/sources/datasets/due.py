@@ -115,8 +115,7 @@ def _rows(store: Store) -> Iterator[tuple[Any, ...]]:
         waiting = list(runs(store))
         keys = intake.keys_of(store, waiting)
         for run in waiting:
-            files = intake.files(store, [run], keys, "filesets")
-            if files:
+            if files := intake.files(store, [run], keys, "filesets"):
                 with engine.reading(f"the intake's run {run.name}"):
                     sql = f"SELECT {_COLUMNS} FROM {line_table(files, intake.FILESETS)}"
                     yield from connection.execute(sql, {"files": files}).fetchall()

@@ -176,8 +176,7 @@ class Queue:
         With `lasting`, wait for more messages until `stop` is set.
         """
         while not stop.is_set():
-            message = self._receive()
-            if message is not None:
+            if (message := self._receive()) is not None:
                 request = request_or_mark(f"message {message.id}", message.text)
                 with self._lock:
                     self._hidden[id(request)] = (request, message)

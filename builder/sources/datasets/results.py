@@ -227,7 +227,6 @@ class Keeping:
             self.settled(outcome)
 
     def _commit(self) -> None:
-        run = self.results.commit()
-        if run is not None:
+        if (run := self.results.commit()) is not None:
             self.runs.append(run.name)
         self.journal.clear()

@@ -54,9 +54,7 @@ def authorize(tokens: Mapping[str, str], url: str) -> dict[str, str]:
     """
     parts = urlsplit(url)
     token = tokens.get(parts.netloc) if parts.scheme == "https" else None
-    if token is None:
-        return {}
-    return {"Authorization": token if " " in token else f"Bearer {token}"}
+    return {} if token is None else {"Authorization": token if " " in token else f"Bearer {token}"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -171,8 +171,7 @@ def _data(
         data[name] = value
     if kind.is_capture:
         data["archivedAt"] = copy
-    authors = kind.authors(fields)
-    if authors:
+    if authors := kind.authors(fields):
         names = (shorten(name, _SHORT) for name in authors[:_LINKED])
         data["author"] = [{"@type": "Person", "name": name} for name in names]
     if read_date(record):

@@ -133,8 +133,7 @@ def _render_formats(request: PageRequest, record: PublishedRecord) -> Iterator[F
         return
     address, parts, room = request.address, request.parts, _ROOM
     for row in parts.formats.of_kind(record.kind):
-        xml = _render(request, record, row)
-        if xml is not None:
+        if (xml := _render(request, record, row)) is not None:
             arguments = {"metadataPrefix": row.prefix, "identifier": record.identifier}
             yield FormatText(
                 row.prefix,

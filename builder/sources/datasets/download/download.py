@@ -264,8 +264,7 @@ class PartialDownload:
         if short and not self.is_whole():
             raise FetchError("cut-short", f"{self.size:,} of {self._total:,} bytes received")
         every: dict[str, Any] = self._digests.every()
-        status = self._digests.mismatch(self.file)
-        if status is not None:
+        if (status := self._digests.mismatch(self.file)) is not None:
             name = status.removeprefix("mismatch-")
             declared = getattr(self.file, name) or f"a git blob {self.file.extra[GIT]}"
             detail = f"{every.get(name, str(self.size))} received, {declared} declared"
@@ -340,17 +339,14 @@ SLACK = 1 << 20
 """Bytes beyond a limit that may arrive before the excess is noticed."""
 
 STATUSES: Mapping[str, str] = {
-    "not-found": "file-404",
-    "gone": "file-404",
+    **dict.fromkeys(("not-found", "gone"), "file-404"),
     "forbidden": "file-forbidden",
-    "no-answer": "stalled",
-    "too-slow": "stalled",
+    **dict.fromkeys(("no-answer", "too-slow"), "stalled"),
     "too-long": "deadline-exceeded",
     "cut-short": "truncated",
     "too-large": "over-limit-stream",
     "content-coding": "encoding-ambiguous",
-    "address-refused": "blocked-address",
-    "port-refused": "blocked-address",
+    **dict.fromkeys(("address-refused", "port-refused"), "blocked-address"),
 }
 """Statuses of a file by FetchError code; other codes give error-platform-download."""
 

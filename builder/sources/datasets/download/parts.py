@@ -49,8 +49,7 @@ class FilePart:
         """
         with contextlib.suppress(OSError, ValueError):
             self._file = self.path.open("r+b")
-            state = _read_frame(self._file)
-            if state is not None:
+            if (state := _read_frame(self._file)) is not None:
                 self._size = self._file.tell()
                 return json.loads(state), self._frames(self._file)
         self.forget()

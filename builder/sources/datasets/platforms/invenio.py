@@ -266,8 +266,7 @@ def _describe_legacy(document: Mapping[str, Any], metadata: Mapping[str, Any]) -
 
 def _legacy_people(credits: object, contributors: bool = False) -> Iterator[Person]:
     for credit in entries(credits):
-        person = person_from_text(credit.get("name"))
-        if person is not None:
+        if (person := person_from_text(credit.get("name"))) is not None:
             yield replace(
                 person,
                 orcid=orcid(credit.get("orcid")),

@@ -64,13 +64,11 @@ def handle_of(text: str) -> str | None:
 
     Without a prefix only DOIs are recognised, because many texts look like handles.
     """
-    resolved = _RESOLVED.fullmatch(text)
-    if resolved:
+    if resolved := _RESOLVED.fullmatch(text):
         path = unquote(re.split(r"[?#]", resolved[2], maxsplit=1)[0])
         doi = resolved[1].lower() != "hdl.handle.net"
         return path if (_DOI if doi else _HANDLE).fullmatch(path) else None
-    prefixed = _PREFIXED.fullmatch(text)
-    if prefixed:
+    if prefixed := _PREFIXED.fullmatch(text):
         doi = "doi" in prefixed[1].lower()
         return prefixed[2] if (_DOI if doi else _HANDLE).fullmatch(prefixed[2]) else None
     return text if _DOI.fullmatch(text) else None

@@ -112,8 +112,7 @@ def _files(
             seen.add(json_document.text(file.get("id")) or "")
             yield _file(file, place)
     files = json_document.entries(dataset.get("files"))
-    lost = {json_document.text(file.get("id")) or "" for file in files} - seen
-    if lost:
+    if lost := {json_document.text(file.get("id")) or "" for file in files} - seen:
         raise FilesetError("incomplete-manifest", f"{len(lost)} files are in no folder")
 
 

@@ -228,8 +228,7 @@ def relate(identifier: object, relation: object) -> Related | None:
     kind = _BY_LOWER.get(relation.lower()) if isinstance(relation, str) else None
     if kind is None or not isinstance(identifier, str):
         return None
-    doi = json_document.doi(identifier)
-    if doi:
+    if doi := json_document.doi(identifier):
         return Related(doi, "DOI", kind)
     for form, name in ((_ARXIV, "arXiv"), (_HANDLE, "Handle")):
         if match := form.fullmatch(identifier.strip()):

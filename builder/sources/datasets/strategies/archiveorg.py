@@ -163,8 +163,7 @@ def _metadata_fields(metadata: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """
     for name, value in metadata.items():
         for number, entry in enumerate(value if isinstance(value, list | tuple) else [value]):
-            plain = str(entry)
-            if plain:
+            if plain := str(entry):
                 field_name = f"x-archive-meta{number:02d}-{name.replace('_', '--')}"
                 yield field_name, plain if _PLAIN.fullmatch(plain) else f"uri({quote(plain)})"
 
