@@ -3,6 +3,7 @@
 import argparse
 import io
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -79,6 +80,14 @@ class Home:
     def __call__(self, command: str, *arguments: object) -> Result:
         return sheaf(command, "--config", self.config, *arguments)
 
+    def publish_pages(self, path: Path, pages: dict[str, bytes], *more: object) -> Path:
+        """Ingest a WARC of these pages, with more arguments, and publish; return the WARC."""
+        ingested = self("ingest", "--jobs", "1", warc(path, pages), *more)
+        assert ingested.code == 0, ingested.err
+        published = self("publish")
+        assert published.code == 0, published.err
+        return path
+
     @contextmanager
     def served(self, **settings: str) -> Iterator[str]:
         """Serve the store; give the base URL of OAI-PMH."""
@@ -95,6 +104,12 @@ class Home:
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
     return make_home(tmp_path / "home")
+
+
+@pytest.fixture
+def published(original: Home, tmp_path: Path) -> Home:
+    """Give a copy of what a module calls its `original`, for one test alone."""
+    return Home(Path(shutil.copytree(original.folder, tmp_path / "home")))
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import Home, make_home, warc
+from tests.e2e.conftest import Home, make_home
 from tests.pages import archive
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "analysts.md"
@@ -19,8 +19,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
     folder = tmp_path_factory.mktemp("analysts")
     other = make_home(folder / "other")
     page = {"http://other.example.net/": b"<title>Other</title>"}
-    assert other("ingest", warc(folder / "other.warc.gz", page)).code == 0
-    assert other("publish").code == 0
+    other.publish_pages(folder / "other.warc.gz", page)
     with other.served() as url:
         return archive.build(folder / "home", url)
 

@@ -7,7 +7,7 @@ import pytest
 from oaipmh_scythe import Scythe
 from sickle import Sickle
 
-from tests.e2e.conftest import ARCHIVES, Home, make_home, warc
+from tests.e2e.conftest import ARCHIVES, Home, make_home
 from tests.e2e.harvester import harvest
 
 pytestmark = pytest.mark.shared(2)
@@ -43,10 +43,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Home:
             f"http://www.h{n % 5}.cz/{n}": f"<title>{n}</title>".encode()
             for n in range(20 + 10 * number)
         }
-        warc(folder / f"{number}.warc.gz", pages)
-        collection = ("a", "b")[number]
-        assert home("ingest", folder / f"{number}.warc.gz", "--collection", collection).code == 0
-        assert home("publish").code == 0
+        home.publish_pages(folder / f"{number}.warc.gz", pages, "--collection", "ab"[number])
     return home
 
 

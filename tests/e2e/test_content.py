@@ -18,6 +18,7 @@ from tests.bucket import administrator, fresh
 from tests.e2e.conftest import Home, make_home, sheaf, warc
 from tests.e2e.test_s3 import Bucketed
 from tests.e2e.test_server import command
+from tests.e2e.test_takedown import identifier
 from tests.functions.oai.client import event
 from tests.functions.oai.gateways import received
 
@@ -34,8 +35,7 @@ PAGES = {
 @pytest.fixture(scope="module")
 def untouched(lasting_home: Home) -> Home:
     """For tests that change nothing."""
-    lasting_home("ingest", warc(lasting_home.folder / "one.warc.gz", PAGES))
-    assert lasting_home("publish").code == 0
+    lasting_home.publish_pages(lasting_home.folder / "one.warc.gz", PAGES)
     return lasting_home
 
 
@@ -43,14 +43,8 @@ def untouched(lasting_home: Home) -> Home:
 def published(tmp_path: Path) -> Home:
     """For one test alone."""
     home = make_home(tmp_path / "home")
-    home("ingest", warc(home.folder / "one.warc.gz", PAGES))
-    assert home("publish").code == 0
+    home.publish_pages(home.folder / "one.warc.gz", PAGES)
     return home
-
-
-def identifier(home: Home, url: str) -> str:
-    found = home("query", "--json", f"SELECT identifier FROM captures WHERE url = '{url}'").json
-    return str(found["identifier"])
 
 
 def got(url: str, **headers: str) -> tuple[int, Any, bytes]:
@@ -154,7 +148,7 @@ def test_what_was_damaged_since_is_never_had_whole(published: Home) -> None:
 def bucketed(weed_server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bucketed]:
     bucket = fresh(weed_server)
     home = Bucketed(tmp_path_factory.mktemp("bucketed") / "home", bucket)
-    home.published(home.folder / "one.warc.gz", PAGES)
+    home.publish_pages(home.folder / "one.warc.gz", PAGES)
     archives = administrator(weed_server)
     archives.upload_file(str(home.folder / "one.warc.gz"), bucket.bucket, "crawls/one.warc.gz")
     yield home

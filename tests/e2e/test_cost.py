@@ -53,7 +53,7 @@ def bucket(moto_server: str, proxy: Proxy, tmp_path_factory: pytest.TempPathFact
                 f"http://h{n % 700}.cz/{n}": f"<title>{number}, the {n}th</title>".encode()
                 for n in range(start, end)
             }
-            home.published(folder / f"{number}.warc.gz", pages)
+            home.publish_pages(folder / f"{number}.warc.gz", pages)
     return home.bucket.through(proxy.url)
 
 

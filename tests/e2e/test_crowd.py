@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.clock import CLOCK
-from tests.e2e.conftest import Home, make_home, warc
+from tests.e2e.conftest import Home, make_home
 from tests.e2e.test_server import SECONDS, running
 from tests.e2e.test_workers import TWO, children
 
@@ -31,14 +31,13 @@ POINTER = 2.1
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
+def original(tmp_path_factory: pytest.TempPathFactory) -> Home:
     """Give a store of two snapshots."""
     folder = tmp_path_factory.mktemp("crowd")
     home = make_home(folder / "home")
     for part in range(2):
         pages = {f"http://a.cz/{part}/{n}": f"<title>{n}</title>".encode() for n in range(40)}
-        assert home("ingest", warc(folder / f"{part}.warc.gz", pages)).code == 0
-        assert home("publish").code == 0
+        home.publish_pages(folder / f"{part}.warc.gz", pages)
     return home
 
 
@@ -66,12 +65,6 @@ def walk(url: str) -> Iterator[tuple[str, bytes]]:
     connection.close()
 
 
-def copied(home: Home, folder: Path) -> Home:
-    """Return a copy of a home that one test may change, beside a folder for temporary files."""
-    (folder / "tmp").mkdir()
-    return Home(Path(shutil.copytree(home.folder, folder / "home")))
-
-
 def kept_files(folder: Path) -> list[Path]:
     return sorted((folder / "tmp").glob("sheaf-cache-*/[0-9]*-*"))
 
@@ -82,20 +75,18 @@ def body_of(path: Path) -> bytes:
 
 
 def test_a_harvest_goes_on_over_kept_pages_while_there_is_a_publish_and_an_expiry(
-    home: Home, tmp_path: Path
+    published: Home, tmp_path: Path
 ) -> None:
-    copy = copied(home, tmp_path)
-    with running(copy, **PAGES, **TWO) as (url, _, _):
+    with running(published, **PAGES, **TWO) as (url, _, _):
         seen = [target for target, _ in walk(url)]
         again = dict(walk(url))
         pages = {"http://b.cz/": b"<title>New</title>"}
-        assert copy("ingest", warc(tmp_path / "new.warc.gz", pages)).code == 0
-        assert copy("publish").code == 0
+        published.publish_pages(tmp_path / "new.warc.gz", pages)
         old = HTTPConnection(urlsplit(url).netloc, timeout=SECONDS)
         for target in seen[1:-1]:  # tokens of the snapshot before
             assert ask(old, target) == (200, again[target])
         CLOCK.sleep(100)  # the pointer names the snapshot before for a minute
-        assert copy("expire", "--keep", "1", "--older-than", "0m").code == 0
+        assert published("expire", "--keep", "1", "--older-than", "0m").code == 0
         time.sleep(POINTER)
         for target in seen[1:-1]:  # the list goes on in the snapshot in effect, by position
             status, body = ask(old, target)
@@ -106,9 +97,10 @@ def test_a_harvest_goes_on_over_kept_pages_while_there_is_a_publish_and_an_expir
 
 
 @pytest.mark.thorough
-def test_a_purge_reaches_the_kept_pages_of_all_workers(home: Home, tmp_path: Path) -> None:
-    copy, secret = copied(home, tmp_path), b"http://a.cz/0/17<"
-    with running(copy, **PAGES, **TWO, TMPDIR=str(tmp_path / "tmp")) as (url, _, _):
+def test_a_purge_reaches_the_kept_pages_of_all_workers(published: Home, tmp_path: Path) -> None:
+    secret = b"http://a.cz/0/17<"
+    (tmp_path / "tmp").mkdir()
+    with running(published, **PAGES, **TWO, TMPDIR=str(tmp_path / "tmp")) as (url, _, _):
         targets = [target for target, _ in walk(url)]
         clients = [HTTPConnection(urlsplit(url).netloc, timeout=SECONDS) for _ in range(4)]
         for _ in range(2):  # each worker learns the pages
@@ -116,7 +108,7 @@ def test_a_purge_reaches_the_kept_pages_of_all_workers(home: Home, tmp_path: Pat
             assert sum(secret in body for body in found) == len(clients)
         assert any(secret in gzip.decompress(body_of(path)) for path in kept_files(tmp_path))
         prefix = ("--url-prefix", secret[:-1].decode())
-        done = copy("withdraw", *prefix, "--reason", "a court", "--purge")
+        done = published("withdraw", *prefix, "--reason", "a court", "--purge")
         assert done.code == 0, done.err
         time.sleep(POINTER)
         for client in clients:
@@ -142,9 +134,9 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.thorough
-def test_on_a_full_disk_the_server_goes_on(home: Home, tmp_path: Path, disk: Path) -> None:
+def test_on_a_full_disk_the_server_goes_on(original: Home, tmp_path: Path, disk: Path) -> None:
     settings = {**PAGES, **TWO, "TMPDIR": str(disk)}
-    with running(home, "--access-log", "/dev/null", **settings) as (url, errors, process):
+    with running(original, "--access-log", "/dev/null", **settings) as (url, errors, process):
         assert len(children(process.pid)) == 2
         with suppress(OSError), (disk / "filler").open("wb", buffering=0) as filler:
             while filler.write(bytes(4096)):
@@ -201,9 +193,11 @@ def nginx(folder: Path, port: int) -> Iterator[int]:
         process.wait(SECONDS)
 
 
-def test_nginx_answers_pages_within_lists_without_the_server(home: Home, tmp_path: Path) -> None:
+def test_nginx_answers_pages_within_lists_without_the_server(
+    original: Home, tmp_path: Path
+) -> None:
     with (
-        running(home, **PAGES) as (url, _, process),
+        running(original, **PAGES) as (url, _, process),
         nginx(tmp_path, int(urlsplit(url).port or 0)) as port,
     ):
         first = dict(walk(f"http://127.0.0.1:{port}"))

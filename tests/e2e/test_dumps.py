@@ -26,7 +26,7 @@ def test_a_bucket_is_exported_and_has_dumps(
     monkeypatch.setenv("SHEAF_PUBLISH_DUMPS", '["jsonl", "oai_dc"]')
     bucket = make_bucket()
     home = Bucketed(tmp_path / "home", bucket, proxy.url)
-    home.published(tmp_path / "one.warc.gz", PAGES)
+    home.publish_pages(tmp_path / "one.warc.gz", PAGES)
     assert home("export", "jsonl", tmp_path / "all").code == 0
     _, parts = contents(tmp_path / "all")
     index = json.loads(bucket.read(dumps.INDEX))
@@ -54,8 +54,7 @@ def test_a_bucket_is_exported_and_has_dumps(
 
 def test_a_store_at_a_web_address_is_exported_as_its_folder(tmp_path: Path) -> None:
     home: Home = make_home(tmp_path / "home")
-    assert home("ingest", warc(tmp_path / "one.warc.gz", PAGES)).code == 0
-    assert home("publish").code == 0
+    home.publish_pages(tmp_path / "one.warc.gz", PAGES)
     assert home("export", "oai", tmp_path / "here").code == 0
     with on_the_web(home.folder / "store") as site:
         done = home("export", "oai", tmp_path / "there", "--store", site.url)

@@ -1,14 +1,13 @@
 """A format of one's own, done as the documentation says."""
 
 import re
-import shutil
 from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
 from lxml import etree
 
-from tests.e2e.conftest import ARCHIVES, Home, make_home, warc
+from tests.e2e.conftest import ARCHIVES, Home, make_home
 from tests.functions.oai.validity import valid
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference" / "oai-pmh.md"
@@ -24,8 +23,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Home:
     folder = tmp_path_factory.mktemp("original")
     home = make_home(folder / "home")
     page = {"http://www.knihovna.cz/": b"<html lang=cs><title>Knihovna</title>"}
-    assert home("ingest", warc(folder / "one.warc.gz", page)).code == 0
-    assert home("publish").code == 0
+    home.publish_pages(folder / "one.warc.gz", page)
     (key,) = KEY
     text = home.config.read_text()
     assert text.count('# templates = ""') == 1
@@ -38,12 +36,6 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Home:
     return home
 
 
-@pytest.fixture
-def formatted(original: Home, tmp_path: Path) -> Home:
-    """Return such a home of the test's own."""
-    return Home(shutil.copytree(original.folder, tmp_path / "home"))
-
-
 def instants(text: str) -> str:
     return re.sub(r"[0-9-]{10}T[0-9:]{8}Z", "INSTANT", text)
 
@@ -53,15 +45,15 @@ def read(url: str) -> bytes:
         return bytes(answer.read())
 
 
-def test_a_format_of_ones_own_as_documented(formatted: Home) -> None:
+def test_a_format_of_ones_own_as_documented(published: Home) -> None:
     (command, looked_over), _, (curl, answer) = SHOWN
     assert command == "sheaf publish"
-    found = formatted("publish")
+    found = published("publish")
     assert found.code == 0, found.err
     assert instants(found.out) == instants(looked_over)
-    assert formatted("publish").out.startswith("nothing new to publish")
+    assert published("publish").out.startswith("nothing new to publish")
     port, path = re.findall(r"http://127\.0\.0\.1:(\d+)(/[^']*)", curl)[0]
-    with formatted.served() as url:
+    with published.served() as url:
         body = read(url.removesuffix("/oai") + path).decode()
         schema = read(url.removesuffix("/oai") + "/schema/simple.xsd")
         expected = answer.replace(f":{port}/", f":{url.rpartition(':')[2].partition('/')[0]}/")
@@ -73,44 +65,44 @@ def test_a_format_of_ones_own_as_documented(formatted: Home) -> None:
     assert etree.XMLSchema(etree.fromstring(schema)).validate(page)
 
 
-def test_a_faulty_format_of_ones_own_as_documented(formatted: Home) -> None:
+def test_a_faulty_format_of_ones_own_as_documented(published: Home) -> None:
     command, told = SHOWN[1]
-    crosswalk = formatted.folder / "formats" / "crosswalks" / "capture-simple.xml"
+    crosswalk = published.folder / "formats" / "crosswalks" / "capture-simple.xml"
     crosswalk.write_text(crosswalk.read_text().replace("{{ title or url }}", "{{ titel or url }}"))
     for name in (command.removeprefix("sheaf "), "serve"):
-        found = formatted(name)
+        found = published(name)
         assert (found.code, found.out) == (2, "")
-        seen = found.err.replace(f"{formatted.folder}/", "")
+        seen = found.err.replace(f"{published.folder}/", "")
         assert seen.startswith(told.partition(", ...")[0])
         assert "Traceback" not in found.err
 
 
 def test_the_folder_is_seen_from_the_configuration_and_the_environment_may_name_it(
-    formatted: Home, monkeypatch: pytest.MonkeyPatch
+    published: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SHEAF_FORMATS_TEMPLATES", "nowhere")
-    found = formatted("publish")
+    found = published("publish")
     assert found.code == 2
     assert found.err == (
-        f"sheaf: formats.templates is {formatted.folder}/nowhere, expected an existing folder\n"
+        f"sheaf: formats.templates is {published.folder}/nowhere, expected an existing folder\n"
     )
 
 
-def test_a_changed_crosswalk_gives_its_records_new_datestamps(formatted: Home) -> None:
-    assert formatted("publish").code == 0
-    crosswalk = formatted.folder / "formats" / "crosswalks" / "capture-simple.xml"
+def test_a_changed_crosswalk_gives_its_records_new_datestamps(published: Home) -> None:
+    assert published("publish").code == 0
+    crosswalk = published.folder / "formats" / "crosswalks" / "capture-simple.xml"
     crosswalk.write_text(crosswalk.read_text().replace("<seen>", "<seen >"))
-    built = formatted("publish", "--json")
+    built = published("publish", "--json")
     assert "the XML of simple has changed: all its records get a new datestamp" in built.err
     document = built.json
     assert (document["snapshot"], document["new"], document["changed"]) == (3, 0, 0)
-    with formatted.served() as url:
+    with published.served() as url:
         for prefix, same in (("simple", True), ("oai_dc", False)):
             body = read(f"{url}?verb=ListIdentifiers&metadataPrefix={prefix}")
             stamp = etree.fromstring(body).findtext(".//{*}datestamp")
             assert (stamp == document["effective"]) is same
-    assert formatted("verify").code == 0
-    assert formatted("publish").out.startswith("nothing new to publish")
+    assert published("verify").code == 0
+    assert published("publish").out.startswith("nothing new to publish")
 
 
 @pytest.mark.thorough

@@ -96,7 +96,7 @@ def store(moto_server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 def publish(bucket: Bucket, folder: Path) -> None:
-    Bucketed(folder / "home", bucket).published(folder / "one.warc.gz", PAGES)
+    Bucketed(folder / "home", bucket).publish_pages(folder / "one.warc.gz", PAGES)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.conftest import Home, make_home, warc
+from tests.e2e.conftest import Home, make_home
 
 PROGRAMS = Path(__file__).parent / "clients"
 SECONDS = 50
@@ -81,9 +81,8 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Archive]:
     home, crawls = make_home(tmp_path_factory.mktemp("home")), tmp_path_factory.mktemp("crawls")
     pages = [(f"http://www.h{n % 5}.cz/{n}", f"<title>ž {n} &amp; co.</title>") for n in range(60)]
     for name, some in (("a", pages[:40]), ("b", pages[30:])):
-        path = warc(crawls / f"{name}.warc.gz", {url: text.encode() for url, text in some})
-        assert home("ingest", path, "--collection", name).code == 0
-        assert home("publish").code == 0
+        bodies = {url: text.encode() for url, text in some}
+        home.publish_pages(crawls / f"{name}.warc.gz", bodies, "--collection", name)
     gone = home("withdraw", "--url-prefix", "http://www.h4.cz/4", "--reason", "gone")
     assert gone.code == 0, gone.err
     sql = (

@@ -100,8 +100,7 @@ def stages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     def keep(name: str) -> None:
         shutil.copytree(home.folder / "store", folder / name)
 
-    home("ingest", warc(folder / "one.warc.gz", PAGES), "--jobs", "1")
-    assert home("publish").code == 0
+    home.publish_pages(folder / "one.warc.gz", PAGES)
     keep("published")
     home("ingest", warc(folder / "two.warc.gz", MORE), "--jobs", "1")
     keep("intake")
@@ -211,7 +210,7 @@ def token(body: bytes) -> str:
 
 
 @pytest.fixture(scope="module")
-def prepared(stages: Path) -> Home:
+def original(stages: Path) -> Home:
     """Give two snapshots, whose records lie in two files, and intake that touches all of it."""
     home = Home(stages / "home")
     changed = warc(
@@ -220,12 +219,6 @@ def prepared(stages: Path) -> Home:
     home("ingest", changed, stages / "two.warc.gz", "--collection", "late", "--jobs", "1")
     assert home("verify").code == 0
     return home
-
-
-@pytest.fixture
-def published(prepared: Home, tmp_path: Path) -> Home:
-    """Give a copy of it, to be damaged."""
-    return Home(Path(shutil.copytree(prepared.folder, tmp_path / "copy")))
 
 
 def newest(home: Home) -> Manifest:

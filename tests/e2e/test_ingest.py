@@ -68,24 +68,6 @@ def test_an_ingest_in_three_steps(home: Home, files: list[Path], tmp_path: Path)
     assert f"there is no run {run} to go on with" in one_line(again.err)
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (["part"], "expect --run RUN, and no SOURCE"),
-        (["commit", "a.warc.gz", "--run", "x"], "expect --run RUN, and no SOURCE"),
-        (["part", "--run", "x"], "there is no run x to go on with"),
-        (["plan"], "expected web archives or indexes"),
-        (["plan", "-"], "standard input cannot be read in parts"),
-        (["plan", ".", "--chunk", "0"], "--chunk 0: expected megabytes from 1 to 4096"),
-        (["a.warc.gz", "--index", "0"], "--run and --index expect `sheaf ingest part`"),
-    ],
-)
-def test_a_mistake_in_a_step_is_one_line(home: Home, given: list[str], said: str) -> None:
-    result = home("ingest", *given)
-    assert result.code == 2
-    assert said in one_line(result.err)
-
-
 def test_sources_may_stand_before_and_behind_options(home: Home, files: list[Path]) -> None:
     first, *rest = files
     assert home("ingest", first, "--jobs", "1", *rest, "--json").json["sources"][2:]

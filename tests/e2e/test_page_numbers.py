@@ -178,9 +178,8 @@ def test_a_page_that_has_the_last_capture_has_no_next_one(home: Home, tmp_path: 
     urls = [f"http://a.cz/{n}" for n in range(101)]
     long = f"http://b.cz/q?{'x' * 600}"
     for turn, some in enumerate(([*urls[:100], long], urls[100:])):
-        path = warc(tmp_path / f"{turn}.warc.gz", dict.fromkeys(some, b"<title>x</title>"))
-        assert home("ingest", path).code == 0
-        assert home("publish").code == 0
+        pages = dict.fromkeys(some, b"<title>x</title>")
+        home.publish_pages(tmp_path / f"{turn}.warc.gz", pages)
         with reading(home) as read:
             page = read("/captures?url=a.cz&match=host")
             more = [a.get("href") for a in page.iter("a") if "after=" in (a.get("href") or "")]

@@ -71,12 +71,6 @@ class Bucketed(Home):
     def environment(self) -> dict[str, str]:
         return {**os.environ, **self.variables}
 
-    def published(self, path: Path, pages: dict[str, bytes], *others: Path) -> None:
-        files = map(str, (warc(path, pages), *others))
-        for command in (["ingest", "--jobs", "1", *files], ["publish"]):
-            result = self(*command)
-            assert result.code == 0, result.err
-
 
 class Processes(Bucketed):
     """The same, where each command is a process of its own."""
@@ -104,7 +98,7 @@ def original(moto_server: str, tmp_path_factory: pytest.TempPathFactory) -> Iter
     """Give a bucket in which the pages are published, which is only read."""
     folder = tmp_path_factory.mktemp("original")
     bucket = fresh(moto_server)
-    Bucketed(folder / "home", bucket).published(folder / "one.warc.gz", PAGES)
+    Bucketed(folder / "home", bucket).publish_pages(folder / "one.warc.gz", PAGES)
     yield bucket
     bucket.close()
 
@@ -180,7 +174,7 @@ def test_every_command_over_a_bucket(
     bucket = fresh(request.getfixturevalue(server))
     home = kind(tmp_path / "home", bucket)
     two = warc(tmp_path / "two.warc.gz", {"http://novy.cz/": b"<title>New</title>"})
-    home.published(tmp_path / "one.warc.gz", PAGES, two)
+    home.publish_pages(tmp_path / "one.warc.gz", PAGES, two)
     status = home("status", "--json", "--store", bucket.uri).json
     assert (status["snapshot"]["records"], status["intake"]) == (41, [])
     withdrawn = home("withdraw", "--url-prefix", "http://a1.cz/", "--reason", "x", "--json").json
@@ -214,24 +208,6 @@ def test_init_names_a_bucket_and_gives_it_an_id(
     again = tmp_path / "again.toml"
     assert sheaf("init", "--config", again, "--store", home.bucket.uri).code == 0
     assert Pointer.from_json(home.bucket.read(layout.POINTER)) == given
-
-
-def test_plain_duckdb_reads_a_copy_from_anywhere(published: Bucketed, tmp_path: Path) -> None:
-    """As it reads the bucket itself, by httpfs: the variable names the root."""
-    copy = tmp_path / "it's a copy"
-    for key in published.bucket.keys(""):
-        path = copy / key
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(published.bucket.read(key))
-    program = (
-        "import duckdb, sys; c = duckdb.connect();"
-        "c.execute('SET VARIABLE root = ?', [sys.argv[1] + '/']);"
-        "c.execute(open(sys.argv[1] + '/snapshots/1/views.sql').read());"
-        "print(c.execute('SELECT count(*) FROM captures').fetchone())"
-    )
-    line = [sys.executable, "-c", program, str(copy)]
-    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "(40,)"
 
 
 def test_a_question_fetches_the_tables_that_it_reads(published: Bucketed, proxy: Proxy) -> None:

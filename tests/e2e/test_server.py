@@ -25,7 +25,7 @@ from builder.serve.server import open_log
 from functions.oai.application import Application
 from functions.snapshot.errors import StoreUnavailable
 from functions.snapshot.pointer import Pointer
-from tests.e2e.conftest import Home, make_home, warc
+from tests.e2e.conftest import Home, make_home
 from tests.functions.oai.client import configured
 from tests.functions.oai.validity import codes, valid
 from tests.functions.reading.memory import MemoryRepository, capture
@@ -232,8 +232,7 @@ def test_a_connection_outlives_answers_without_a_body(address: tuple[str, int]) 
 def published(tmp_path_factory: pytest.TempPathFactory) -> Home:
     home = make_home(tmp_path_factory.mktemp("home"))
     path = tmp_path_factory.mktemp("crawl") / "a.warc.gz"
-    home("ingest", warc(path, {f"http://www.a.cz/{n}": b"<title>a</title>" for n in range(5)}))
-    assert home("publish").code == 0
+    home.publish_pages(path, {f"http://www.a.cz/{n}": b"<title>a</title>" for n in range(5)})
     return home
 
 

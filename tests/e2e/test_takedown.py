@@ -1,7 +1,6 @@
 """Withdrawing and expiring from the command line, and what harvesters then see."""
 
 import gzip
-import shutil
 import urllib.request
 from pathlib import Path
 
@@ -21,18 +20,10 @@ PAGES = {
 
 
 @pytest.fixture(scope="module")
-def untouched(lasting_home: Home, tmp_path_factory: pytest.TempPathFactory) -> Home:
+def original(lasting_home: Home, tmp_path_factory: pytest.TempPathFactory) -> Home:
     """For tests that change nothing."""
-    folder = tmp_path_factory.mktemp("archives")
-    lasting_home("ingest", warc(folder / "one.warc.gz", PAGES))
-    assert lasting_home("publish").code == 0
+    lasting_home.publish_pages(tmp_path_factory.mktemp("archives") / "one.warc.gz", PAGES)
     return lasting_home
-
-
-@pytest.fixture
-def published(untouched: Home, tmp_path: Path) -> Home:
-    """A copy for one test alone."""
-    return Home(Path(shutil.copytree(untouched.folder, tmp_path / "home")))
 
 
 def identifier(home: Home, url: str) -> str:
@@ -41,6 +32,7 @@ def identifier(home: Home, url: str) -> str:
 
 
 def test_withdrawing_by_set_is_what_a_harvester_learns(published: Home) -> None:
+    name = identifier(published, "http://blog.knihovna.cz/")
     with published.served() as url:
         done = published("withdraw", "--set", "domain:cz:knihovna", "--reason", "owner's wish")
         assert done.code == 0, done.err
@@ -50,6 +42,13 @@ def test_withdrawing_by_set_is_what_a_harvester_learns(published: Home) -> None:
         left = identifier(published, "http://www.archiv.org/")
         assert left in summary.identifiers
         assert left not in done.out
+        query = f"{url}?verb=GetRecord&metadataPrefix=oai_dc&identifier={name}"
+        with urllib.request.urlopen(query) as answer:
+            text = answer.read().decode()
+    assert '<header status="deleted">' in text
+    assert "<setSpec>domain:cz:knihovna:blog</setSpec>" in text
+    assert "Blog" not in text
+    assert "wish" not in text
     row = published("query", "--json", "SELECT DISTINCT reason FROM records WHERE deleted").json
     assert row["reason"] == "owner's wish"
 
@@ -75,8 +74,8 @@ def test_withdrawn_items_stay_so_when_their_archive_comes_again(
     assert identifier(published, "http://blog.knihovna.cz/") == name
 
 
-def test_a_dry_run_names_the_items_and_changes_nothing(untouched: Home) -> None:
-    found = untouched("withdraw", "--url-prefix", "http://www.", "--dry-run", "--json").json
+def test_a_dry_run_names_the_items_and_changes_nothing(original: Home) -> None:
+    found = original("withdraw", "--url-prefix", "http://www.", "--dry-run", "--json").json
     assert found["count"] == 3
     assert found["hosts"] == [
         {"host": "www.knihovna.cz", "items": 2},
@@ -84,62 +83,21 @@ def test_a_dry_run_names_the_items_and_changes_nothing(untouched: Home) -> None:
     ]
     first = found["items"][0]
     assert first == {
-        "identifier": identifier(untouched, "http://www.knihovna.cz/"),
+        "identifier": identifier(original, "http://www.knihovna.cz/"),
         "url": "http://www.knihovna.cz/",
         "date": "2007-11-05T12:00:00Z",
         "host": "www.knihovna.cz",
         "kind": "capture",
         "title": first["title"],
     }
-    shown = untouched("withdraw", "--url-prefix", "http://www.", "--dry-run").out
+    shown = original("withdraw", "--url-prefix", "http://www.", "--dry-run").out
     assert shown.startswith("3 items\n          2  www.knihovna.cz\n          1  www.archiv.org\n")
     assert f"  2007-11-05T12:00:00Z  {first['url']}\n" in shown
     assert first["identifier"] in shown
-    assert untouched("status", "--json").json["snapshot"]["snapshot"] == 1
-    nothing = untouched("reinstate", "--url-prefix", "http://www.", "--dry-run")
+    assert original("status", "--json").json["snapshot"]["snapshot"] == 1
+    nothing = original("reinstate", "--url-prefix", "http://www.", "--dry-run")
     assert nothing.code == 2
     assert "none of these items is withdrawn" in nothing.err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--set", "domain:cz"], "--reason is missing"),
-        (["--reason", "why"], "no items selected"),
-        (["--from", "2007", "--reason", "why"], "no items selected"),
-        (["--set", "no set", "--reason", "why"], "not a set specification"),
-        (["--set", "a", "--from", "2015", "--until", "2014"], "--from 2015 is later than --until"),
-        (
-            ["--set", "domain:se", "--reason", "why"],
-            "there is no set domain:se; the nearest name is domain:",
-        ),
-        (["--set", "domain:cz", "--until", "2006", "--reason", "why"], "no item matches"),
-        (["--digest", "ABC", "--reason", "why"], "--digest ABC: expected a SHA-1 of 32"),
-        (["--url-prefix", "a.cz/b", "--reason", "why"], "--url-prefix a.cz/b: expected a URL with"),
-        (["--identifier", "oai:b.cz:none", "--reason", "why"], "there is no item oai:b.cz:none"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else None,
-)
-def test_what_cannot_be_withdrawn_is_one_line(
-    untouched: Home, arguments: list[str], said: str
-) -> None:
-    result = untouched("withdraw", *arguments)
-    assert result.code == 2
-    assert said in result.err
-    assert "Traceback" not in result.err
-    assert result.out == ""
-
-
-def test_what_is_not_withdrawn_cannot_be_reinstated(untouched: Home) -> None:
-    for arguments, said in (
-        (["--set", "domain:cz"], "none of these items is withdrawn\n"),
-        ([], "no items selected"),
-        (["--set", "domain:cz", "--purge"], "unrecognized arguments: --purge"),
-        (["--set", "domain:cz", "--reason", "why"], "unrecognized arguments: --reason"),
-    ):
-        result = untouched("reinstate", *arguments)
-        assert (result.code, result.out) == (2, "")
-        assert said in result.err
 
 
 def test_expiring_keeps_what_the_pointer_names(published: Home) -> None:
@@ -150,40 +108,9 @@ def test_expiring_keeps_what_the_pointer_names(published: Home) -> None:
     assert published("expire", "--keep", "1", "--older-than", "14d").code == 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ([], "nothing selected"),
-        (["--keep", "0"], "expected a number from 1"),
-        (["--older-than", "soon"], "expected a number with s, m, h, d or w"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else None,
-)
-def test_what_cannot_be_expired_is_one_line(
-    untouched: Home, arguments: list[str], said: str
-) -> None:
-    result = untouched("expire", *arguments)
-    assert (result.code, result.out) == (2, "")
-    assert said in result.err
-
-
-def test_a_withdrawn_record_is_a_tombstone_for_get_record(published: Home) -> None:
-    name = identifier(published, "http://blog.knihovna.cz/")
-    published("withdraw", "--identifier", name, "--reason", "why")
-    with published.served() as url:
-        query = f"{url}?verb=GetRecord&metadataPrefix=oai_dc&identifier={name}"
-        with urllib.request.urlopen(query) as answer:
-            text = answer.read().decode()
-    assert '<header status="deleted">' in text
-    assert "<setSpec>domain:cz:knihovna:blog</setSpec>" in text
-    assert "Blog" not in text
-    assert "why" not in text
-
-
 def test_a_dry_run_shows_the_first_items_and_counts_all_hosts(home: Home, tmp_path: Path) -> None:
     pages = {f"http://a{number:02}.cz/": b"<title>x</title>" for number in range(24)}
-    home("ingest", warc(tmp_path / "many.warc.gz", pages))
-    home("publish")
+    home.publish_pages(tmp_path / "many.warc.gz", pages)
     text = home("withdraw", "--set", "domain", "--dry-run").out
     assert text.startswith("24 items\n          1  a00.cz\n")
     assert "         14  on other hosts\n" in text

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import Home, make_home, warc
+from tests.e2e.conftest import Home, make_home
 from tests.static import Site, on_the_web
 
 pytestmark = pytest.mark.shared(2)
@@ -16,8 +16,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
     found = make_home(tmp_path_factory.mktemp("home"))
     for number in range(2):
         pages = {f"http://a.cz/{n}": b"<title>%d</title>" % n for n in range(number, 5 + number)}
-        assert found("ingest", warc(found.folder / f"{number}.warc.gz", pages)).code == 0
-        assert found("publish").code == 0
+        found.publish_pages(found.folder / f"{number}.warc.gz", pages)
     return found
 
 

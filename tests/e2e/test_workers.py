@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -123,14 +122,6 @@ def test_workers_end_when_the_first_process_is_killed(published: Home) -> None:
         while any(Path(f"/proc/{worker}").exists() for worker in found):
             assert time.monotonic() < end
             time.sleep(0.05)
-
-
-def test_what_is_wrong_is_reported_once(published: Home) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        result = published("serve", "--port", port)
-    assert (result.code, result.out) == (2, "")
-    assert result.err == f"sheaf: port {port} of 127.0.0.1 is in use: choose another with --port\n"
 
 
 FAILING = """

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.e2e.conftest import Home, make_home, warc
+from tests.e2e.conftest import Home, make_home
 from tests.e2e.test_server import running
 from tests.pages import archive
 from tests.pages.crawler import Reached
@@ -51,8 +51,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
     folder = tmp_path_factory.mktemp("pages")
     other = make_home(folder / "other")
     pages = {f"http://other.example.net/{n}": f"<title>Other {n}</title>".encode() for n in (1, 2)}
-    assert other("ingest", warc(folder / "other.warc.gz", pages)).code == 0
-    assert other("publish").code == 0
+    other.publish_pages(folder / "other.warc.gz", pages)
     with other.served() as url:
         return archive.build(folder / "home", url)
 

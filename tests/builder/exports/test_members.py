@@ -6,7 +6,7 @@ import pytest
 
 from builder.exports import EXPORTS, Export
 from tests.builder.sources.redif.trees import archive, paper, tree
-from tests.e2e.conftest import Home, make_home, warc
+from tests.e2e.conftest import Home, make_home
 
 
 @pytest.fixture(scope="module")
@@ -15,8 +15,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Home:
     folder = tmp_path_factory.mktemp("published")
     home = make_home(folder / "home")
     page = {"http://www.knihovna.cz/": b"<title>Knihovna</title>"}
-    assert home("ingest", warc(folder / "one.warc.gz", page)).code == 0
-    assert home("publish").code == 0
+    home.publish_pages(folder / "one.warc.gz", page)
     return home
 
 

@@ -13,7 +13,7 @@ from builder.store.folder import FolderStore
 from builder.verify.report import record
 from functions.snapshot.errors import Conflict, DamagedStore
 from functions.snapshot.fixity import FIXITY, KEPT, CheckReport, find_since, next_part, read_reports
-from tests.e2e.conftest import Home, make_home, warc
+from tests.e2e.conftest import Home, make_home
 
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -88,8 +88,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
     folder = tmp_path_factory.mktemp("fixity")
     home = make_home(folder / "home")
     pages = {f"http://a.cz/{n}": b"<title>A</title>" for n in range(9)}
-    assert home("ingest", warc(folder / "a.warc.gz", pages)).code == 0
-    assert home("publish").code == 0
+    home.publish_pages(folder / "a.warc.gz", pages)
     return home
 
 
@@ -142,7 +141,6 @@ def test_a_copy_that_is_behind_differs_in_nothing(home: Home, tmp_path: Path) ->
     copy = tmp_path / "copy"
     assert home("copy", copy).code == 0
     pages = {"http://b.cz/": b"<title>B</title>"}
-    assert home("ingest", warc(tmp_path / "b.warc.gz", pages)).code == 0
-    assert home("publish").code == 0
+    home.publish_pages(tmp_path / "b.warc.gz", pages)
     done = home("verify", "--against", copy, "--json")
     assert (done.code, done.json["snapshots"], done.json["findings"]) == (0, [1], [])

@@ -213,8 +213,7 @@ def test_a_store_that_was_lost_is_not_taken_for_an_empty_one(tmp_path: Path) -> 
     home = make_home(tmp_path / "home")
     store = home.folder / "store"
     assert (store / layout.IDENTITY).exists()
-    home("ingest", warc(home.folder / "one.warc.gz", PAGES))
-    assert home("publish").code == 0
+    home.publish_pages(home.folder / "one.warc.gz", PAGES)
     assert home("verify", "--record").code == 0
     for name in ("current.json", "snapshots", "records"):
         path = store / name
@@ -238,9 +237,7 @@ def test_a_store_that_was_lost_is_not_taken_for_an_empty_one(tmp_path: Path) -> 
 
 def test_archive_files_that_content_needs_are_named(tmp_path: Path) -> None:
     home = make_home(tmp_path / "home")
-    archive = warc(home.folder / "one.warc.gz", PAGES)
-    home("ingest", archive)
-    assert home("publish").code == 0
+    archive = home.publish_pages(home.folder / "one.warc.gz", PAGES)
     archive.unlink()
     assert home("verify").code == 0  # nobody asks for it
     text = home.config.read_text()
