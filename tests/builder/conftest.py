@@ -122,6 +122,13 @@ class World:
         """Publish what is in the intake; settings as in SHEAF_* variables."""
         return publish(self.store, self.configuration(**settings), self.runtime())
 
+    def add(
+        self, captures: list[Capture], collections: tuple[str, ...] = (), **settings: str
+    ) -> ChangeResult:
+        """Ingest captures and publish them."""
+        self.ingest(captures, collections)
+        return self.publish(**settings)
+
     def expire(self, keep: int = 1, older: timedelta = timedelta(0)) -> Expired:
         """Retire all snapshots but the newest `keep` and those in effect within `older`."""
         return expire(self.store, self.runtime(), keep, older)

@@ -55,8 +55,7 @@ class Both:
 
     def publish(self, batch: dict[int, Kinds]) -> None:
         self.world.clock.sleep(120)
-        self.world.ingest([capture(n, sets=kinds) for n, kinds in batch.items()])
-        self.world.publish()
+        self.world.add([capture(n, sets=kinds) for n, kinds in batch.items()])
         there = {n: kinds for n, kinds in batch.items() if n not in self.withdrawn}
         self.items.update(there)
         self._remember({name(n): Item(kinds) for n, kinds in there.items()})

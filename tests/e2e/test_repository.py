@@ -92,8 +92,7 @@ def published(
     world = World(tmp_path_factory.mktemp("published") / "store")
     numbers = []
     for batch in (FIRST, SECOND):
-        world.ingest(batch)
-        manifest = world.publish().manifest
+        manifest = world.add(batch).manifest
         assert manifest is not None
         numbers.append(manifest.snapshot)
     yield Published(world.repository(), (numbers[0], numbers[1]))

@@ -19,10 +19,8 @@ _ROWS = 2048  # the smallest row group of DuckDB
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """Give a store of two publishes, in which a part of the captures changed."""
     world = World(tmp_path_factory.mktemp("filled") / "store")
-    world.ingest([capture(n) for n in range(5_000)])
-    world.publish()
-    world.ingest([capture(n, title="žluť") for n in range(0, 5_000, 3)])
-    world.publish()
+    world.add([capture(n) for n in range(5_000)])
+    world.add([capture(n, title="žluť") for n in range(0, 5_000, 3)])
     yield world
     world.close()
 

@@ -39,10 +39,8 @@ SETS = ("", "mime:text", "mime:text:html")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """Give a store of two publishes; the second changed a third of the captures."""
     world = World(tmp_path_factory.mktemp("filled") / "store")
-    world.ingest([capture(n) for n in range(3_000)], ("collection:a",))
-    world.publish()
-    world.ingest([capture(n, title="žluť \u2028 </a>") for n in range(0, 3_000, 3)])
-    world.publish()
+    world.add([capture(n) for n in range(3_000)], ("collection:a",))
+    world.add([capture(n, title="žluť \u2028 </a>") for n in range(0, 3_000, 3)])
     yield world
     world.close()
 
@@ -136,8 +134,7 @@ def test_each_part_is_a_valid_answer(filled: World, tmp_path: Path) -> None:
 
 def test_what_cannot_be_exported_is_one_line(world: World, tmp_path: Path) -> None:
     assert "nothing is published" in export(world, "jsonl", tmp_path / "a").err
-    world.ingest([capture(1)])
-    world.publish()
+    world.add([capture(1)])
     for more, text in (
         (("--since", 0), "there was no such snapshot"),
         (("--since", 9), "the newest is 1"),
@@ -159,8 +156,7 @@ def test_what_cannot_be_exported_is_one_line(world: World, tmp_path: Path) -> No
 def test_since_a_date_has_what_was_published_from_then_on(world: World, tmp_path: Path) -> None:
     stamps = []
     for number in range(3):
-        world.ingest([capture(number)])
-        world.publish()
+        world.add([capture(number)])
         stamps.append(instant.to_text(world.newest().effective))
         world.clock.sleep(100)
     assert len(lines(dump(world, "jsonl", tmp_path / "a", "--since", stamps[1])[1])) == 2
@@ -175,8 +171,7 @@ def test_after_a_retired_snapshot_nothing_is_missing_although_numbers_were_skipp
             stray = world.root / "snapshots" / "2" / "manifest.json"
             stray.parent.mkdir()
             stray.write_bytes((world.root / "snapshots" / "1" / "manifest.json").read_bytes())
-        world.ingest([capture(number)])
-        world.publish()
+        world.add([capture(number)])
     assert world.newest().snapshot == 5
     world.clock.sleep(120)
     world.expire()

@@ -9,6 +9,7 @@ from typing import Any
 from builder.obi.content import Row
 from builder.obi.history import Committed
 from builder.obi.run import ObiRuntime, Purpose, claim
+from builder.snapshot.transaction import ChangeResult
 from builder.sources.redif.account import RedifReport
 from builder.sources.redif.ingest import RedifJob, RedifRuntime, ingest
 from builder.sources.redif.spool import FileOrigin
@@ -41,6 +42,11 @@ class Repec(World):
                 self.files[f"aaa/wpaper/{name}.rdf"] = data
         folder = tree(self.root.parent / "RePEc", self.files)
         self.replay(folder, is_tree=True)
+
+    def publish_tree(self, **more: bytes | None) -> ChangeResult:
+        """Ingest the tree as `take` does, and publish."""
+        self.take(**more)
+        return self.publish()
 
     def replay(
         self,

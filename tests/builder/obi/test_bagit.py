@@ -19,6 +19,7 @@ from builder.store.folder import FolderStore
 from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.store import Writer
 from tests.builder.obi.kept import FIRST, Kept, fourth
+from tests.builder.obi.test_ocfl import content
 from tests.builder.obi.test_ocfl import exported as to_ocfl
 from tests.builder.obi.test_warc import exported as to_warc
 
@@ -34,15 +35,6 @@ def exported(store: Writer, target: Path, *only: int) -> AddedFolders:
         some = [run for run in runs if not only or run.tist in only]
         bags = [bag_of_run(store, connection, run, SENDER) for run in some]
         return add_folders(bags, target, lambda n: None)
-
-
-def content(folder: Path) -> dict[str, bytes]:
-    """Return all files below a folder."""
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
 
 
 @pytest.mark.sampled(3)

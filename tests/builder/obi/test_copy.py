@@ -54,8 +54,7 @@ def archive(world: World, time: Time) -> Archive:
 
     def fill(world: World) -> None:
         filled_in(world.root, time)
-        world.ingest([capture(1), capture(2)])
-        world.publish()
+        world.add([capture(1), capture(2)])
 
     begin(world, "runs of the obi store and two captures", fill)
     return Archive(world, time, list(history(world.store)))
@@ -104,8 +103,7 @@ def test_expiry_leaves_the_obi_store_alone(archive: Archive) -> None:
     archive.store.create("obi/123/456/7891/stray", b"x")
     archive.store.create("records/captures/" + "0" * 32 + ".parquet", b"of no snapshot")
     before = objects(archive.store)
-    archive.world.ingest([capture(3)])
-    archive.world.publish()
+    archive.world.add([capture(3)])
     archive.world.clock.sleep(100)
     for path in archive.world.root.rglob("*.*"):
         os.utime(path, (0, 0))

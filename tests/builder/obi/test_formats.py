@@ -393,8 +393,7 @@ Abstract: <p>First.</p><p>Second: a &lt; b.</p>
 Keywords: R&amp;D; rugs
 Handle: RePEc:aaa:wpaper:7
 """
-    repec.take(x=data)
-    repec.publish()
+    repec.publish_tree(x=data)
     name = PREFIX + "RePEc:aaa:wpaper:7"
     with repec.asked() as client:
         dc, amf, redif = (

@@ -52,8 +52,7 @@ def published(repec: Repec, *numbers: int) -> None:
 
     def fill(world: Repec) -> None:
         world.files |= names
-        world.take()
-        world.publish()
+        world.publish_tree()
 
     begin(repec, ("papers of RePEc", *numbers), lambda _: fill(repec))
     repec.files |= names
@@ -81,8 +80,7 @@ def states(repec: Repec, **arguments: str) -> dict[str, Any]:
 
 
 def test_templates_are_items_in_the_sets_of_archive_series_and_type(repec: Repec) -> None:
-    repec.take(a=paper(1), b=paper(2))
-    built = repec.publish()
+    built = repec.publish_tree(a=paper(1), b=paper(2))
     assert (built.new, built.changed, built.records) == (4, 0, 4)
     assert {name.removeprefix(PREFIX): value[2] for name, value in states(repec).items()} == {
         "RePEc:aaa": ("RePEc:aaa", "type:archive"),
@@ -104,8 +102,7 @@ def test_templates_are_items_in_the_sets_of_archive_series_and_type(repec: Repec
     # A set is called what its series is called now.
     seri = repec.files["aaa/aaaseri.rdf"]
     repec.files["aaa/aaaseri.rdf"] = seri.replace(b"Working Papers", b"Other Papers")
-    repec.take(b=paper(2))
-    repec.publish()
+    repec.publish_tree(b=paper(2))
     repec.take(b=paper(2, "Other"))  # the names of sets that are written again stay
     repec.publish()
     assert names_of_sets(repec) == {**names, "RePEc:aaa:wpaper": "Other Papers"}
@@ -116,22 +113,18 @@ def test_a_change_is_of_one_template_and_a_lost_one_is_a_tombstone_and_revives(
 ) -> None:
     published(repec, 1, 2)
     before = states(repec)
-    repec.take(a=paper(1, "Other rugs"))
-    built = repec.publish()
+    built = repec.publish_tree(a=paper(1, "Other rugs"))
     assert (built.new, built.changed) == (0, 1)
-    repec.take()
-    assert repec.publish().changed == 0
+    assert repec.publish_tree().changed == 0
     after = states(repec)
     assert {name for name in after if after[name] != before[name]} == {ONE}
-    repec.take(a=None)
-    built = repec.publish()
+    built = repec.publish_tree(a=None)
     assert (built.changed, built.deleted) == (1, 1)
     with repec.asked() as client:
         gone = state(client)
         assert client.listed(set="RePEc:aaa:wpaper")[-1] == (ONE, True)
     assert gone[ONE][1:3] == (True, ("RePEc:aaa:wpaper", "type:paper"))
-    repec.take(a=paper(1))
-    assert (built := repec.publish()).changed == 1
+    assert (built := repec.publish_tree(a=paper(1))).changed == 1
     assert built.deleted == 0
     back = states(repec)
     assert back[ONE][1:] == before[ONE][1:]
@@ -214,12 +207,9 @@ def test_captures_and_templates_lie_side_by_side(repec: Repec) -> None:
 def test_a_withdrawn_template_stays_away_whatever_is_ingested(repec: Repec) -> None:
     published(repec, 1, 2)
     repec.withdraw(ONE)
-    repec.take(a=paper(1, "Other rugs"))
-    assert repec.publish().changed == 0
-    repec.take(a=None)
-    repec.publish()
-    repec.take(a=paper(1, "Third rugs"))
-    repec.publish()
+    assert repec.publish_tree(a=paper(1, "Other rugs")).changed == 0
+    repec.publish_tree(a=None)
+    repec.publish_tree(a=paper(1, "Third rugs"))
     assert states(repec)[ONE][1]
     for file in Catalogue(repec.store).files(repec.newest(), "records"):
         assert b"Other rugs" not in repec.store.read(file.key)
@@ -281,12 +271,10 @@ def test_the_tables_can_be_made_anew_byte_for_byte_out_of_the_store(
     for table in obi.TABLES:
         assert layout.file_groups(table) == layout.FILE_GROUPS
     resize(monkeypatch, GROUP_ROWS=3, FILE_GROUPS=2)
-    repec.take(a=paper(1), b=paper(2), c=paper(3))
-    repec.publish()
+    repec.publish_tree(a=paper(1), b=paper(2), c=paper(3))
     repec.gathered(FailureRow(id="http://example.org/rugs.pdf", code="timeout"))
     repec.publish()
-    repec.take(a=None, b=paper(2, "Other rugs"), d=paper(4))
-    repec.publish()
+    repec.publish_tree(a=None, b=paper(2, "Other rugs"), d=paper(4))
     catalogue, shown = Catalogue(repec.store), repec.newest()
     for threads, memory in ((1, 512), (4, 128)):
         scratch = tmp_path / f"scratch-{threads}"
@@ -331,8 +319,7 @@ def test_files_of_tables_that_are_as_they_were_are_shared(
     resize(monkeypatch, GROUP_ROWS=2, FILE_GROUPS=1)
     published(repec, 1, 2)
     before = [f.key for f in Catalogue(repec.store).files(repec.newest(), "incidence")]
-    repec.take(c=paper(3))
-    repec.publish()
+    repec.publish_tree(c=paper(3))
     after = [f.key for f in Catalogue(repec.store).files(repec.newest(), "incidence")]
     assert after[: len(before)] == before
     assert len(after) > len(before)
@@ -385,8 +372,7 @@ def test_tables_are_what_the_logs_come_to_whoever_wrote_their_files(repec: Repec
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("document", [None, "{", "", '{"a": 1'])
 def test_a_template_without_what_it_holds_is_damage(repec: Repec, document: str | None) -> None:
-    repec.take(a=paper(1))
-    repec.publish()
+    repec.publish_tree(a=paper(1))
     (file,) = files(repec, "records")
     rows = table_of(repec, file.key)
     documents = [document, *rows.column("document").to_pylist()[1:]]
@@ -399,8 +385,7 @@ def test_a_template_without_what_it_holds_is_damage(repec: Repec, document: str 
 
 def test_a_tombstone_with_a_document_is_damage(repec: Repec) -> None:
     published(repec, 1, 2)
-    repec.take(a=None)
-    repec.publish()
+    repec.publish_tree(a=None)
 
     def fill(rows: Any) -> Any:
         deleted = any(rows.column("deleted").to_pylist())
@@ -410,10 +395,8 @@ def test_a_tombstone_with_a_document_is_damage(repec: Repec) -> None:
 
 
 def test_faults_and_files_of_redif_are_in_the_tables(repec: Repec) -> None:
-    repec.take(a=paper(1).replace(b"Title:", b"Titel:"))
-    assert repec.publish().faults > 0
-    repec.take(a=paper(1))
-    repec.publish()
+    assert repec.publish_tree(a=paper(1).replace(b"Title:", b"Titel:")).faults > 0
+    repec.publish_tree(a=paper(1))
     with engine.connect() as database:
         database.execute(f"SET VARIABLE root = '{repec.root}/'")
         text = repec.store.read(layout.views_key(repec.newest().snapshot)).decode()
@@ -506,13 +489,11 @@ def test_whatever_happens_harvesters_miss_nothing(repec: Repec) -> None:
 
 
 def test_no_handle_takes_the_place_of_a_capture(repec: Repec) -> None:
-    repec.ingest([capture(1)])
-    repec.publish()
+    repec.add([capture(1)])
     before = states(repec)
     (taken,) = before
     local = taken.rpartition(":")[2]
-    repec.take(a=paper(1) + paper(2).replace(b"RePEc:aaa:wpaper:2", local.encode()))
-    repec.publish()
+    repec.publish_tree(a=paper(1) + paper(2).replace(b"RePEc:aaa:wpaper:2", local.encode()))
     after = states(repec)
     assert after[taken] == before[taken]
     assert f"{PREFIX}%{ord(local[0]):02X}{local[1:]}" in after

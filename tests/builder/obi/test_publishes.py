@@ -33,16 +33,13 @@ def take_down(repec: Repec, *items: str) -> None:
 def lived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repec]:
     """Five records: two publishes, two withdrawals and a reinstatement; then captures alone."""
     repec = Repec(tmp_path_factory.mktemp("lived") / "store")
-    repec.take(a=paper(1), b=paper(2))
-    repec.publish()
+    repec.publish_tree(a=paper(1), b=paper(2))
     take_down(repec, ONE)
     take_down(repec, TWO)
-    repec.take(c=paper(3))
-    repec.publish()
+    repec.publish_tree(c=paper(3))
     repec.clock.sleep(10)
     repec.reinstate(ONE)
-    repec.ingest([capture(1)])
-    repec.publish()
+    repec.add([capture(1)])
     repec.clock.sleep(60)
     yield repec
     repec.close()

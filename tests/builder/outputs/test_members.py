@@ -29,8 +29,7 @@ def settings(world: World, tmp_path: Path) -> dict[str, str]:
     """Publish twice with all outputs; return the settings."""
     settings = SETTINGS | sign_with(world, tmp_path / "sheaf.key").settings
     for title in ("a", "b"):
-        world.ingest([capture(number, title=title) for number in range(8)])
-        world.publish(**settings)
+        world.add([capture(number, title=title) for number in range(8)], **settings)
         world.clock.sleep(60)
     return settings
 

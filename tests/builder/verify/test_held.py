@@ -62,8 +62,7 @@ def identifiers(page: str) -> list[str]:
 
 def fill(world: World) -> None:
     for numbers in (range(5), range(5, 8)):
-        world.ingest([capture(number) for number in numbers])
-        world.publish()
+        world.add([capture(number) for number in numbers])
         world.clock.sleep(3600)
 
 
@@ -114,8 +113,7 @@ def test_none_misses_what_was_published_when_the_store_is_served_again(
     world, held = world_and_copy
     with Asked(world, held) as asked:
         _, when = asked.harvest()
-    world.ingest([capture(6, title="As it should be")])
-    world.publish()
+    world.add([capture(6, title="As it should be")])
     world.clock.sleep(60)
     with Asked(world, world.root) as asked, Asked(world, held) as before:
         found, _ = asked.harvest(since=when)

@@ -254,8 +254,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
     for url in (WITHDRAWN, LEFT, SHARED):
         gather(world, b"%PDF " + url.encode(), url)
     world.clock.sleep(1000)
-    world.take(b=named(2, title="On Carpets"), d=paper(4))
-    world.publish()
+    world.publish_tree(b=named(2, title="On Carpets"), d=paper(4))
     chosen = Selection(identifiers=tuple(f"{PREFIX}{handle(number)}" for number in (3, 5)))
     withdraw(world.store, world.configuration(), world.runtime(), chosen, "a court said so")
     yield Library(world, rugs, one)

@@ -72,8 +72,7 @@ def filled(world: World, seed: int) -> None:
     collections = ("collection:serials",)
     for turn in range(5):
         numbers = dice.sample(range(90), dice.choice((5, 40, 60)))
-        world.ingest([drawn(dice, n) for n in numbers], collections if turn % 2 else ())
-        world.publish()
+        world.add([drawn(dice, n) for n in numbers], collections if turn % 2 else ())
         chosen = [f"oai:archive.example.org:{capture(n).identity}" for n in numbers[:2]]
         if turn in (1, 3):
             selection = Selection(identifiers=tuple(chosen))
@@ -184,10 +183,8 @@ def test_what_is_withdrawn_leaves_no_word(world: World, monkeypatch: pytest.Monk
     monkeypatch.setattr(layout, "WORD_GROUP_ROWS", 4)
     same = {"url_host_name": "www.one.cz", "url_surtkey": "cz,one)/"}
     some = [capture(n, title=f"only{n} shared", **same) for n in range(40)]
-    world.ingest(some)
-    world.publish()
-    world.ingest([replace(one, title=f"later{n} shared") for n, one in enumerate(some[:9])])
-    world.publish()
+    world.add(some)
+    world.add([replace(one, title=f"later{n} shared") for n, one in enumerate(some[:9])])
     assert {"only3", "later3", "one"} <= rows(world)
     identifier = f"oai:archive.example.org:{capture(3).identity}"
     selection = Selection(identifiers=(identifier, "oai:archive.example.org:" + some[12].identity))
@@ -204,8 +201,7 @@ def test_what_is_withdrawn_leaves_no_word(world: World, monkeypatch: pytest.Monk
 
 def test_a_store_gets_and_loses_its_words(world: World) -> None:
     off = {"SHEAF_SEARCH_WORDS": "false"}
-    world.ingest([capture(n) for n in range(9)])
-    world.publish(**off)
+    world.add([capture(n) for n in range(9)], **off)
     assert "words" not in world.newest().tables
     repository = world.repository()
     searching = WordSearch(repository.catalogue, repository.files)
@@ -224,11 +220,9 @@ def test_a_store_gets_and_loses_its_words(world: World) -> None:
 
 
 def test_wrong_words_are_found(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    world.ingest([capture(n) for n in range(9)])
-    world.publish()
+    world.add([capture(n) for n in range(9)])
     monkeypatch.setattr(words, "LONGEST", 2)
-    world.ingest([capture(9, title="straßenbahn")])
-    world.publish()
+    world.add([capture(9, title="straßenbahn")])
     monkeypatch.undo()
     runtime = VerifyRuntime(world.clock, world.runtime().progress, 512, 1)
     assert {f.code for f in verify(world.store, runtime).findings} == {"words-wrong"}

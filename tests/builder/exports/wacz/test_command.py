@@ -64,16 +64,11 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
 
 
 def published(home: Home, files: dict[str, bytes]) -> Home:
-    home.config.write_text(
-        home.config.read_text().replace("# include = []", 'include = ["errors"]')
-    )
     crawls = home.folder / "crawls"
     crawls.mkdir()
     for name, data in files.items():
         (crawls / name).write_bytes(data)
-    assert home("ingest", "--jobs", "1", crawls).code == 0
-    assert home("publish").code == 0
-    return home
+    return ingested(crawls, home.folder)
 
 
 def listed(home: Home) -> dict[str, dict[str, str]]:
@@ -84,12 +79,12 @@ def listed(home: Home) -> dict[str, dict[str, str]]:
 
 
 def ingested(path: Path, folder: Path) -> Home:
-    """Return a new archive that has what is in a file."""
-    other = make_home(folder)
+    """Return an archive that has what is in a file or folder; a new one where there is none."""
+    other = Home(folder) if folder.exists() else make_home(folder)
     other.config.write_text(
         other.config.read_text().replace("# include = []", 'include = ["errors"]')
     )
-    assert other("ingest", path).code == 0
+    assert other("ingest", "--jobs", "1", path).code == 0
     assert other("publish").code == 0
     return other
 

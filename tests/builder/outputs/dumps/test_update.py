@@ -172,8 +172,7 @@ def test_readers_keep_up_whatever_is_published(history: list[Operation]) -> None
 def test_catching_up_after_the_last_of_many_publishes_takes_one_small_file(
     world: World, many: int, settings_: dict[str, str]
 ) -> None:
-    world.ingest([capture(n) for n in range(2_000)])
-    world.publish(**settings_)
+    world.add([capture(n) for n in range(2_000)], **settings_)
     reader, idle = Reader(world.root), Reader(world.root)
     idle.catch_up()
     last = 49 if ALL else 14
@@ -202,11 +201,9 @@ def test_catching_up_after_the_last_of_many_publishes_takes_one_small_file(
 
 def test_a_withdrawn_item_is_in_no_object_of_the_dumps(world: World, small: None) -> None:
     secret = "a secret title"
-    world.ingest([capture(n, title=secret if n == 5 else "plain") for n in range(60)])
-    world.publish(**BOTH)
+    world.add([capture(n, title=secret if n == 5 else "plain") for n in range(60)], **BOTH)
     for title in ("x", secret, "y", "z"):  # older versions are in differences as well
-        world.ingest([capture(5, title=title), capture(7, title=title + "7")])
-        world.publish(**BOTH)
+        world.add([capture(5, title=title), capture(7, title=title + "7")], **BOTH)
     assert any(secret.encode() in data for data in objects(world).values())
     before = Reader(world.root)
     before.catch_up()
@@ -232,8 +229,7 @@ def test_a_killed_update_is_never_seen_and_the_next_one_completes_it(
     for number in range(0, 100, 1 if ALL else 5):
         (tmp_path / str(number)).mkdir()
         world = World(tmp_path / str(number) / "store")
-        world.ingest([capture(n, title="secret" if n == 5 else "plain") for n in range(9)])
-        world.publish(**BOTH)
+        world.add([capture(n, title="secret" if n == 5 else "plain") for n in range(9)], **BOTH)
         before = Reader(world.root).catch_up()
         world.ingest([capture(3, title="new")])
         with pytest.MonkeyPatch.context() as patch:
@@ -266,8 +262,7 @@ def test_a_killed_update_is_never_seen_and_the_next_one_completes_it(
 
 
 def test_formats_come_and_go_as_configured(world: World) -> None:
-    world.ingest([capture(n) for n in range(9)])
-    world.publish()
+    world.add([capture(n) for n in range(9)])
     assert not (world.root / "dumps").exists()
     with pytest.raises(ConfigurationError, match="marc is not a format of dumps; known: jsonl"):
         world.publish(SHEAF_PUBLISH_DUMPS='["marc"]')
@@ -282,8 +277,7 @@ def test_formats_come_and_go_as_configured(world: World) -> None:
 def test_verify_finds_what_is_wrong_and_expire_removes_what_is_not_listed(
     world: World, small: None
 ) -> None:
-    world.ingest([capture(n) for n in range(9)])
-    world.publish(**LINES)
+    world.add([capture(n) for n in range(9)], **LINES)
     stray = world.root / "dumps" / "jsonl" / "0-0.jsonl.zst"
     stray.write_bytes(b"")
     world.clock.now += timedelta(days=20_000)
@@ -309,12 +303,10 @@ def test_what_is_superseded_stays_for_a_day(world: World, small: None) -> None:
         for path in (world.root / "dumps").rglob("*"):
             os.utime(path, (old, old))
         before = objects(world)
-        world.ingest([capture(number % 9, title=f"b{number}")], ("collection:a",))
-        world.publish(**LINES)
+        world.add([capture(number % 9, title=f"b{number}")], ("collection:a",), **LINES)
         return {*before}, {*objects(world)}
 
-    world.ingest([capture(n) for n in range(9)])
-    world.publish(**LINES)
+    world.add([capture(n) for n in range(9)], **LINES)
     for number in range(9):
         before, after = change(number)
         assert before <= after
@@ -330,8 +322,7 @@ def test_dumps_may_be_removed_while_they_are_checked(
     world: World, monkeypatch: pytest.MonkeyPatch, ending: str
 ) -> None:
     """That is damage, unless the index was replaced meanwhile."""
-    world.ingest([capture(n) for n in range(9)])
-    world.publish(**LINES)
+    world.add([capture(n) for n in range(9)], **LINES)
     whole, replaced = FolderStore.read, list[str]()
 
     def check(is_replaced: bool) -> list[str]:

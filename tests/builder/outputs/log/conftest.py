@@ -30,8 +30,7 @@ class Signed:
 
     def publish(self, *numbers: int, **changes: object) -> None:
         """Ingest and publish captures with these numbers."""
-        self.world.ingest([capture(number, **changes) for number in numbers])
-        self.world.publish(**self.settings)
+        self.world.add([capture(number, **changes) for number in numbers], **self.settings)
 
     def prove(self, identifier: str, as_of: str | None = None) -> ProofBundle:
         """Return the bundle for an identifier at an instant."""

@@ -29,8 +29,7 @@ NAMES = ("records", "captures", "sets", "sources", "publishes", "snapshots")
 
 
 def begin(world: World, count: int = 12) -> World:
-    world.ingest([capture(n, title="a") for n in range(count)], ("collection:a",))
-    world.publish(**ON)
+    world.add([capture(n, title="a") for n in range(count)], ("collection:a",), **ON)
     return world
 
 
@@ -83,8 +82,7 @@ def test_small_changes_of_large_files_write_little(world: World) -> None:
     before = objects(world)
     for n in range(3):
         changed = [capture(n * 2000 + k, title=f"b{n}") for k in range(2)]
-        world.ingest([*changed, capture(10_000 + n)], ("collection:a",))
-        world.publish(**ON)
+        world.add([*changed, capture(10_000 + n)], ("collection:a",), **ON)
     for name, column in (("records", "position"), ("captures", "identifier")):
         reader = IcebergReader(world.store, name)
         assert set(reader.snapshots) == {1, 2, 3, 4}
@@ -118,8 +116,7 @@ def test_a_withdrawal_hides_and_a_purge_forgets(world: World) -> None:
 def test_expiry_removes_what_retired_snapshots_alone_needed(world: World) -> None:
     begin(world)
     for n in range(3):
-        world.ingest([capture(n, title="b")], ("collection:a",))
-        world.publish(**ON)
+        world.add([capture(n, title="b")], ("collection:a",), **ON)
     before = objects(world)
     world.clock.sleep(120)
     expire(world.store, world.runtime(), 2)
@@ -142,16 +139,14 @@ def test_an_expiry_that_died_before_the_index_is_unfinished(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begin(world)
-    world.ingest([capture(1, title="b")], ("collection:a",))
-    world.publish(**ON)
+    world.add([capture(1, title="b")], ("collection:a",), **ON)
     world.clock.sleep(120)
     with monkeypatch.context() as patch:
         die_at(patch, INDEX, 0, StoreError("killed"), "replace")
         with pytest.raises(StoreError):
             expire(world.store, world.runtime(), 1)
     assert {*findings(world)} == {"tables-behind"}
-    world.ingest([capture(2, title="b")], ("collection:a",))
-    world.publish(**ON)
+    world.add([capture(2, title="b")], ("collection:a",), **ON)
     assert not findings(world)
 
 
@@ -173,18 +168,15 @@ def test_columns_that_another_release_describes_otherwise_are_no_damage(
         patch.setattr(IcebergTable, "fields", lambda t: [{**f, "doc": "old"} for f in fields(t)])
         begin(world)
     (world.root / "tables/sets/metadata/v1.metadata.json").unlink()  # it is made anew
-    world.ingest([capture(20, title="b")])
-    world.publish(**ON)
+    world.add([capture(20, title="b")], **ON)
     assert not findings(world)
     assert compare(world) == {1, 2}
 
 
 @pytest.mark.thorough
 def test_tables_that_begin_late_have_all_snapshots_that_are_kept(world: World) -> None:
-    world.ingest([capture(n) for n in range(5)])
-    world.publish()
-    world.ingest([capture(n, title="b") for n in range(2)])
-    world.publish()
+    world.add([capture(n) for n in range(5)])
+    world.add([capture(n, title="b") for n in range(2)])
     assert not objects(world)
     world.publish(**ON)
     assert compare(world) == {1, 2}
@@ -214,8 +206,7 @@ def test_an_interrupted_update_shows_the_last_tables_and_is_done_again(
         reader = IcebergReader(world.store, name)
         for number in reader.snapshots:
             assert order(reader.rows(number)) == order(view_rows(world.store, number, name))
-    world.ingest([capture(2, title="c")], ("collection:a",))
-    world.publish(**ON)
+    world.add([capture(2, title="c")], ("collection:a",), **ON)
     assert compare(world) == {1, 2, 3}
     assert not findings(world)
 
@@ -233,8 +224,7 @@ def test_an_interrupted_update_shows_the_last_tables_and_is_done_again(
 )
 def test_verify_finds_damage(world: World, pattern: str, code: str) -> None:
     begin(world)
-    world.ingest([capture(1, title="b")], ("collection:a",))
-    world.publish(**ON)
+    world.add([capture(1, title="b")], ("collection:a",), **ON)
     path = sorted(world.root.glob(pattern))[0]
     whole = path.read_bytes()
     path.write_bytes(bytes([whole[0] ^ 1]) + whole[1:])
@@ -250,8 +240,7 @@ def test_verify_compares_the_rows(world: World) -> None:
     """Tables of which each object is whole, but whose superseded rows show."""
     begin(world)
     first = (world.root / INDEX).read_bytes()
-    world.ingest([capture(1, title="b")], ("collection:a",))
-    world.publish(**ON)
+    world.add([capture(1, title="b")], ("collection:a",), **ON)
     wrong = json.loads((world.root / INDEX).read_bytes())
     hidden = {key: file[0] for key, file in wrong["files"].items() if file[0]}
     assert hidden

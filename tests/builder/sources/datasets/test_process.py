@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from builder.store.folder import FolderStore
+from tests.builder.obi.test_ocfl import content
 from tests.builder.sources.datasets.body import Generated, digest
 from tests.builder.sources.datasets.command import Command
 from tests.builder.sources.datasets.invenio import BODIES, Site, reach
@@ -137,18 +138,14 @@ def test_a_dataset_is_restored_under_its_paths(site: Here, strategy: str) -> Non
     def restore(code: int = 0, name: str = "doi:10.5072/HIVES-1") -> dict[str, Any]:
         return site.told(code, "restore", "--json", name, str(folder))
 
-    def files() -> dict[str, bytes]:
-        found = (path for path in folder.rglob("*") if path.is_file())
-        return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
-
     first = restore()
     assert (first["restored"], first["kept"], first["bytes"]) == (3, 0, 300_004)
-    assert files() == bodies
+    assert content(folder) == bodies
     (folder / "a.csv").unlink()
     (folder / "data" / "c.bin").write_bytes(b"mine")
     again = restore(1)
     assert (again["restored"], again["kept"], list(again["missing"])) == (1, 1, ["data/c.bin"])
-    assert files() == bodies | {"data/c.bin": b"mine"}
+    assert content(folder) == bodies | {"data/c.bin": b"mine"}
     (folder / "data" / "c.bin").unlink()
     assert restore(0, first["identifier"])["restored"] == 1
     assert site.told(2, "restore", "10.5072/other", str(folder)) == {}
