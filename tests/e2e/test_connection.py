@@ -20,7 +20,7 @@ from functions.http.http_message import Call, HttpResponse
 from functions.oai.application import Application
 from functions.snapshot.errors import StoreUnavailable
 from tests.functions.oai.client import START, configured
-from tests.functions.reading.memory import MemoryRepository, capture
+from tests.functions.oai.conftest import holding
 from tests.patience import in_real_time
 from tests.serving import Serving, serving
 
@@ -356,9 +356,7 @@ def test_a_target_in_absolute_form_has_its_own_authority() -> None:
 
 def test_the_server_has_options_of_its_own() -> None:
     """An asterisk asks for them (RFC 9110, section 9.3.7); it is nothing that one could get."""
-    repository = MemoryRepository()
-    repository.publish({"oai:example.org:1": capture("http://a.cz/")}, START)
-    application = Application(repository, configured(), lambda: START)
+    application = Application(holding({}), configured(), lambda: START)
     with asking(b"OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", answer=application.answer) as connection:
         options = connection.recv(4096)
         connection.sendall(ASKED % b"*")

@@ -53,7 +53,6 @@ def test_the_environment_overrides() -> None:
         ('[repository]\nnamespace = "nodot"', 'repository.namespace is "nodot", expected a domain'),
         ('[repository]\nadmin_emails = "a@b.cz"', "expected a list"),
         ('[repository]\nadmin_emails = ["nobody"]', "e-mail"),
-        ('[repository]\nbase_url = "ftp://x"', "expected an http"),
         ('[sets.names]\n"a b" = "x"', "set specifications"),
         ('[sets.descriptions]\n"a b" = "x"', "set specifications"),
         ('[sets.descriptions]\na = " \\n"', 'sets.descriptions is {"a" = " \\n"}, expected'),

@@ -1,9 +1,10 @@
+from collections.abc import Mapping
 from datetime import timedelta
 
 import pytest
 
 from tests.functions.oai.client import START, Client, Clock
-from tests.functions.reading.memory import MemoryRepository, capture
+from tests.functions.reading.memory import Item, MemoryRepository, capture
 
 
 @pytest.fixture
@@ -11,10 +12,16 @@ def repository() -> MemoryRepository:
     return ten_captures()
 
 
+def holding(items: Mapping[str, Item | None]) -> MemoryRepository:
+    """Return a repository in which these items were published an hour ago."""
+    repository = MemoryRepository()
+    repository.publish(items, START - timedelta(hours=1))
+    return repository
+
+
 def ten_captures() -> MemoryRepository:
     """Return ten captures of an hour ago; half an hour ago one was changed and one deleted."""
-    repository = MemoryRepository()
-    repository.publish(
+    repository = holding(
         {
             f"oai:example.org:{n:02}": capture(
                 f"http://www.a{n}.cz/",
@@ -24,8 +31,7 @@ def ten_captures() -> MemoryRepository:
                 content_mime_type="text/html" if n % 2 else "image/png",
             )
             for n in range(10)
-        },
-        START - timedelta(hours=1),
+        }
     )
     repository.publish(
         {

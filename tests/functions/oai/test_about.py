@@ -14,8 +14,9 @@ from functions.oai.render.about import RecordOrigin
 from functions.oai.render.render import Renderer
 from functions.reading.repository import PublishedRecord
 from tests.functions.oai.client import START, Client, Page, configured
+from tests.functions.oai.conftest import holding
 from tests.functions.oai.validity import OAI, valid
-from tests.functions.reading.memory import EMPTY_CAPTURE, Item, MemoryRepository, capture
+from tests.functions.reading.memory import EMPTY_CAPTURE, Item, capture
 
 pytestmark = pytest.mark.shared(2)
 
@@ -28,14 +29,8 @@ NAME = "oai:example.org:a"
 LIST = "verb=ListRecords&metadataPrefix=oai_dc"
 
 
-def holding(item: Item) -> MemoryRepository:
-    repository = MemoryRepository()
-    repository.publish({NAME: item}, START - timedelta(hours=1))
-    return repository
-
-
 def got(item: Item, **settings) -> Page:
-    client = Client(holding(item), **settings)
+    client = Client(holding({NAME: item}), **settings)
     page = client.get("GetRecord", identifier=NAME, metadataPrefix="oai_dc")
     listed = client.get("ListRecords", metadataPrefix="oai_dc")
     assert abouts(page) == abouts(listed)
@@ -170,7 +165,7 @@ def test_rights_come_before_provenance_and_headers_have_neither(repository):
 
 
 def test_a_deleted_record_has_no_container():
-    repository = holding(located())
+    repository = holding({NAME: located()})
     repository.publish({NAME: None}, START - timedelta(minutes=1))
     client = Client(repository, rights_statement="Free", provenance_origin=ORIGIN)
     for page in (

@@ -1,13 +1,13 @@
 """Caching: what may be kept for how long, and what is answered to those who hold it."""
 
-from datetime import timedelta
 from urllib.parse import urlencode
 
 import pytest
 
 from functions.http import http_message
 from functions.snapshot.errors import StoreError
-from tests.functions.oai.client import START, Client, Clock, Page, content
+from tests.functions.oai.client import Client, Clock, Page, content
+from tests.functions.oai.conftest import holding
 from tests.functions.oai.validity import valid
 from tests.functions.reading.memory import MemoryRepository, capture
 
@@ -218,8 +218,7 @@ def test_what_a_failure_says_is_kept_nowhere(repository, clock):
 
 def test_a_refused_token_is_asked_about_again(repository, clock):
     """It may be one of a snapshot that this machine does not know of yet."""
-    client, other = small(repository, clock), MemoryRepository()
-    other.publish({"oai:example.org:x": capture("http://x/")}, START - timedelta(hours=1))
+    client, other = small(repository, clock), holding({"oai:example.org:x": capture("http://x/")})
     query = resumed(client, "ListRecords")
     refused = small(other, clock).raw(query)
     assert "badResumptionToken" in refused["body"]

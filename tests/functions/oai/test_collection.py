@@ -1,6 +1,5 @@
 """Collections as records: what the formats say of them, and what their schema asks."""
 
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +9,10 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from functions.kinds import collections
-from tests.functions.oai.client import START, Client
+from tests.functions.oai.client import Client
+from tests.functions.oai.conftest import holding
 from tests.functions.oai.validity import DC
-from tests.functions.reading.memory import Item, MemoryRepository, capture
+from tests.functions.reading.memory import Item, capture
 
 HARVEST = "{urn:x-sheaf:harvest:1}"
 SCHEMA = etree.XMLSchema(
@@ -46,15 +46,11 @@ WHOLE: dict[str, Any] = {
 
 def client(document: dict[str, Any]) -> Client:
     assert document.keys() == {c.name for c in collections.COLUMNS}
-    repository = MemoryRepository()
-    repository.publish(
-        {
-            NAME: Item(("collection:news",), "collection", document),
-            "oai:example.org:a": capture("http://a.cz/", "collection:news"),
-        },
-        START - timedelta(hours=1),
-    )
-    return Client(repository)
+    items = {
+        NAME: Item(("collection:news",), "collection", document),
+        "oai:example.org:a": capture("http://a.cz/", "collection:news"),
+    }
+    return Client(holding(items))
 
 
 def harvest(document: dict[str, Any]) -> etree._Element:

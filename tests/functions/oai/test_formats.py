@@ -18,6 +18,7 @@ from functions.reading.repository import PublishedRecord
 from functions.snapshot import schema
 from functions.snapshot.schema import Column
 from tests.functions.oai.client import START, Client, content
+from tests.functions.oai.conftest import holding
 from tests.functions.oai.validity import OFFICIAL, OWN, official_schema, own_xsd
 from tests.functions.reading.memory import Item, MemoryRepository, capture
 
@@ -61,10 +62,7 @@ WHOLE: dict[str, Any] = {
 
 
 def repository_of(*items: Item) -> MemoryRepository:
-    repository = MemoryRepository()
-    changes = {f"oai:example.org:{n:02}": item for n, item in enumerate(items)}
-    repository.publish(changes, START - timedelta(hours=1))
-    return repository
+    return holding({f"oai:example.org:{n:02}": item for n, item in enumerate(items)})
 
 
 def made(prefix: str, *items: Item, **settings: Any) -> list[etree._Element]:

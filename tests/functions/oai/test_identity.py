@@ -13,6 +13,7 @@ from functions.oai.answer import Answer, Identify
 from functions.oai.render.render import Renderer
 from functions.snapshot.manifest import Manifest
 from tests.functions.oai.client import BASE, START, Client, Page, configured, content
+from tests.functions.oai.conftest import holding
 from tests.functions.oai.validity import OWN, own_schema, valid
 from tests.functions.reading.memory import MemoryRepository, capture
 
@@ -130,9 +131,7 @@ def test_the_published_schema_accepts_the_snapshot_and_refuses_less(repository, 
 
 
 def test_an_empty_snapshot(clock):
-    repository = MemoryRepository()
-    repository.publish({}, START - timedelta(hours=1))
-    (element,) = identified(repository).root.iter(f"{SNAPSHOT}snapshot")
+    (element,) = identified(holding({})).root.iter(f"{SNAPSHOT}snapshot")
     assert element.get("records") == "0"
 
 
@@ -373,11 +372,8 @@ def test_the_example_in_the_documentation_is_a_configuration_and_does_what_is_sa
     section = document.partition("## Identify and about\n")[2]
     example = section.partition("```toml\n")[2].partition("```")[0]
     values = configuration.parse(example, {}).values
-    repository = MemoryRepository()
-    repository.publish(
-        {"oai:example.org:a": capture("http://a.cz/", "collection:press:dailies")},
-        START - timedelta(hours=1),
-    )
+    item = capture("http://a.cz/", "collection:press:dailies")
+    repository = holding({"oai:example.org:a": item})
     client = Client(repository, **{k.replace(".", "_", 1): v for k, v in values.items()})
     page = client.get("Identify")
     assert len(described(page)) == 7

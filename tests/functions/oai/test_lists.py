@@ -6,8 +6,9 @@ from datetime import timedelta
 import pytest
 
 from functions.oai.token import Token
-from tests.functions.oai.client import START, Client
-from tests.functions.reading.memory import MemoryRepository, capture
+from tests.functions.oai.client import Client
+from tests.functions.oai.conftest import holding
+from tests.functions.reading.memory import capture
 
 ALL = [f"oai:example.org:{n:02}" for n in range(10)]
 BY_POSITION = [f"oai:example.org:{n:02}" for n in (0, 1, 2, 4, 6, 7, 8, 9, 3, 5)]
@@ -234,10 +235,8 @@ def test_a_token_newer_than_the_kept_pointer_is_good(repository, clock):
 
 
 def test_a_page_is_cut_by_bytes_too(clock):
-    repository = MemoryRepository()
     items = {f"oai:example.org:{n:04}": capture(f"http://{n}/" + "x" * 4000) for n in range(2500)}
-    repository.publish(items, START - timedelta(hours=1))
-    client = Client(repository, clock, pages_records=2500)
+    client = Client(holding(items), clock, pages_records=2500)
     pages = list(client.pages("ListRecords", metadataPrefix="oai_dc"))
     assert [name for p in pages for name in p.identifiers] == sorted(items)
     assert 3 <= len(pages) <= 8
@@ -246,14 +245,12 @@ def test_a_page_is_cut_by_bytes_too(clock):
 @pytest.mark.parametrize("verb", ["ListRecords", "ListIdentifiers"])
 def test_a_list_of_a_set_with_a_very_long_name(verb: str) -> None:
     """Its tokens are as short as any, for they name the set in another way."""
-    repository = MemoryRepository()
     start = "collection:" + ":".join(["level-of-a-deep-hierarchy"] * 8)
-    repository.publish(
+    repository = holding(
         {
             f"oai:example.org:{n}": capture(f"http://a.cz/{n}", f"{start}:{'ab'[n % 2]}")
             for n in range(12)
-        },
-        START - timedelta(hours=1),
+        }
     )
     client = Client(repository, pages_records=2, pages_identifiers=2, pages_sets=2)
     for last, own in (("a", 0), ("b", 1)):

@@ -9,7 +9,8 @@ from functions.oai import format as formats
 from functions.oai.render import check, schemas
 from functions.oai.render.render import Renderer
 from functions.snapshot.errors import ConfigurationError
-from tests.functions.oai.client import START, Client, configured, content
+from tests.functions.oai.client import Client, configured, content
+from tests.functions.oai.conftest import holding
 from tests.functions.reading.memory import MemoryRepository, capture
 
 pytestmark = pytest.mark.shared(2)
@@ -50,10 +51,9 @@ def refusal(own: Path, **settings: Any) -> str:
 
 
 def test_a_row_and_a_file_are_a_format(own):
-    repository = MemoryRepository()
-    repository.publish({"oai:example.org:a": capture("http://a.cz/?a&b")}, START)
-    client = Client(repository, formats_templates=str(own))
-    client.clock.move(60)
+    client = Client(
+        holding({"oai:example.org:a": capture("http://a.cz/?a&b")}), formats_templates=str(own)
+    )
     body = content(client.raw("verb=ListRecords&metadataPrefix=simple")).decode()
     assert f"<metadata>\n{HEAD}http://a.cz/?a&amp;b</page>\n</metadata>" in body
     told = client.get("ListMetadataFormats")
@@ -83,11 +83,8 @@ def test_a_crosswalk_and_a_table_of_ones_own_take_the_place_of_the_shipped_ones(
     text = shipped.read_text().replace("{{ title or url }}", "My {{ title or url }}")
     (own / "crosswalks" / "capture-oai_dc.xml").write_text(text)
     (own / "tables" / "dcmi-type.toml").write_text('"text/*" = "Dataset"\n')
-    repository = MemoryRepository()
     item = capture("http://a.cz/", content_mime_type="text/html")
-    repository.publish({"oai:example.org:a": item}, START)
-    client = Client(repository, formats_templates=str(own))
-    client.clock.move(60)
+    client = Client(holding({"oai:example.org:a": item}), formats_templates=str(own))
     page = client.get("ListRecords", metadataPrefix="oai_dc")
     dc = "{http://purl.org/dc/elements/1.1/}"
     assert [e.text for e in page.root.iter(f"{dc}title", f"{dc}type")] == [
@@ -120,11 +117,7 @@ def test_what_is_shipped_is_not_tried_again(own, monkeypatch):
 def test_the_protocols_own_templates_are_not_the_operators(own):
     (own / "oai").mkdir()
     (own / "oai" / "error.xml").write_text("nonsense")
-    repository = MemoryRepository()
-    repository.publish({"oai:example.org:a": capture("http://a.cz/")}, START)
-    client = Client(repository, formats_templates=str(own))
-    client.clock.move(60)
-    assert client.get("Nope").codes == ["badVerb"]
+    assert Client(holding({}), formats_templates=str(own)).get("Nope").codes == ["badVerb"]
 
 
 def test_what_a_crosswalk_includes_is_looked_over_too(own):
@@ -228,11 +221,8 @@ def test_a_part_is_seen_at_the_end_of_a_line_and_in_the_middle_of_a_part(own):
         "{% macro a(b) %}<a>{{ b }}, {{ title }}</a>{% endmacro %}"
     )
     crosswalks.joinpath("part.xml").write_text("<b>{{ url }}</b>")
-    repository = MemoryRepository()
     items = {f"oai:example.org:{n}": capture(f"http://{n}.cz/<&", title=n) for n in "ab"}
-    repository.publish(items, START)
-    client = Client(repository, formats_templates=str(own))
-    client.clock.move(60)
+    client = Client(holding(items), formats_templates=str(own))
     body = content(client.raw("verb=ListRecords&metadataPrefix=simple")).decode()
     for n in "ab":
         url = f"http://{n}.cz/&lt;&amp;"

@@ -6,6 +6,7 @@ import pytest
 
 from functions.snapshot import instant
 from tests.functions.oai.client import BASE, START, Client, Clock
+from tests.functions.oai.conftest import holding
 from tests.functions.oai.validity import DC, OAI
 from tests.functions.reading.memory import Item, MemoryRepository, capture
 
@@ -16,9 +17,7 @@ LIVE, CHANGED, DELETED = (ALL[n] for n in (1, 3, 5))
 @pytest.fixture
 def bare() -> Client:
     """A repository without sets."""
-    repository = MemoryRepository()
-    repository.publish({LIVE: capture("http://a.cz/")}, START - timedelta(hours=1))
-    return Client(repository)
+    return Client(holding({LIVE: capture("http://a.cz/")}))
 
 
 def test_identify(repository):
@@ -59,9 +58,7 @@ def test_formats(client: Client):
 
 
 def test_an_item_of_a_kind_without_formats():
-    repository = MemoryRepository()
-    repository.publish({LIVE: Item(kind="other")}, START - timedelta(hours=1))
-    client = Client(repository)
+    client = Client(holding({LIVE: Item(kind="other")}))
     assert client.get("ListMetadataFormats").text("metadataPrefix") == ["oai_dc"]
     assert client.get("ListMetadataFormats", identifier=LIVE).codes == ["noMetadataFormats"]
     page = client.get("GetRecord", identifier=LIVE, metadataPrefix="oai_dc")
@@ -174,12 +171,8 @@ def test_sets_go_on_in_another_snapshot_where_theirs_was_retired(repository, clo
 
 
 def test_a_page_of_sets_ends_where_it_would_be_too_large(clock):
-    repository = MemoryRepository()
     specs = [f"s{n:02}" for n in range(90)]
-    repository.publish(
-        {f"oai:example.org:{spec}": capture("http://a/", spec) for spec in specs},
-        START - timedelta(hours=1),
-    )
+    repository = holding({f"oai:example.org:{spec}": capture("http://a/", spec) for spec in specs})
     client = Client(repository, clock, sets_descriptions=dict.fromkeys(specs, "&" * 20_000))
     pages = [page.text("setSpec") for page in client.pages("ListSets")]
     assert [spec for page in pages for spec in page] == specs
@@ -296,9 +289,7 @@ def test_a_set_that_is_only_configured_has_no_records(repository, bare: Client):
         {"sets_descriptions": {"topic:news": "News"}},
         {"sets_rules": [{"set": "topic:news", "hosts": ["a.cz"]}]},
     ):
-        for some in (repository, MemoryRepository()):
-            if some is not repository:
-                some.publish({}, START - timedelta(hours=1))
+        for some in (repository, holding({})):
             client = Client(some, **named)
             assert client.get("ListSets").text("setSpec")[-1] == "topic:news"
             page = client.get("ListRecords", metadataPrefix="oai_dc", set="topic:news")

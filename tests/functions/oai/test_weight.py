@@ -3,7 +3,6 @@
 import base64
 import json
 import random
-from datetime import timedelta
 
 import pytest
 
@@ -11,9 +10,10 @@ from functions.http import aws
 from functions.http.http_message import HttpResponse
 from functions.oai.application import Application
 from tests.functions.oai.client import START, Page, configured, content, event, respond
+from tests.functions.oai.conftest import holding
 from tests.functions.oai.gateways import KINDS
 from tests.functions.oai.validity import valid
-from tests.functions.reading.memory import MemoryRepository, capture
+from tests.functions.reading.memory import capture
 
 GZIP = {"accept-encoding": "gzip"}
 ESCAPED = "ř\"\n\\'&<>"
@@ -23,13 +23,11 @@ NOISE = "".join(map(chr, random.Random(6).choices(range(0x4E00, 0x9FFF), k=1_000
 
 
 def application(titles: list[str], largest: int = aws.LARGEST, **settings) -> Application:
-    repository = MemoryRepository()
     items = {
         f"oai:example.org:{number:03}": capture("http://a.cz/", "mime:a", title=title)
         for number, title in enumerate(titles)
     }
-    repository.publish(items, START - timedelta(hours=1))
-    return Application(repository, configured(**settings), lambda: START, largest=largest)
+    return Application(holding(items), configured(**settings), lambda: START, largest=largest)
 
 
 def handed_over(reply) -> int:

@@ -3,7 +3,6 @@
 import json
 import re
 import tomllib
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -17,8 +16,8 @@ from functions.site.chart import draw_bars, draw_line, draw_months
 from functions.site.fields import ELSEWHERE
 from functions.site.language import read_languages
 from functions.snapshot.errors import ConfigurationError
-from tests.functions.oai.client import START, Client, Clock, content
-from tests.functions.oai.conftest import ten_captures
+from tests.functions.oai.client import Client, Clock, content
+from tests.functions.oai.conftest import holding, ten_captures
 from tests.functions.reading.memory import Item, MemoryRepository, capture
 from tests.functions.site.crawl import ROOT, Crawl
 
@@ -91,10 +90,8 @@ def test_errors_of_the_protocol_say_how_to_mend_the_request(crawl: Crawl) -> Non
 
 
 def test_an_answer_leads_to_the_next_one() -> None:
-    repository = MemoryRepository()
     items = {f"oai:example.org:{n}": capture(f"http://a.cz/{n}") for n in range(120)}
-    repository.publish(items, START - timedelta(hours=1))
-    crawl, path, seen = Crawl(Client(repository, Clock())), "", 0
+    crawl, seen = Crawl(Client(holding(items), Clock())), 0
     path = "/answer?verb=ListIdentifiers&metadataPrefix=oai_dc"
     while path:
         visit = crawl.read(path)
@@ -137,9 +134,7 @@ def hostile() -> MemoryRepository:
         if kind == "capture":
             fields["refers_to"] = "oai:example.org:file"  # what a publish finds is there
         items[f"oai:example.org:{kind}"] = Item(("collection:x", "a:b"), kind, fields)
-    repository = MemoryRepository()
-    repository.publish(items, START - timedelta(hours=1))
-    return repository
+    return holding(items)
 
 
 def test_hostile_text_is_text() -> None:
@@ -202,10 +197,8 @@ def test_the_link_set_has_all_files_and_the_header_some() -> None:
         "bundle": {"key": "k.zip"},
         "licences": [{"url": "https://a.org/by"}, {"url": None}, {"name": "other"}],
     }
-    repository = MemoryRepository()
     items = {name: Item(("collection:c",), "fileset", fields)}
-    repository.publish(items, START - timedelta(hours=1))
-    client = Client(repository, Clock(), content_serve=True)
+    client = Client(holding(items), Clock(), content_serve=True)
     links = client.raw(path=f"/record/{name}")["headers"]["Link"]
     assert 0 < links.count('rel="item"; type="text/csv"') < count
     (target,) = re.findall(r'<([^>]+)>; rel="linkset"; type="application/linkset\+json"', links)
@@ -260,12 +253,10 @@ def test_a_record_leads_to_configured_copies_and_says_how_to_cite_it() -> None:
         "bytes": 1836,
         "doi": "10.1/x",
     }
-    repository = MemoryRepository()
-    repository.publish({name: Item(("a",), "fileset", fields)}, START - timedelta(hours=1))
     data = "https://data.example.org/store"
     replay = "https://replay.example.org/{identifier}?file={file}"
     client = Client(
-        repository,
+        holding({name: Item(("a",), "fileset", fields)}),
         Clock(),
         content_address=[replay],
         identify_data_url=data,
@@ -338,9 +329,7 @@ def test_the_sitemap_lists_the_pages_of_live_records() -> None:
 
 
 def test_a_snapshot_of_nothing_has_pages() -> None:
-    repository = MemoryRepository()
-    repository.publish({}, START - timedelta(hours=1))
-    crawl = Crawl(Client(repository, Clock()))
+    crawl = Crawl(Client(holding({}), Clock()))
     assert {"/", "/sets", "/publishes", "/harvest"} <= crawl.walk().keys()
 
 
@@ -479,13 +468,10 @@ def test_pages_of_long_records_stay_small() -> None:
         "related": [],
         "withheld": [],
     }
-    repository = MemoryRepository()
     items = {
         f"oai:example.org:{n}": capture(f"http://a.cz/{long[:1500]}", title=long) for n in range(60)
     }
-    repository.publish(
-        {"oai:example.org:f": Item(("a",), "fileset", fields), **items}, START - timedelta(hours=1)
-    )
+    repository = holding({"oai:example.org:f": Item(("a",), "fileset", fields), **items})
     crawl = Crawl(Client(repository, Clock(), content_serve=True))
     assert "More files: " in crawl.read("/record/oai:example.org:f").text
     for path in (

@@ -20,7 +20,6 @@ from builder.sources.datasets.request import (
     Queue,
     QueueError,
     connect_queue,
-    is_final,
     retry_wait,
 )
 from tests.bucket import ACCESS_KEY, REGION, SECRET_KEY
@@ -173,12 +172,6 @@ def test_what_may_go_better_is_tried_again_and_then_is_a_dead_letter(
     assert (sqs.counts(), sqs.counts(sqs.dead)) == ((0, 0), (1, 0))
 
 
-def test_what_is_given_back_is_not_there_at_once(sqs: Sqs) -> None:
-    sqs.ask("10.5/1")
-    worked_off(sqs.queue(), ended("platform-timeout"))
-    assert sqs.counts() == (0, 1)
-
-
 def test_what_was_cancelled_and_what_was_not_begun_is_there_at_once(sqs: Sqs) -> None:
     sqs.ask("10.5/1", "10.5/2")
     queue = sqs.queue()
@@ -277,10 +270,3 @@ def test_a_queue_that_is_not_there_is_an_error_of_usage(sqs: Sqs, command: Comma
 
 def test_seconds_of_rest_double_and_have_an_end() -> None:
     assert [retry_wait(n) for n in (0, 1, 2, 3, 7, 100)] == [60, 60, 120, 240, 3600, 3600]
-
-
-def test_what_may_pass_is_not_final() -> None:
-    finals = [
-        is_final(ended(s)(IngestRequest("a"))) for s in ("success", "platform-404", "stalled")
-    ]
-    assert finals == [True, True, False]

@@ -14,7 +14,7 @@ from functions.snapshot.errors import ConfigurationError, StoreError
 from tests.bucket import Bucket
 from tests.builder.sources.datasets.command import led_to, refuse_runs
 from tests.builder.sources.datasets.deposits import content, deposit
-from tests.builder.sources.datasets.server import Server, served, silent, status
+from tests.builder.sources.datasets.server import Answer, Server, served, silent, status
 from tests.builder.sources.datasets.world import World
 
 A, B = b"weight\n1\n", b"price\n2\n"
@@ -77,12 +77,21 @@ def test_what_may_go_better_comes_again_and_all_else_is_done(
     assert sum(key.endswith("/run.json") for key in keys) == 1
 
 
-def test_one_file_that_failed_is_asked_for_again_and_no_other(
-    function: Function, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("answer", "seconds", "outcome"),
+    [(status(503), 600, "success-partial"), (silent(), 48, "deadline-exceeded")],
+    ids=["failed", "late"],
+)
+def test_one_file_that_did_not_come_is_asked_for_again_and_no_other(
+    function: Function,
+    capsys: pytest.CaptureFixture[str],
+    answer: Answer,
+    seconds: float,
+    outcome: str,
 ) -> None:
-    site = deposit(function.server, 11, {"a.csv": A, "b.csv": B}, answers={"b.csv": status(503)})
-    assert function(body(site)) == ["0"]
-    assert told(capsys) == {site: "success-partial"}
+    site = deposit(function.server, 11, {"a.csv": A, "b.csv": B}, answers={"b.csv": answer})
+    assert function(body(site), seconds=seconds) == ["0"]
+    assert told(capsys) == {site: outcome}
     function.server.add(content(11, "b.csv"), served(B))
     assert function(body(site)) == []
     assert told(capsys) == {site: "success"}
@@ -99,19 +108,6 @@ def test_a_message_that_comes_twice_is_archived_once(
     assert function(body(good)) == []
     assert told(capsys) == {good: "success-existing"}
     assert not function.server.asked(content(11, "a.csv"))
-
-
-def test_what_the_time_did_not_suffice_for_comes_again_and_goes_on(
-    function: Function, capsys: pytest.CaptureFixture[str]
-) -> None:
-    slow = deposit(function.server, 11, {"a.csv": A, "b.csv": B}, answers={"b.csv": silent()})
-    assert function(body(slow), seconds=48) == ["0"]
-    assert told(capsys) == {slow: "deadline-exceeded"}
-    assert len(function.server.asked(content(11, "a.csv"))) == 1
-    function.server.add(content(11, "b.csv"), served(B))
-    assert function(body(slow)) == []
-    assert told(capsys) == {slow: "success"}
-    assert len(function.server.asked(content(11, "a.csv"))) == 1
 
 
 def test_what_waited_for_a_thread_has_no_time_of_its_own(

@@ -57,6 +57,12 @@ def parts(home: Path, form: str) -> list[Path]:
         ),
         (["http://a.cz/oai", "DIR", "--full", "--accept-loss"], "--accept-loss is an addition"),
         (["http://a.cz/oai", "/proc/x"], "/proc/x"),
+        (["http://a.cz/oai", "DIR", "--every", "-1"], "--every"),
+        (["http://a.cz/oai", "DIR", "--header", "no colon"], "--header"),
+        (["http://a.cz/oai", "DIR", "--format", "csv"], "--format"),
+        (["http://a.cz/oai", "DIR", "--header", "A: b\r\nC: d"], "--header"),
+        (["http://a.cz/oai", "DIR", "--every", "nan"], "--every"),
+        (["http://a.cz/oai", "DIR", "--overlap", "x"], "--overlap"),
     ],
 )
 def test_what_cannot_be_asked_is_told_in_one_line(
@@ -69,19 +75,6 @@ def test_what_cannot_be_asked_is_told_in_one_line(
     assert why in done.err
     assert done.err.count("\n") == 1
     assert not (tmp_path / "DIR").exists()
-
-
-def test_options_are_looked_at(tmp_path: Path) -> None:
-    for options in (
-        ["--every", "-1"],
-        ["--header", "no colon"],
-        ["--format", "csv"],
-        ["--header", "A: b\r\nC: d"],
-        ["--every", "nan"],
-        ["--overlap", "x"],
-    ):
-        done = sheaf("harvest", "http://a.cz/oai", tmp_path / "x", *options)
-        assert (done.code, options[0] in done.err) == (2, True), options
 
 
 def test_a_repository_behind_a_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
