@@ -1,6 +1,6 @@
 """Harvesters at once: pages that are rendered, kept pages, and nginx with the same bytes as files.
 
-    python -m bench.machines.crowd [--captures N] [--seconds N] [--harvesters 1,4,16,64]
+    python -m bench.machines.crowd [--captures N] [--seconds N] [--harvesters 1,16,64]
 
 Needs `wrk` and, for the baseline, `nginx` (Debian: wrk, nginx-light). Each harvester is a
 connection and a thread of wrk, which walks through the list from a random page on, in gzip unless
@@ -44,8 +44,8 @@ end
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--captures", type=int, default=1_000_000)
-    parser.add_argument("--seconds", type=int, default=6)
-    parser.add_argument("--harvesters", default="1,4,16,64")
+    parser.add_argument("--seconds", type=int, default=20)
+    parser.add_argument("--harvesters", default="1,16,64")
     arguments = parser.parse_args()
     if shutil.which("wrk") is None:
         print("*** bench.machines.crowd is SKIPPED: wrk is not installed (apt-get install wrk) ***")
