@@ -6,17 +6,17 @@ wait for it. They take no place of those that serve.concurrent limits.
 
 import threading
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 
+from functions.http import service
 from functions.http.http_message import OAI_PATH, Call, HttpResponse
-from functions.http.service import Service
 
 
 class SharedAnswers:
-    """Answers by `answer`, which logs what it answers in the log of `service`. Thread-safe."""
+    """Answers by `answer`, which writes into the log of the service `own`. Thread-safe."""
 
-    def __init__(self, answer: Callable[[Call], HttpResponse], service: Service) -> None:
-        self._answer, self._service = answer, service
+    def __init__(self, answer: Callable[[Call], HttpResponse], own: service.Service) -> None:
+        self._answer, self._service = answer, own
         self._flights: dict[Hashable, Future[HttpResponse]] = {}
         self._lock = threading.Lock()
 
@@ -32,11 +32,12 @@ class SharedAnswers:
             flight = self._flights.setdefault(key, own)
         if flight is not own:
             begun = self._service.timer()
-            response = flight.result()
-            if not isinstance(response.body, bytes):  # a file can be read once
+            # A file can be read once, and what takes long may never end.
+            done = wait([flight], service.PATIENCE).done
+            if not done or not isinstance(flight.result().body, bytes):
                 return self._answer(call)
-            self._service.log(call, response, begun)
-            return response
+            self._service.log(call, flight.result(), begun)
+            return flight.result()
         try:
             own.set_result(self._answer(call))
         except BaseException as error:  # noqa: BLE001 - raised by `result`, here and there

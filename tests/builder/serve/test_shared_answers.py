@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from builder.serve.shared_answers import SharedAnswers
+from functions.http import service
 from functions.http.http_message import Call, HttpResponse
 from functions.oai.application import Application
 from tests.builder.conftest import World
@@ -17,10 +18,12 @@ HARVESTERS = 16
 SECONDS = 20
 
 
-def test_one_of_many_has_the_answer_made_and_each_is_logged(tmp_path: Path) -> None:
+def test_one_of_many_has_the_answer_made_and_each_is_logged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lines: list[str] = []
     world = World(tmp_path / "store")
-    service = Application(world.repository(), configured(), world.clock, lines.append)
+    application = Application(world.repository(), configured(), world.clock, lines.append)
     asked: list[Call] = []
     begun, goes_on = threading.Semaphore(0), threading.Event()
 
@@ -32,7 +35,7 @@ def test_one_of_many_has_the_answer_made_and_each_is_logged(tmp_path: Path) -> N
             raise MemoryError
         return HttpResponse(200, {}, call.query.encode())
 
-    shared = SharedAnswers(answer, service)
+    shared = SharedAnswers(answer, application)
     same, other = call_of(event("verb=Identify")), call_of(event("verb=ListSets"))
     plain = call_of(event("verb=Identify", headers={"accept-encoding": "identity"}))
     post = call_of(event("verb=Identify", "POST"))
@@ -54,4 +57,11 @@ def test_one_of_many_has_the_answer_made_and_each_is_logged(tmp_path: Path) -> N
     assert [json.loads(line)["bytes"] for line in lines] == [13] * (HARVESTERS - 1)
     assert shared(same).body == b"verb=Identify"  # a later one is answered anew
     assert len(asked) == 7
+    goes_on.clear()
+    monkeypatch.setattr(service, "PATIENCE", 0.01)
+    with ThreadPoolExecutor(2) as pool:  # the other one does not wait for ever
+        answers = [pool.submit(shared, same) for _ in range(2)]
+        assert all(begun.acquire(timeout=SECONDS) for _ in range(3))
+        goes_on.set()
+        assert all(answer.result(SECONDS).status == 200 for answer in answers)
     world.close()
