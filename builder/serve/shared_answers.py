@@ -25,8 +25,7 @@ class SharedAnswers:
         if call.method != "GET" or call.path != OAI_PATH:
             return self._answer(call)
         # No other header changes what the protocol answers.
-        names = ("accept-encoding", "if-none-match")
-        key = (call.base, call.query, *(call.headers.get(name) for name in names))
+        key = (call.base, call.query, *map(call.headers.get, ("accept-encoding", "if-none-match")))
         own: Future[HttpResponse] = Future()
         with self._lock:
             flight = self._flights.setdefault(key, own)

@@ -36,23 +36,19 @@ def test_one_of_many_has_the_answer_made_and_each_is_logged(
         return HttpResponse(200, {}, call.query.encode())
 
     shared = SharedAnswers(answer, application)
-    same, other = call_of(event("verb=Identify")), call_of(event("verb=ListSets"))
+    verbs = ("Identify", "ListSets", "GetRecord")
+    same, other, fault = (call_of(event(f"verb={verb}")) for verb in verbs)
     plain = call_of(event("verb=Identify", headers={"accept-encoding": "identity"}))
     post = call_of(event("verb=Identify", "POST"))
-    fault = call_of(event("verb=GetRecord"))
     with ThreadPoolExecutor(2 * HARVESTERS) as pool:
         answers = [pool.submit(shared, same) for _ in range(HARVESTERS)]
         failures = [pool.submit(shared, fault) for _ in range(2)]
         others = [pool.submit(shared, call) for call in (other, plain, post, post)]
-        for _ in range(6):
-            assert begun.acquire(timeout=SECONDS)
-        assert len(asked) == 6
+        assert all(begun.acquire(timeout=SECONDS) for _ in range(6))
         goes_on.set()
         assert {a.result(SECONDS).body for a in answers} == {b"verb=Identify"}
         assert all(a.result(SECONDS).status == 200 for a in others)
-        for failure in failures:
-            with pytest.raises(MemoryError):
-                failure.result(SECONDS)
+        assert all(isinstance(f.exception(SECONDS), MemoryError) for f in failures)
     assert len(asked) == 6
     assert [json.loads(line)["bytes"] for line in lines] == [13] * (HARVESTERS - 1)
     assert shared(same).body == b"verb=Identify"  # a later one is answered anew

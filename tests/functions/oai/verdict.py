@@ -1,6 +1,7 @@
 """Whether an answer is one of those that the model of the protocol calls right."""
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 
 from lxml import etree
 
@@ -87,7 +88,8 @@ def _record(
         specs = [str(e.text) for e in header.findall(f"{OAI}setSpec")]
         assert len(set(specs)) == len(specs)
         # An item of a set may be told to be in those above it, too (2.5, header).
-        assert record.sets <= set(specs) <= {a for s in record.sets for a in _above(s)}
+        above = {a for s in record.sets for a in accumulate(s.split(":"), "{}:{}".format)}
+        assert record.sets <= set(specs) <= above
         if element is not header:
             metadata = element.find(f"{OAI}metadata")
             assert (metadata is None) == record.deleted
@@ -95,11 +97,6 @@ def _record(
                 assert metadata.findtext(f".//{DC}type") == asked["metadataPrefix"]
                 assert metadata.findtext(f".//{DC}title")
     assert len(set(names)) == len(names)
-
-
-def _above(spec: str) -> set[str]:
-    levels = spec.split(":")
-    return {":".join(levels[:n]) for n in range(1, len(levels) + 1)}
 
 
 def right(page: Page, ask: protocol.Ask, world: World) -> None:

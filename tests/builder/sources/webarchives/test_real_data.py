@@ -48,10 +48,6 @@ def captures(path, rules=ALL):
     return [e for e in events(path, rules) if isinstance(e, Capture)]
 
 
-def by_offset(path):
-    return {c.warc_record_offset: c for c in captures(path)}
-
-
 def digits(capture):
     return re.sub(r"\D", "", capture.fetch_date or "")[:14]
 
