@@ -129,7 +129,9 @@ class Postings:
         probe = _PROBE_RANGE if self.is_range else _PROBE
         while wanted:
             batch = [wanted.pop()]
-            while wanted and len(batch) < most and _is_near(wanted[-1], batch[0]):
+            while wanted and len(batch) < most and wanted[-1].file.key == batch[0].file.key:
+                if batch[0].group.offset - sum(wanted[-1].group.byte_range) > _GAP:
+                    break
                 batch.insert(0, wanted.pop())
             budget.left -= 1
             file, groups = batch[0].file, [part.group for part in batch]
@@ -148,8 +150,3 @@ class Postings:
         if not few:
             self._cached = low, until, positions
         return positions, low
-
-
-def _is_near(before: _Part, after: _Part) -> bool:
-    end = sum(before.group.byte_range)
-    return before.file.key == after.file.key and after.group.offset - end <= _GAP

@@ -28,7 +28,8 @@ _SPACELESS = (
 )
 """Thai, Lao, Burmese, Khmer, Kana, Bopomofo, Hangul and Han."""
 _REMOVED = ((0x300, 0x36F), (0x591, 0x5C7), (0x64B, 0x65F), (0x670, 0x670), (0x6D6, 0x6ED))
-_PLAIN = {
+PLAIN = {
+    "ß": "ss",
     "æ": "ae",
     "œ": "oe",
     "ø": "o",
@@ -48,6 +49,7 @@ _PLAIN = {
     "ə": "e",
     "ŀ": "l",
 }
+"""Letters without a decomposition, and what they become."""
 _PIECES = re.compile(f"[{_SPACELESS}]+|[^{_SPACELESS} ]+")
 _SPACELESS_RUN = re.compile(f"[{_SPACELESS}]")
 _DIGIT = re.compile(r"\d")
@@ -59,7 +61,7 @@ class _Letters(dict[int, str | None]):
 
     def __missing__(self, code: int) -> str | None:
         letter = chr(code)
-        folded: str | None = _PLAIN.get(letter)
+        folded: str | None = PLAIN.get(letter)
         if folded is None and not any(first <= code <= last for first, last in _REMOVED):
             folded = letter if unicodedata.category(letter)[0] in "LNM" else " "
         self[code] = folded

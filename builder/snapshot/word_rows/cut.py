@@ -6,7 +6,7 @@ side, so its words are rows of its captures. Everything passes through scratch f
 in memory.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -15,7 +15,7 @@ from builder.snapshot.draft import Query
 from builder.snapshot.match_keys import LISTED_CAPTURE
 from builder.snapshot.word_rows import documents as cut
 from builder.store.parquet.writer import RowWriter
-from functions.kinds import CAPTURES, ROWS, ItemKind, find_kind
+from functions.kinds import CAPTURES, ROWS, find_kind
 from functions.search import words
 from functions.snapshot import layout, schema
 from functions.store import engine
@@ -28,12 +28,10 @@ ALL_ROWS = f"FROM {engine.table('$words')}"
 _RECORDS = engine.table("$records")
 _KINDS = f"SELECT kind, count(*) FROM {_RECORDS} GROUP BY kind"
 _PLAIN = (
-    r"[\x00-\x7f\x{a0}\x{ab}\x{b0}\x{b7}\x{bb}\x{c0}-\x{c5}\x{c7}-\x{cf}\x{d1}-\x{d6}\x{d9}-\x{dd}"
-    r"\x{e0}-\x{e5}\x{e7}-\x{ef}\x{f1}-\x{f6}\x{f9}-\x{fd}\x{ff}-\x{10f}\x{112}-\x{125}"
-    r"\x{128}-\x{12f}\x{134}-\x{137}\x{139}-\x{13e}\x{143}-\x{148}\x{14c}-\x{151}\x{154}-\x{165}"
-    r"\x{168}-\x{17e}\x{400}-\x{481}\x{2013}\x{2014}\x{2018}-\x{201f}]*"
+    r"[\x00-\x{a9}\x{ab}-\x{b1}\x{b6}-\x{b8}\x{bb}\x{bf}-\x{12f}\x{131}\x{134}-\x{13e}"
+    r"\x{141}-\x{148}\x{14a}-\x{17e}\x{400}-\x{481}\x{2010}-\x{2027}]*"
 )
-"""Texts of these characters are cut in SQL: of letters, those that lower and strip_accents fold."""
+"""Texts of these characters are cut in SQL: of letters, those that `_fold` folds."""
 _PATH = (
     "if(contains(url, '://'), substr(url, nullif(strpos(substr(url, strpos(url, '://') + 3), '/'), "
     "0) + strpos(url, '://') + 3), url)"
@@ -56,10 +54,18 @@ def _is_plain(text: str) -> str:
     return f"(strlen({text}) = length({text}) OR regexp_full_match({text}, '{_PLAIN}'))"
 
 
+def _fold(text: str) -> str:
+    single = {letter: plain for letter, plain in words.PLAIN.items() if len(plain) == 1}
+    folded = f"translate(strip_accents(lower({text})), '{''.join(single)}', "
+    folded += f"'{''.join(single.values())}')"
+    for letter in words.PLAIN.keys() - single:
+        folded = f"replace({folded}, '{letter}', '{words.PLAIN[letter]}')"
+    return f"if(strlen({text}) = length({text}), lower({text}), {folded})"
+
+
 def _list_of(text: str) -> str:
-    folded = f"if(strlen({text}) = length({text}), lower({text}), strip_accents(lower({text})))"
     letters = r"[0-9a-z\x{400}-\x{52f}]+"
-    return f"list_slice(regexp_extract_all({folded}, '{letters}'), 1, {words.MOST})"
+    return f"list_slice(regexp_extract_all({_fold(text)}, '{letters}'), 1, {words.MOST})"
 
 
 def _words_of(text: str) -> str:
@@ -136,25 +142,27 @@ def cut_words(
     has_captures = not CAPTURES.isdisjoint(kinds)
     others = folder / "cut-others.parquet"
     writer = RowWriter(others, schema.TABLES[layout.WORDS])
-    if has_captures:
-        sql = _OTHER_TEXTS.replace("$condition", condition)
-        texts = engine.batches(connection, sql, {"records": list(records)})
-        for what, text, first, last in chain.from_iterable(texts):
-            for word in {*words.table_words(_CUTS[what](text))}:
-                writer.append((word, first, last - first))
-    if kinds.keys() - _IN_SQL:
-        for words_row in _document_rows(connection, records, documents, condition):
-            writer.append(words_row)
+    for words_row in _other_rows(connection, kinds.keys(), records, documents, condition):
+        writer.append(words_row)
     own: dict[Path, int] = {}
     for row in (row for row in _SQL_KINDS if row.name in kinds):
-        own |= _cut_documents(connection, row, folder, records, condition, writer)
+        texts, path = folder / "cut-texts.parquet", folder / f"cut-{row.name}.parquet"
+        cut.read_texts(connection, row, records, condition, texts)
+        for words_row in cut.other_rows(connection, row, records, texts, _is_plain):
+            writer.append(words_row)
+        target = f"{engine.quote(str(path))} (FORMAT parquet, COMPRESSION lz4)"
+        values = {"texts": [str(texts)]}
+        ((own[path],),) = connection.execute(
+            f"COPY ({_PLAIN_DOCUMENTS}) TO {target}", values
+        ).fetchall()
+        texts.unlink()
     writer.close()
     paths = [others, *own]
     count = _EACH * sum(kinds.values()) + sum(own.values())
     plain = _PLAIN_ROWS.replace("$condition", condition)
     if has_captures and len(records) <= _AT_ONCE:
-        values = {"records": list(records), "words": [str(path) for path in paths]}
-        return WordRows((f"{plain} UNION ALL {ALL_ROWS}", values), count, paths, united=True)
+        both = {"records": list(records), "words": [str(path) for path in paths]}
+        return WordRows((f"{plain} UNION ALL {ALL_ROWS}", both), count, paths, united=True)
     for start in range(0, len(records) if has_captures else 0, _AT_ONCE):
         paths.append(folder / f"cut-{start}.parquet")
         target = f"{engine.quote(str(paths[-1]))} (FORMAT parquet, COMPRESSION lz4)"
@@ -163,39 +171,24 @@ def cut_words(
     return WordRows((ALL_ROWS, {"words": [str(path) for path in paths]}), count, paths)
 
 
-def _cut_documents(
+def _other_rows(
     connection: engine.Connection,
-    row: ItemKind,
-    folder: Path,
+    kinds: Set[str],
     records: Sequence[str],
+    documents: Sequence[str],
     condition: str,
-    others: RowWriter,
-) -> dict[Path, int]:
-    """Write the rows of a kind's items: those of other texts to `others`, the rest to files.
-
-    Returns the number of rows of each file.
-    """
-    texts, path = folder / "cut-texts.parquet", folder / f"cut-{row.name}.parquet"
-    if not cut.read_texts(connection, row, records, condition, texts):
-        texts.unlink()
-        return {}
-    for words_row in cut.other_rows(connection, row, records, texts, _is_plain):
-        others.append(words_row)
-    target = f"{engine.quote(str(path))} (FORMAT parquet, COMPRESSION lz4)"
-    values = {"texts": [str(texts)]}
-    ((count,),) = connection.execute(f"COPY ({_PLAIN_DOCUMENTS}) TO {target}", values).fetchall()
-    texts.unlink()
-    return {path: int(count)}
-
-
-def _document_rows(
-    connection: engine.Connection, records: Sequence[str], documents: Sequence[str], condition: str
 ) -> Iterator[tuple[str, int, int]]:
-    """Yield the rows of items whose texts are not known in SQL."""
-    values = {"records": list(records)} | ({"documents": list(documents)} if documents else {})
-    sql = (_ALL_DOCUMENTS if documents else _DOCUMENTS).replace("$condition", condition)
-    rows = engine.batches(connection, sql, values)
-    for kind, identifier, position, document in chain.from_iterable(rows):
-        row = find_kind(kind)
-        texts = row.list_texts(row.find(document), identifier)
-        yield from cut.word_rows(texts, position)
+    """Yield the rows of texts of captures that are not plain, and of items not known in SQL."""
+    values = {"records": list(records)}
+    if not CAPTURES.isdisjoint(kinds):
+        texts = engine.batches(connection, _OTHER_TEXTS.replace("$condition", condition), values)
+        for what, text, first, last in chain.from_iterable(texts):
+            for word in {*words.table_words(_CUTS[what](text))}:
+                yield word, first, last - first
+    if kinds - _IN_SQL:
+        values |= {"documents": list(documents)} if documents else {}
+        sql = (_ALL_DOCUMENTS if documents else _DOCUMENTS).replace("$condition", condition)
+        rows = engine.batches(connection, sql, values)
+        for kind, identifier, position, document in chain.from_iterable(rows):
+            row = find_kind(kind)
+            yield from cut.word_rows(row.list_texts(row.find(document), identifier), position)

@@ -39,8 +39,8 @@ _ODD_DOCUMENTS = (
 
 def read_texts(
     connection: engine.Connection, row: ItemKind, records: Sequence[str], condition: str, path: Path
-) -> int:
-    """Write the texts of a kind's items in files of records to `path`, and return their number.
+) -> None:
+    """Write the texts of a kind's items in files of records to `path`.
 
     `condition` chooses records. The name is the end of the identifier, unless characters of it are
     escaped there.
@@ -50,14 +50,14 @@ def read_texts(
     COPY (
         SELECT position, if({_WHOLE}, NULL, {_STEM}) AS stem, list_concat({texts},
             [if({_WHOLE}, identifier, substr(identifier, length({_STEM}) + 1))],
-            if(NOT {_WHOLE} AND ends_with(identifier, concat(':', {name})), [], [{name}])
+            if(identifier = {name} OR NOT {_WHOLE} AND ends_with(identifier, concat(':', {name})),
+                [], [{name}])
         ) AS texts
         FROM (SELECT position, identifier, TRY(from_json(document, '{shape}')) AS read
               FROM {_RECORDS} WHERE kind = '{row.name}' AND NOT deleted AND {condition})
     ) TO {engine.quote(str(path))} (FORMAT parquet, COMPRESSION lz4)
     """
-    ((count,),) = connection.execute(sql, {"records": list(records)}).fetchall()
-    return int(count)
+    connection.execute(sql, {"records": list(records)})
 
 
 def plain_rows(words_of: Callable[[str], str], plain: Callable[[str], str]) -> str:

@@ -23,7 +23,15 @@ COLUMNS = (
 )
 """The document of an item of the kind `harvested`."""
 
-_DUBLIN_CORE = re.compile(r"<(?:\w+:)?(title|creator|identifier)(?:\s[^>]*)?>([^<]*)<")
+_DUBLIN_CORE = re.compile(
+    r"<(?:[\w\x80-\U0010ffff]+:)?(title|creator|identifier)(?:\s[^>]*)?>([^<]*)<"
+)
+_SHAPE = '{"id": "VARCHAR", "records": [{"metadata": "VARCHAR"}]}'
+_TEXTS = (
+    "flatten(list_transform(read.records, lambda r: regexp_extract_all(r.metadata, "
+    r"'<(?:[\w\x{80}-\x{10ffff}]+:)?(?:title|creator|identifier)(?:\s[^>]*)?>([^<]*)<', 1)))"
+)
+"""What _DUBLIN_CORE finds, in SQL."""
 
 
 def find_title(fields: Fields) -> str | None:
@@ -90,6 +98,7 @@ HARVESTED = ItemKind(
     title=find_title,
     texts=list_texts,
     table="harvested",
+    sql_texts=(_SHAPE, _TEXTS, "read.id"),
     in_sitemap=False,
     template="oai/harvested.xml",
     filters=lambda: {"as_harvested": find_prefix},

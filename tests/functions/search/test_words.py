@@ -1,6 +1,7 @@
 """Texts become words, in Python and in SQL alike, and queries become terms."""
 
 import json
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -8,8 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from builder.snapshot.word_rows.cut import _PLAIN, cut_words
-from functions.kinds import HARVESTED, TEMPLATE
+from builder.snapshot.word_rows.cut import _PLAIN, _list_of, cut_words
+from functions.kinds import HARVESTED, TEMPLATE, ItemKind
 from functions.search import words
 from functions.search.query import LONGEST, SearchQueryError, WordQuery, mark, parse
 from functions.snapshot import oai_name, schema
@@ -110,65 +111,79 @@ _FIELDS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=examples(25), deadline=None)
-@given(
-    rows=st.lists(
-        st.tuples(
-            st.sampled_from(["RePEc:aaa:s:1", "RePEc:aaa:s:2", "RePEc:aaa:s:a b", "x" * 300]),
-            _FIELDS,
-        ),
-        min_size=1,
-        max_size=8,
-    )
+_HANDLES = st.sampled_from(["RePEc:aaa:s:1", "RePEc:aaa:s:2", "RePEc:aaa:s:a b", "x" * 300])
+_TEMPLATES = st.tuples(
+    _HANDLES.map(partial(oai_name.template_identifier, "oai:a-b.cz:")), _HANDLES, _FIELDS
+).map(lambda row: (row[0], {"handle": row[1], "fields": row[2]}))
+_ELEMENTS = st.builds(
+    "<{0}{1}{2}>{3}</{0}{1}>".format,
+    st.sampled_from(["", "dc:", "é:", "a-b:", "a·:"]),
+    st.sampled_from(["title", "creator", "identifier", "subject", "titles"]),
+    st.sampled_from(["", " xml:lang='cs>'", "\nid=''", " é='ž'"]),
+    st.one_of(_TEXT, st.text("aÁéžŁœß &amp;–漢", max_size=40)).map(
+        lambda text: text.replace("<", "&lt;")
+    ),
 )
-def test_sql_and_python_cut_templates_alike(rows: list[tuple[str, dict[str, object]]]) -> None:
-    names = [oai_name.template_identifier("oai:a-b.cz:", handle) for handle, _ in rows]
-    documents = [{"handle": handle, "fields": found} for handle, found in rows]
-    expected = {
-        (word, position)
-        for position, (name, document) in enumerate(zip(names, documents, strict=True), 1)
-        for text in TEMPLATE.list_texts(document, name)
-        for word in words.table_words(words.pieces(text))
-    }
-    given = [("template", None, None, None, json.dumps(document)) for document in documents]
-    with TemporaryDirectory() as folder:
-        assert cut(Path(folder), given, names) == expected
+_ENTRIES = st.lists(_ELEMENTS, max_size=5).map(
+    lambda texts: {"metadata": f"<a>{''.join(texts)}</a>"}
+)
+_HARVESTED = st.tuples(
+    st.sampled_from(["oai:a.cz:1", "oai:a.cz:2", "oai:b.cz:harvested,a.cz,1", "oai:é"]),
+    st.fixed_dictionaries(
+        {"id": st.sampled_from(["oai:a.cz:1", "a.cz:1", "1 & 2"])},
+        optional={"records": st.lists(_ENTRIES, max_size=3)},
+    ),
+)
+
+
+@pytest.mark.parametrize(("kind", "items"), [(TEMPLATE, _TEMPLATES), (HARVESTED, _HARVESTED)])
+def test_sql_and_python_cut_documents_alike(
+    kind: ItemKind, items: st.SearchStrategy[tuple[str, dict[str, object]]]
+) -> None:
+    @settings(max_examples=examples(25), deadline=None)
+    @given(rows=st.lists(items, min_size=1, max_size=8))
+    def check(rows: list[tuple[str, dict[str, object]]]) -> None:
+        expected = {
+            (word, position)
+            for position, (name, document) in enumerate(rows, 1)
+            for text in kind.list_texts(document, name)
+            for word in words.table_words(words.pieces(text))
+        }
+        documents = [(kind.name, None, None, None, json.dumps(row)) for _, row in rows]
+        with TemporaryDirectory() as folder:
+            assert cut(Path(folder), documents, [name for name, _ in rows]) == expected
+
+    check()
+
+
+def test_plain_texts_are_cut_in_sql_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(words, "pieces")
+    xml = "<dc:title>Łódź – Straße Ёж, œuvre</dc:title><dc:creator>Bjørn</dc:creator>"
+    row = ("harvested", None, None, None, json.dumps({"id": "1", "records": [{"metadata": xml}]}))
+    expected = {"lodz", "strasse", "еж", "oeuvre", "bjorn", "oai", "1"}
+    assert cut(tmp_path, [row]) == {(word, 1) for word in expected}
 
 
 def test_each_letter_that_sql_folds_is_folded_alike() -> None:
     letters = [chr(n) for n in range(1, 0x3000) if not 0xD800 <= n < 0xE000]
     connection = engine.connect()
     rows = connection.execute(
-        "SELECT c, lower(c), regexp_extract_all(strip_accents(lower(c)), "
-        r"'[0-9a-z\x{400}-\x{52f}]+') FROM (SELECT unnest($letters) AS c) "
-        f"WHERE regexp_full_match(c, '{_PLAIN}')",
+        f"SELECT text, {_list_of('text')} FROM (SELECT unnest([c, 'a' || c || 'b']) AS text FROM "
+        f"(SELECT unnest($letters) AS c) WHERE regexp_full_match(c, '{_PLAIN}'))",
         {"letters": letters},
     ).fetchall()
     connection.close()
-    assert len(rows) > 400
-    assert [c for c, _, found in rows if found != words.pieces(c)] == []
+    assert len(rows) > 1000
+    assert [text for text, parts in rows if parts != words.pieces(text)] == []
 
 
 def test_the_words_of_other_items(tmp_path: Path) -> None:
-    template = (
-        '{"handle": "RePEc:aaa:wpaper:1", "fields": {"title": ["Čísla"], '
-        '"author": [{"name": ["Nováková, Eva"]}], "creation-date": ["2007-05"]}}'
-    )
-    dataset = (
-        '{"title": "Soil", "creators": [{"name": "Doe"}], "doi": "10.5/x", "published": "2011"}'
-    )
+    dataset = {"title": "Soil", "creators": [{"name": "Doe"}], "doi": "10.5/x", "published": "2011"}
+    found = cut(tmp_path, [("fileset", None, None, None, json.dumps(dataset))])
+    assert {word for word, _ in found} == {"soil", "doe", "10", "5", "x", "oai", "1"}
     xml = "<oai_dc:dc><dc:creator>B</dc:creator><dc:title>A &amp; Z</dc:title></oai_dc:dc>"
-    harvested = f'{{"id": "oai:x:9", "records": [{{"metadata": "{xml}"}}]}}'
-    rows = [("template", template), ("fileset", dataset), ("harvested", harvested)]
-    found = cut(tmp_path, [(kind, None, None, None, document) for kind, document in rows])
-    by_place = [{word for word, place in found if place == n} - {"oai"} for n in (1, 2, 3)]
-    assert by_place[0] == {"cisla", "novakova", "eva", "repec", "aaa", "wpaper", "1"}
-    assert by_place[1] == {"soil", "doe", "10", "5", "x", "2"}
-    assert by_place[2] == {"a", "z", "b", "x", "9", "3"}
-    assert HARVESTED.title(HARVESTED.read(harvested)) == "A & Z"
-    read = TEMPLATE.read(template)
-    assert TEMPLATE.list_texts(read, "oai:1")[0] == "Čísla"
-    assert TEMPLATE.date(read) == "2007-05"
+    assert HARVESTED.title({"id": "oai:x:9", "records": [{"metadata": xml}]}) == "A & Z"
+    assert TEMPLATE.date({"fields": {"creation-date": ["2007-05"]}}) == "2007-05"
 
 
 @pytest.mark.parametrize(
