@@ -6,11 +6,12 @@ Its rows of superseded versions stay until more than half of the table is stale.
 """
 
 from bisect import bisect_left
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
+from types import MappingProxyType
 from typing import Any
 
 from builder.snapshot import match_keys, scratch_tables
@@ -92,20 +93,20 @@ def find(
     wanted: str,
     *,
     newest: bool = False,
-    without: Collection[str] = (),
+    instead: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Make `listed_versions`: the listed versions of the items in the table `wanted`.
 
     Each row of `wanted` has an `identifier`. Only those row groups of the last snapshot are read
     that can hold the items. With `newest`, only those that can hold the version with the highest
-    position. That is for items with very many versions. The columns `without` are NULL.
+    position. That is for items with very many versions. `instead` has expressions for columns.
     """
     records = locate(connection, draft, wanted, newest=newest)
     if not records:
         connection.execute(scratch_tables.create("listed_versions"))
         return
     columns = ", ".join(
-        f"NULL::{c.type} AS {c.name}" if c.name in without else f"r.{c.name}"
+        f"{instead[c.name]}::{c.type} AS {c.name}" if c.name in instead else f"r.{c.name}"
         for c in schema.TABLES["records"]
     )
     values = {"records": records}

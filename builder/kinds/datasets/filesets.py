@@ -10,12 +10,13 @@ from builder.intake.lines import line_table
 from builder.kinds.datasets import dataset_versions
 from builder.kinds.datasets.dataset_versions import DATASET
 from builder.kinds.kind import KindChange, KindCounts
+from builder.kinds.versions import add_versions
 from builder.snapshot.draft import Draft
 from builder.snapshot.lookup import fetch_groups, find, put, rows_of
 from builder.snapshot.sql import Statements
 from builder.sources.datasets.entry import DELETE, LIST
 from functions.kinds import WITH_FILES
-from functions.snapshot import item_tables, schema
+from functions.snapshot import item_tables
 from functions.store import engine
 
 _SQL = Statements(__file__)
@@ -43,15 +44,11 @@ _STALE_RESULTS = _SQL.get("stale_results")
 _RESULT_DATASETS = _SQL.get("result_datasets", dataset=DATASET)
 _SIBLINGS = _SQL.get("sibling_versions")
 _IDENTIFIED_RESULTS = _SQL.get("identified_results", delete=DELETE, list=LIST)
-_ADDED = _SQL.get("prepared_versions")
-_REPLACED = _SQL.get("superseded_versions", superseded=schema.SUPERSEDED)
 _NEWEST_RESULTS = _SQL.get("newest_results", result=_RESULT)
-_COUNTS = """
-SELECT count(*) FILTER (WHERE old_position IS NULL), count(old_position),
-    count(*) FILTER (WHERE deleted), (SELECT count(*) FROM decided_versions WHERE NOT deleted
-        AND identifier NOT IN (SELECT identifier FROM revised_filesets))
-FROM revised_filesets
-"""
+_UNCHANGED = (
+    "(SELECT identifier FROM decided_versions WHERE NOT deleted "
+    "AND identifier NOT IN (SELECT identifier FROM revised_filesets))"
+)
 _KNOWN = "SELECT identifier FROM listed_versions WHERE reason IS NOT NULL"
 # Results from before the dataset was listed have no identifier, but still belong to it.
 _NAMES = ", ".join(
@@ -113,8 +110,8 @@ def revise(change: KindChange) -> KindCounts:
             values = {"results": published, "telling": list(dataset_versions.TELLING)}
             connection.execute(dataset_versions.OUTDATED_VERSIONS, values)
         dataset_versions.relate(connection)
-        for sql in (_ADDED, _REPLACED, _NEWEST_RESULTS):
-            connection.execute(sql)
+        counts = add_versions(connection, "revised_filesets")
+        connection.execute(_NEWEST_RESULTS)
         put(
             connection,
             draft,
@@ -124,13 +121,13 @@ def revise(change: KindChange) -> KindCounts:
             _without_withdrawn("newest_results", _KNOWN),
         )
         rewrite_files(change)
-        ((new, changed, deleted, unchanged),) = connection.execute(_COUNTS).fetchall()
+        unchanged = rows_of(connection, _UNCHANGED)
     for key in altered:
         base.runtime.say(
             f"{key} was altered together with its record since it was published: its dataset stays "
             "as published; restore both from a copy (`sheaf verify`)"
         )
-    return KindCounts(int(new), int(changed), int(deleted), int(unchanged))
+    return KindCounts(*counts, unchanged)
 
 
 def rewrite_files(change: KindChange) -> None:

@@ -58,15 +58,6 @@ FROM (
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 )
 
--- name: prepared_versions
-INSERT INTO prepared_versions BY NAME
-SELECT identifier, kind, deleted, reason, sets, left_sets, document
-FROM revised_filesets
-
--- name: superseded_versions
-INSERT INTO superseded_versions BY NAME SELECT {superseded} FROM listed_versions
-WHERE position IN (SELECT old_position FROM revised_filesets)
-
 -- name: newest_results
 CREATE TABLE newest_results AS
 SELECT {result}, if(identifier IN (SELECT identifier FROM listed_versions UNION ALL

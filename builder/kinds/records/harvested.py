@@ -8,11 +8,15 @@ A record that is equal to the listed one changes nothing: the date of its first 
 the address from which it came then.
 """
 
+from collections.abc import Iterator, Sequence
+
 from builder.kinds.kind import KindChange, KindCounts
 from builder.kinds.records import sightings
 from builder.kinds.sets import LEFT
+from builder.kinds.versions import add_versions
 from builder.snapshot import scratch_tables
-from builder.snapshot.lookup import find, put, rows_of
+from builder.snapshot.draft import Query
+from builder.snapshot.lookup import fetch_groups, find, put, rows_of
 from builder.snapshot.sql import Statements
 from functions.kinds.records import HARVESTED
 from functions.snapshot import item_tables, schema
@@ -29,26 +33,35 @@ _IS_OTHERS = f"""
     c.places, {sightings.PLACE.format("(o.document ->> '$.base_url')")}))
     OR p.identifier IS NOT NULL AND NOT p.deleted)
 """
-_SERVED = (
-    "({0} ->> '$.metadata', {0} ->> '$.namespace', {0} ->> '$.datestamp', {0} -> '$.about', "
-    "{0} ->> '$.origins[0].altered', {0} ->> '$.origins[0].identifier', "
-    "from_json({0} -> '$.origins', '[\"JSON\"]')[2:])"
+_WITHOUT_METADATA = (
+    'to_json(from_json(document, \'{"base_url": "VARCHAR", "repository": "VARCHAR", '
+    '"id": "VARCHAR", "specs": ["VARCHAR"], "ended": ["VARCHAR"], '
+    '"records": [{"prefix": "VARCHAR", "digest": "VARCHAR"}]}\'))'
 )
-"""What of an entry is served, besides where and when it was harvested."""
+"""The document of a listed item, without what takes its room."""
 _LEFT = LEFT.format(earlier="list_concat(o.sets, o.left_sets)", now="n.sets")
 _STEPS = (
     _SQL.get("assigned_identifiers", is_others=_IS_OTHERS),
     _SQL.get("listed_formats", kind=KIND),
     _SQL.get("item_formats"),
 )
-_NEW_ENTRIES = _SQL.get("new_entries")
+_RECEIVED = _SQL.get("received_entries")
+_LISTED = _SQL.get("listed_entries", kind=KIND, records=engine.table("$records"))
+_NO_ENTRIES = "SELECT '' AS identifier, '' AS prefix, '' AS entry WHERE false"
+_EQUAL_ENTRIES = _SQL.get("equal_entries", received=_RECEIVED, listed=_LISTED)
 _CHANGES = (
-    _SQL.get("equal_entries", new=_SERVED.format("entry"), listed=_SERVED.format("listed")),
     _SQL.get("item_headers", kind=KIND),
     _SQL.get("harvested_items"),
     _SQL.get("revised_harvests", left=_LEFT),
-    _SQL.get("prepared_versions", kind=KIND),
-    _SQL.get("superseded_versions", superseded=schema.SUPERSEDED),
+)
+_OTHERS = ", ".join(f"NULL::{column.type} AS {column.name}" for column in schema.CAPTURE)
+_LISTED_POSITIONS = (
+    "SELECT o.position FROM listed_versions o JOIN item_formats f USING (identifier) "
+    "WHERE f.listed AND {}"
+)
+_STAYING = (
+    "NOT f.fresh AND NOT f.ended "
+    "AND identifier IN (SELECT identifier FROM revised_harvests WHERE NOT deleted)"
 )
 _SET_NAMES = _SQL.get("set_names")
 _FORGOTTEN = _SQL.get("forgotten_parts", files=engine.table("$files"), reading=item_tables.READING)
@@ -57,7 +70,7 @@ _FORGOTTEN = _SQL.get("forgotten_parts", files=engine.table("$files"), reading=i
 def revise(change: KindChange) -> KindCounts:
     """Add the changes of harvested items in the intake.
 
-    They go to `prepared_versions` and `superseded_versions`.
+    They go to `prepared_versions`, without their content, and `superseded_versions`.
     """
     files, names = change.files("harvested"), change.files("set_names")
     if not files:
@@ -70,19 +83,33 @@ def revise(change: KindChange) -> KindCounts:
         if names:
             connection.execute(_SET_NAMES, {"files": list(names)})
     with engine.reading("the last snapshot"):
-        find(connection, draft, "harvested_identifiers")
+        instead = {"document": _WITHOUT_METADATA}
+        find(connection, draft, "harvested_identifiers", instead=instead)
         for sql in _STEPS:
             connection.execute(sql)
-        connection.execute(_NEW_ENTRIES, {"files": list(files)})
+        compared: Query = (_LISTED_POSITIONS.format("f.fresh"), {})
+        if records := fetch_groups(connection, draft, "records", compared):
+            connection.execute(_SQL.get("served_fields"))
+            connection.execute(_EQUAL_ENTRIES, {"files": list(files), "records": records})
         for sql in _CHANGES:
             connection.execute(sql)
+        new, changed, deleted = add_versions(connection, "revised_harvests", KIND)
         sightings.keep(connection, draft)
-        ((new, changed, deleted),) = connection.execute(
-            "SELECT count(*) FILTER (WHERE old_position IS NULL), count(old_position), "
-            "count(*) FILTER (WHERE deleted) FROM revised_harvests"
-        ).fetchall()
         listed = rows_of(connection, "(SELECT identifier FROM harvested_items WHERE NOT gone)")
-    return KindCounts(int(new), int(changed), int(deleted), listed - int(new + changed - deleted))
+        change.rows[KIND] = _rows(change, files, new + changed)
+    return KindCounts(new, changed, deleted, listed - (new + changed - deleted))
+
+
+def _rows(change: KindChange, files: Sequence[str], count: int) -> Iterator[Query]:
+    """Yield queries that give the `count` new versions with their content, by identifier."""
+    connection, draft = change.connection, change.draft
+    staying: Query = (_LISTED_POSITIONS.format(_STAYING), {})
+    values = {"files": list(files)}
+    listed = _NO_ENTRIES
+    if records := fetch_groups(connection, draft, "records", staying):
+        listed, values["records"] = _LISTED, records
+    sql = _SQL.get("harvested_rows", kind=KIND, received=_RECEIVED, listed=listed, others=_OTHERS)
+    return draft.sort("records", (sql, values), "identifier", count, united=True)
 
 
 def forget_parts(change: KindChange) -> None:

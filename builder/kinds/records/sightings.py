@@ -21,7 +21,6 @@ Lists that say nothing change nothing: an incremental list does not name what st
 
 from collections.abc import Sequence
 
-from builder.snapshot import scratch_tables
 from builder.snapshot.compaction import RECORDS_RATIO, runs_to_merge
 from builder.snapshot.draft import Draft, Query
 from builder.snapshot.lookup import fetch_groups, rows_of
@@ -38,12 +37,8 @@ _SQL = Statements(__file__)
 _FILES = engine.table("$files")
 _LACKING = ", ".join(f"NULL::{c.type} AS {c.name}" for c in item_tables.INTAKE)
 _COLUMNS = ", ".join(schema.names(TABLE))
+_NOTHING = ", ".join(f"NULL::{c.type} AS {c.name}" for c in item_tables.SIGHTINGS)
 _HARVESTED_RECORDS = _SQL.get("harvested_records", place=PLACE.format("base_url"), lacking=_LACKING)
-_EARLIER = _SQL.get("earlier_sightings", columns=_COLUMNS, files=_FILES)
-_EARLIER_SIGHTINGS = (
-    f"CREATE TABLE earlier_sightings ({scratch_tables.columns_of(item_tables.SIGHTINGS)})"
-)
-_LATEST = _SQL.get("latest_sightings", columns=_COLUMNS)
 DECIDED_FORMATS = _SQL.get("decided_formats")
 
 
@@ -55,11 +50,11 @@ def decide(connection: engine.Connection, draft: Draft, files: Sequence[str]) ->
     with engine.reading("the intake"):
         connection.execute(_HARVESTED_RECORDS, {"files": list(files)})
     with engine.reading("the last snapshot"):
-        connection.execute(_EARLIER_SIGHTINGS)
         keys: Query = ("SELECT DISTINCT id FROM harvested_records", {})
-        if earlier := fetch_groups(connection, draft, TABLE, keys):
-            connection.execute(_EARLIER, {"files": earlier})
-        connection.execute(_LATEST)
+        earlier = fetch_groups(connection, draft, TABLE, keys)
+        there = _FILES if earlier else f"(SELECT {_NOTHING} WHERE false)"
+        sql = _SQL.get("latest_sightings", columns=_COLUMNS, earlier=there)
+        connection.execute(sql, {"files": earlier} if earlier else {})
         connection.execute(DECIDED_FORMATS)
 
 

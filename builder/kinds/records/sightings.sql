@@ -13,16 +13,12 @@ JOIN (SELECT unnest($files) AS part, unnest(range(len($files))) AS number) USING
 QUALIFY row_number() OVER (PARTITION BY coalesce(place, {place}), id, prefix, coalesce(list, '')
     ORDER BY coalesce(run, harvested) DESC, datestamp DESC, number DESC, file_row_number DESC) = 1
 
--- name: earlier_sightings
-INSERT INTO earlier_sightings SELECT {columns} FROM {files}
-WHERE id IN (SELECT id FROM harvested_records)
-
 -- name: latest_sightings
--- In: harvested_records, earlier_sightings. Out: one sighting of each record in each list (rule 2).
+-- In: harvested_records, earlier sightings. Out: one sighting of each record in each list (rule 2).
 CREATE TABLE latest_sightings AS
 SELECT * FROM (
     SELECT {columns}, true AS fresh FROM harvested_records
-    UNION ALL SELECT {columns}, false FROM earlier_sightings)
+    UNION ALL SELECT {columns}, false FROM {earlier} WHERE id IN (SELECT id FROM harvested_records))
 QUALIFY row_number() OVER (PARTITION BY place, id, prefix, list ORDER BY run DESC, fresh DESC) = 1
 
 -- name: decided_formats

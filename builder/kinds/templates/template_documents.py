@@ -51,7 +51,13 @@ def find_documents(
     with engine.reading("the logs of the runs"):
         needed = [tist for (tist,) in connection.execute(_NEEDED).fetchall()]
     by_tist = {run.tist: run for run in runs}
-    queries = [_fetch(connection, store, by_tist[tist], folder) for tist in needed]
+    queries = []
+    for run in (by_tist[tist] for tist in needed):
+        copy = folder / f"documents-{run.tist}"
+        path = log_table.local_file(store, run.documents_key, run.documents, copy)
+        file = engine.table(f"[{engine.quote(str(path))}]")
+        own = run.tist if run.as_of is None else "own_tist"
+        queries.append(_FILE.format(tist=own, run=run.tist, file=file))
     with engine.reading("the documents of the runs"):
         number = 0
         while len(queries) > _AT_ONCE:
@@ -75,12 +81,3 @@ def find_documents(
         raise DamagedStore(
             f"{by_tist[run].documents_key} is damaged: it lacks the document of {handle}"
         )
-
-
-def _fetch(connection: engine.Connection, store: Reader, run: Committed, folder: Path) -> str:
-    """Return the query of a run's documents, in a local file."""
-    copy = folder / f"documents-{run.tist}"
-    path = log_table.local_file(store, run.documents_key, run.documents, copy)
-    tist = run.tist if run.as_of is None else "own_tist"
-    file = engine.table(f"[{engine.quote(str(path))}]")
-    return _FILE.format(tist=tist, run=run.tist, file=file)

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from builder.kinds.kind import KindChange, KindCounts
 from builder.kinds.sets import LEFT
 from builder.kinds.templates.template_documents import LINKED, find_documents
+from builder.kinds.versions import add_versions
 from builder.obi import replay
 from builder.obi.content import FILE, SOURCE, TEMPLATE
 from builder.obi.history import history
@@ -72,8 +73,6 @@ _RECORDS = engine.table("$records")
 _COMPARED = _SQL.get("compared_templates", linked=LINKED)
 _DIFFERING = _SQL.get("differing_templates", records=_RECORDS)
 _REVISED_TEMPLATES = _SQL.get("revised_templates")
-_ADDED = _SQL.get("prepared_versions", kind=KIND)
-_REPLACED = _SQL.get("superseded_versions", superseded=schema.SUPERSEDED)
 _RECOVERED = _SQL.get("recovered_versions", linked=LINKED)
 _RANGES = _SQL.get("template_ranges")
 _NOTHING = "SELECT ''::VARCHAR AS id, 0::BIGINT AS tist, []::VARCHAR[] AS sets, '' AS document"
@@ -145,19 +144,14 @@ def revise(change: KindChange) -> KindCounts:
     _want(connection, begin, fresh, touched)
     find_documents(connection, base.store, change.runs, draft.folder)
     with engine.reading("the last snapshot"):
-        find(connection, draft, "wanted_templates", without=("document",))
+        find(connection, draft, "wanted_templates", instead={"document": "NULL"})
         touched = _compare(connection, draft, since)
         connection.execute(_REVISED_TEMPLATES, {"since": since})
-        connection.execute(_ADDED)
-        connection.execute(_REPLACED)
-        ((new, changed, deleted),) = connection.execute(
-            "SELECT count(*) FILTER (WHERE old_position IS NULL), count(old_position), "
-            "count(*) FILTER (WHERE deleted) FROM revised_templates"
-        ).fetchall()
+        new, changed, deleted = add_versions(connection, "revised_templates", KIND)
     change.rows[KIND] = _rows(connection, touched)
     if new:
         change.fields["prefix"] = begin
-    return KindCounts(int(new), int(changed), int(deleted))
+    return KindCounts(new, changed, deleted)
 
 
 def _compare(connection: engine.Connection, draft: Draft, since: int) -> str:

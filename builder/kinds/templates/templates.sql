@@ -38,15 +38,6 @@ WHERE CASE WHEN o.identifier IS NULL THEN m.fresh AND NOT m.lost
         m.fresh AND (o.deleted OR m.run > $since)
         OR m.handle IN (SELECT handle FROM differing_templates))) END
 
--- name: prepared_versions
--- Without their content: template_rows adds it.
-INSERT INTO prepared_versions BY NAME
-SELECT identifier, '{kind}' AS kind, deleted FROM revised_templates
-
--- name: superseded_versions
-INSERT INTO superseded_versions BY NAME SELECT {superseded} FROM listed_versions
-WHERE position IN (SELECT old_position FROM revised_templates)
-
 -- name: template_ranges
 SELECT min(number), max(number), min(handle), max(handle) FROM revised_templates
 GROUP BY (number - 1) // $rows ORDER BY 1
