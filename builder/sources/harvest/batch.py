@@ -49,7 +49,11 @@ class HarvestThreads:
 
     def _turns(self, waiting: deque[HarvestJob]) -> Iterator[HarvestResult | SheafError]:
         while not self.stop.is_set() and waiting:
-            job = self._next(waiting)
+            with self._lock:
+                free = (job for job in waiting if self._active[_host(job)] < self.per_host)
+                if (job := next(free, None)) is not None:
+                    waiting.remove(job)
+                    self._active[_host(job)] += 1
             if job is None:
                 self.stop.wait(_TICK)
                 continue
@@ -64,17 +68,6 @@ class HarvestThreads:
                 with self._lock:
                     self._active[_host(job)] -= 1
             yield result
-
-    def _next(self, waiting: deque[HarvestJob]) -> HarvestJob | None:
-        """Take the first harvest whose host has a free slot, or None."""
-        with self._lock:
-            for job in waiting:
-                host = _host(job)
-                if self._active[host] < self.per_host:
-                    waiting.remove(job)
-                    self._active[host] += 1
-                    return job
-        return None
 
 
 def _host(job: HarvestJob) -> str:

@@ -8,34 +8,39 @@ describes the last repository, and nested in it the one before, and so on.
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from itertools import takewhile
+from typing import NamedTuple
+from xml.etree import ElementTree
 from xml.parsers import expat
 
 from builder.sources.harvest.errors import Broken
+from builder.sources.harvest.page import spans
 from functions.snapshot.instant import from_datestamp
 
-_TAG = re.compile(rb"<([^\s/>]+)(?:[^\"'>]|\"[^\"]*\"|'[^']*')*>")
-_PLAIN = re.compile(rb"<[^\s/>:!?]+[\s/>]")
-_LEVEL = 3  # of the contents of metadata and about
+_MARKUP = re.compile(
+    rb"<(?:(?P<end>/)|!--.*?-->|!\[CDATA\[.*?\]\]>|\?.*?\?>"
+    rb"|(?P<name>[^\s/>!?]++)(?:[^\"'>]++|\"[^\"]*\"|'[^']*')*+>)",
+    re.DOTALL,
+)
+_UNPREFIXED = re.compile(rb"<[^\s/>:!?]++[\s/>]")
 _DEEPEST = 200
 """Levels of elements in a record: careful parsers (libxml2) accept 256 in a page."""
-_CONTAINERS = frozenset({"metadata", "about"})
 NAMESPACE = "http://www.openarchives.org/OAI/2.0/provenance"
-_ORIGIN = f"{NAMESPACE} originDescription"
+_ORIGIN = f"{{{NAMESPACE}}}originDescription"
 _FIELDS = {
-    f"{NAMESPACE} baseURL": "base_url",
-    f"{NAMESPACE} identifier": "identifier",
-    f"{NAMESPACE} datestamp": "datestamp",
-    f"{NAMESPACE} metadataNamespace": "namespace",
+    f"{{{NAMESPACE}}}baseURL": "base_url",
+    f"{{{NAMESPACE}}}identifier": "identifier",
+    f"{{{NAMESPACE}}}datestamp": "datestamp",
+    f"{{{NAMESPACE}}}metadataNamespace": "namespace",
 }
-_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:(?:[!#$&-;=?-\[\]_a-z~]|%[0-9A-Fa-f]{2})+")
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:(?:[!#$&-;=?-\[\]_a-z~]++|%[0-9A-Fa-f]{2})+")
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 _MOST_ORIGINS = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Fragment:
+class Fragment(NamedTuple):
     """An element: its namespace ("" without one), its local name, and its text."""
 
     namespace: str
@@ -43,8 +48,7 @@ class Fragment:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Fragments:
+class Fragments(NamedTuple):
     """The contents of a record: its metadata (may be None), and the about containers in order.
 
     `more` counts further elements of metadata, which OAI-PMH does not allow.
@@ -55,83 +59,103 @@ class Fragments:
     more: int = 0
 
 
+class Place(NamedTuple):
+    """The local name and the namespace of an element, and the namespaces declared around it alone.
+
+    Each of these has the bytes by which it is used, none without a prefix, and its declaration.
+    Declarations belong at the offset `at`.
+    """
+
+    name: str
+    namespace: str
+    declarations: tuple[tuple[bytes, bytes], ...]
+    at: int
+
+    def cut(self, text: bytes) -> Fragment:
+        """Return the element with that text, with the namespaces around it that it uses."""
+        added = [
+            declaration
+            for use, declaration in self.declarations
+            if (use in text if use else _UNPREFIXED.search(text))
+        ]
+        whole = b"".join((text[: self.at], *added, text[self.at :]))
+        return Fragment(self.namespace, self.name, whole.decode())
+
+
 def cut_fragments(record: str) -> Fragments:
     """Return the fragments of a record element. Raises Broken if it is not XML or too deep."""
-    cutter = _Cutter(record.encode("utf-8", "replace"))
-    pieces = cutter.cut()
-    metadata = [piece for container, piece in pieces if container == "metadata"]
-    about = tuple(piece for container, piece in pieces if container == "about")
-    return Fragments(metadata[0] if metadata else None, about, len(metadata[1:]))
+    data = record.encode("utf-8", "replace")
+    _check(data)
+    root = next(mark for mark in _MARKUP.finditer(data) if mark["name"])
+    pieces: dict[bytes, list[Fragment]] = {b"metadata": [], b"about": []}
+    for container, _ in _list_elements(data, root):
+        within = pieces.get(container["name"].rpartition(b":")[2])
+        if within is not None:
+            for element, end in _list_elements(data, container):
+                place = _read_place(root[0], container[0], *element.group(0, "name"))
+                within.append(place.cut(data[element.start() : end]))
+    first, *more = pieces[b"metadata"] or (None,)
+    return Fragments(first, tuple(pieces[b"about"]), len(more))
 
 
-@dataclass(slots=True)
-class _Cutter:
-    data: bytes
-    pieces: list[tuple[str, Fragment]] = field(default_factory=list)
-    _scopes: list[dict[str, str]] = field(default_factory=lambda: [{}])
-    _container: str = ""
-    _begun: int = 0
-    _parser: expat.XMLParserType = field(init=False)
+def _check(data: bytes) -> None:
+    """Raise Broken if a record is not XML, or too deep."""
 
-    def cut(self) -> list[tuple[str, Fragment]]:
-        parser = self._parser = expat.ParserCreate("UTF-8")
-        parser.StartElementHandler = self._start
-        parser.EndElementHandler = self._end
-        parser.StartDoctypeDeclHandler = _refuse
-        try:
-            parser.Parse(self.data, True)
-        except expat.ExpatError as error:
-            raise Broken(f"not XML: {expat.errors.messages[error.code]}") from error
-        return self.pieces
+    def refuse(*_: object) -> None:
+        raise Broken("it declares a document type")
 
-    def _start(self, name: str, attributes: Mapping[str, str]) -> None:
-        if len(self._scopes) > _DEEPEST:
+    parser, depth = expat.ParserCreate("UTF-8"), 0
+    parser.StartDoctypeDeclHandler = refuse
+    try:
+        parser.Parse(data, True)
+    except expat.ExpatError as error:
+        raise Broken(f"not XML: {expat.errors.messages[error.code]}") from error
+    for mark in _MARKUP.finditer(data) if data.count(b"</") >= _DEEPEST else ():
+        depth += bool(mark["name"]) - bool(mark["end"])
+        if depth > _DEEPEST:
             raise Broken(f"elements are nested more than {_DEEPEST} deep")
-        if len(self._scopes) == _LEVEL - 1:
-            self._container = name.rpartition(":")[2]
-        if len(self._scopes) <= _LEVEL:
-            self._begun = self._parser.CurrentByteIndex
-        own = {
-            key.partition(":")[2]: uri
-            for key, uri in attributes.items()
-            if key == "xmlns" or key.startswith("xmlns:")
-        }
-        scope = self._scopes[-1]
-        self._scopes.append({**scope, **own} if own else scope)
-
-    def _end(self, name: str) -> None:
-        scope = self._scopes.pop()
-        if len(self._scopes) == _LEVEL and self._container in _CONTAINERS:
-            prefix, _, local = name.rpartition(":")
-            piece = Fragment(scope.get(prefix, ""), local, self._text().decode())
-            self.pieces.append((self._container, piece))
-
-    def _text(self) -> bytes:
-        """Return the element that ends here, with the namespaces of the elements around it."""
-        tag = _TAG.match(self.data, self._begun)
-        assert tag is not None  # it was parsed as a tag
-        end = tag.end()
-        if not tag[0].endswith(b"/>"):
-            end = self.data.index(b">", self._parser.CurrentByteIndex) + 1
-        text = self.data[self._begun : end]
-        added = b""
-        # An element without a namespace would take the default namespace of its new parent.
-        for prefix, uri in {"": "", **self._scopes[-1]}.items():
-            name = b"xmlns:" + prefix.encode() if prefix else b"xmlns"
-            needed = prefix.encode() + b":" in text if prefix else _PLAIN.search(text)
-            if needed and not re.search(rb"\s" + re.escape(name) + rb"\s*=", tag[0]):
-                value = uri.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
-                added += b" " + name + b'="' + value.encode() + b'"'
-        at = tag.end(1) - self._begun
-        return text[:at] + added + text[at:]
+        depth -= bool(mark["name"]) and mark[0].endswith(b"/>")
 
 
-def _refuse(*_: object) -> None:
-    raise Broken("it declares a document type")
+def _list_elements(data: bytes, outer: re.Match[bytes]) -> Iterator[tuple[re.Match[bytes], int]]:
+    """Yield the tags of the elements in an element of well-formed XML, and their ends."""
+    at = outer.end()
+    while not outer[0].endswith(b"/>"):
+        mark = _MARKUP.search(data, at)
+        if mark is None or mark["end"]:
+            return
+        at = mark.end()
+        if mark["name"]:
+            _, at = next(spans(data, re.escape(mark["name"]), mark.start()))
+            yield mark, at
 
 
-@dataclass(frozen=True, slots=True)
-class HarvestOrigin:
+@lru_cache(maxsize=256)
+def _read_place(root: bytes, container: bytes, tag: bytes, name: bytes) -> Place:
+    """Return the place of an element by the tags of its record and container, and its own."""
+    outer, own = _namespaces(root) | _namespaces(container), _namespaces(tag)
+    declarations = []
+    # An element without a namespace would take the default namespace of its new parent.
+    for prefix, uri in ({"": ""} | outer).items():
+        if prefix not in own:
+            value = uri.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
+            use, declared = (f"{prefix}:", f"xmlns:{prefix}") if prefix else ("", "xmlns")
+            declarations.append((use.encode(), f' {declared}="{value}"'.encode()))
+    prefix, _, local = name.decode().rpartition(":")
+    return Place(local, (outer | own).get(prefix, ""), tuple(declarations), len(name) + 1)
+
+
+def _namespaces(tag: bytes) -> dict[str, str]:
+    """Return the namespaces that a tag declares, by prefix."""
+    attributes: dict[str, str] = {}
+    parser = expat.ParserCreate("UTF-8")
+    parser.StartElementHandler = lambda _, declared: attributes.update(declared)
+    parser.Parse(tag.removesuffix(b"/>").removesuffix(b">") + b"/>", True)
+    names = {key: key.partition(":")[2] for key in attributes if re.match("xmlns(:|$)", key)}
+    return {prefix: attributes[key] for key, prefix in names.items()}
+
+
+class HarvestOrigin(NamedTuple):
     """Where and when a record was harvested; `altered` says whether it was changed since.
 
     `harvested` and `datestamp` are days or seconds of UTC.
@@ -152,47 +176,18 @@ def is_provenance(piece: Fragment) -> bool:
 
 def origins(piece: Fragment) -> tuple[HarvestOrigin, ...]:
     """Return the origins in a provenance container, the last first, up to the first fault."""
-    reader = _ProvenanceReader()
-    parser = expat.ParserCreate("UTF-8", " ")
-    parser.StartElementHandler = reader.start
-    parser.EndElementHandler = reader.end
-    parser.CharacterDataHandler = reader.take
-    parser.Parse(piece.text.encode(), True)  # fragments were parsed before
     chain: list[HarvestOrigin] = []
-    for values in reader.descriptions[:_MOST_ORIGINS]:
+    outer = ElementTree.fromstring(piece.text)  # it was parsed before
+    while len(chain) < _MOST_ORIGINS and (element := outer.find(_ORIGIN)) is not None:
+        values = dict(element.attrib)
+        for child in takewhile(lambda child: child.tag != _ORIGIN, element):
+            if name := _FIELDS.get(child.tag):
+                values[name] = values.get(name, "") + (child.text or "")
         if (origin := _origin(values)) is None:
             break
         chain.append(origin)
+        outer = element
     return tuple(chain)
-
-
-@dataclass(slots=True)
-class _ProvenanceReader:
-    """Parser of nested descriptions; it reads the first one at each level."""
-
-    descriptions: list[dict[str, str]] = field(default_factory=list)
-    _depth: int = 0
-    _open: int = 0
-    _field: str = ""
-
-    def start(self, name: str, attributes: Mapping[str, str]) -> None:
-        self._depth += 1
-        if name == _ORIGIN and self._depth == len(self.descriptions) + 2 == self._open + 2:
-            self.descriptions.append(dict(attributes))
-            self._open += 1
-        inner = self._depth == self._open + 2 and self._open == len(self.descriptions)
-        self._field = _FIELDS.get(name, "") if inner else ""
-
-    def end(self, name: str) -> None:
-        if name == _ORIGIN and self._depth == self._open + 1:
-            self._open -= 1
-        self._depth -= 1
-        self._field = ""
-
-    def take(self, text: str) -> None:
-        if self._field:
-            values = self.descriptions[-1]
-            values[self._field] = values.get(self._field, "") + text
 
 
 def _origin(values: Mapping[str, str]) -> HarvestOrigin | None:

@@ -11,8 +11,8 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from functools import partial
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -51,6 +51,8 @@ _SCHEME = "oai:"
 _SAFE = "!#$&'()*+,/:;=?@[]~"
 _METHOD = "2"
 """Way in which parts are read; parts that were read in another way are read again."""
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+_encode_sorted = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +159,8 @@ class HarvestIngest:
     scratch: Path
     name: str
     _rows: RowWriter = field(init=False)
-    _faults: "HarvestFaults" = field(init=False)
+    _faults: IntakeWriter = field(init=False)
+    _named: Counter[tuple[str, str]] = field(default_factory=Counter)
     _gathered: Gathered = field(init=False)
 
     def carry_out(self, places: Sequence[Path]) -> Gathered:
@@ -169,18 +172,24 @@ class HarvestIngest:
         scratch = self.scratch
         gathered = self._gathered = Gathered(self.name)
         with writing(scratch):
-            self._rows = RowWriter(intake.part_path(scratch, "harvested", "000000"), INTAKE)
+            part = intake.part_path(scratch, "harvested", "000000")
+            self._rows = RowWriter(part, INTAKE, unlike={"entry", "digest"})
             names = RowWriter(intake.part_path(scratch, "set_names", "000000"), NAMES)
-            self._faults = HarvestFaults(IntakeWriter(scratch, "000000"), gathered)
+            self._faults = IntakeWriter(scratch, "000000")
             sources: list[IntakeSource] = []
             for place in places:
                 harvest = open_harvest(place, self.named)
                 gathered.harvests += 1
                 new_parts = list(self._read_parts(harvest))
                 sources += new_parts
-                for spec, called in _names(harvest) if new_parts else ():
-                    names.append((spec, called))
-            for writer in (self._rows, names, self._faults.writer):
+                if new_parts:
+                    host = harvest.repository.host
+                    if called := harvest.state.identify.get("repositoryName"):
+                        names.append((oai_name.join_set("repository", host), called))
+                    for spec, name in sorted(harvest.names.items()):
+                        if spec and name:
+                            names.append((_from(host, spec), name))
+            for writer in (self._rows, names, self._faults):
                 writer.close()
         if sources or gathered.faults:
             run = intake.IntakeRun(self.name, tuple(sources), harvested=gathered.records)
@@ -207,7 +216,7 @@ class HarvestIngest:
                 for row in records.read_part(path, part.run, dc=False):
                     self._add(harvest, row)
             except (HarvestError, OSError) as error:
-                self._faults.add(source, DAMAGED, None, str(error), "left out until it can be read")
+                self._note(source, DAMAGED, None, str(error), "left out until it can be read")
                 continue
             gathered.parts += 1
             count, form = gathered.faults.total() - before, f"harvest.{harvest.state.form}"
@@ -218,7 +227,7 @@ class HarvestIngest:
 
     def _add(self, harvest: Harvest, row: HarvestedRow) -> None:
         """Write a row, or name why it is left out."""
-        faults = partial(self._faults.add, harvest.state.base_url)
+        faults = partial(self._note, harvest.state.base_url)
         prefix, entry = harvest.state.prefix, None
         if not row.deleted:
             try:
@@ -238,6 +247,16 @@ class HarvestIngest:
         self._gathered.records += 1
         self._gathered.deleted += entry is None
         self._rows.append(self._row(harvest, row, entry))
+
+    def _note(self, source: str, code: str, field_: str | None, detail: str, done: str) -> None:
+        """Count a fault, and name it up to a limit; `field_` is the identifier of its record."""
+        self._gathered.faults[code] += 1
+        self._named[source, code] += 1
+        if self._named[source, code] <= _MOST_FAULTS:
+            self._faults.fault(Fault(source, None, code, field_, detail, done))
+        elif self._named[source, code] == _MOST_FAULTS + 1:
+            detail = f"{_MOST_FAULTS:,} of {code} are named"
+            self._faults.fault(Fault(source, None, "faults-cut", None, detail, "counted"))
 
     def _find_foreign(
         self, prefix: str, harvest: Harvest, pieces: Fragments
@@ -272,7 +291,7 @@ class HarvestIngest:
             _harvest_time(harvest, row),
             sorted({*row.sets}),
             list(sets(repository.host, row.sets)),
-            None if entry is None else json.dumps(entry, ensure_ascii=False, sort_keys=True),
+            None if entry is None else _encode_sorted(entry),
             entry["digest"] if entry else None if row.deleted else "",
             repository.place,
             repository.places,
@@ -285,25 +304,6 @@ class HarvestIngest:
 _LEFT_OUT = "left out"
 
 
-@dataclass(slots=True)
-class HarvestFaults:
-    """Names faults in the intake, up to a limit for each source and code, and counts all."""
-
-    writer: IntakeWriter
-    gathered: Gathered
-    _named: Counter[tuple[str, str]] = field(default_factory=Counter)
-
-    def add(self, source: str, code: str, field_: str | None, detail: str, done: str) -> None:
-        """Name a fault; `field_` is the identifier of its record."""
-        self.gathered.faults[code] += 1
-        self._named[source, code] += 1
-        if self._named[source, code] <= _MOST_FAULTS:
-            self.writer.fault(Fault(source, None, code, field_, detail, done))
-        elif self._named[source, code] == _MOST_FAULTS + 1:
-            detail = f"{_MOST_FAULTS:,} of {code} are named"
-            self.writer.fault(Fault(source, None, "faults-cut", None, detail, "counted"))
-
-
 def is_kept(identifier_: str, namespace: str) -> bool:
     """Return whether an item keeps its identifier: of the oai scheme, and of another namespace.
 
@@ -313,6 +313,7 @@ def is_kept(identifier_: str, namespace: str) -> bool:
     return identifier_.startswith(_SCHEME) and is_uri(identifier_) and not own
 
 
+@lru_cache(maxsize=4096)
 def sets(host: str, specs: Sequence[str]) -> tuple[str, ...]:
     """Return our sets of an item, given the host of its repository and its setSpecs there."""
     return oai_name.most_specific_sets(
@@ -325,16 +326,6 @@ def _from(host: str, spec: str) -> str:
     if oai_name.is_set(spec):
         return f"{oai_name.join_set('from', host)}:{spec}"
     return oai_name.join_set("from", host, *spec.split(":"))
-
-
-def _names(harvest: Harvest) -> Iterator[tuple[str, str]]:
-    """Yield the names of sets."""
-    called, host = harvest.state.identify.get("repositoryName"), harvest.repository.host
-    if called:
-        yield oai_name.join_set("repository", host), called
-    for spec, name in sorted(harvest.names.items()):
-        if spec and name:
-            yield _from(host, spec), name
 
 
 def make_entry(harvest: Harvest, row: HarvestedRow, pieces: Fragments) -> dict[str, Any]:
@@ -358,9 +349,9 @@ def make_entry(harvest: Harvest, row: HarvestedRow, pieces: Fragments) -> dict[s
     )
     about = [piece.text for piece in pieces.about if not is_provenance(piece)]
     chains = (origins(piece) for piece in pieces.about if is_provenance(piece))
-    chain = [asdict(own), *map(asdict, next(filter(None, chains), ()))]
+    chain = [origin._asdict() for origin in (own, *next(filter(None, chains), ()))]
     steady = (own.identifier, own.datestamp, own.altered, namespace, metadata.text, about)
-    text = json.dumps((steady, chain[1:]), ensure_ascii=False)
+    text = _encode((steady, chain[1:]))
     return {
         "prefix": harvest.state.prefix,
         "schema": format_.get("schema", ""),

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 
 from builder.sources.harvest import window
 from builder.sources.harvest.errors import HarvestError, RefusedError, Unanswered
+from builder.sources.harvest.folder import HarvestFolder
 from builder.sources.harvest.page import ListPage
-from builder.sources.harvest.records import Ask, RecordSink, RecordWriter
+from builder.sources.harvest.records import Ask, RecordWriter
 from builder.sources.harvest.state import COMPLETE, PARTIAL, RunState, ShortWalks
 from builder.sources.harvest.window import LONGEST, earlier, is_before
 
@@ -42,7 +43,7 @@ class ListWalk:
     """
 
     ask: Ask
-    sink: RecordSink
+    sink: HarvestFolder
     run: RunState
     overlap: float
     now: str
@@ -171,7 +172,11 @@ class ListWalk:
             return True
         self._watch(page, run.gained > before)
         run.token = page.token
-        self._back_to_lists()
+        if run.verb == "ListIdentifiers" and run.is_in_order:
+            # A record was lost: lists of records go on if datestamps show where.
+            begin = self._fall_back(self.overlap)
+            if run.gained and begin is not None and is_before(run.bad, begin):
+                self._begin(begin)
         return False
 
     def _widen(self, ignored: bool) -> bool:
@@ -304,14 +309,6 @@ class ListWalk:
         run.begin, run.token, run.verb = begin, None, "ListRecords"
         run.last, run.idle, run.mark = "", 0, ""
         run.behind = run.counts.pages
-
-    def _back_to_lists(self) -> None:
-        """Return to lists of records after a lost record, if datestamps show where."""
-        run = self.run
-        if run.verb == "ListIdentifiers" and run.is_in_order:
-            begin = self._fall_back(self.overlap)
-            if run.gained and begin is not None and is_before(run.bad, begin):
-                self._begin(begin)
 
     def _may_end(self) -> bool:
         """Return whether the list may be at its end; otherwise restart it."""

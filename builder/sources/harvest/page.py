@@ -10,7 +10,7 @@ import mmap
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
@@ -23,7 +23,7 @@ _UNBOUND = 27  # XML_ERROR_UNBOUND_PREFIX
 _NAME = rb"[^\s<>/:=\"'!?]+"
 _TAG = re.compile(rb"<(?:(%s):)?%s((?:\s(?:[^>\"']|\"[^\"]*\"|'[^']*')*)?)>" % (_NAME, _NAME))
 _DECLARED = re.compile(rb"\sxmlns(?::(%s))?\s*=\s*(?:\"([^\"]*)\"|'([^']*)')" % _NAME)
-_ELEMENT = rb"<(?:(?P<end>/?)%srecord(?=[\s/>])(?:[^>\"']|\"[^\"]*\"|'[^']*')*>"
+_ELEMENT = rb"<(?:(?P<end>/?)%s(?=[\s/>])(?:[^>\"']++|\"[^\"]*\"|'[^']*')*+>"
 _APART = rb"|!--.*?-->|!\[CDATA\[.*?\]\]>|\?.*?\?>|(?P<type>!DOCTYPE))"
 _PLAIN = b"<record>"
 _LISTS = frozenset({"ListRecords", "GetRecord"})
@@ -107,7 +107,7 @@ def read(data: bytes) -> ListPage:
 
 def records(file: mmap.mmap) -> Iterator[PageEntry]:
     """Yield the `record` elements of a file, each with its namespaces. Raises Broken."""
-    for start, end in spans(file, rb"(?:%s:)?" % _NAME):
+    for start, end in spans(file, rb"(?:%s:)?record" % _NAME):
         yield record(file[start:end].decode(), start, end)
 
 
@@ -156,9 +156,9 @@ def places(data: bytes, count: int) -> list[tuple[int, int]]:
             offsets.append((start, end))
         return offsets
     first = _TAG.search(data)
-    offsets = list(spans(data, b"%s:" % first[1] if first and first[1] else b""))
+    offsets = list(spans(data, b"%s:record" % first[1] if first and first[1] else b"record"))
     if len(offsets) != count:  # some repositories give their records other prefixes
-        offsets = list(spans(data, rb"(?:%s:)?" % _NAME))
+        offsets = list(spans(data, rb"(?:%s:)?record" % _NAME))
     if len(offsets) != count:
         raise Broken(f"{count:,} records, but only {len(offsets):,} could be located")
     return offsets
@@ -216,14 +216,13 @@ def size(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else None
 
 
-def spans(data: bytes | mmap.mmap, prefix: bytes) -> Iterator[tuple[int, int]]:
-    """Yield the offsets of the outermost `record` elements of well-formed XML.
+def spans(data: bytes | mmap.mmap, name: bytes, at: int = 0) -> Iterator[tuple[int, int]]:
+    """Yield the offsets of the outermost elements of that name in well-formed XML, from `at` on.
 
-    `prefix` is a regular expression for the prefix of their tags. Raises Broken for a document
-    type.
+    `name` is a regular expression for that of their tags. Raises Broken for a document type.
     """
     depth = start = 0
-    for match in re.finditer(_ELEMENT % prefix + _APART, data, re.DOTALL):
+    for match in _find_tags(name).finditer(data, at):
         if match["type"]:
             raise Broken(_DOCTYPE)
         if match["end"] is None:
@@ -235,6 +234,12 @@ def spans(data: bytes | mmap.mmap, prefix: bytes) -> Iterator[tuple[int, int]]:
             depth += data[match.end() - 2 : match.end() - 1] != b"/"
         if not depth:
             yield start, match.end()
+
+
+@lru_cache
+def _find_tags(name: bytes) -> re.Pattern[bytes]:
+    """Return the expression for tags of that name, and for markup that may look alike."""
+    return re.compile(_ELEMENT % name + _APART, re.DOTALL)
 
 
 def scope(head: bytes) -> Scope:

@@ -10,14 +10,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from json.encoder import encode_basestring as _text
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from builder.sources.harvest.errors import HarvestError, Unanswered
 from builder.sources.harvest.page import ListPage, PageEntry, records
-from builder.sources.harvest.seen import Seen
-from builder.sources.harvest.state import LOST, HarvestState, RunState
+from builder.sources.harvest.state import LOST, RunState
 from builder.sources.harvest.version import DC, ROW, HarvestedRow, Sight
 from builder.sources.harvest.window import LONGEST, delay, is_before, is_later, is_outside
 from builder.store.durable import sync
@@ -25,6 +23,9 @@ from builder.store.parquet.reader import read_rows
 from builder.store.parquet.writer import RowWriter
 from functions.snapshot.errors import StoreError
 from functions.snapshot.instant import from_datestamp
+
+if TYPE_CHECKING:
+    from builder.sources.harvest.folder import HarvestFolder
 
 NO_STAMP = "its datestamp is not valid in OAI-PMH"
 NO_METADATA = "it has no metadata, and is not deleted"
@@ -34,17 +35,10 @@ _HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<records>\n'
 _FOOT = "</records>\n"
 _FAULT = re.compile(rb"<\?fault (.*?)\?>", re.DOTALL)
 _BATCH = 2048
-
-
-class RecordSink(Protocol):
-    """Store of records; builder.sources.harvest.folder.HarvestFolder implements it."""
-
-    state: HarvestState
-    seen: Seen
-
-    def add(self, row: HarvestedRow) -> Sight:
-        """Store a row, unless it was seen before."""
-        ...
+_BEHIND = -5
+"""Where the columns behind those of Dublin Core begin."""
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+_OPTIONAL = dict.fromkeys((*(f"dc_{name}" for name in DC), "fault", "single"))
 
 
 @dataclass(slots=True)
@@ -52,7 +46,7 @@ class RecordWriter:
     """Writer of a run's records; `date` is the responseDate of their page."""
 
     ask: Ask
-    sink: RecordSink
+    sink: "HarvestFolder"
     run: RunState
     date: str = ""
 
@@ -150,19 +144,7 @@ class RecordWriter:
         return False
 
 
-class PartWriter(Protocol):
-    """Writer of a part. Every method raises HarvestError."""
-
-    def append(self, row: HarvestedRow) -> None:
-        """Add a row."""
-        ...
-
-    def close(self) -> None:
-        """Close the file durably."""
-        ...
-
-
-def open_part(path: Path, form: str) -> PartWriter:
+def open_part(path: Path, form: str) -> "PartWriter":
     """Return a writer of a part in that form. Raises HarvestError."""
     with _wrap_errors(path):
         if form == "parquet":
@@ -177,17 +159,24 @@ def read_part(path: Path, run: int, *, dc: bool = True) -> Iterator[HarvestedRow
     Without `dc`, the columns of Dublin Core are not read from Parquet.
     """
     columns = ROW if dc else [column for column in ROW if not column.name.startswith("dc_")]
-    names = [column.name for column in columns]
     with _wrap_errors(path):
         if path.suffix == ".parquet":
-            for values in read_rows(path, columns, _BATCH):
-                yield _row(dict(zip(names, values, strict=True)))
+            yield from map(_row, read_rows(path, columns, _BATCH))
         elif path.suffix == ".jsonl":
             with path.open(encoding="utf-8") as file:
                 for line in file:
-                    yield _row(json.loads(line))
+                    document = _OPTIONAL | json.loads(line)
+                    yield _row([document[column.name] for column in columns])
         else:
-            yield from _elements(path, run)
+            with (
+                path.open("rb") as elements,
+                mmap.mmap(elements.fileno(), 0, access=mmap.ACCESS_READ) as data,
+            ):
+                at = 0
+                for entry in records(data):
+                    fault = _FAULT.search(data, at, entry.start)
+                    at = entry.end
+                    yield HarvestedRow(*entry[:6], "", run, fault[1].decode() if fault else None)
 
 
 def read_headers(path: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -201,32 +190,17 @@ def read_headers(path: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
             yield identifier, tuple(sets)
 
 
-def _elements(path: Path, run: int) -> Iterator[HarvestedRow]:
-    with (
-        path.open("rb") as file,
-        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
-    ):
-        at = 0
-        for entry in records(data):
-            fault = _FAULT.search(data, at, entry.start)
-            at = entry.end
-            yield HarvestedRow(*entry[:6], "", run, fault[1].decode() if fault else None)
+def _row(values: Sequence[Any]) -> HarvestedRow:
+    """Return the row of the values of the columns ROW, those of Dublin Core perhaps left out."""
+    identifier, datestamp, deleted, sets, *lists = values[:_BEHIND]
+    dc = {name: tuple(texts) for name, texts in zip(DC, lists, strict=False) if texts is not None}
+    return HarvestedRow(identifier, datestamp, deleted, tuple(sets), dc, *values[_BEHIND:])
 
 
-def _row(document: dict[str, Any]) -> HarvestedRow:
-    lists = {name: document.get(f"dc_{name}") for name in DC}
-    return HarvestedRow(
-        identifier=document["identifier"],
-        datestamp=document["datestamp"],
-        deleted=document["deleted"],
-        sets=tuple(document["sets"]),
-        dc={name: tuple(texts) for name, texts in lists.items() if texts is not None},
-        record=document["record"],
-        harvested=document["harvested"],
-        run=document["run"],
-        fault=document.get("fault"),
-        single=document.get("single"),
-    )
+def _values(row: HarvestedRow) -> tuple[Any, ...]:
+    header = row.identifier, row.datestamp, row.deleted, row.sets
+    further = row.record, row.harvested, row.run, row.fault, row.single
+    return (*header, *map(row.dc.get, DC), *further)
 
 
 class _Parquet:
@@ -235,10 +209,8 @@ class _Parquet:
         self._rows = RowWriter(path, ROW, _BATCH, unlike={"record"})
 
     def append(self, row: HarvestedRow) -> None:
-        header = row.identifier, row.datestamp, row.deleted, row.sets
-        further = row.record, row.harvested, row.run, row.fault, row.single
         try:
-            self._rows.append((*header, *map(row.dc.get, DC), *further))
+            self._rows.append(_values(row))
         except StoreError as error:
             raise HarvestError(str(error)) from error
 
@@ -269,22 +241,15 @@ class _Texts:
             sync(self._path)
 
 
+PartWriter = _Parquet | _Texts
+"""Writer of a part; `append` adds a row, `close` closes the file. Both raise HarvestError."""
+
+
 def _line(row: HarvestedRow) -> str:
-    """Return a row as JSON without null values, equal to json.dumps in a third of the time."""
-    dc = row.dc
-    elements = "".join([f'"dc_{name}": {_texts(dc[name])}, ' for name in DC if name in dc])
-    fault = "" if row.fault is None else f', "fault": {_text(row.fault)}'
-    fault += ', "single": true' if row.single else ""
-    return (
-        f'{{"identifier": {_text(row.identifier)}, "datestamp": {_text(row.datestamp)}, '
-        f'"deleted": {"true" if row.deleted else "false"}, "sets": {_texts(row.sets)}, {elements}'
-        f'"record": {_text(row.record)}, "harvested": {_text(row.harvested)}, '
-        f'"run": {row.run}{fault}}}\n'
-    )
-
-
-def _texts(texts: Sequence[str]) -> str:
-    return f"[{', '.join(map(_text, texts))}]"
+    """Return a row as JSON without null values."""
+    values = zip((column.name for column in ROW), _values(row), strict=True)
+    document = {name: value for name, value in values if value is not None}
+    return _encode(document) + "\n"
 
 
 def _element(row: HarvestedRow) -> str:

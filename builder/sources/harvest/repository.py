@@ -7,6 +7,7 @@ ever had, so a move changes none of them. A repository that is not named is its 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from builder.http.secrets import strip_secrets
@@ -35,6 +36,7 @@ class HarvestedRepository:
         return [place_of(address) for address in self.addresses]
 
 
+@lru_cache
 def place_of(address: str) -> str:
     """Return a base URL without its scheme, which distinguishes repositories of one host."""
     parts = urlsplit(address)
@@ -55,5 +57,6 @@ def find_repository(named: Mapping[str, Sequence[str]], address: str) -> Harvest
     return HarvestedRepository("", (address,))
 
 
+@lru_cache
 def _host(address: str) -> str:
     return urlsplit(address).netloc.rpartition("@")[2].lower()
