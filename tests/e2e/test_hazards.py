@@ -241,6 +241,7 @@ def refused(home: Home, commands: list[list[str]], named: str, remedy: str) -> N
     assert home("status").code in (0, 2)
 
 
+COPIED = {"manifest", "sha256"}
 WRITERS = [COMMANDS["publish"], COMMANDS["withdraw"], COMMANDS["expire"]]
 READERS = [["status"], ["query", "FROM captures"], ["serve", "--port", "0"]]
 
@@ -356,6 +357,9 @@ def test_a_leaf_that_is_damaged(published: Home, damage: Callable[[Path], None])
     assert served(store, FIRST)[0] == 200  # the manifest has it too
     manifest = store / layout.manifest_key(newest(published).snapshot)
     manifest.write_text(json.dumps({**json.loads(manifest.read_bytes()), "leaves": {}}))
+    witness = store / layout.WITNESS  # which has a copy of it
+    document = json.loads(witness.read_bytes())
+    witness.write_text(json.dumps({name: document[name] for name in document.keys() - COPIED}))
     code, headers, _ = served(store, FIRST)
     assert code == 503
     assert headers["Retry-After"] == "30"
