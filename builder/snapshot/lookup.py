@@ -34,7 +34,8 @@ URLS = "urls"
 URL_SURT = f"left(url_surtkey, {schema.SURT_LONGEST})"
 _DIGITS = "translate(left(fetch_date, 19), '-T:Z', '')"
 URL_STAMP = (
-    f"CASE WHEN length({_DIGITS}) >= 4 "
+    "CASE WHEN fetch_time IS NOT NULL THEN strftime(fetch_time, '%Y%m%d%H%M%S')::BIGINT "
+    f"WHEN length({_DIGITS}) >= 4 "
     f"THEN ({_DIGITS} || substr('00000101000000', length({_DIGITS}) + 1))::BIGINT ELSE 0 END"
 )
 """The date of a capture as Capture.stamp gives it, as a number; 0 without a date."""
@@ -194,12 +195,11 @@ def find_groups(
 
 
 def _holds(table: str, bounds: RowGroup | LeafReference, keys: Sequence[Any]) -> bool:
-    first: Any = bounds.first
-    last: Any = bounds.last
-    if table in match_keys.TABLES:
+    first, last = bounds.first, bounds.last
+    if table in match_keys.TABLES and isinstance(first, int) and isinstance(last, int):
         first, last = match_keys.shorten(first), match_keys.shorten(last)
     if isinstance(first, tuple) and not isinstance(keys[0], tuple):
-        first, last = first[0], last[0]
+        first, last = first[0], last[0]  # type: ignore[index]
     place = bisect_left(keys, first)
     return place < len(keys) and keys[place] <= last
 

@@ -20,7 +20,7 @@ from functions.snapshot.manifest import Key, RowGroup
 _DICTIONARY = "RLE_DICTIONARY"
 _FRONT_CODED = (
     *("identifier", "url", "url_surtkey", "refers_to_url", "surt"),
-    *("host", "domain", "word"),
+    *("host", "domain", "word", "set_spec"),
 )
 _DISTINCT = (
     *("content_digest", "fetch_date", "fetch_redirect", "refers_to_date", "title"),
