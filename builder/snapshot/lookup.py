@@ -17,7 +17,7 @@ from typing import Any
 from builder.snapshot import match_keys, scratch_tables
 from builder.snapshot.compaction import RECORDS_RATIO, runs_to_merge
 from builder.snapshot.draft import Draft, Query
-from functions.snapshot import oai_name, schema
+from functions.snapshot import layout, oai_name, schema
 from functions.snapshot.manifest import DataFile, LeafReference, RowGroup
 from functions.store import engine
 
@@ -196,7 +196,7 @@ def find_groups(
 
 def _holds(table: str, bounds: RowGroup | LeafReference, keys: Sequence[Any]) -> bool:
     first, last = bounds.first, bounds.last
-    if table in match_keys.TABLES and isinstance(first, int) and isinstance(last, int):
+    if table in layout.TIES and isinstance(first, int) and isinstance(last, int):
         first, last = match_keys.shorten(first), match_keys.shorten(last)
     if isinstance(first, tuple) and not isinstance(keys[0], tuple):
         first, last = first[0], last[0]  # type: ignore[index]

@@ -21,16 +21,12 @@ so matches are checked against the records.
 from functions.kinds import CAPTURES
 from functions.store import engine
 
-TABLES = ("originals", "revisits")
 KEY_SPAN = 1 << 40
 """Hashes of keys are below this value, and digests' keys beyond those of URLs and dates."""
 _FIRST_KEY, _DROPPED = 1 << 41, 8  # the lowest key, and how many bits of the hash it lacks
 _URLS = (1 << 16) - 1  # the highest hash of a URL
 UNDATED = 1 << 38
 """Sort value of undated captures, in seconds since 1970: after all dates."""
-
-_DAMAGED = 2 * UNDATED
-"""Seconds added to the date of a damaged capture."""
 
 CAPTURE = f"kind IN {engine.texts(sorted(CAPTURES))}"
 LISTED_CAPTURE = f"{CAPTURE} AND NOT deleted"
@@ -80,7 +76,6 @@ def _date_key(url_hash: str, second: str) -> str:
 
 _DIGEST = _shorten(f"{KEY_SPAN} + ({_hash('digest')} >> 24)::BIGINT")
 _URL_HASH = f"(url_hash & {_URLS})::INTEGER"
-_NO_URL_HASH = -1
 
 
 def original_keys(items: str) -> str:
@@ -97,9 +92,7 @@ def original_keys(items: str) -> str:
         "NULL::BIGINT AS moment, position FROM m WHERE second IS NOT NULL"
     ) + "".join(
         " UNION ALL "
-        + by_digest.format(
-            key=_DIGEST, url=_URL_HASH, column=column, none=_NO_URL_HASH, late=_DAMAGED
-        )
+        + by_digest.format(key=_DIGEST, url=_URL_HASH, column=column, none=-1, late=2 * UNDATED)
         + "WHERE digest IS NOT NULL"
         for column in ("content_digest", "content_digest_declared")
     )

@@ -59,7 +59,7 @@ _TABLES = {
             ", ".join(f"{column.name} {column.type}" for column in schema.TABLES[table]),
             ", ".join(schema.names(table)),
         )
-        for table in ("sets", *match_keys.TABLES, *figure_tables.TABLES)
+        for table in ("sets", *sorted(layout.TIES), *figure_tables.TABLES)
     },
     "lookup": ("key BIGINT, position BIGINT", "key, position"),
     "dead": ("position BIGINT", "position"),
@@ -210,7 +210,7 @@ class DataFileIndex:
                     for sql in (_PREFIXES, _OWING, _REFERS, _FOUND_BY):
                         self.connection.execute(sql, values)
                     values["group"] = layout.GROUP_ROWS
-                rows = match_keys.stored_rows(_FILE) if table in match_keys.TABLES else _FILE
+                rows = match_keys.stored_rows(_FILE) if table in layout.TIES else _FILE
                 self.connection.execute(
                     f"INSERT INTO held_{table} SELECT $number, {read} FROM {rows}", values
                 )

@@ -56,6 +56,8 @@ SINGLE_BYTES = 8192
 """Bytes of the longest text of a version in that table; longer ones are read from the records."""
 PLAIN = frozenset({"lookup", "dead", "urls", SINGLES})
 """Tables that look-ups read without DuckDB (functions.store.plain_columns)."""
+TIES = frozenset({"originals", "revisits"})
+"""Tables of short rows that only a publish reads: four times as many are in a row group."""
 FILE_GROUPS = 32
 """Row groups of a data file: few, because a reader's planning covers the whole footer."""
 WORD_FILE_GROUPS = 8
@@ -63,7 +65,7 @@ WORD_FILE_GROUPS = 8
 SETS_GROUPS = 1
 """Row groups of a file of the table of sets: a publish rewrites the groups of changed sets."""
 COUNT_GROUPS = 8
-"""Row groups of a file of hosts, domains or media types: a publish rewrites files that change."""
+"""Row groups of a file of which a publish reads or rewrites few: hosts, domains, types and TIES."""
 LEAF_FILES = 64
 """Data files in one leaf of the manifest."""
 INLINED = 3 << 16
@@ -91,7 +93,8 @@ _CONTENT_KEY = re.compile(
 
 def group_rows(table: str) -> int:
     """Return the maximum number of rows in a row group of `table`."""
-    return {WORDS: WORD_GROUP_ROWS, SINGLES: SINGLE_GROUP_ROWS}.get(table, GROUP_ROWS)
+    each = 4 * GROUP_ROWS if table in TIES else GROUP_ROWS
+    return {WORDS: WORD_GROUP_ROWS, SINGLES: SINGLE_GROUP_ROWS}.get(table, each)
 
 
 def file_groups(table: str) -> int:
@@ -100,7 +103,7 @@ def file_groups(table: str) -> int:
         return WORD_FILE_GROUPS if table == WORDS else SINGLE_FILE_GROUPS
     if table in ("sets", "documents"):
         return SETS_GROUPS
-    return COUNT_GROUPS if table in ("hosts", "domains", "media_types") else FILE_GROUPS
+    return COUNT_GROUPS if table in TIES | {"hosts", "domains", "media_types"} else FILE_GROUPS
 
 
 def manifest_key(snapshot: int) -> str:
