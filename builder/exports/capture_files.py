@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 from builder.arguments import declare
 from builder.errors import UsageError
-from builder.exports.chosen_captures import CaptureChoice, Chosen, choose, read_chosen
+from builder.exports.chosen_captures import Chosen, choose, read_chosen
 from builder.exports.record_copy import cut, cut_request
 from builder.exports.staging import beside, target_path
 from builder.exports.warcinfo import About
@@ -152,9 +152,16 @@ def write_file(
 
     With `pages`, their number is reported. Raises UsageError, NothingPublished and StoreError.
     """
-    choice = _parse_choice(context.arguments)
-    about = _describe(context, choice)
-    target = target_path(context.store, context.arguments.file)
+    arguments = context.arguments
+    if arguments.file == "-":
+        raise UsageError("-: captures cannot be written to stdout: name a file")
+    if arguments.set is not None and not oai_name.is_set(arguments.set):
+        raise UsageError(f"--set {arguments.set} is not a set specification")
+    prefix = parse_option("--url", arguments.url, parse_url_prefix)
+    end = parse_option("--as-of", arguments.as_of, parse_date)
+    selection, where = Selection(set=arguments.set, url_prefix=prefix, end=end), arguments.where
+    about = _describe(context, selection)
+    target = target_path(context.store, arguments.file)
     if target.exists():
         raise UsageError(f"{target} already exists: choose another file")
     with beside(target) as scratch:
@@ -162,10 +169,10 @@ def write_file(
         threads = os.cpu_count() or 1
         database = engine.connect(threads=threads, memory_megabytes=memory, scratch=scratch)
         with closing(database) as connection:
-            count = choose(connection, context.store, choice, originals=originals)
+            count = choose(connection, context.store, selection, where, originals=originals)
             if not count:
                 reason = None
-                if (spec := choice.selection.set) is not None:
+                if (spec := selection.set) is not None:
                     query.prepare_view(connection, context.store, "sets")
                     reason = explain_set(connection, "sets", {"set": spec})
                 raise UsageError(reason or "no capture matches")
@@ -181,18 +188,7 @@ def write_file(
     return 1 if done.missing else 0
 
 
-def _parse_choice(arguments: argparse.Namespace) -> CaptureChoice:
-    if arguments.file == "-":
-        raise UsageError("-: captures cannot be written to stdout: name a file")
-    if arguments.set is not None and not oai_name.is_set(arguments.set):
-        raise UsageError(f"--set {arguments.set} is not a set specification")
-    prefix = parse_option("--url", arguments.url, parse_url_prefix)
-    end = parse_option("--as-of", arguments.as_of, parse_date)
-    selection = Selection(set=arguments.set, url_prefix=prefix, end=end)
-    return CaptureChoice(selection, arguments.where, latest=end is not None)
-
-
-def _describe(context: Context, choice: CaptureChoice) -> About:
+def _describe(context: Context, selection: Selection) -> About:
     """Return the metadata of the file."""
     arguments, repository = context.arguments, str(context.configuration["repository.name"])
     values = {name.replace("_", "-"): getattr(arguments, name) for name in _OPTIONS}
@@ -201,7 +197,7 @@ def _describe(context: Context, choice: CaptureChoice) -> About:
         title=getattr(arguments, "title", None) or repository,
         description=": ".join(filter(None, (f"Captures of {repository}", ", ".join(conditions)))),
         created=context.now(),
-        main=choice.selection.url_prefix,
+        main=selection.url_prefix,
     )
 
 

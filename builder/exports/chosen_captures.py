@@ -14,7 +14,7 @@ memory limit on disk.
 import json
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 from typing import BinaryIO
 
@@ -46,19 +46,6 @@ BATCH = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class CaptureChoice:
-    """Criteria of captures: a selection, and a condition in SQL.
-
-    `where` refers to columns of the view `captures`. With `latest`, only the last selected capture
-    of each URL is taken.
-    """
-
-    selection: Selection = field(default_factory=Selection)
-    where: str | None = None
-    latest: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Chosen:
     """A chosen capture, or with `besides` the original of a chosen revisit.
 
@@ -72,26 +59,33 @@ class Chosen:
 
 
 def choose(
-    connection: engine.Connection, store: Store, choice: CaptureChoice, *, originals: bool
+    connection: engine.Connection,
+    store: Store,
+    selection: Selection,
+    condition: str | None,
+    *,
+    originals: bool,
 ) -> int:
     """Create the table `chosen` of the selected captures that are listed; return their number.
 
-    With `originals`, the listed originals of revisits are added unless they are chosen already.
+    `condition` is SQL over the view `captures`. If the selection ends at a date, only the last
+    capture of each URL is taken. With `originals`, the listed originals of revisits are added
+    unless they are chosen already.
     Raises NothingPublished, UsageError for a condition that DuckDB rejects, and StoreError.
     """
-    where = "true" if choice.where is None else choice.where
+    where = "true" if condition is None else condition
     sql = f"SELECT position FROM records WHERE {LISTED_CAPTURE} AND (\n{where}\n)"
     query.prepare(connection, store, f"{_TOLD} WHERE position IN ({sql})")
     condition_met = ""
-    if choice.where is not None:
+    if condition is not None:
         _ask(connection, sql, where)
         condition_met = " AND position IN (SELECT position FROM asked)"
-    condition, values = choice.selection.condition()
-    latest = _LATEST if choice.latest else ""
+    selected, values = selection.condition()
+    latest = _LATEST if selection.end is not None else ""
     with engine.reading("the newest snapshot"):
         connection.execute(
             f"CREATE TABLE chosen AS SELECT {_COLUMNS}, false AS besides FROM records "
-            f"WHERE {LISTED_CAPTURE} AND {condition}{condition_met} {latest}",
+            f"WHERE {LISTED_CAPTURE} AND {selected}{condition_met} {latest}",
             values,
         )
         if originals:
@@ -148,7 +142,7 @@ def index_line(
         "url": url,
         "mime": "warc/revisit" if capture.is_revisit else capture.mime or capture.detected,
         "status": capture.status,
-        "digest": label(capture.digest),
+        "digest": capture.digest and ("" if ":" in capture.digest else "sha1:") + capture.digest,
         "redirect": capture.redirect,
         "length": length,
         "offset": offset,
@@ -160,11 +154,6 @@ def index_line(
     texts = {name: str(value) for name, value in fields.items() if value is not None}
     key = capture.surt if capture.method else surt.pywb_key(chosen.raw or capture.url.encode())
     return f"{key} {capture.stamp} {json.dumps(texts)}\n".encode("ascii")
-
-
-def label(digest: str | None) -> str | None:
-    """Return a digest with its label, which snapshots omit for SHA-1."""
-    return digest if digest is None or ":" in digest else "sha1:" + digest
 
 
 def in_order(chosen: Chosen, record: BinaryIO, request: BinaryIO | None) -> tuple[BinaryIO, ...]:

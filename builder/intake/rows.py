@@ -1,15 +1,14 @@
 """Rows of a run: writes captures and faults as they come."""
 
+from dataclasses import astuple
 from operator import attrgetter
 from pathlib import Path
 
 from builder.intake.captures import Capture, Fault
 from builder.intake.intake import CAPTURES, TABLES, part_path
 from builder.store.parquet.writer import RowWriter
-from functions.snapshot import schema
 
 _values = attrgetter(*(column.name for column in CAPTURES[2:]))
-_FAULT = tuple(column.name for column in schema.FAULT)
 
 
 class IntakeWriter:
@@ -29,7 +28,7 @@ class IntakeWriter:
 
     def fault(self, fault: Fault) -> None:
         """Add a fault."""
-        self._writer("faults").append(tuple(getattr(fault, name) for name in _FAULT))
+        self._writer("faults").append(astuple(fault))
         self.faulted += 1
 
     def close(self) -> None:

@@ -14,17 +14,22 @@ from builder.exports.capture_files import (
 )
 from builder.exports.chosen_captures import SortedLines, index_line
 from builder.snapshot import query
+from builder.snapshot.sql import Statements
 from builder.store.context import Context
 from functions.content.archived_payload import open_record
 from functions.content.archives import WITHIN
 from functions.content.capture_row import CaptureRow
 from functions.content.protocols import Archives, ContentError
+from functions.store import engine
 
 # Files of the same name: an index has names without folders.
 _TWINS = (
     "SELECT source FROM sources WHERE captures > 0 "
     "GROUP BY source HAVING count(DISTINCT digest) > 1"
 )
+_SQL = Statements(__file__)
+_HOST = r"^https?://(?:[Ww]{3}\d*\.)?((?:[0-9A-Za-z_-]+\.)*[A-Za-z]+)"
+_LEAVE_ODD = "DELETE FROM chosen WHERE position IN (SELECT position FROM plain_lines)"
 _LEVEL = 6
 
 
@@ -45,6 +50,13 @@ def run(context: Context) -> int:
         query.prepare_view(runtime.connection, context.store, "sources")
         twins = {name for (name,) in runtime.connection.execute(_TWINS).fetchall()}
         done, lines = ExportResult(), SortedLines(runtime.connection, "index_lines")
+        if not twins:
+            with engine.reading("the selected captures"):
+                runtime.connection.execute(_SQL.get("plain_lines", host=engine.quote(_HOST)))
+                runtime.connection.execute("INSERT INTO index_lines SELECT line FROM plain_lines")
+                ((done.captures,),) = runtime.connection.execute(_LEAVE_ODD).fetchall()
+                runtime.connection.execute("DROP TABLE plain_lines")
+            runtime.advance(done.captures)
         for chosen in runtime.read(done):
             capture = chosen.capture
             name = capture.filename

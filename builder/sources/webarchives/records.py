@@ -170,10 +170,7 @@ class RecordReader:
         self._records += 1
         record, more, block = whole
         self._faults = mended + more
-        if (reason := skip_reason(record)) is None:
-            reason, document = self._read_document(record, block, self._faults, place)
-        else:
-            reason, document = self._read_body(record, block, self._faults, place)
+        reason, document = self._read_body(record, block, self._faults, place)
         length, damage = self._close_single(data, place)
         if document is None:
             return Skipped(reason or "damaged", place, length)

@@ -16,7 +16,7 @@ from collections import Counter, deque
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
@@ -65,8 +65,6 @@ LEFT JOIN (SELECT row, repeated, settled FROM settled WHERE part = $part)
 WHERE repeated IS NOT TRUE ORDER BY file_row_number
 """
 MOST = block.MOST
-
-_FAULT = tuple(column.name for column in schema.FAULT)
 
 
 def number_captures(parts: Sequence[Path], folder: Path, threads: int = 1) -> int:
@@ -187,7 +185,7 @@ class _Faults:
             self._append(fault)
 
     def _append(self, fault: Fault) -> None:
-        self._rows.append(tuple(getattr(fault, name) for name in _FAULT))
+        self._rows.append(astuple(fault))
         self.rows += 1
 
     def close(self) -> None:

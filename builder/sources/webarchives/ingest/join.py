@@ -87,8 +87,11 @@ class FileJoin:
         """Take the results of all files in the order of the plan, and join those of ranges."""
         torn: dict[int, ArchiveFile] = {}
         odd = set()
-        for number, pieces in enumerate(_group(results)):
-            self._files.append(pieces)
+        for result in results:
+            # A file has one result, or that of its digest and those of its ranges.
+            before = self._files.pop() if result.split.kind == "range" else ()
+            self._files.append((*before, result))
+        for number, pieces in enumerate(self._files):
             file = pieces[0].split.file
             if len(pieces) == 1:
                 continue
@@ -189,18 +192,6 @@ class FileJoin:
 
     def _fetch(self, name: str) -> Path:
         return self.store.local(self.plan.key(name))
-
-
-def _group(results: Iterable[SplitResult]) -> Iterator[tuple[SplitResult, ...]]:
-    """Yield the results of each file: of the whole, or of its digest and its ranges."""
-    pieces: list[SplitResult] = []
-    for result in results:
-        if pieces and result.split.kind != "range":
-            yield tuple(pieces)
-            pieces = []
-        pieces.append(result)
-    if pieces:
-        yield tuple(pieces)
 
 
 def _is_lost(result: SplitResult) -> bool:

@@ -16,7 +16,6 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 from builder.errors import UsageError
 from builder.intake import intake
@@ -119,10 +118,6 @@ class SplitResult:
         tables = ("captures", "faults")
         return tuple(self.file(table) for table in tables if getattr(self.source, table))
 
-    def document(self) -> dict[str, Any]:
-        """Return the result as a JSON document."""
-        return {**asdict(self), "split": self.split.document()}
-
 
 @dataclass(frozen=True, slots=True)
 class IngestPart:
@@ -144,7 +139,7 @@ class IngestPart:
 
     def document(self) -> bytes:
         """Return the part as JSON."""
-        results = [result.document() for result in self.results]
+        results = [{**asdict(each), "split": each.split.document()} for each in self.results]
         return seal(json.dumps({"results": results, "digests": dict(self.digests)}).encode())
 
 

@@ -282,10 +282,6 @@ class Counted:
         self.values += len(values)
         return self._connection.execute(sql, values)
 
-    def executemany(self, sql: str, rows: list[Any]) -> Any:
-        self.values += sum(map(len, rows))
-        return self._connection.executemany(sql, rows)
-
 
 def test_joining_ranges_sends_no_values_row_by_row(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
