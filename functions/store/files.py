@@ -15,7 +15,6 @@ from functions.store import columns, engine, s3_request
 from functions.store.catalog import Cache
 from functions.store.checked_files import CheckedFiles
 from functions.store.columns import Columns
-from functions.store.plain_columns import NotPlain, decode_columns
 from functions.store.s3_request import Tally
 
 FILE = engine.table("$file")
@@ -119,6 +118,9 @@ class Files:
         self, table: str, file: DataFile, groups: Sequence[RowGroup]
     ) -> Iterator[Sequence[Sequence[Any]]]:
         """Yield the columns of each row group of one of layout.PLAIN, in the order of its rows."""
+        # Lists do without what decompresses.
+        from functions.store.plain_columns import NotPlain, decode_columns
+
         types = [column.type for column in schema.TABLES[table]]
         for group, data in zip(groups, self._checked.cut(file, groups), strict=True):
             try:
