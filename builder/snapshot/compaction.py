@@ -6,13 +6,12 @@ larger. So small publishes end up in few runs, and a row is rewritten about as o
 doubles. If half of a run is superseded, the run is rewritten without the superseded rows.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from builder.snapshot.draft import Draft
 from functions.snapshot import layout
-from functions.snapshot.manifest import DataFile, LeafReference, Span
+from functions.snapshot.manifest import LeafReference, Span
 
 RECORDS_RATIO = 2
 """A run of records is merged if it has less than this many times the rows collected so far."""
@@ -55,28 +54,6 @@ def leaf_runs(leaves: Sequence[LeafReference]) -> list[LeafRun]:
         assert span is not None
         runs.append(LeafRun(Span(*span), tuple(group)))
     return runs
-
-
-def renew_runs(
-    draft: Draft,
-    table: str,
-    spans: Collection[Span],
-    write: Callable[[LeafRun, Sequence[str]], Sequence[DataFile]],
-) -> None:
-    """Make a table whose runs are those of the records: the runs with these spans, and new ones.
-
-    `write` writes the files of a run; it also gets the paths of its records. If the table has no
-    rows yet, all runs are made.
-    """
-    runs = leaf_runs(draft.tables.get("records", ()))
-    earlier = {run.span: run.leaves for run in leaf_runs(draft.tables.get(table, ()))}
-    leaves: list[LeafReference] = []
-    for run in runs:
-        if earlier and run.span not in spans:
-            leaves += earlier.get(run.span, ())
-            continue
-        leaves += draft.leaves(write(run, draft.paths(draft.files(run.leaves))), run.span)
-    draft.tables[table] = tuple(leaves)
 
 
 def runs_to_merge(rows: Sequence[int], fresh: int, ratio: int, most: int | None = None) -> int:

@@ -6,11 +6,12 @@ Data files and leaves are named by their content.
 import copy
 import hashlib
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from builder.snapshot import sort
+from builder.snapshot.compaction import LeafRun, leaf_runs
 from builder.store.parquet.data_file import Written
 from builder.store.parquet.ranges import join_ranges
 from builder.store.parquet.writer import batches, segments, write_table
@@ -130,6 +131,27 @@ class Draft:
                 leaves += self._leaves(changed, reference.span)
             else:
                 leaves.append(reference)
+        self.tables[table] = tuple(leaves)
+
+    def renew(
+        self,
+        table: str,
+        spans: Collection[Span],
+        write: Callable[[LeafRun, Sequence[str]], Sequence[DataFile]],
+    ) -> None:
+        """Make a table whose runs are those of the records: runs with these spans, and new ones.
+
+        `write` writes the files of a run; it also gets the paths of its records. If the table has
+        no rows yet, all runs are made.
+        """
+        earlier = {run.span: run.leaves for run in leaf_runs(self.tables.get(table, ()))}
+        leaves: list[LeafReference] = []
+        for run in leaf_runs(self.tables.get("records", ())):
+            if earlier and run.span not in spans:
+                leaves += earlier.get(run.span, ())
+            else:
+                files = write(run, self.paths(self.files(run.leaves)))
+                leaves += self.leaves(files, run.span)
         self.tables[table] = tuple(leaves)
 
     def files(self, leaves: Iterable[LeafReference]) -> list[DataFile]:

@@ -131,7 +131,7 @@ class SnapshotTables:
         total = rows + sum(live(run.span) for rewrite in plan for run in rewrite.runs)
         with progress(total) as advance:
             written = self._records(plan, spans, sequences[-1].records, advance)
-        compaction.renew_runs(self._draft, layout.SINGLES, spans, self._write_singles)
+        self._draft.renew(layout.SINGLES, spans, self._write_singles)
         index = SetIndex(self._connection, written, self._number)
         self._copies(written, index)
         sets, emptied = self._sets(index)

@@ -9,7 +9,7 @@ The rows come from builder.snapshot.word_rows.
 
 from collections.abc import Collection, Sequence
 
-from builder.snapshot.compaction import LeafRun, leaf_runs, renew_runs
+from builder.snapshot.compaction import LeafRun, leaf_runs
 from builder.snapshot.draft import Draft, Query
 from builder.snapshot.lookup import fetch_groups
 from builder.snapshot.word_rows.cut import ALL_ROWS, cut_words
@@ -76,7 +76,7 @@ def renew(connection: engine.Connection, draft: Draft, spans: Collection[Span]) 
         rows.remove()
         return files
 
-    renew_runs(draft, TABLE, spans, write)
+    draft.renew(TABLE, spans, write)
 
 
 def _find_documents(
