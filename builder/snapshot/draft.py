@@ -31,6 +31,12 @@ _WIDE = 8192
 _RECORD_BYTES, _KEY_BYTES = 450, 50
 """Bytes that a row of records or copies, and of a table of keys, takes while it is sorted."""
 
+_WIDTH = (
+    "SELECT sum(total_uncompressed_size) / (SELECT sum(num_rows) "
+    "FROM parquet_file_metadata($files)) FROM parquet_metadata($files)"
+)
+"""Bytes of a row in files."""
+
 
 class Draft:
     """Collects the tables of a snapshot; `tables` begins with the leaves of the last one.
@@ -86,13 +92,24 @@ class Draft:
         return files
 
     def sort(
-        self, table: str, rows: Query, order: str, expected: int, united: bool
+        self,
+        table: str,
+        rows: Query,
+        order: str,
+        expected: int,
+        united: bool,
+        sources: Sequence[str] = (),
     ) -> Iterator[Query]:
         """Yield queries that give rows of `table` in that order; see sort.sort.
 
-        About `expected` rows are sorted.
+        About `expected` rows are sorted. If they may be wide, `sources` are the local files that
+        they come from.
         """
-        size = expected * (_RECORD_BYTES if table in _RECORDS else _KEY_BYTES)
+        width = _RECORD_BYTES if table in _RECORDS else _KEY_BYTES
+        if sources:
+            ((own,),) = self._connection.execute(_WIDTH, {"files": list(sources)}).fetchall()
+            width = max(width, int(own or 0))
+        size = expected * width
         return sort.sort(self._connection, self.folder, rows, order, size, united)
 
     def write_segments(

@@ -100,12 +100,14 @@ class SetIndex:
             connection.execute(_SET_RANGES)
             connection.execute(_SET_COUNTS, {"sequence": sequence})
 
-    def copies(self, run: int) -> Query:
+    def copies(self, run: int) -> tuple[Query, int]:
         """Return the query of the copies of scattered sets' records in run number `run`.
 
-        They are to be sorted by COPY_ORDER.
+        They are to be sorted by COPY_ORDER. Also returns their number, about.
         """
-        return _COPIED_RECORDS, {"files": list(self._runs[run].paths), "run": run}
+        sql = "SELECT coalesce(sum(records), 0) FROM set_spread WHERE copied AND run = $run"
+        ((count,),) = self._connection.execute(sql, {"run": run}).fetchall()
+        return (_COPIED_RECORDS, {"files": list(self._runs[run].paths), "run": run}), int(count)
 
     def find_files(self, firsts: Sequence[str]) -> list[int]:
         """Return the numbers of the set files that change; `firsts` are the files' first sets."""

@@ -51,7 +51,7 @@ JOIN bases USING (file_index) GROUP BY ALL
 
 -- name: set_spread
 CREATE TABLE set_spread AS
-SELECT listing, run, touched > $spread * ceil(records / $page) + $slack AS copied
+SELECT listing, run, records, touched > $spread * ceil(records / $page) + $slack AS copied
 FROM (SELECT listing, run, count(DISTINCT cell) AS touched, sum(records) AS records
       FROM set_cells GROUP BY listing, run)
 

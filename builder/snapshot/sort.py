@@ -40,7 +40,9 @@ def sort(
     path = folder / "unsorted.parquet"
     try:
         if united and size > _SMALL * memory:
-            target = f"{engine.quote(str(path))} (FORMAT parquet, COMPRESSION lz4)"
+            target = (
+                f"{engine.quote(str(path))} (FORMAT parquet, COMPRESSION lz4, ROW_GROUP_SIZE 16384)"
+            )
             connection.execute(f"COPY ({rows[0]}) TO {target}", rows[1])
             rows = f"SELECT * FROM {_UNSORTED}", {"unsorted": [str(path)]}
         yield from _divide(connection, rows, order, ranges)

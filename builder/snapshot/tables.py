@@ -72,7 +72,6 @@ _OWN_TIES = {
     "revisits": (match_keys.keys_of_revisits(_OWN_REVISITS), match_keys.REVISIT, 3),
 }
 _TIES_EACH = 2  # usual number of rows of a record
-_COPIED = 3  # of so many records, one has a copy, about
 _OWN_URLS = (
     f"SELECT {lookup.URL_SURT} AS surt, {lookup.URL_STAMP} AS stamp, position "
     f"FROM {_OWN_RECORDS.format(match_keys.LISTED_CAPTURE)}"
@@ -227,9 +226,8 @@ class SnapshotTables:
         instead = {}
         for number, run in enumerate(written):
             if run.paths:
-                rows = (run.span.last - run.span.first) // _COPIED
-                copies = index.copies(number)
-                sorts = self._draft.sort("copies", copies, COPY_ORDER, rows, united=True)
+                copies, count = index.copies(number)
+                sorts = self._draft.sort("copies", copies, COPY_ORDER, count, True, run.paths)
                 files = self._draft.write("copies", sorts)
                 instead[run.span.first] = self._draft.leaves(files, run.span)
         self._replace("copies", [run.span for run in written], instead)

@@ -109,7 +109,7 @@ def _rows(change: KindChange, files: Sequence[str], count: int) -> Iterator[Quer
     if records := fetch_groups(connection, draft, "records", staying):
         listed, values["records"] = _LISTED, records
     sql = _SQL.get("harvested_rows", kind=KIND, received=_RECEIVED, listed=listed, others=_OTHERS)
-    return draft.sort("records", (sql, values), "identifier", count, united=True)
+    return draft.sort("records", (sql, values), "identifier", count, True, files)
 
 
 def forget_parts(change: KindChange) -> None:

@@ -5,8 +5,11 @@ from pathlib import Path
 import pytest
 
 from builder.snapshot import sort
+from builder.snapshot.draft import Draft
+from builder.store.folder import FolderStore
 from builder.store.parquet.writer import batches
 from functions.store import engine
+from functions.store.catalog import Catalogue
 
 ROWS, MEMORY = 900_000, 64
 _UNION = """
@@ -60,3 +63,19 @@ def test_what_is_left_of_an_aborted_sort_is_removed(tmp_path: Path) -> None:
     assert (tmp_path / "unsorted.parquet").exists()
     queries.close()  # type: ignore[attr-defined]
     assert not (tmp_path / "unsorted.parquet").exists()
+
+
+def test_wide_rows_are_sorted_on_disk(tmp_path: Path) -> None:
+    connection = engine.connect(threads=1, memory_megabytes=MEMORY, scratch=tmp_path)
+    path = str(tmp_path / "wide.parquet")
+    rows = (
+        "SELECT range AS identifier, repeat(md5(range::VARCHAR), 99) AS document FROM range(6000)"
+    )
+    connection.execute(f"COPY ({rows}) TO {engine.quote(path)} (ROW_GROUP_SIZE 2048)")
+    store = FolderStore(tmp_path / "store")
+    draft = Draft(store, connection, tmp_path, Catalogue(store), {})
+    for sources, is_on_disk in (((), False), ((path,), True)):
+        queries = draft.sort("records", (rows, {}), "identifier", 6000, True, sources)
+        next(queries)
+        assert (tmp_path / "unsorted.parquet").exists() == is_on_disk
+        queries.close()  # type: ignore[attr-defined]
