@@ -27,7 +27,6 @@ def from_text(text: str) -> datetime:
 
 
 @lru_cache(maxsize=1024)
-@lru_cache(maxsize=1024)
 def from_datestamp(text: str) -> datetime | None:
     """Return the aware UTC datetime of a datestamp in either granularity; None if it is invalid.
 
