@@ -133,13 +133,18 @@ _FAILED_CANDIDATES = (
 # of many. Such rows are removed in batches, because each one would take a round of its own.
 _NEAR_CANDIDATES = (
     "CREATE OR REPLACE TABLE near_candidates AS SELECT position FROM (SELECT o.position, "
-    "row_number() OVER (PARTITION BY o.key ORDER BY abs(o.moment - f.moment), o.position) AS n "
-    "FROM (SELECT key, max(moment) AS moment FROM failed_candidates GROUP BY key) f "
-    "JOIN candidate_originals o USING (key) WHERE o.position > 0) WHERE n <= $most"
+    "row_number() OVER (PARTITION BY {same} ORDER BY abs(o.moment - f.moment), o.position) AS n "
+    "FROM (SELECT {same}, max(moment) AS moment FROM failed_candidates GROUP BY {same}) f "
+    "JOIN candidate_originals o USING ({same}) WHERE o.position > 0) WHERE n <= $most"
 )
 _NEAR = "SELECT position FROM near_candidates"
 _GONE_CANDIDATES = f"DELETE FROM candidate_originals WHERE position IN ({_NEAR})"
 _EXISTING = f" AND position NOT IN (SELECT position FROM {_FILES})"
+# So would originals whose URL has the hash of a revisit's URL: they lose it.
+_STRANGE_CANDIDATES = (
+    "UPDATE candidate_originals SET url = -1 WHERE url >= 0 AND position IN (SELECT position "
+    "FROM {records} WHERE url NOT IN (SELECT address FROM revisit_searches))"
+)
 _SWEPT, _MORE_SWEPT = 16, 4
 """Rows that are looked at behind the first failure, and the factor behind each further one."""
 _NEXT_CANDIDATES = (
@@ -200,11 +205,15 @@ class RevisitSearch:
             return False
         execute(_NEXT_CANDIDATES)
         # Candidates near the failed ones are removed, too, if their records are gone.
-        execute(_NEAR_CANDIDATES, {"most": self._swept})
+        same = "key, url" if rule == 2 else "key"
+        execute(_NEAR_CANDIDATES.format(same=same), {"most": self._swept})
         self._swept *= _MORE_SWEPT
         files = fetch_groups(self._connection, self._draft, "records", (_NEAR, {}))
-        gone = _GONE_CANDIDATES + (_EXISTING if files else "")
-        execute(gone, {"files": files} if files else {})
+        values = {"files": files} if files else {}
+        execute(_GONE_CANDIDATES + (_EXISTING if files else ""), values)
+        execute(_STRANGE_CANDIDATES.format(records="new_originals"))
+        if files:
+            execute(_STRANGE_CANDIDATES.format(records=_FILES), values)
         return True
 
 

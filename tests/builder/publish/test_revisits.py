@@ -381,6 +381,16 @@ def test_a_withdrawn_original_leaves_nothing_in_its_revisits(world: World) -> No
     check(world, [O5, *some])
 
 
+def count_rounds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list that gets the rule of each round of a search for originals."""
+    rounds: list[int] = []
+    apply = RevisitSearch._apply
+    monkeypatch.setattr(
+        RevisitSearch, "_apply", lambda self, rule: rounds.append(rule) or apply(self, rule)
+    )
+    return rounds
+
+
 def test_many_withdrawn_originals_are_passed_over_together(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -392,19 +402,29 @@ def test_many_withdrawn_originals_are_passed_over_together(
     world.publish()
     selection = Selection(identifiers=tuple(map(name, gone)))
     world.withdraw(selection, "law")
-    rounds, apply = [], RevisitSearch._apply
-
-    def count_rounds(self: RevisitSearch, rule: int) -> bool:
-        rounds.append(rule)
-        return apply(self, rule)
-
-    monkeypatch.setattr(RevisitSearch, "_apply", count_rounds)
+    rounds = count_rounds(monkeypatch)
     live = made(72, "http://a.cz/x", "D1", **at(0))
     later = revisit(71, url, "D1", **at(59))
     world.ingest([live, later])
     world.publish()
     assert links(world) == {name(later): name(live)}
     assert len(rounds) < 12
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_originals_whose_urls_share_a_hash_are_passed_over_together(
+    world: World, monkeypatch: pytest.MonkeyPatch, *, apart: bool
+) -> None:
+    """As many captures of one digest have, such as those without a payload."""
+    alike = (140720, 171570, 342422, 570727, 574654, 619286, 651420, 671883, 718389, 801722)
+    there = [made(n, f"http://a.cz/{page}", "D1") for n, page in enumerate(alike)]
+    if apart:
+        world.add(there)
+    rounds = count_rounds(monkeypatch)
+    later = revisit(59, "http://a.cz/0", "D1")
+    world.add([later] if apart else [*there, later])
+    assert links(world) == {name(later): name(there[-1])}
+    assert len(rounds) < 6
 
 
 @pytest.mark.thorough
