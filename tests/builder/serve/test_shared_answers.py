@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from builder.serve.shared_answers import SharedAnswers
-from functions.http import service
+from functions.http import http_message, service
 from functions.http.http_message import Call, HttpResponse
 from functions.oai.application import Application
-from tests.builder.conftest import World
+from tests.builder.conftest import World, capture
 from tests.functions.oai.client import call_of, configured, event
 
 HARVESTERS = 16
@@ -33,7 +33,8 @@ def test_one_of_many_has_the_answer_made_and_each_is_logged(
         assert goes_on.wait(SECONDS)
         if "GetRecord" in call.query:
             raise MemoryError
-        return HttpResponse(200, {}, call.query.encode())
+        headers = {"Cache-Control": http_message.cache_control(9, pinned=True)}
+        return HttpResponse(200, headers, call.query.encode())
 
     shared = SharedAnswers(answer, application)
     verbs = ("Identify", "ListSets", "GetRecord")
@@ -60,4 +61,39 @@ def test_one_of_many_has_the_answer_made_and_each_is_logged(
         assert all(begun.acquire(timeout=SECONDS) for _ in range(3))
         goes_on.set()
         assert all(answer.result(SECONDS).status == 200 for answer in answers)
+    world.close()
+
+
+def test_who_asks_after_a_publish_is_not_answered_from_before_it(tmp_path: Path) -> None:
+    """A list's end is never older than the answers before it (functions.reading.as_of, rule 4)."""
+    world, ticks = World(tmp_path / "store"), threading.Semaphore(0)
+    world.ingest([capture(1)])
+    world.publish()
+    world.clock.sleep(30)
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def tick() -> float:
+        ticks.release()
+        return 0.0
+
+    def answer(call: Call) -> HttpResponse:
+        response = application.answer(call)
+        begun.set()
+        assert goes_on.wait(SECONDS)
+        return response
+
+    application = Application(world.repository(), configured(), world.clock, timer=tick)
+    shared = SharedAnswers(answer, application)
+    call = call_of(event("verb=ListRecords&metadataPrefix=oai_dc"))
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(shared, call)
+        assert begun.wait(SECONDS)
+        world.ingest([capture(2)])
+        world.publish()
+        world.clock.sleep(100)
+        later = pool.submit(shared, call)
+        assert all(ticks.acquire(timeout=SECONDS) for _ in range(2))
+        goes_on.set()
+        bodies = [answered.result(SECONDS).body for answered in (first, later)]
+    assert [capture(2).url in str(body) for body in bodies] == [False, True]
     world.close()
