@@ -15,6 +15,7 @@ import pytest
 from builder.publish.selection import Selection
 from builder.publish.withdraw import withdraw
 from builder.serve.kept_pages import KeptPages
+from functions.http import service
 from functions.http.http_message import Call, HttpResponse
 from functions.oai.application import Application
 from tests.builder.conftest import World, capture
@@ -146,8 +147,9 @@ def test_one_page_is_kept_for_clients_with_gzip_and_without(world: World, tmp_pa
 
 
 def test_a_kept_page_takes_no_place_of_those_that_are_rendered(
-    world: World, tmp_path: Path
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(service, "PATIENCE", 0.01)
     served = Served(world, tmp_path / "pages", pages_records=9, serve_concurrent=1)
     for _ in range(2):
         queries = [query for query, _ in served.walk()]
