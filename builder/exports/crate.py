@@ -37,12 +37,13 @@ def describe(
         "text": f"Files of the dataset that are not archived, and so not here: {missing}",
     }
     graph: dict[str, Entity] = {}
+    parts = [_refer(graph, file) for file in files]  # the first ones in the graph
     root = {
         "@id": "./",
         "@type": "Dataset",
         **_describe_root(graph, fields, identifier, archived),
         "sdPublisher": _refer(graph, {"@id": "#archive", "@type": "Organization", "name": by}),
-        "hasPart": [_refer(graph, file) for file in files],
+        "hasPart": parts,
         "comment": missing and _refer(graph, comment),
     }
     descriptor = {

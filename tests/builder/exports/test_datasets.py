@@ -79,6 +79,7 @@ def crate(folder: Path) -> dict[str, Any]:
     assert document["@context"] == "https://w3id.org/ro/crate/1.2/context"
     found = {one["@id"]: one for one in document["@graph"]}
     assert len(found) == len(document["@graph"])
+    assert [*found][2].startswith("data/")  # as before: a crate's bytes do not change
     root = found["./"]
     assert {"name", "description", "datePublished", "license"} <= root.keys()
     for name in ("author", "license", "publisher", "sdPublisher", "identifier", "hasPart"):
