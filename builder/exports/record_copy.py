@@ -222,7 +222,9 @@ def _of_warc(tape: RecordStream) -> Iterator[bytes]:
     head, _ = tape.take_through(_HEADER_END, 1 << 20)
     declared = record_header.parse_fields(head).get(b"content-length", b"")
     block = RecordBlock(tape, int(declared) if declared.isdigit() and len(declared) < 19 else 0)
-    yield from member(chain((head,), _pieces(block)))
+    # A short block has no end marker, which would fill it up.
+    marker = (END for _ in range(1) if not block.missing)
+    yield from member(chain((head,), iter(block.take, b""), marker))
 
 
 def _of_arc(tape: RecordStream, capture: CaptureRow) -> Iterator[bytes]:
@@ -242,14 +244,6 @@ def _of_arc(tape: RecordStream, capture: CaptureRow) -> Iterator[bytes]:
         peer = [("WARC-IP-Address", line[2])] if line and _ADDRESS.fullmatch(line[2]) else []
         head = header(chain(fields, peer))
         yield from member(chain((head,), iter(lambda: body.read(_STEP), b""), (END,)))
-
-
-def _pieces(block: RecordBlock) -> Iterator[bytes]:
-    """Yield a block and its end marker, unless the block is short: the marker would fill it up."""
-    while piece := block.take():
-        yield piece
-    if not block.missing:
-        yield END
 
 
 def _fields(

@@ -42,7 +42,7 @@ def show(request: PageRequest) -> SitePage:
     more = rows[_MANY - 1].spec if len(rows) > _MANY else None
     most = max((row.live for row in rows), default=0) or 1
     address = request.address
-    chosen = {"set": spec} if spec else {}
+    chosen, within = ({"set": spec}, f"{spec}:") if spec else ({}, "")
     values = {
         "own": _line(request, own) if own else None,
         "above": [(s, name_set(request, s)) for s in oai_name.set_lineage(spec)[:-1]]
@@ -56,7 +56,9 @@ def show(request: PageRequest) -> SitePage:
         "command": f"sheaf harvest {address.oai} records" + (f" --set '{spec}'" if spec else ""),
         "listing": browse.list_records(request, spec) if spec else None,
         "description": request.parts.configuration["sets.descriptions"].get(spec, ""),
-        "query": _query(spec),
+        "query": "SELECT set_spec, live, records - live AS gone FROM sets "
+        f"WHERE starts_with(set_spec, {engine.quote(within)}) AND "
+        f"len(string_split(set_spec, ':')) = {within.count(':') + 1} ORDER BY set_spec",
         "record_link": _link_record(request, spec),
         "first": own.first if own else None,
         "last": own.last if own else None,
@@ -76,17 +78,6 @@ def _link_record(request: PageRequest, spec: str) -> str | None:
             record = request.parts.repository.record(manifest, identifier)
             return request.address.record(identifier) if record and not record.deleted else None
     return None
-
-
-def _query(spec: str) -> str:
-    """Return the statement that counts the sets below one."""
-    within = f"{spec}:" if spec else ""
-    depth = within.count(":") + 1
-    return (
-        "SELECT set_spec, live, records - live AS gone FROM sets "
-        f"WHERE starts_with(set_spec, {engine.quote(within)}) "
-        f"AND len(string_split(set_spec, ':')) = {depth} ORDER BY set_spec"
-    )
 
 
 def _line(request: PageRequest, row: SetRow, most: int = 1) -> SetLine:
