@@ -14,7 +14,6 @@ _PLAIN = 0
 _TRUE, _BINARY, _STRUCT = 1, 8, 12
 _INTEGERS = frozenset({4, 5, 6})  # of 16, 32 and 64 bits
 _LENGTH = struct.Struct("<I")
-_DECODER = zstandard.ZstdDecompressor()
 
 
 class NotPlain(ValueError):
@@ -59,7 +58,8 @@ def decode_columns(data: bytes, types: Sequence[str], rows: int) -> list[Sequenc
             at = start + length
             if header[5][2] != _PLAIN or header[5][1] != rows:
                 raise NotPlain("a page has another encoding")
-            page = _DECODER.decompress(data[start:at], max_output_size=size)
+            decoder = zstandard.ZstdDecompressor()  # threads cannot share it
+            page = decoder.decompress(data[start:at], max_output_size=size)
             levels = _LENGTH.size + _LENGTH.unpack_from(page)[0]
             column = _READERS[type_](page[levels:])
             if len(column) != rows:

@@ -1,5 +1,7 @@
 """Row groups that are decoded without DuckDB: as the builder writes them, and as others do."""
 
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -58,6 +60,17 @@ def test_what_is_written_is_read(data: st.DataObject) -> None:
 def test_long_texts_are_in_one_page() -> None:
     columns = [[*range(512)], ["ž" * 4096] * 512]
     assert decoded("singles", written("singles", columns), 512) == columns
+
+
+def test_threads_decode_at_once() -> None:
+    texts = [Random(seed).randbytes(200_000).hex() for seed in range(8)]
+    groups = [written("singles", [[1], [text]]) for text in texts]
+
+    def decode(number: int) -> bool:
+        return all(decoded("singles", groups[number], 1)[1] == [texts[number]] for _ in range(60))
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(decode, range(8)))
 
 
 @pytest.mark.parametrize(
