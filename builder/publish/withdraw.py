@@ -60,10 +60,11 @@ def remove_versions(connection: engine.Connection, draft: Draft) -> None:
 
 
 def _rewrite(connection: engine.Connection, draft: Draft, table: str, keys: str, sql: str) -> None:
-    """Rewrite the files of a table that can hold the keys, except files written by this draft."""
+    """Rewrite the files of a table that can hold the keys, except new files without such rows."""
     with engine.reading("the last snapshot"):
         files = find_files(connection, draft, table, (keys, {}))
-    new = set(draft.written)
+    # Without an earlier table, this draft wrote single versions of all records.
+    new = set() if table == layout.SINGLES else set(draft.written)
     rewritten = {}
     for file in files:
         if file.key not in new:

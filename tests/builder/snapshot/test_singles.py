@@ -86,3 +86,15 @@ def test_a_store_of_an_earlier_version_is_read_and_then_completed(
     assert versions(world, "records") == versions(world, layout.SINGLES)
     assert not read_by(world, monkeypatch, 3)
     assert world.verify().findings == ()
+
+
+def test_a_purge_that_makes_the_table_leaves_no_text_of_its_items(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as earlier:
+        earlier.setattr(SnapshotTables, "_write_singles", lambda *_: [])
+        world.ingest([capture(n) for n in range(40)])
+        world.publish()
+    world.withdraw(f"oai:archive.example.org:{capture(5).identity}", purge=True)
+    assert versions(world, "records") == versions(world, layout.SINGLES)
+    assert world.verify().findings == ()
