@@ -6,7 +6,6 @@ are too long for it, and runs that an earlier version of Sheaf wrote.
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
 from typing import Any
 
 from functions.snapshot import layout, schema
@@ -20,7 +19,7 @@ _MOST = 8
 """Row groups of records that are read at once."""
 
 Home = tuple[DataFile, Sequence[RowGroup], list[int]]
-"""Neighbouring row groups of a file, and the positions that they may hold."""
+"""Row groups of a file, which are fetched at once, and the positions that they may hold."""
 
 
 class SingleVersions:
@@ -66,7 +65,7 @@ class SingleVersions:
                         yield place, place, *(column[row] for column in columns)
 
     def _homes(self, manifest: Manifest, table: str, positions: Sequence[int]) -> Iterator[Home]:
-        """Yield adjacent row groups that can hold the positions, with those positions."""
+        """Yield the row groups that can hold the positions, with those positions."""
         for reference in manifest.tables.get(table, ()):
             if not _within(positions, reference.first, reference.last):
                 continue
@@ -74,11 +73,11 @@ class SingleVersions:
                 near = _within(positions, file.groups[0].first, file.groups[-1].last)
                 groups = overlapping(file.groups, near[0], near[-1]) if near else ()
                 homes = [(group, _within(near, group.first, group.last)) for group in groups]
-                for is_home, adjacent in groupby(homes, key=lambda pair: bool(pair[1])):
-                    neighbours = list(adjacent) if is_home else []
-                    for begin in range(0, len(neighbours), _MOST):
-                        part = neighbours[begin : begin + _MOST]
-                        yield file, [g for g, _ in part], [p for _, places in part for p in places]
+                homes = [(group, places) for group, places in homes if places]
+                most = _MOST if table == "records" else layout.SINGLE_FILE_GROUPS
+                for begin in range(0, len(homes), most):
+                    part = homes[begin : begin + most]
+                    yield file, [g for g, _ in part], [p for _, places in part for p in places]
 
 
 def _within(positions: Sequence[int], first: object, last: object) -> Sequence[int]:

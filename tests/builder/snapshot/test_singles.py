@@ -7,6 +7,7 @@ import pytest
 from builder.snapshot.tables import SnapshotTables
 from functions.reading.repository import PublishedRecord
 from functions.snapshot import layout, schema
+from functions.store.checked_files import CheckedFiles
 from functions.store.files import Files
 from tests.builder.conftest import World, capture
 
@@ -98,3 +99,17 @@ def test_a_purge_that_makes_the_table_leaves_no_text_of_its_items(
     world.withdraw(f"oai:archive.example.org:{capture(5).identity}", purge=True)
     assert versions(world, "records") == versions(world, layout.SINGLES)
     assert world.verify().findings == ()
+
+
+def test_distant_versions_of_a_file_cost_one_request(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(layout, "SINGLE_GROUP_ROWS", 8)
+    world.ingest([capture(n) for n in range(40)])
+    world.publish()
+    cuts, cut = [], CheckedFiles.cut
+    with monkeypatch.context() as patch:
+        patch.setattr(CheckedFiles, "cut", lambda *a: cuts.append(len(a[2])) or cut(*a))
+        read = world.repository().singles.find(world.newest(), [1, 2, 20, 39], NAMES)
+    assert [*read] == [1, 2, 20, 39]
+    assert cuts == [3]
