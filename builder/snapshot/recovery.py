@@ -196,9 +196,10 @@ def find_repair(store: Writer) -> tuple[Finding, bytes] | None:
 def _compare_copy(store: Writer) -> Finding | None:
     """Return a finding if the manifest in the witness is another than that beside it."""
     witness = find_witness(store)
-    with contextlib.suppress(MissingObject):  # a snapshot that is gone is a finding of its own
-        key = layout.manifest_key(witness.number if witness else 0)
-        if witness and witness.manifest and store.read(key) != witness.manifest.encode():
+    # A manifest that is damaged or gone is a finding of its own, and its copy may be all there is.
+    if witness and witness.manifest and _manifest(store, witness.number) is not None:
+        key = layout.manifest_key(witness.number)
+        if store.read(key) != witness.manifest.encode():
             return Finding("witness-damaged", layout.WITNESS, f"its copy of {key} differs from it")
     return None
 

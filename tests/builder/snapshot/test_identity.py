@@ -137,6 +137,12 @@ def test_a_copy_of_the_manifest_in_the_witness_is_compared_with_it(world: World)
         assert found.startswith("witness-damaged snapshots/newest.json its copy of")
         repair = recovery.find_repair(world.store)
         assert Witness.from_json(repair[1]) == Witness(right.store, right.newest)
+    (world.root / layout.WITNESS).write_bytes(right.to_json())
+    (world.root / layout.manifest_key(2)).write_bytes(b"{")
+    assert starts(world)  # by the copy, which is sound
+    (found,) = problems(world, world.store)
+    assert found.startswith("manifest-damaged")
+    assert recovery.find_repair(world.store) is None
 
 
 def test_a_server_that_starts_while_a_publish_moves_the_pointer_is_not_misled(world: World) -> None:
