@@ -153,18 +153,17 @@ class Draft:
     def renew(
         self,
         table: str,
-        spans: Collection[Span],
+        spans: Collection[Span] | None,
         write: Callable[[LeafRun, Sequence[str]], Sequence[DataFile]],
     ) -> None:
-        """Make a table whose runs are those of the records: runs with these spans, and new ones.
+        """Make a table whose runs are those of the records: those with these spans (None: all).
 
-        `write` writes the files of a run; it also gets the paths of its records. If the table has
-        no rows yet, all runs are made.
+        `write` writes the files of a run; it also gets the paths of its records.
         """
         earlier = {run.span: run.leaves for run in leaf_runs(self.tables.get(table, ()))}
         leaves: list[LeafReference] = []
         for run in leaf_runs(self.tables.get("records", ())):
-            if earlier and run.span not in spans:
+            if spans is not None and run.span not in spans:
                 leaves += earlier.get(run.span, ())
             else:
                 files = write(run, self.paths(self.files(run.leaves)))

@@ -130,7 +130,8 @@ class SnapshotTables:
         total = rows + sum(live(run.span) for rewrite in plan for run in rewrite.runs)
         with progress(total) as advance:
             written = self._records(plan, spans, sequences[-1].records, advance)
-        self._draft.renew(layout.SINGLES, spans, self._write_singles)
+        renewed = spans if layout.SINGLES in self._before.tables else None
+        self._draft.renew(layout.SINGLES, renewed, self._write_singles)
         index = SetIndex(self._connection, written, self._number)
         self._copies(written, index)
         sets, emptied = self._sets(index)
@@ -285,7 +286,8 @@ class SnapshotTables:
         needed = each * (sum(leaf.rows for leaf in there) - live)
         stale = rows + sum(run.rows for run in runs) > 2 * needed + layout.GROUP_ROWS
         # Earlier versions of Sheaf had no such table, and encoded these tables otherwise.
-        stale |= bool(runs) and table in layout.PLAIN and not self._before.rows(layout.SINGLES)
+        is_earlier = layout.SINGLES not in self._before.tables
+        stale |= bool(runs) and table in layout.PLAIN and is_earlier
         if stale:
             count = len(runs)
         elif not rows:

@@ -76,7 +76,7 @@ def renew(connection: engine.Connection, draft: Draft, spans: Collection[Span]) 
         rows.remove()
         return files
 
-    draft.renew(TABLE, spans, write)
+    draft.renew(TABLE, spans if draft.tables.get(TABLE) else None, write)
 
 
 def _find_documents(

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from builder.snapshot.draft import Draft
 from builder.snapshot.tables import SnapshotTables
 from functions.reading.repository import PublishedRecord
 from functions.snapshot import layout, schema
@@ -13,6 +14,7 @@ from tests.builder.conftest import World, capture
 
 pytestmark = pytest.mark.shared(2)
 NAMES = ("position", *schema.SINGLE)
+RENEW = Draft.renew
 
 
 def versions(world: World, *without: str) -> dict[int, dict[str, object]]:
@@ -73,7 +75,7 @@ def test_a_store_of_an_earlier_version_is_read_and_then_completed(
 ) -> None:
     with monkeypatch.context() as earlier:
         earlier.setattr(layout, "PLAIN", frozenset())
-        earlier.setattr(SnapshotTables, "_write_singles", lambda *_: [])
+        earlier.setattr(Draft, "renew", lambda *a: a[1] == layout.SINGLES or RENEW(*a))
         for turn in range(2):
             world.ingest([capture(n, title=f"{turn}") for n in range(40 - 30 * turn)])
             world.publish()
@@ -93,7 +95,7 @@ def test_a_purge_that_makes_the_table_leaves_no_text_of_its_items(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as earlier:
-        earlier.setattr(SnapshotTables, "_write_singles", lambda *_: [])
+        earlier.setattr(Draft, "renew", lambda *a: a[1] == layout.SINGLES or RENEW(*a))
         world.ingest([capture(n) for n in range(40)])
         world.publish()
     world.withdraw(f"oai:archive.example.org:{capture(5).identity}", purge=True)
@@ -113,3 +115,17 @@ def test_distant_versions_of_a_file_cost_one_request(
         read = world.repository().singles.find(world.newest(), [1, 2, 20, 39], NAMES)
     assert [*read] == [1, 2, 20, 39]
     assert cuts == [3]
+
+
+def test_runs_of_long_texts_alone_are_read_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs, write = [], SnapshotTables._write_singles
+    monkeypatch.setattr(
+        SnapshotTables, "_write_singles", lambda *a: runs.append(a[1].span.first) or write(*a)
+    )
+    for numbers in (range(40), range(50, 51)):
+        long = "http://a.cz/" + "x" * layout.SINGLE_BYTES
+        world.ingest([capture(n, url=f"{long}{n}") for n in numbers])
+        world.publish()
+    assert runs == [1, 41]
