@@ -83,6 +83,7 @@ class Catalogue:
     def __init__(self, reader: Reader, capacity: int = 256) -> None:
         self.reader = reader
         self._cache = Cache(capacity)
+        self._witness: Witness | None = None
 
     def pointer(self) -> Pointer:
         """Read the pointer, again at each call; an empty pointer if it is missing."""
@@ -97,19 +98,23 @@ class Catalogue:
         The manifest in it need not be read. If that copy is damaged, the object itself counts.
         """
         try:
-            witness = Witness.from_json(self.reader.read(layout.WITNESS))
+            self._witness = Witness.from_json(self.reader.read(layout.WITNESS))
         except MissingObject:
-            return None
-        key, data = layout.manifest_key(witness.number), witness.manifest.encode()
-        if data and self._cache.find(key) is None:
-            with suppress(DamagedStore):
-                self._cache.add(key, self._parse_manifest(witness.number, data))
-        return witness
+            self._witness = None
+        return self._witness
 
     def manifest(self, snapshot: int) -> Manifest:
         """Return a snapshot's manifest. Raises MissingObject if the snapshot was retired."""
         key, parse = layout.manifest_key(snapshot), partial(self._parse_manifest, snapshot)
-        return self._cache.get(key, lambda: self._parse(key, parse))
+
+        def read() -> Manifest:
+            # Not before it is asked for: a witness may be of another store, and be put right.
+            if (witness := self._witness) and witness.manifest and witness.number == snapshot:
+                with suppress(DamagedStore):
+                    return parse(witness.manifest.encode())
+            return self._parse(key, parse)
+
+        return self._cache.get(key, read)
 
     def _parse_manifest(self, snapshot: int, data: bytes) -> Manifest:
         manifest = Manifest.from_json(data)

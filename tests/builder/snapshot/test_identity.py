@@ -1,5 +1,6 @@
 """A store's id and its witness: old pointers are refused, tokens are good in one store alone."""
 
+import json
 import logging
 import threading
 from collections.abc import Callable
@@ -137,7 +138,14 @@ def test_a_copy_of_the_manifest_in_the_witness_is_compared_with_it(world: World)
         assert found.startswith("witness-damaged snapshots/newest.json its copy of")
         repair = recovery.find_repair(world.store)
         assert Witness.from_json(repair[1]) == Witness(right.store, right.newest)
+    # A reader that began by a witness of another store does not keep what that said.
+    repository, data = world.repository(), right.manifest.replace(right.store, "0" * 32).encode()
+    other = json.dumps({n: v for n, v in json.loads(data).items() if n != "sha256"})
+    (world.root / layout.WITNESS).write_bytes(Witness("0" * 32, right.newest, other).to_json())
+    assert repository.witness() is not None
     (world.root / layout.WITNESS).write_bytes(right.to_json())
+    assert repository.witness() == right
+    assert repository.manifest(2).store == right.store
     (world.root / layout.manifest_key(2)).write_bytes(b"{")
     assert starts(world)  # by the copy, which is sound
     (found,) = problems(world, world.store)
