@@ -289,7 +289,7 @@ def find_item(
     `fields` are as in Repository.record. Raises StoreError.
     """
     record = repository.record(manifest, name, fields=fields)
-    kinds = () if record else map(find_kind, manifest.kinds())  # a sum over all publishes
+    kinds = () if record else map(find_kind, manifest.kinds())
     names = (other for kind in kinds if (other := kind.of_name(manifest, name)) is not None)
     others = (repository.record(manifest, other, fields=fields) for other in names)
     return record or next(filter(None, others), None)

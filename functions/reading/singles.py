@@ -38,7 +38,7 @@ class SingleVersions:
         """
         versions: dict[int, Mapping[str, Any]] = {}
         others = names[1:]
-        for place, _, text in self._rows(manifest, layout.SINGLES, positions):
+        for place, text in self._rows(manifest, layout.SINGLES, positions):
             if (fields := split_row(others, schema.SINGLE, text)) is not None:
                 versions[place] = {names[0]: place, **fields}
         left = [place for place in positions if place not in versions]
@@ -55,14 +55,14 @@ class SingleVersions:
     def _rows(
         self, manifest: Manifest, table: str, positions: Sequence[int]
     ) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a plain table at these positions, each behind its position."""
+        """Yield the rows of a plain table at these positions, which its first column has."""
         for file, groups, near in self._homes(manifest, table, positions):
             read = self._files.plain(table, file, groups)
             for group, (places, *columns) in zip(groups, read, strict=True):
                 for place in _within(near, group.first, group.last):
                     row = bisect_left(places, place)
                     if row < len(places) and places[row] == place:
-                        yield place, place, *(column[row] for column in columns)
+                        yield place, *(column[row] for column in columns)
 
     def _homes(self, manifest: Manifest, table: str, positions: Sequence[int]) -> Iterator[Home]:
         """Yield the row groups that can hold the positions, with those positions."""

@@ -93,17 +93,16 @@ _CONTENT_KEY = re.compile(
 
 def group_rows(table: str) -> int:
     """Return the maximum number of rows in a row group of `table`."""
-    each = 4 * GROUP_ROWS if table in TIES else GROUP_ROWS
-    return {WORDS: WORD_GROUP_ROWS, SINGLES: SINGLE_GROUP_ROWS}.get(table, each)
+    own = {WORDS: WORD_GROUP_ROWS, SINGLES: SINGLE_GROUP_ROWS}
+    return own.get(table, 4 * GROUP_ROWS if table in TIES else GROUP_ROWS)
 
 
 def file_groups(table: str) -> int:
     """Return the maximum number of row groups in a data file of `table`."""
-    if table in (WORDS, SINGLES):
-        return WORD_FILE_GROUPS if table == WORDS else SINGLE_FILE_GROUPS
-    if table in ("sets", "documents"):
-        return SETS_GROUPS
-    return COUNT_GROUPS if table in TIES | {"hosts", "domains", "media_types"} else FILE_GROUPS
+    own = {WORDS: WORD_FILE_GROUPS, SINGLES: SINGLE_FILE_GROUPS}
+    own |= dict.fromkeys(("sets", "documents"), SETS_GROUPS)
+    own |= dict.fromkeys((*TIES, "hosts", "domains", "media_types"), COUNT_GROUPS)
+    return own.get(table, FILE_GROUPS)
 
 
 def manifest_key(snapshot: int) -> str:

@@ -13,6 +13,7 @@ from collections import abc
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any
 
 from functions.snapshot import layout
@@ -179,7 +180,7 @@ class Making(Struct, frozen=True, array_like=True):
     snapshot: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Manifest:
     """A snapshot: what is in effect, from when, and the leaves of each table.
 
@@ -248,6 +249,11 @@ class Manifest:
 
     def kinds(self) -> Mapping[str, int]:
         """Return the number of listed records of each kind, tombstones included."""
+        return self._kinds
+
+    @cached_property
+    def _kinds(self) -> Mapping[str, int]:
+        """A sum over all publishes, which each request needs."""
         total: dict[str, int] = {}
         for sequence in self.sequences:
             for kind, count in sequence.records.items():

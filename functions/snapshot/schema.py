@@ -178,7 +178,7 @@ SURT_LONGEST = 512
 """Characters of a SURT that a search for captures compares."""
 
 SINGLE = tuple(column.name for column in (*ITEM, *CONTENT) if column.name != "position")
-"""The columns in a text of SINGLES. A column that is new comes last."""
+"""The columns in a text of SINGLES. Texts of another number of columns are not read."""
 
 SINGLES = (
     Column("position", "BIGINT", "a position of an item's version", "4711"),

@@ -257,7 +257,7 @@ def test_the_rules(world: World, monkeypatch: pytest.MonkeyPatch, earlier: str) 
     if earlier:
         with monkeypatch.context() as patch:
             patch.setattr(tables, "_OWN_TIES", LONG_TIES)
-            world.ingest([one for one in there if one.warc_record_type == earlier])
+            world.ingest([item for item in there if item.warc_record_type == earlier])
             world.publish()
     world.ingest(there)
     world.publish()

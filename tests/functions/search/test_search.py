@@ -184,7 +184,7 @@ def test_what_is_withdrawn_leaves_no_word(world: World, monkeypatch: pytest.Monk
     same = {"url_host_name": "www.one.cz", "url_surtkey": "cz,one)/"}
     some = [capture(n, title=f"only{n} shared", **same) for n in range(40)]
     world.add(some)
-    world.add([replace(one, title=f"later{n} shared") for n, one in enumerate(some[:9])])
+    world.add([replace(item, title=f"later{n} shared") for n, item in enumerate(some[:9])])
     assert {"only3", "later3", "one"} <= rows(world)
     identifier = f"oai:archive.example.org:{capture(3).identity}"
     selection = Selection(identifiers=(identifier, "oai:archive.example.org:" + some[12].identity))

@@ -36,6 +36,12 @@ def test_dates_select_whole_sequences() -> None:
     assert MANIFEST.select(None, START - second) == ()
 
 
+def test_kinds_are_counted_once_for_all_requests() -> None:
+    assert MANIFEST.kinds() == {"capture": 110}
+    assert MANIFEST.kinds() is MANIFEST.kinds()
+    assert replace(MANIFEST, sequences=SEQUENCES[:1]).kinds() == {"capture": 90}
+
+
 def test_the_share_of_a_span_in_each_publish() -> None:
     assert record_rows.span_shares(MANIFEST, Span(51, 110)) == {1: 0.5, 2: 0.5}
     assert record_rows.span_shares(MANIFEST, Span(121, 130)) == {}

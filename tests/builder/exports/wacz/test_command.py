@@ -236,18 +236,18 @@ def test_an_original_comes_with_its_revisit(home: Home, tmp_path: Path) -> None:
 def test_an_index_gives_the_same_items(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made, line = list[Any](), export.index_line
-    monkeypatch.setattr(export, "index_line", lambda *of: made.append(of) or line(*of))
+    arguments, line = list[Any](), export.index_line
+    monkeypatch.setattr(export, "index_line", lambda *of: arguments.append(of) or line(*of))
     plain, path = tmp_path / "a.cdxj", tmp_path / "a.cdxj.gz"
-    for one in (plain, path):
-        done = exported(home, "cdxj", one)
-        assert done["bytes"] == one.stat().st_size
+    for target in (plain, path):
+        done = exported(home, "cdxj", target)
+        assert done["bytes"] == target.stat().st_size
     text = plain.read_bytes()
     assert gzip.decompress(path.read_bytes()) == text
-    assert len(made) == 2 * 2  # of six captures; SQL makes the other lines, as Python would
+    assert len(arguments) == 2 * 2  # of six captures; SQL makes the other lines, as Python would
     monkeypatch.setattr(export, "_TWINS", "SELECT 'another name'")
     exported(home, "cdxj", tmp_path / "b.cdxj")
-    assert (len(made), (tmp_path / "b.cdxj").read_bytes()) == (2 * 2 + 6, text)
+    assert (len(arguments), (tmp_path / "b.cdxj").read_bytes()) == (2 * 2 + 6, text)
     assert text.splitlines() == sorted(text.splitlines())
     before, after = listed(home), listed(ingested(path, tmp_path / "other"))
     assert before.keys() - after.keys() == {one["identifier"] for one in done["told"]}
