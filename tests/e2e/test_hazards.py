@@ -21,6 +21,7 @@ from functions.snapshot.errors import VERSION
 from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
 from functions.store.store_reader import FolderReader
+from tests.builder.conftest import leave_out_copy
 from tests.e2e.conftest import Home, Result, make_home, warc
 from tests.e2e.test_commands import one_line
 from tests.functions.oai.client import content, event, respond
@@ -241,7 +242,6 @@ def refused(home: Home, commands: list[list[str]], named: str, remedy: str) -> N
     assert home("status").code in (0, 2)
 
 
-COPIED = {"manifest", "sha256"}
 WRITERS = [COMMANDS["publish"], COMMANDS["withdraw"], COMMANDS["expire"]]
 READERS = [["status"], ["query", "FROM captures"], ["serve", "--port", "0"]]
 
@@ -297,13 +297,6 @@ def cut(path: Path) -> None:
 
 def remove(path: Path) -> None:
     path.unlink()
-
-
-def leave_out_copy(store: Path) -> None:
-    """Take the copy of the newest manifest out of the witness, as 0.2.0 has none."""
-    document = json.loads((store / layout.WITNESS).read_bytes())
-    members = {name: document[name] for name in document.keys() - COPIED}
-    (store / layout.WITNESS).write_text(json.dumps(members))
 
 
 def edited(path: Path) -> None:
