@@ -1,0 +1,1 @@
+"""Own records: files of metadata that libraries and repositories have."""
