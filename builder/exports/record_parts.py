@@ -73,6 +73,7 @@ def export(context: Context, name: str) -> int:
         if not pointer.entries:
             raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
         manifest = repository.manifest(pointer.at(context.now()).snapshot)
+        formats = formats.of_snapshot(manifest)
         selection = _select(context, repository, manifest, formats, name)
         format_ = formats.open(name, selection)
         count = repository.size(manifest, selection.records)

@@ -49,6 +49,8 @@ TABLES = {
     "filesets": FILESETS,
     "harvested": item_tables.INTAKE,
     "set_names": item_tables.NAMES,
+    "own_records": item_tables.OWN,
+    "own_tables": item_tables.OWN_TABLES,
 }
 _LINES = frozenset({"sources", "filesets"})
 """The small tables, as JSON lines; the others are in Parquet."""
@@ -90,7 +92,8 @@ class IntakeSource:
 class IntakeRun:
     """A finished run of `sheaf ingest`, or of `sheaf fileset`, which has results of requests.
 
-    `harvested` counts the records that came from other repositories. `parts` are the data files;
+    `harvested` counts the records that came from other repositories, `own` those of one's own.
+    `parts` are the data files;
     runs of 0.2.0 name only those that many machines wrote. A `published` run is being removed.
     """
 
@@ -98,6 +101,7 @@ class IntakeRun:
     sources: tuple[IntakeSource, ...]
     results: int = 0
     harvested: int = 0
+    own: int = 0
     parts: tuple[str, ...] = ()
     """Names below the run's prefix, such as part-000000-1f2e/captures-000000.parquet."""
     published: bool = False
@@ -177,6 +181,8 @@ def summary(run: IntakeRun) -> bytes:
         document["results"] = run.results
     if run.harvested:
         document["harvested"] = run.harvested
+    if run.own:
+        document["own"] = run.own
     if run.parts:
         document["parts"] = run.parts
     return json.dumps(document, indent=1).encode()

@@ -8,8 +8,8 @@ from builder.kinds.captures.kind import CAPTURES
 from builder.kinds.collections.kind import COLLECTIONS
 from builder.kinds.datasets.kind import DATASETS
 from builder.kinds.kind import Kind
-from builder.kinds.records.kind import RECORDS
+from builder.kinds.records.kind import OWN_RECORDS, RECORDS
 from builder.kinds.templates.kind import TEMPLATES
 
-KINDS: tuple[Kind, ...] = (CAPTURES, COLLECTIONS, TEMPLATES, DATASETS, RECORDS)
+KINDS: tuple[Kind, ...] = (CAPTURES, COLLECTIONS, TEMPLATES, DATASETS, RECORDS, OWN_RECORDS)
 """The kinds, in the order in which they are merged: captures first, which make the tables."""

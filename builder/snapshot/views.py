@@ -24,6 +24,7 @@ TABLES = {
     "tallies": ("tallies", "records", "dead"),
     "templates": ("records", "dead"),
     "harvested": ("records", "dead"),
+    "own_records": ("records", "dead"),
     **{table: (table,) for table in obi.TABLES},
     "filesets": ("records", "dead"),
     **{table: (table,) for table in (*item_tables.TABLES, *figure_tables.TABLES)},

@@ -78,6 +78,10 @@ def parse(text: str, environment: Mapping[str, str], source: str = FILE) -> Conf
         raise ConfigurationError(f"{source} is not TOML: {error}") from error
     values = {key.name: key.default for key in KEYS}
     for section, content in document.items():
+        if section in _BY_NAME:  # a list of tables
+            values[section] = content
+            _check(source, section, content)
+            continue
         if section not in _SECTIONS or not isinstance(content, dict):
             raise _unknown(source, section, _SECTIONS)
         for name, value in content.items():
@@ -103,6 +107,9 @@ def template(values: Mapping[str, Any]) -> str:
     section = ""
     for key in KEYS:
         head, _, name = key.name.partition(".")
+        if not name:  # in a comment, so that keys of a section do not follow it
+            lines += ["", f"# [[{head}]]", f"# {key.meaning}"]
+            continue
         if head != section:
             section = head
             lines += ["", f"[{section}]"]

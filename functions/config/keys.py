@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from functions.config import check, gathering, http, signing
+from functions.config import check, gathering, http, records, signing
 from functions.config.key import (
     Field,
     choice,
@@ -328,4 +328,5 @@ KEYS: tuple[Field, ...] = (
     *gathering.FILESET_KEYS,
     *CONTENT_KEYS,
     *SITE_KEYS,
+    *records.RECORD_KEYS,
 )

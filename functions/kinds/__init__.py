@@ -10,10 +10,10 @@ from functions.kinds.captures import CAPTURE
 from functions.kinds.collections import COLLECTION
 from functions.kinds.datasets import FILE, FILESET
 from functions.kinds.kind import ItemKind as ItemKind
-from functions.kinds.records import HARVESTED
+from functions.kinds.records import HARVESTED, RECORD
 from functions.kinds.templates import TEMPLATE
 
-ROWS: tuple[ItemKind, ...] = (CAPTURE, COLLECTION, TEMPLATE, FILESET, FILE, HARVESTED)
+ROWS: tuple[ItemKind, ...] = (CAPTURE, COLLECTION, TEMPLATE, FILESET, FILE, HARVESTED, RECORD)
 """The kinds, in the order in which reports list them."""
 KINDS: Mapping[str, ItemKind] = {kind.name: kind for kind in ROWS}
 """The kinds by their names in the column `kind`."""
@@ -26,6 +26,8 @@ WITH_FILES = tuple(sorted(kind.name for kind in ROWS if kind.has_files))
 """Kinds that list archived files: an item may change from one to another."""
 IN_FORMATS = frozenset(kind.name for kind in ROWS if kind.in_format)
 """Kinds whose items are only in the formats in which they came."""
+WITH_OFFERS = frozenset(kind.name for kind in ROWS if kind.has_offers)
+"""Kinds whose formats the manifest names: `formats.toml` has no crosswalk of them."""
 _UNKNOWN = ItemKind("", (), is_documented=False)
 
 

@@ -63,7 +63,8 @@ class ItemKind:
     `template` is that of a record, and `filters` loads those of crosswalks. `in_format` returns the
     fields in a format with that prefix and namespace, none if the item is deleted in it, and None
     if it never came in it; without it, each format has each item. `sample` returns fields to try
-    such a format, in which texts are XML.
+    such a format, in which texts are XML. If it `has_offers`, each snapshot names the formats of
+    its items (Manifest.offers), whose XML is printed as it is.
 
     `status` are the label of a line of `sheaf status` that counts its items, and their noun, if the
     label does not say it. Kinds with the same are counted together.
@@ -105,6 +106,7 @@ class ItemKind:
     filters: Callable[[], Mapping[str, Callable[..., Any]]] = dict
     in_format: Callable[[Fields, str, str], Fields | None] | None = None
     sample: Callable[[str, str], Fields] = lambda prefix, namespace: {}
+    has_offers: bool = False
     status: tuple[str, str] | None = None
 
     def read(self, text: str) -> dict[str, Any]:

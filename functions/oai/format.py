@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
 
-from functions.kinds import IN_FORMATS, KINDS, find_kind
+from functions.kinds import IN_FORMATS, KINDS, WITH_OFFERS, find_kind
 from functions.reading.repository import PublishedRecord
 from functions.snapshot.errors import ConfigurationError, StoreError
 from functions.snapshot.manifest import Manifest
@@ -29,6 +29,8 @@ TEMPLATES = Path(__file__).parents[2] / "templates"
 _SCHEMA = "http://www.openarchives.org/OAI/2.0/oai_dc.xsd"
 _NAMESPACE = "http://www.openarchives.org/OAI/2.0/oai_dc/"
 TABLE = "formats.toml"
+RAW = "harvested-raw.xml"
+"""The crosswalk that prints the XML of an item's format."""
 SCHEMA_PATH = "schema/"
 """Folder of our own schemas, relative to the base URL."""
 
@@ -62,10 +64,26 @@ class Formats:
 
     rows: tuple[Format, ...]
 
-    def formats_for(self, kinds: Mapping[str, int]) -> tuple[Format, ...]:
-        """Return the formats of a repository with these numbers of items by kind; oai_dc always."""
-        present = {kind for kind, count in kinds.items() if count > 0}
-        return tuple(f for f in self.rows if f.prefix == MANDATORY or present & set(f.crosswalks))
+    def of_snapshot(self, manifest: Manifest) -> "Formats":
+        """Return these formats and those in which items of a snapshot came (Manifest.offers).
+
+        A format that came in another namespace than its row has is not offered.
+        """
+        if not manifest.offers:
+            return self
+        rows = {row.prefix: row for row in self.rows}
+        for prefix, offer in manifest.offers.items():
+            own = dict.fromkeys(offer.kinds, RAW)
+            row = rows.get(prefix, Format(prefix, offer.schema, offer.namespace, own))
+            if row.namespace == offer.namespace:
+                rows[prefix] = replace(row, crosswalks={**own, **row.crosswalks})
+        return Formats(tuple(rows.values()))
+
+    def present(self, manifest: Manifest) -> "Formats":
+        """Return the formats of the items of a snapshot; oai_dc always."""
+        kinds = {kind for kind, count in manifest.kinds().items() if count > 0}
+        rows = self.of_snapshot(manifest).rows
+        return Formats(tuple(f for f in rows if f.prefix == MANDATORY or kinds & {*f.crosswalks}))
 
     def of_kind(self, kind: str) -> tuple[Format, ...]:
         """Return the formats that items of `kind` can be given in."""
@@ -184,7 +202,7 @@ def _check_mandatory(row: Format, path: Path) -> None:
             f"{where} has the schema {row.schema} and the namespace {row.namespace}, "
             f"expected {_SCHEMA} and {_NAMESPACE}"
         )
-    for kind in KINDS:
+    for kind in KINDS.keys() - WITH_OFFERS:
         if kind not in row.crosswalks:
             raise ConfigurationError(
                 f"{where} has no crosswalk of {kind}, but must offer every record; add {kind} = "

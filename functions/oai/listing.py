@@ -190,9 +190,9 @@ class ListService:
     def _begin(self, request: OaiRequest, reading: PointerReading) -> _Walk:
         manifest = self._repository.manifest(reading.entry.snapshot)
         prefix = request.prefix or ""
-        row = self._formats.get(prefix)
+        row = self._formats.present(manifest).get(prefix)
         faults = []
-        if row is None or row not in self._formats.formats_for(manifest.kinds()):
+        if row is None:
             faults.append(OaiFault(NO_FORMAT, f"There is no metadata format {show(prefix)} here."))
         if request.set is not None and not manifest.sets and not self._named_sets:
             faults.append(OaiFault(NO_SETS, "This repository has no sets."))
@@ -207,10 +207,12 @@ class ListService:
         return replace(walk, size=size)
 
     def _resume(self, token: Token, reading: PointerReading) -> _Walk:
-        row = self._formats.get(token.prefix)
-        if row is None or not is_known(self._repository, token.snapshot, reading):
+        if not is_known(self._repository, token.snapshot, reading):
             raise tokens.refusal()
         manifest, retired = find_manifest(self._repository, token.snapshot, reading)
+        row = self._formats.of_snapshot(manifest).get(token.prefix)
+        if row is None:
+            raise tokens.refusal()
         token = name_set(self._repository, manifest, token)
         walk = _Walk(
             token.verb,

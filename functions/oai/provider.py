@@ -200,11 +200,11 @@ class Provider:
         """Section 4.4; a deleted item keeps the formats of its kind."""
         manifest = self._manifest(reading)
         if request.identifier is None:
-            return FormatList(self._formats.formats_for(manifest.kinds()))
+            return FormatList(self._formats.present(manifest).rows)
         record = find_item(self._repository, manifest, request.identifier, fields=())
         if record is None:
             raise error(NO_ITEM, f"There is no item {show(request.identifier)}.")
-        formats = self._formats.of_kind(record.kind)
+        formats = self._formats.of_snapshot(manifest).of_kind(record.kind)
         if record.kind in IN_FORMATS and not record.deleted:
             full = self._repository.record(manifest, record.identifier, fields=(DOCUMENT,))
             formats = tuple(f for f in formats if full and select_available([full], f))
@@ -218,9 +218,7 @@ class Provider:
         name, prefix = request.identifier or "", request.prefix or ""
         kinds = manifest.kinds()
         record = find_item(self._repository, manifest, name, fields=self._fields(prefix, kinds))
-        row = self._formats.get(prefix)
-        if row is not None and row not in self._formats.formats_for(kinds):
-            row = None
+        row = self._formats.present(manifest).get(prefix)
         faults = []
         if record is None:
             faults.append(OaiFault(NO_ITEM, f"There is no item {show(name)}."))

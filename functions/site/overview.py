@@ -155,7 +155,7 @@ def show_harvesting(request: PageRequest) -> SitePage:
         "requests": requests,
         "get_record": GET_RECORD,
         "list_url": address.request(LIST_RECORDS, **dc),
-        "formats": parts.formats.formats_for(manifest.kinds()),
+        "formats": parts.formats.present(manifest).rows,
         "serves_content": request.serves_content,
         "root": address.root,
         "data_url": parts.configuration["identify.data_url"],

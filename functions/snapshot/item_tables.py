@@ -145,5 +145,24 @@ ORDER: dict[str, tuple[str, ...]] = {
 }
 """The columns that each table is sorted by; together they are unique."""
 
-READING = "harvest "
-"""How `reading` of a part of a harvest begins in the table of sources."""
+OWN = (
+    Column("identifier", "VARCHAR", "the item's identifier", "oai:b.cz:catalogue,1"),
+    Column("deleted", "BOOLEAN", "whether it is deleted", "false"),
+    Column("sets", "VARCHAR[]", "most specific sets, sorted", "[type:a]"),
+    Column("prefixes", "VARCHAR[]", "its formats", "[marc21, oai_dc]"),
+    Column("document", "VARCHAR", "content of the item, as JSON; NULL if deleted", "{...}"),
+    Column("digest", "VARCHAR", "its digest; NULL if its source no longer names it", "9f86d081..."),
+)
+"""An own record of the intake; builder.kinds.records.own decides which count."""
+
+OWN_TABLES = (
+    Column("name", "VARCHAR", "name of a table of `[[records]]`", "catalogue"),
+    Column("recipe", "VARCHAR", "how its records are made, as JSON", "{...}"),
+    Column("prefix", "VARCHAR", "metadata prefix of one of its formats", "marc21"),
+    Column("schema", "VARCHAR", "its schema", "http://..."),
+    Column("namespace", "VARCHAR", "its namespace", "http://..."),
+)
+"""The formats of own records."""
+
+READING, OWN_READING = "harvest ", "records "
+"""How `reading` of a part of a harvest, or of a file of records, begins in the table of sources."""

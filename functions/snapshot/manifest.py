@@ -51,10 +51,12 @@ _MEMBERS = (
     "identified",
     "formats",
     "settings",
+    "offers",
+    "recipes",
 )
 """Members of the root that have the value of the field, in order. The other three follow."""
-_OPTIONAL = frozenset({"former", "identified", "settings"})
-"""Members that are left out if they are empty; stores of 0.2.0 have none of them."""
+_OPTIONAL = frozenset({"former", "identified", "settings", "offers", "recipes"})
+"""Members that are left out if they are empty; older stores lack them."""
 
 Key = int | str | tuple[str, int] | None
 """A bound of a row group: its first columns in schema.ORDER, or None if no bound is kept."""
@@ -167,6 +169,14 @@ class LeafReference(Struct, frozen=True):
         return self.span[0] <= span.last and self.span[1] >= span.first
 
 
+class Offer(Struct, frozen=True, array_like=True):
+    """A metadata format in which items came: schema, namespace, and the kinds of the items."""
+
+    schema: str
+    namespace: str
+    kinds: tuple[str, ...] = ()
+
+
 class Making(Struct, frozen=True, array_like=True):
     """How records are made in a format: the digest of its templates.
 
@@ -190,9 +200,11 @@ class Manifest:
     `revisits` counts the live captures that are revisits, and `unresolved` those without an
     original. `formats` maps the prefix of a metadata format to its templates, even if it is no
     longer offered. `settings` are the configured values that records show, by key; stores of 0.2.0
-    have none. `run` is the last run of the obi store in this snapshot, 0 without a run. `prefix`
-    precedes the handle in identifiers of templates; it is empty if it was never set. `leaves` maps
-    keys to leaves whose content is included here, so they need not be read. `views` is the SHA-256
+    have none. `offers` are the formats in which items came, by prefix. `recipes` say how the own
+    records of each table are made, by its name, as JSON. `run` is the last run of the obi store in
+    this snapshot, 0 without a run. `prefix` precedes the handle in identifiers of templates; it is
+    empty if it was never set. `leaves` maps keys to leaves whose content is included here, so they
+    need not be read. `views` is the SHA-256
     of the snapshot's views.sql. `publisher` is a random text of the process that wrote this.
     `store` is the store's id. `former` are its earlier ids (empty: no id), each with the last
     snapshot published under it, ascending. `digest` is the SHA-256 of the JSON that this was read
@@ -213,6 +225,8 @@ class Manifest:
     unresolved: int = 0
     formats: Mapping[str, Making] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
+    offers: Mapping[str, Offer] = field(default_factory=dict)
+    recipes: Mapping[str, str] = field(default_factory=dict)
     run: int = 0
     prefix: str = ""
     leaves: Mapping[str, Leaf] = field(default_factory=dict, compare=False)

@@ -49,10 +49,14 @@ _DATASETS = {
     "status": "Datasets with the status {}",
 }
 _PART = r"(?:[A-Za-z0-9\-_.!~*'();/?@&=+$]|%[0-9A-F]{2})*"
+RESERVED = ("collection", "dataset", "harvested")
+"""First words of identifiers of items that are not own records."""
+_TABLE = r"[A-Za-z0-9][A-Za-z0-9\-_.]*"
 _LOCAL = re.compile(
-    # a capture, a collection, a dataset with or without its version, a harvested item
+    # a capture, a collection, a dataset with or without its version, a harvested item, a record
     rf"[a-z2-7]{{24}}|collection(,[A-Za-z0-9\-_.!~*'()]+)*"
     rf"|dataset,{_PART},{_PART},{_PART}(,{_PART})?|harvested,{_PART},{_PART}"
+    rf"|{_TABLE},{_PART}"
 )
 _SPEC = re.compile(r"[A-Za-z0-9\-_.!~*'()]+(:[A-Za-z0-9\-_.!~*'()]+)*")
 
@@ -119,6 +123,20 @@ def harvested_identifier(namespace: str, place: str, id_: str) -> str:
     """
     parts = ["harvested", *(quote(part, safe=_WITHIN) for part in (place, id_))]
     return to_oai(namespace, ",".join(parts))
+
+
+def is_table(text: object) -> bool:
+    """Return whether `text` can be the name of a table of own records."""
+    return isinstance(text, str) and re.fullmatch(_TABLE, text) is not None and text not in RESERVED
+
+
+def record_identifier(namespace: str, table: str, id_: str) -> str:
+    """Return the identifier of an own record: the name of its table, and its identifier there.
+
+    The identifier is escaped as in `dataset`. It is unique: no other item has the table's name
+    before a comma.
+    """
+    return to_oai(namespace, f"{table},{quote(id_, safe=_WITHIN)}")
 
 
 def is_prefix(text: str) -> bool:

@@ -61,6 +61,12 @@ SELECT identifier, datestamp, sets, document ->> '$.base_url' AS base_url, docum
     document ->> '$.id' AS id, document
 FROM records WHERE kind = 'harvested' AND NOT deleted;
 
+CREATE OR REPLACE TEMP VIEW own_records AS
+SELECT identifier, datestamp, sets, document ->> '$.repository' AS repository, document ->> '$.id' AS id,
+    document ->> '$.title' AS title, document ->> '$.date' AS date, document ->> '$.type' AS type,
+    document ->> '$.url' AS url, document
+FROM records WHERE kind = 'record' AND NOT deleted;
+
 CREATE OR REPLACE TEMP VIEW obi AS
 SELECT * FROM {obi_files};
 

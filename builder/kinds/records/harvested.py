@@ -19,7 +19,7 @@ from builder.snapshot.draft import Query
 from builder.snapshot.lookup import fetch_groups, find, put, rows_of
 from builder.snapshot.sql import Statements
 from functions.kinds.records import HARVESTED
-from functions.snapshot import item_tables, schema
+from functions.snapshot import schema
 from functions.store import engine
 
 _SQL = Statements(__file__)
@@ -64,7 +64,6 @@ _STAYING = (
     "AND identifier IN (SELECT identifier FROM revised_harvests WHERE NOT deleted)"
 )
 _SET_NAMES = _SQL.get("set_names")
-_FORGOTTEN = _SQL.get("forgotten_parts", files=engine.table("$files"), reading=item_tables.READING)
 
 
 def revise(change: KindChange) -> KindCounts:
@@ -112,16 +111,20 @@ def _rows(change: KindChange, files: Sequence[str], count: int) -> Iterator[Quer
     return draft.sort("records", (sql, values), "identifier", count, True, files)
 
 
-def forget_parts(change: KindChange) -> None:
-    """Let the next ingest read all parts of harvests again, as they may have newer records.
+def forget_parts(change: KindChange, kind: str, reading: str) -> None:
+    """Let the next ingest read all parts of harvests, or all files of records, again.
 
-    Changes of a withdrawn item are not kept, so a reinstated item needs them.
+    Changes of a withdrawn item are not kept, so a reinstated item of this kind needs them.
+    `reading` is how their `reading` begins in the table of sources.
     """
     connection, draft = change.connection, change.draft
     files = draft.paths(draft.files(draft.tables.get("sources", ())))
-    if not files or not rows_of(connection, f"(FROM new_versions WHERE kind = '{KIND}')"):
+    if not files or not rows_of(connection, f"(FROM new_versions WHERE kind = '{kind}')"):
         return
     with engine.reading("the last snapshot"):
-        connection.execute(_FORGOTTEN, {"files": files})
+        connection.execute(
+            _SQL.get("forgotten_parts", files=engine.table("$files")),
+            {"files": files, "reading": reading},
+        )
         if rows_of(connection, "forgotten_parts"):
             put(connection, draft, "sources", "source", "forgotten_parts", "FROM forgotten_parts")

@@ -171,5 +171,5 @@ FROM read_parquet($files, hive_partitioning = false) GROUP BY set_spec
 
 -- name: forgotten_parts
 -- The parts of harvests that were read, in the table of sources.
-CREATE TABLE forgotten_parts AS SELECT * REPLACE (NULL::VARCHAR AS reading) FROM {files}
-WHERE starts_with(reading, '{reading}')
+CREATE OR REPLACE TABLE forgotten_parts AS
+SELECT * REPLACE (NULL::VARCHAR AS reading) FROM {files} WHERE starts_with(reading, $reading)

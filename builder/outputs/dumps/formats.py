@@ -21,6 +21,7 @@ from functions.oai.request import LIST_RECORDS
 from functions.reading.repository import PublishedRecord
 from functions.snapshot import instant
 from functions.snapshot.errors import ConfigurationError
+from functions.snapshot.manifest import Manifest
 
 _PLACE = b"\x00records\x00"
 
@@ -85,10 +86,16 @@ class DumpFormats:
         formats, renderer = check.open_formats(configuration)
         return DumpFormats(configuration, formats, renderer)
 
+    def of_snapshot(self, manifest: Manifest) -> "DumpFormats":
+        """Return these formats and those in which items of a snapshot came."""
+        return replace(self, formats=self.formats.of_snapshot(manifest))
+
     def check(self, names: Iterable[str]) -> None:
         """Raise ConfigurationError if one of `publish.dumps` is not a format."""
+        own = {prefix for table in self.configuration["records"] for prefix in table["formats"]}
         for name in names:
-            self.kinds(name)
+            if name not in own:
+                self.kinds(name)
 
     def kinds(self, name: str) -> tuple[str, ...]:
         """Return the kinds of items that have a format. Raises ConfigurationError."""

@@ -82,9 +82,9 @@ def _renew(
         store.remove(*state.index.removed)
     from builder.outputs.dumps.formats import DumpFormats  # loads the renderer
 
-    formats = DumpFormats.of(configuration)
     with closing(DuckRepository(store)) as repository:
         manifest = repository.manifest(newest.snapshot)
+        formats = DumpFormats.of(configuration).of_snapshot(manifest)
         if state is not None and not (
             state.index.store == manifest.store and state.index.snapshot <= manifest.snapshot
         ):

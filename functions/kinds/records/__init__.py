@@ -1,4 +1,4 @@
-"""The kind of records that were harvested from other repositories, each in several formats."""
+"""The kinds of records that came as XML, each in several formats: harvested ones and own ones."""
 
 import html
 import json
@@ -22,6 +22,31 @@ COLUMNS = (
     Column("ended", "VARCHAR[]", "prefixes of formats that were published and ended", "[marcxml]"),
 )
 """The document of an item of the kind `harvested`."""
+_OWN_RECORDS = (
+    '[{"prefix": "marc21", "schema": "http://...", "namespace": "http://...", '
+    '"metadata": "<record ...>"}]'
+)
+OWN_COLUMNS = (
+    Column("repository", "VARCHAR", "name of its table in `[[records]]`", "catalogue"),
+    Column("id", "VARCHAR", "its identifier there", "ocm123"),
+    Column(
+        "records", "JSON", "its metadata in each format, the form that came first", _OWN_RECORDS
+    ),
+    Column("ended", "VARCHAR[]", "prefixes of formats that it had and no longer has", "[mods]"),
+    Column("title", "VARCHAR", "title", "Bees"),
+    Column("creators", "VARCHAR[]", "names of creators", "[Novák, Jan]"),
+    Column("date", "VARCHAR", "when it was published (W3CDTF)", "1998"),
+    Column("subjects", "VARCHAR[]", "subjects", "[honey]"),
+    Column("type", "VARCHAR", "type, as written", "text"),
+    Column("url", "VARCHAR", "landing page", "https://catalogue.example.org/record/ocm123"),
+    Column("description", "VARCHAR", "description", "NULL"),
+    Column("form", "VARCHAR", "form in which it came", "marc"),
+    Column(
+        "source", "JSON", "its columns, if it came as a row of columns; else NULL", '{"id": ["1"]}'
+    ),
+    Column("digest", "VARCHAR", "digest of all this", "9f86d081..."),
+)
+"""The document of an item of the kind `record`."""
 
 _DUBLIN_CORE = re.compile(
     r"<(?:[\w\x80-\U0010ffff]+:)?(title|creator|identifier)(?:\s[^>]*)?>([^<]*)<"
@@ -32,6 +57,10 @@ _TEXTS = (
     r"'<(?:[\w\x{80}-\x{10ffff}]+:)?(?:title|creator|identifier)(?:\s[^>]*)?>([^<]*)<', 1)))"
 )
 """What _DUBLIN_CORE finds, in SQL."""
+_OWN_SHAPE = (
+    '{"id": "VARCHAR", "title": "VARCHAR", "creators": ["VARCHAR"], "subjects": ["VARCHAR"]}'
+)
+_OWN_TEXTS = "list_concat([read.title], read.creators, read.subjects)"
 
 
 def find_title(fields: Fields) -> str | None:
@@ -92,6 +121,15 @@ def make_sample(prefix: str, namespace: str) -> Fields:
     return {"records": [record | {"about": ['<b xmlns="urn:b"/>']}]}
 
 
+def describe(fields: Fields) -> Fields:
+    """Return the properties of an own record in schema.org."""
+    return {
+        "url": fields.get("url"),
+        "description": fields.get("description"),
+        "keywords": fields.get("subjects"),
+    }
+
+
 HARVESTED = ItemKind(
     "harvested",
     COLUMNS,
@@ -105,4 +143,25 @@ HARVESTED = ItemKind(
     in_format=select_format,
     sample=make_sample,
     status=("harvested", "item"),
+)
+
+RECORD = ItemKind(
+    "record",
+    OWN_COLUMNS,
+    computed=frozenset({"ended", "source"}),
+    texts=lambda f: (
+        f.get("title"),
+        *(f.get("creators") or ()),
+        *(f.get("subjects") or ()),
+        f.get("id"),
+    ),
+    authors=lambda fields: list(fields.get("creators") or ()),
+    date=lambda fields: fields.get("date"),
+    table="own_records",
+    sql_texts=(_OWN_SHAPE, _OWN_TEXTS, "read.id"),
+    data=describe,
+    in_format=select_format,
+    sample=make_sample,
+    has_offers=True,
+    status=("own records", "item"),
 )

@@ -18,7 +18,7 @@ from typing import Any
 from markupsafe import Markup
 
 from functions.config.configuration import Configuration
-from functions.kinds import DOCUMENTED, IN_FORMATS, KINDS, find_kind
+from functions.kinds import DOCUMENTED, IN_FORMATS, KINDS, WITH_OFFERS, find_kind
 from functions.oai.answer import Answer, ColumnsOf, OneRecord, Read, RecordList
 from functions.oai.format import TEMPLATES, Format, Formats, folders, select_available
 from functions.oai.render import about, template_filters
@@ -289,11 +289,12 @@ def lookups(
     columns = cache(lambda prefix, kinds: renderer.fields(rows[prefix], kinds))
 
     def fields(prefix: str, kinds: Collection[str]) -> frozenset[str] | None:
+        offered = frozenset({DOCUMENT}) if WITH_OFFERS & {*kinds} else None
         if prefix not in rows:
-            return None
+            return offered and (offered | about.COLUMNS if renderer.templates.abouts else offered)
         present = rows[prefix].crosswalks.keys() & kinds
         needed: frozenset[str] = columns(prefix, frozenset(present))
-        return needed
+        return needed | (offered or frozenset())
 
     if configuration["formats.templates"]:
         for prefix in rows:

@@ -104,7 +104,7 @@ def list_links(
         TypedLink(f"https://schema.org/{find_type(record)}", "type"),
         TypedLink("https://schema.org/AboutPage", "type"),
     ]
-    for row in request.parts.formats.of_kind(record.kind)[:_LINKED]:
+    for row in request.parts.formats.of_snapshot(request.manifest).of_kind(record.kind)[:_LINKED]:
         arguments = {"metadataPrefix": row.prefix, "identifier": record.identifier}
         raw = _escape(address.request(GET_RECORD, **arguments))
         profile = quote(row.namespace, safe=f":/?#&%{IN_PATH}")

@@ -132,7 +132,7 @@ def _render_formats(request: PageRequest, record: PublishedRecord) -> Iterator[F
     if record.deleted:
         return
     address, parts, room = request.address, request.parts, _ROOM
-    for row in parts.formats.of_kind(record.kind):
+    for row in parts.formats.of_snapshot(request.manifest).of_kind(record.kind):
         if (xml := _render(request, record, row)) is not None:
             arguments = {"metadataPrefix": row.prefix, "identifier": record.identifier}
             yield FormatText(

@@ -161,7 +161,7 @@ def test_a_variable_is_a_name_or_a_table_where_the_key_takes_both() -> None:
 
 
 def test_there_are_few_keys() -> None:
-    assert len(keys.KEYS) <= 90
+    assert len(keys.KEYS) <= 92
 
 
 def test_a_wrong_variable_is_named() -> None:
@@ -187,6 +187,8 @@ def test_the_template_holds_every_key_and_its_default() -> None:
     document = tomllib.loads(every)
     for key in keys.KEYS:
         section, _, name = key.name.partition(".")
+        if not name:  # a list of tables
+            continue
         expected = 5 if key.name == "pages.records" else key.default
         assert document[section][name] == expected
 
