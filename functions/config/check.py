@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from xml.parsers import expat
 
-from functions.config.key import Field, Fields, list_of, table_of
+from functions.config.key import Field, Fields, list_of
 from functions.snapshot import authority, instant, layout, oai_name
 
 _OWN = frozenset(
@@ -68,17 +68,6 @@ def is_statement(value: Any) -> bool:
 def is_notice(value: Any) -> bool:
     """Return whether `value` is a statement brief enough for every record."""
     return is_statement(value) and len(value) <= LONGEST_NOTICE
-
-
-_has_urls = table_of(like(r"[A-Za-z0-9_\-]+"), list_of(is_url, "URLs", least=1).test, "").test
-
-
-def are_repositories(value: Any) -> bool:
-    """Return whether `value` is a table from names to lists of base URLs, each in one of them."""
-    if not _has_urls(value):
-        return False
-    urls = [url for own in value.values() for url in own]
-    return len({*urls}) == len(urls)
 
 
 def is_friend(value: Any) -> bool:

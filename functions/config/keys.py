@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from functions.config import check, gathering, http, records, signing
+from functions.config import check, gathering, harvesting, http, records, signing
 from functions.config.key import (
     Field,
     choice,
@@ -311,15 +311,7 @@ KEYS: tuple[Field, ...] = (
         number(2048, 256, 1_048_576, "megabytes"),
         "memory of the database of a publish; larger data is sorted on disk, in `TMPDIR`",
     ),
-    row(
-        "harvest.repositories",
-        Field(
-            {},
-            check.are_repositories,
-            "a table from names (letters, digits, - and _) to lists of different base URLs",
-        ),
-        "repositories that are harvested: the present base URL of each, then former ones",
-    ),
+    *harvesting.HARVEST_KEYS,
     *signing.SIGN_KEYS,
     *http.SERVE_KEYS,
     *gathering.REPEC_KEYS,

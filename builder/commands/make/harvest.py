@@ -26,7 +26,7 @@ from builder.sources.harvest import batch, window
 from builder.sources.harvest.batch import HarvestThreads
 from builder.sources.harvest.client import OaiClient, OaiSettings
 from builder.sources.harvest.folder import FORMS
-from builder.sources.harvest.repository import find_repository
+from builder.sources.harvest.repository import find_repository, list_addresses
 from builder.sources.harvest.run import HarvestJob, HarvestResult, HarvestSession
 from builder.sources.harvest.state import COMPLETE
 from builder.sources.harvest.window import HarvestDates
@@ -46,7 +46,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     declare(
         parser,
         {
-            "url URL...": "base URLs of repositories, or names of harvest.repositories",
+            "url URL...": "base URLs of repositories, or names of configured ones",
             "dir DIR": "folder for the harvested records",
             "--prefix PREFIX...": "metadataPrefix; may be given more than once (default: oai_dc)",
             "--set SPEC...": "setSpec; may be given more than once",
@@ -82,7 +82,7 @@ def run(context: Context) -> int:
     nothing is stored twice. `sheaf ingest DIR` adds the harvested records to your own repository.
     """
     arguments = context.arguments
-    named = context.defaults["harvest.repositories"]
+    named = list_addresses(context.defaults)
     jobs = list(dict.fromkeys(_list_jobs(arguments, named)))
     dates = _window(arguments)
     http = http_settings(context.defaults, "harvest")
@@ -204,7 +204,7 @@ def _list_jobs(
 ) -> Iterator[HarvestJob]:
     """Yield a harvest for each repository, prefix and set. Raises UsageError.
 
-    `named` is `harvest.repositories`: a repository's name stands for its present address.
+    `named` is of list_addresses: a repository's name stands for its present address.
     """
     urls = [_base_url(named[url][0] if url in named else url) for url in arguments.url]
     prefixes, sets = arguments.prefix or ["oai_dc"], arguments.set or [None]

@@ -120,7 +120,7 @@ class Gathered:
 
 
 def open_harvest(place: Path, named: Mapping[str, Sequence[str]]) -> Harvest:
-    """Return the harvest in a folder; `named` is `harvest.repositories`. Raises UsageError."""
+    """Return the harvest in a folder; `named` is of list_addresses. Raises UsageError."""
     names = place / folder.SETS
     try:
         state = folder.read(place)
@@ -148,7 +148,7 @@ class HarvestIngest:
 
     `namespace` is the store's own: an item of another repository does not keep an identifier in it.
     `readings` are those of parts that were ingested. `namespaces` are those of the offered
-    formats by prefix, `named` is `harvest.repositories`. `scratch` is for unfinished files.
+    formats by prefix, `named` is of repository.list_addresses. `scratch` is for unfinished files.
     """
 
     store: Writer

@@ -1,13 +1,15 @@
 """Repositories that are harvested: each is one, whatever address it has.
 
-`harvest.repositories` in the configuration gives a repository a name, its present address, and
-those that it had before. Identifiers and sets of its items follow from the first address that it
-ever had, so a move changes none of them. A repository that is not named is its address.
+`repositories` in the configuration gives a repository a name, its present address, and those that
+it had before; so does the older `harvest.repositories`. Identifiers and sets of its items follow
+from the first address that it ever had, so a move changes none of them. A repository that is not
+named is its address.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from builder.http.secrets import strip_secrets
@@ -44,8 +46,19 @@ def place_of(address: str) -> str:
     return f"{_host(address)}{path}{'?' if parts.query else ''}{parts.query}"
 
 
+class _Values(Protocol):
+    def __getitem__(self, name: str) -> Any: ...
+
+
+def list_addresses(configuration: _Values) -> Mapping[str, Sequence[str]]:
+    """Return the addresses of each named repository, the present one first."""
+    own = {rule["name"]: [rule["url"], *rule["former"]] for rule in configuration["repositories"]}
+    older = configuration["harvest.repositories"]
+    return own | {name: urls for name, urls in older.items() if name not in own}
+
+
 def find_repository(named: Mapping[str, Sequence[str]], address: str) -> HarvestedRepository:
-    """Return the repository of that address; `named` is `harvest.repositories`.
+    """Return the repository of that address; `named` is what list_addresses returns.
 
     If the configuration does not name it, it has this address alone.
     """

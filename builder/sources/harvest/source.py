@@ -40,6 +40,7 @@ def find_harvests(source: str) -> tuple[Path, ...]:
 def _aggregate(context: Context, folders: Sequence[Path]) -> SourceReport:
     """Read the new parts of harvests into the intake, or with --again all parts."""
     from builder.sources.harvest.ingest import HarvestIngest
+    from builder.sources.harvest.repository import list_addresses
     from builder.sources.readings import find_readings
     from functions.oai.render import check
 
@@ -51,7 +52,7 @@ def _aggregate(context: Context, folders: Sequence[Path]) -> SourceReport:
             gathered = HarvestIngest(
                 context.store,
                 str(configuration["repository.namespace"]),
-                configuration["harvest.repositories"],
+                list_addresses(configuration),
                 {reading for reading, *_ in known_parts},
                 {row.prefix: row.namespace for row in formats.rows},
                 scratch,

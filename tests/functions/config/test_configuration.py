@@ -160,8 +160,35 @@ def test_a_variable_is_a_name_or_a_table_where_the_key_takes_both() -> None:
             configuration.parse("", {"SHEAF_FILESET_STRATEGY": f"{{ {given} }}"})
 
 
+_A = 'name = "a"\nurl = "http://a.cz/oai"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ('name = "a"\n', r"repositories\[0\] is .*expected a table with name and url"),
+        (_A.replace('"a"', '"a b"'), r"\[0\]\.name is"),
+        (f'{_A}token = "SHEAF_KEY"', r"\[0\]\.token is .*does not begin with SHEAF_"),
+        (f"{_A}every = 1", r"\[0\]\.every is 1, expected one of the keys name, url, former"),
+        (f'{_A}former = ["http://a.cz/oai"]', "URLs that no other repository has"),
+        (f"{_A}[[repositories]]\n{_A}", r"\[1\]\.name is \"a\", expected a name that no other"),
+    ],
+)
+def test_a_wrong_repository_is_named(text: str, wrong: str) -> None:
+    with pytest.raises(ConfigurationError, match=wrong):
+        configuration.parse(f"[[repositories]]\n{text}", {})
+
+
+def test_one_repository_at_most_is_replicated() -> None:
+    rows = [f'{{ name = "{n}", url = "http://{n}.cz", replicate = true }}' for n in "ab"]
+    one = configuration.parse(f"repositories = [{rows[0]}]", {})["repositories"]
+    assert (one[0]["replicate"], one[0]["prefixes"]) == (True, ["oai_dc"])
+    with pytest.raises(ConfigurationError, match=r"\[1\]\.replicate .* is true"):
+        configuration.parse("", {"SHEAF_REPOSITORIES": f"[{', '.join(rows)}]"})
+
+
 def test_there_are_few_keys() -> None:
-    assert len(keys.KEYS) <= 92
+    assert len(keys.KEYS) <= 94
 
 
 def test_a_wrong_variable_is_named() -> None:
