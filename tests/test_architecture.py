@@ -59,7 +59,7 @@ HEAVY = {
     "msgspec": ("builder/store/documents.py functions/kinds/kind.py functions/snapshot/seal.py"),
     "protego": "builder/http/politeness.py",
     "publicsuffixlist": "builder/store/suffix_list.py",
-    "pymarc": "builder/sources/records/forms/marc8.py",
+    "pymarc": "builder/sources/records/forms/charsets.py",
     "pypdfium2": "builder/sources/fulltexts/pdf_text.py",
     "warcio": "builder/exports/warc/gathered_files.py",
     "pyspark": "builder/sources/webarchives/ingest/engines.py",

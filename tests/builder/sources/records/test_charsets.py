@@ -1,11 +1,11 @@
-"""MARC-8 is read as pymarc reads it."""
+"""MARC-8 is read as pymarc reads it, and UNIMARC by its own character sets."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pymarc.marc8 import marc8_to_unicode
 
-from builder.sources.records.forms.marc8 import decode_marc8
+from builder.sources.records.forms.charsets import decode_marc8
 
 
 @given(st.binary(max_size=20))
