@@ -83,6 +83,9 @@ MEMBER_IMPORTS = {
     "builder.kinds.templates": {
         "builder.sources.fulltexts",
     },
+    "builder.sources.records": {
+        "builder.sources.harvest",
+    },
     "builder.snapshot": {
         "functions.kinds.templates",
     },

@@ -92,7 +92,7 @@ def cut_fragments(record: str) -> Fragments:
         within = pieces.get(container["name"].rpartition(b":")[2])
         if within is not None:
             for element, end in _list_elements(data, container):
-                place = _read_place(root[0], container[0], *element.group(0, "name"))
+                place = read_place(root[0], container[0], *element.group(0, "name"))
                 within.append(place.cut(data[element.start() : end]))
     first, *more = pieces[b"metadata"] or (None,)
     return Fragments(first, tuple(pieces[b"about"]), len(more))
@@ -131,7 +131,7 @@ def _list_elements(data: bytes, outer: re.Match[bytes]) -> Iterator[tuple[re.Mat
 
 
 @lru_cache(maxsize=256)
-def _read_place(root: bytes, container: bytes, tag: bytes, name: bytes) -> Place:
+def read_place(root: bytes, container: bytes, tag: bytes, name: bytes) -> Place:
     """Return the place of an element by the tags of its record and container, and its own."""
     outer, own = _namespaces(root) | _namespaces(container), _namespaces(tag)
     declarations = []

@@ -1,10 +1,11 @@
 """Forms of files of metadata: one module each, which recognises a file by its content."""
 
-from builder.sources.records.forms import iso2709
+from builder.sources.records.forms import iso2709, xml
 from builder.sources.records.forms.form import FileForm
 
 FORMS: tuple[FileForm, ...] = (
     FileForm("marc", "MARC in ISO 2709", iso2709.recognise, iso2709.read),
+    FileForm("xml", "XML", xml.recognise, xml.read),
 )
 """The forms, in the order in which a file is tried."""
 

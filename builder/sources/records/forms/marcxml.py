@@ -37,7 +37,7 @@ def read_marcxml(element: etree._Element) -> MarcRecord:
     """Return the record of a `record` element, in whatever namespace. Raises ValueError."""
     leader, fields = None, []
     for child in element.iterchildren("{*}leader", "{*}controlfield", "{*}datafield"):
-        name, tag = etree.QName(child).localname, child.get("tag", "")
+        name, tag = etree.QName(child).localname, child.get("tag", "").zfill(3)
         if name == "leader":
             leader = child.text or ""
         elif name == "controlfield":
