@@ -105,6 +105,14 @@ _ROWS = (
         writes=True,
     ),
     Command(
+        "update",
+        "make",
+        "Harvest the configured repositories, ingest what is whole, publish: one night.",
+        ("sheaf update", "sheaf update --json"),
+        "a repository or source was not whole, which the table names",
+        writes=True,
+    ),
+    Command(
         "serve",
         "serve",
         "Serve OAI-PMH at /oai and pages for people at /.",

@@ -1,34 +1,17 @@
-"""The configuration keys for harvesting: the repositories, and the folder of what they gave.
+"""The configuration keys for harvesting: repositories, and the folder of what they gave."""
 
-`[[repositories]]` lists them. `harvest.repositories`, which is older, names addresses alone.
-"""
-
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from functions.config import check
-from functions.config.key import (
-    Fault,
-    Field,
-    Fields,
-    flag,
-    list_of,
-    number,
-    optional,
-    row,
-    seconds,
-    table_of,
-)
+from functions.config import check, key
+from functions.config.key import Fault, Field, list_of, row
 
 _NAME = check.like(r"[A-Za-z0-9_\-]+")
-_URLS = list_of(check.is_url, "URLs", least=1)
-_VARIABLE = optional(
+_VARIABLE = key.optional(
     check.like(r"(?!SHEAF_)[A-Za-z_][A-Za-z0-9_]*"),
     "the name of an environment variable that does not begin with SHEAF_",
 )
-
-REPOSITORY = Fields(
+REPOSITORY = key.Fields(
     {
         "name": Field(None, _NAME, "letters, digits, - and _"),
         "url": Field(None, check.is_url, "the http or https URL of a repository"),
@@ -37,47 +20,39 @@ REPOSITORY = Fields(
         "sets": list_of(check.is_text, "setSpecs"),
         "header": _VARIABLE,
         "token": _VARIABLE,
-        "pace": seconds(0, 0, 3600),
-        "minutes": number(120, 1, 10_080, "minutes"),
-        "full": flag(False),
-        "replicate": flag(False),
+        "pace": key.seconds(0, 0, 3600),
+        "minutes": key.number(120, 1, 10_080, "minutes"),
+        "full": key.flag(False),
+        "replicate": key.flag(False),
     }
 )
 """A repository. `header` and `token` name variables, so that no secret is in the configuration.
 
 `pace` is the seconds between two requests, `minutes` limit the harvest of one list in a night.
 """
-
-
-def _find_lack(rule: Mapping[str, Any]) -> str:
-    return "" if {"name", "url"} <= rule.keys() else "a table with name and url"
-
-
-_RULES = REPOSITORY.rules("name and url", _find_lack)
+_RULES = REPOSITORY.rules(
+    "name and url", lambda rule: "" if {"name", "url"} <= {*rule} else "a table with name and url"
+)
 
 
 def _find_fault(value: Any) -> Fault | None:
     """Return the fault of a list of repositories: of one, or of two that are not distinct."""
     if not _RULES.test(value):
         return _RULES.problem(value) or ("", value, _RULES.expected)
-    names, urls, replicas = set[str](), set[str](), 0
+    before: set[str] = set()
     for place, rule in enumerate(value):
-        if rule["name"] in names:
-            return f"[{place}].name", rule["name"], "a name that no other repository has"
-        for url in (rule["url"], *rule.get("former", ())):
-            if url in urls:
-                return f"[{place}]", url, "URLs that no other repository has, each once"
-            urls.add(url)
-        names.add(rule["name"])
-        replicas += rule.get("replicate", False)
-        if replicas > 1:
-            return f"[{place}].replicate", True, "one repository to replicate at most"
+        own = [rule["name"], rule["url"], *rule.get("former", ())]
+        own += ["replicate = true"] * rule.get("replicate", False)
+        for number, text in enumerate(own):
+            if text in before or text in own[:number]:
+                return f"[{place}]", text, "what no other repository has, and each URL once"
+        before.update(own)
     return None
 
 
 def _are_addresses(value: Any) -> bool:
     """Return whether `value` is a table from names to lists of base URLs, each in one of them."""
-    if not table_of(_NAME, _URLS.test, "").test(value):
+    if not key.table_of(_NAME, list_of(check.is_url, "URLs", least=1).test, "").test(value):
         return False
     urls = [url for own in value.values() for url in own]
     return len({*urls}) == len(urls)

@@ -2,12 +2,13 @@
 
 import argparse
 import gc
+import math
 import re
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -17,15 +18,19 @@ from builder.arguments import declare
 from builder.errors import UsageError, explaining
 from builder.http.addresses import AnyAddresses
 from builder.http.client import HttpClient, agent_of
+from builder.http.errors import Deferred
 from builder.http.politeness import HostQueue
 from builder.http.secrets import clean_text
-from builder.http.settings import HttpSettings, Proxies, http_settings, proxies
+from builder.http.settings import http_settings, proxies
 from builder.http.url import origin_of
 from builder.progress import RecordBar
 from builder.sources.harvest import batch, window
 from builder.sources.harvest.batch import HarvestThreads
 from builder.sources.harvest.client import OaiClient, OaiSettings
+from builder.sources.harvest.errors import Unanswered
 from builder.sources.harvest.folder import FORMS
+from builder.sources.harvest.night import Deadline
+from builder.sources.harvest.page import ListPage
 from builder.sources.harvest.repository import find_repository, list_addresses
 from builder.sources.harvest.run import HarvestJob, HarvestResult, HarvestSession
 from builder.sources.harvest.state import COMPLETE
@@ -71,7 +76,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         format={"action": "store", "choices": FORMS},
         overlap={"type": _seconds},
         every={"type": _seconds, "default": 5.0},
-        header={"type": _header, "metavar": "'[ORIGIN] NAME: VALUE'"},
+        header={"type": parse_header, "metavar": "'[ORIGIN] NAME: VALUE'"},
     )
 
 
@@ -85,35 +90,26 @@ def run(context: Context) -> int:
     named = list_addresses(context.defaults)
     jobs = list(dict.fromkeys(_list_jobs(arguments, named)))
     dates = _window(arguments)
-    http = http_settings(context.defaults, "harvest")
-    behind = proxies(context.environment)
-    for job in jobs:
-        behind.of_url(job.base_url)
     headers = _bind_headers(arguments.header, {origin_of(job.base_url) for job in jobs})
+    check_proxies(context, jobs)
     home = Path(arguments.dir)
     with explaining(home, "created"):
         try:
             home.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError) as error:
             raise UsageError(f"{home} is not a folder") from error
-    stop = threading.Event()
+    own = {job: headers[origin_of(job.base_url)] for job in jobs}
+    options = {
+        job: ListOptions(dates, own[job], arguments.every, arguments.overlap) for job in jobs
+    }
+    agent = agent_of(f"(mailto:{arguments.contact})" if arguments.contact else "")
     outcomes: list[HarvestResult] = []
     errors: list[SheafError] = []
-    with RecordBar() as bar, _rare_collections():
-        client = _client(arguments, http, stop, behind)
-        settings = OaiSettings(
-            limits=http.limits(),
-            say=lambda text: bar.print(visible(clean_text(text))),
-            retry=http.retry_policy(),
-        )
-        work = partial(_work, context, home, dates, client, settings, headers, bar)
-        crew = HarvestThreads(work, http.host_concurrent, stop)
-        with closing(crew.outcomes(jobs)) as results:
-            for result in results:
-                if isinstance(result, HarvestResult):
-                    outcomes.append(result)
-                else:
-                    errors.append(result)
+    for _, outcome in harvest_lists(context, home, options, agent):
+        if isinstance(outcome, HarvestResult):
+            outcomes.append(outcome)
+        else:
+            errors.append(outcome)
     for fault in errors:
         context.say(f"sheaf: {clean_text(str(fault))}")
     outcomes.sort(key=lambda outcome: jobs.index(outcome.job))
@@ -140,45 +136,70 @@ def _rare_collections() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-def _work(
-    context: Context,
-    home: Path,
-    dates: HarvestDates,
-    client: HttpClient,
-    settings: OaiSettings,
-    headers: Mapping[str, Mapping[str, str]],
-    bar: RecordBar,
-    job: HarvestJob,
-) -> HarvestResult:
-    """Carry out one harvest."""
-    settings = replace(settings, headers=headers[origin_of(job.base_url)])
-    with closing(OaiClient(job.base_url, client, settings)) as oai:
-        session = HarvestSession(
-            job,
-            home,
-            dates,
-            oai.ask,
-            context.now,
-            time.monotonic,
-            settings.say,
-            partial(bar.add, job.named),
-            context.arguments.every,
-            context.arguments.overlap,
-        )
-        return session.carry_out()
+@dataclass(frozen=True, slots=True)
+class ListOptions:
+    """How a list is harvested: its dates, headers, and seconds between commits and of overlap.
+
+    `pace` is the seconds between two requests, if more than configured. `minutes` limit it.
+    """
+
+    dates: HarvestDates
+    headers: Mapping[str, str]
+    every: float = 5.0
+    overlap: float | None = None
+    pace: float = 0.0
+    minutes: float = math.inf
 
 
-def _client(
-    arguments: argparse.Namespace, http: HttpSettings, stop: threading.Event, behind: Proxies
-) -> HttpClient:
-    policy = replace(http.policy(), rest=0.0, forgives=0.0)  # each request has its own retries
-    return HttpClient(
-        agent=agent_of(f"(mailto:{arguments.contact})" if arguments.contact else ""),
-        addresses=AnyAddresses(),
-        hosts=HostQueue(policy, stop),
-        stop=stop,
-        proxies=behind,
-    )
+def check_proxies(context: Context, jobs: Iterable[HarvestJob]) -> None:
+    """Raise UsageError if a proxy in the environment cannot be used."""
+    for job in jobs:
+        proxies(context.environment).of_url(job.base_url)
+
+
+def harvest_lists(
+    context: Context, home: Path, options: Mapping[HarvestJob, ListOptions], agent: str
+) -> Iterator[tuple[HarvestJob, HarvestResult | SheafError]]:
+    """Harvest lists side by side, and yield each with its result or error as they end."""
+    http, stop = http_settings(context.defaults, "harvest"), threading.Event()
+    behind = proxies(context.environment)
+    with RecordBar() as bar, _rare_collections():
+
+        def work(job: HarvestJob) -> HarvestResult:
+            own, limit = options[job], Deadline(stop, options[job].minutes * 60)
+            pace = max(http.host_seconds, own.pace)
+            policy = replace(http.policy(), interval=pace, rest=0.0, forgives=0.0)
+            client = HttpClient(
+                agent=agent,
+                addresses=AnyAddresses(),
+                hosts=HostQueue(policy, limit),  # each request has its own retries
+                stop=limit,
+                proxies=behind,
+            )
+            settings = OaiSettings(
+                limits=http.limits(),
+                say=lambda text: bar.print(visible(clean_text(text))),
+                retry=http.retry_policy(),
+                headers=own.headers,
+            )
+
+            def ask(arguments: Mapping[str, str]) -> ListPage:
+                try:
+                    return oai.ask(arguments)
+                except Deferred:
+                    if stop.is_set():
+                        raise
+                    text = f"not finished within {own.minutes} minutes; the next run continues"
+                    raise Unanswered(text, later=True) from None
+
+            advance = partial(bar.add, job.named)
+            run = (context.now, time.monotonic, settings.say, advance, own.every, own.overlap)
+            with closing(OaiClient(job.base_url, client, settings)) as oai:
+                return HarvestSession(job, home, own.dates, ask, *run).carry_out()
+
+        crew = HarvestThreads(work, http.host_concurrent, stop)
+        with closing(crew.outcomes([*options])) as outcomes:
+            yield from outcomes
 
 
 def _bind_headers(
@@ -206,14 +227,14 @@ def _list_jobs(
 
     `named` is of list_addresses: a repository's name stands for its present address.
     """
-    urls = [_base_url(named[url][0] if url in named else url) for url in arguments.url]
+    urls = [normal_url(named[url][0] if url in named else url) for url in arguments.url]
     prefixes, sets = arguments.prefix or ["oai_dc"], arguments.set or [None]
     for url, prefix, set_ in product(urls, prefixes, sets):
         repository = find_repository(named, url)
         yield HarvestJob(url, prefix, set_, arguments.format, repository)
 
 
-def _base_url(text: str) -> str:
+def normal_url(text: str) -> str:
     """Return a base URL in normal form. Raises UsageError."""
     try:
         parts = urlsplit(text)
@@ -243,8 +264,11 @@ def _window(arguments: argparse.Namespace) -> HarvestDates:
     return HarvestDates(since, until, full, removing, accepting)
 
 
-def _header(text: str) -> tuple[str, str, str]:
-    """Return the origin of a header, "" without one, its name and its value."""
+def parse_header(text: str) -> tuple[str, str, str]:
+    """Return the origin of a header, "" without one, its name and its value.
+
+    Raises ArgumentTypeError.
+    """
     match = _HEADER.fullmatch(text)
     if match is None:
         raise argparse.ArgumentTypeError(f"{text.partition(':')[0]!r}: expected 'Name: value'")

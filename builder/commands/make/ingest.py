@@ -2,12 +2,13 @@
 
 import argparse
 import os
+from collections.abc import Callable, Sequence
 from operator import itemgetter
 
 from builder.arguments import declare
 from builder.errors import UsageError
 from builder.sources import SOURCES
-from builder.sources.source import SourceInput
+from builder.sources.source import Source, SourceInput, SourceReader, SourceReport
 from builder.store.context import Context
 from functions.snapshot import layout
 
@@ -49,7 +50,7 @@ def run(context: Context) -> int:
     arguments = context.arguments
     if arguments.jobs < 1:
         raise UsageError(f"--jobs {arguments.jobs}: expected a number from 1")
-    sources = [(source, source.load()) for source in reversed(_READ)]
+    sources = load_sources()
     for _, reader in sources:
         if step := reader.find_step(context):
             return step()
@@ -59,17 +60,30 @@ def run(context: Context) -> int:
         names = [name for own in defaults for name in own or ()]
         if not names and None not in defaults:
             raise UsageError("nothing to read: name a SOURCE, or set redif.directory to a folder")
-    inputs = [SourceInput(name) for name in dict.fromkeys(names)]
-    claims = []
-    for source, reader in sources:
-        claim = reader.claim(context, inputs)
-        inputs = [*claim.rest]
-        if claim.read:
-            claims.append((not source.is_dated, claim.read))
+    reads = plan_reads(context, names)
     context.store.tag(layout.POINTER)  # an unreachable store is reported now, not after hours
-    claims.sort(key=itemgetter(0))
-    reports = [report for _, read in claims if (report := read())]
+    reports = [report for read in reads if (report := read())]
     nothing = "no file to read again" if arguments.retry else NOTHING_NEW
     text = "\n".join(report.text for report in reports if report.text)
     context.result(text or nothing, {k: v for r in reports for k, v in r.document.items()})
     return int(any(r.failed or (arguments.strict and r.faults) for r in reports))
+
+
+def load_sources() -> list[tuple[Source, SourceReader]]:
+    """Return the sources that this command reads, in the order in which they are asked."""
+    return [(source, source.load()) for source in reversed(_READ)]
+
+
+def plan_reads(context: Context, names: Sequence[str]) -> list[Callable[[], SourceReport | None]]:
+    """Return what reads the named inputs, each by the source that recognises it.
+
+    Sources whose runs have times of their own come first. Raises UsageError.
+    """
+    inputs = [SourceInput(name) for name in dict.fromkeys(names)]
+    claims = []
+    for source, reader in load_sources():
+        claim = reader.claim(context, inputs)
+        inputs = [*claim.rest]
+        if claim.read:
+            claims.append((not source.is_dated, claim.read))
+    return [read for _, read in sorted(claims, key=itemgetter(0))]

@@ -5,6 +5,7 @@ import argparse
 from builder.arguments import declare
 from builder.publish.rebuild import publish_formats
 from builder.publish.report import report_document, report_text
+from builder.snapshot.transaction import ChangeResult
 from builder.store.context import Context
 from functions.snapshot import layout
 
@@ -22,11 +23,17 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(context: Context) -> int:
     """Publish the ingested data as the next snapshot."""
+    built = publish(context)
+    context.result(report_text(built), report_document(built))
+    return 0
+
+
+def publish(context: Context) -> ChangeResult:
+    """Publish, and complete purges that an interruption left."""
     store, settings, runtime = context.store, context.configuration, context.runtime()
     built = publish_formats(store, settings, runtime, redate=context.arguments.redate)
     if any(store.keys(layout.PURGES)):  # seldom: it loads what makes a snapshot
         from builder.publish.purge import complete_purges
 
         complete_purges(store, settings, runtime)
-    context.result(report_text(built), report_document(built))
-    return 0
+    return built

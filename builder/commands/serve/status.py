@@ -47,8 +47,15 @@ def run(context: Context) -> int:
         "waiting": [{"run": run_.tist, "source": run_.source} for run_ in waiting],
     }
     lines = [_describe(context, pointer, manifests, runs), *_obi_lines(manifest, waiting)]
-    document = _document(context, pointer, manifests, runs)
-    context.result("\n".join(lines), {**document, "obi": obi})
+    document = _document(context, pointer, manifests, runs) | {"obi": obi}
+    from builder.sources.harvest import night  # what follows is for aggregators alone
+    from builder.sources.harvest.source import find_harvest_home
+
+    names = [rule["name"] for rule in context.defaults["repositories"]]
+    if rows := night.list_rows(find_harvest_home(context), names, context.now()):
+        lines.append(night.make_table(rows))
+        document["update"] = rows
+    context.result("\n".join(lines), document)
     return 0
 
 

@@ -21,6 +21,7 @@ _TICK = 0.2
 _MOST = 32
 """Maximum number of threads, whatever the number of hosts."""
 _SHOWN = 10
+JobOutcome = tuple[HarvestJob, HarvestResult | SheafError]
 
 
 @dataclass(slots=True)
@@ -36,18 +37,16 @@ class HarvestThreads:
     _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
     _active: Counter[str] = field(init=False, default_factory=Counter)
 
-    def outcomes(
-        self, jobs: Sequence[HarvestJob]
-    ) -> Generator[HarvestResult | SheafError, None, None]:
-        """Yield the result of each harvest, or its error, in the order in which they end.
+    def outcomes(self, jobs: Sequence[HarvestJob]) -> Generator[JobOutcome, None, None]:
+        """Yield each harvest with its result, or its error, in the order in which they end.
 
         Closing the generator early stops all threads; each keeps the records received.
         """
         waiting = deque(jobs)
-        crew: ThreadCrew[HarvestResult | SheafError] = ThreadCrew("harvest", self.stop)
+        crew: ThreadCrew[JobOutcome] = ThreadCrew("harvest", self.stop)
         yield from crew.results(lambda: self._turns(waiting), min(_MOST, len(waiting)))
 
-    def _turns(self, waiting: deque[HarvestJob]) -> Iterator[HarvestResult | SheafError]:
+    def _turns(self, waiting: deque[HarvestJob]) -> Iterator[JobOutcome]:
         while not self.stop.is_set() and waiting:
             with self._lock:
                 free = (job for job in waiting if self._active[_host(job)] < self.per_host)
@@ -67,7 +66,7 @@ class HarvestThreads:
             finally:
                 with self._lock:
                     self._active[_host(job)] -= 1
-            yield result
+            yield job, result
 
 
 def _host(job: HarvestJob) -> str:

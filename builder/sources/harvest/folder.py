@@ -175,7 +175,7 @@ def open_folder(
     Raises UsageError if another process uses the folder, or if its form is not `form` (unless
     `form` is None). Raises HarvestError if the folder is damaged.
     """
-    with _lock(path):
+    with lock_folder(path):
         harvest = read(path) or fresh
         if strip_secrets(harvest.base_url) != fresh.base_url:  # the repository moved
             harvest.base_url = fresh.base_url
@@ -212,7 +212,8 @@ def open_folder(
 
 
 @contextmanager
-def _lock(path: Path) -> Iterator[None]:
+def lock_folder(path: Path) -> Iterator[None]:
+    """Make the folder, and lock it for this process. Raises UsageError if another one has it."""
     with explaining(path, "written", HarvestError):
         path.mkdir(parents=True, exist_ok=True)
         handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)

@@ -65,7 +65,8 @@ class HarvestResult:
     """Result of a harvest: of a finished run, or of a run that continues later.
 
     `error` is why the run ended early, or None. `rows` counts all stored rows. `unlisted` are the
-    items that a full run did not list, `bare` some that came without metadata.
+    items that a full run did not list, `bare` some that came without metadata. `whole`: the list
+    came to its end, though single records of it may be lost.
     """
 
     job: HarvestJob
@@ -79,6 +80,7 @@ class HarvestResult:
     error: str | None = None
     unlisted: tuple[str, ...] = ()
     bare: tuple[str, ...] = ()
+    whole: bool = False
 
 
 @dataclass(slots=True)
@@ -226,6 +228,7 @@ class HarvestSession:
             tuple(run.lost),
             sum(part.rows for part in harvest.state.parts),
             error,
+            whole=error is None and harvest.state.is_whole,
         )
 
     def _identify(self, harvest: HarvestFolder) -> Mapping[str, str]:

@@ -1,6 +1,7 @@
 """Harvests as a source of `sheaf ingest`: folders of `sheaf harvest`."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 from builder.errors import explaining
 from builder.intake import intake
 from builder.intake.paths import STDIN
+from builder.sources.harvest.errors import HarvestError
 from builder.sources.source import Claim, SourceInput, SourceReader, SourceReport, find_home
 from builder.store import workdir
 from builder.store.context import Context
@@ -67,4 +69,24 @@ def _aggregate(context: Context, folders: Sequence[Path]) -> SourceReport:
     )
 
 
-READER = SourceReader(claim)
+def _find_defaults(context: Context) -> Sequence[str]:
+    """Return the harvests of `sheaf update` whose last lists are whole; others keep what they had.
+
+    One with a damaged state is left out, too.
+    """
+    from builder.sources.harvest import folder
+
+    names = []
+    for path in find_harvests(str(find_harvest_home(context))):
+        with suppress(HarvestError):
+            if (state := folder.read(path)) is not None and state.is_whole:
+                names.append(str(path))
+    return names if context.configuration["repositories"] else ()
+
+
+def find_harvest_home(context: Context) -> Path:
+    """Return the folder of what `sheaf update` harvests."""
+    return context.configuration_path.parent / str(context.defaults["harvest.home"])
+
+
+READER = SourceReader(claim, _find_defaults)

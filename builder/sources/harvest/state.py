@@ -219,6 +219,15 @@ class HarvestState:
         """Granularity of the repository's datestamps; days if Identify does not say."""
         return SECOND if self.identify.get("granularity", "").endswith("Z") else DAY
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the last run ended with a whole list; single records of it may be lost."""
+        if self.going is not None or not self.runs:
+            return False
+        last, covered = self.runs[-1], self.covered
+        has_end = covered is not None and last.began is not None and last.began <= covered[1]
+        return last.status == COMPLETE or (bool(last.counts.lost) and has_end)
+
     def order_runs(self) -> Callable[[int], str]:
         """Return a function that gives each run's place in the order of runs of all lists, as text.
 

@@ -170,8 +170,8 @@ _A = 'name = "a"\nurl = "http://a.cz/oai"\n'
         (_A.replace('"a"', '"a b"'), r"\[0\]\.name is"),
         (f'{_A}token = "SHEAF_KEY"', r"\[0\]\.token is .*does not begin with SHEAF_"),
         (f"{_A}every = 1", r"\[0\]\.every is 1, expected one of the keys name, url, former"),
-        (f'{_A}former = ["http://a.cz/oai"]', "URLs that no other repository has"),
-        (f"{_A}[[repositories]]\n{_A}", r"\[1\]\.name is \"a\", expected a name that no other"),
+        (f'{_A}former = ["http://a.cz/oai"]', "what no other repository has, and each URL once"),
+        (f"{_A}[[repositories]]\n{_A}", r"\[1\] is \"a\", expected what no other repository has"),
     ],
 )
 def test_a_wrong_repository_is_named(text: str, wrong: str) -> None:
@@ -183,7 +183,7 @@ def test_one_repository_at_most_is_replicated() -> None:
     rows = [f'{{ name = "{n}", url = "http://{n}.cz", replicate = true }}' for n in "ab"]
     one = configuration.parse(f"repositories = [{rows[0]}]", {})["repositories"]
     assert (one[0]["replicate"], one[0]["prefixes"]) == (True, ["oai_dc"])
-    with pytest.raises(ConfigurationError, match=r"\[1\]\.replicate .* is true"):
+    with pytest.raises(ConfigurationError, match=r"\[1\] .* is \"replicate = true\""):
         configuration.parse("", {"SHEAF_REPOSITORIES": f"[{', '.join(rows)}]"})
 
 

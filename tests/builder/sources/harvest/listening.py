@@ -52,7 +52,8 @@ class _Handler(QuietHandler):
 
 @contextmanager
 def listening(provider: Provider, host: str = "127.0.0.1") -> Iterator[Provider]:
-    """Serve the repository; its port is set."""
+    """Serve the repository; its host and its port are set."""
+    provider.host = host
     handler = type("Handler", (_Handler,), {"provider": provider})
     with open_server(handler, host) as provider.port:
         try:

@@ -122,6 +122,7 @@ class Provider:
     token_life: int = 3  # pages, where tokens die
     poison: frozenset[str] = frozenset()
     hang: float = 5.0  # seconds that pass where nothing is answered
+    host: str = "127.0.0.1"
     port: int = 0
     calls: list[Call] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)  # the header X-Key of each request
@@ -135,7 +136,7 @@ class Provider:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/oai"
+        return f"http://{self.host}:{self.port}/oai"
 
     @property
     def form(self) -> str:

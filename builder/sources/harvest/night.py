@@ -1,0 +1,143 @@
+"""Nights of `sheaf update`: how each repository and each other source stands after them.
+
+<home>/update.json has their standings by name; instants are in UTC. It is replaced after each
+night, also after an interrupted one, as far as that came.
+"""
+
+import json
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from builder.errors import explaining
+from builder.http.secrets import clean_text
+from builder.sources.harvest.errors import HarvestError
+from builder.sources.harvest.run import HarvestResult
+from builder.sources.harvest.state import COMPLETE
+from builder.store import documents
+from builder.store.durable import replace_durably
+from builder.text import tally, visible
+from functions.snapshot import instant
+from functions.snapshot.errors import SheafError
+
+STANDINGS = "update.json"
+WHOLE, PARTIAL, FAILED = "whole", "partial", "failed"
+_COLUMNS = ("repository", "state", "new", "changed", "deleted", "lag", "reason")
+_LONGEST = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How the last night of a repository or source ended: WHOLE, PARTIAL or FAILED.
+
+    PARTIAL says that records came. `whole` is when the last night began in which all lists came to
+    their ends, though single records may be missing. `failing` is when the first night began since
+    all was WHOLE. Each is "" if there is none. `reason` is also a remark on a whole one. The counts
+    are those of the runs of its lists.
+    """
+
+    state: str = "new"
+    whole: str = ""
+    failing: str = ""
+    reason: str = ""
+    new: int = 0
+    changed: int = 0
+    deleted: int = 0
+
+    def follow(self, state: str, began: datetime, reason: str) -> "Standing":
+        """Return the standing after a night that began then, without counts."""
+        start, reason = instant.to_text(began), visible(clean_text(reason))[:_LONGEST]
+        if state == WHOLE:
+            return Standing(WHOLE, start, "", reason)
+        return Standing(state, self.whole, self.failing or start, reason)
+
+    def end_night(self, lists: Sequence[HarvestResult | SheafError], began: datetime) -> "Standing":
+        """Return the standing of a repository after the harvest of its lists."""
+        results = [result for result in lists if isinstance(result, HarvestResult)]
+        came = any(result.counts.pages for result in results)
+        complete = [result for result in results if result.status == COMPLETE]
+        state = WHOLE if len(complete) == len(lists) else PARTIAL if came else FAILED
+        reasons = dict.fromkeys(filter(None, map(_find_reason, lists)))
+        row = self.follow(state, began, "; ".join(reasons))
+        has_ended = sum(result.whole for result in results) == len(lists)
+        return replace(
+            row,
+            whole=instant.to_text(began) if has_ended else row.whole,
+            new=sum(result.counts.new for result in results),
+            changed=sum(result.counts.changed + result.counts.another for result in results),
+            deleted=sum(result.counts.deleted + result.counts.removed for result in results),
+        )
+
+
+def _find_reason(outcome: HarvestResult | SheafError) -> str:
+    """Return why a list is not whole, else a remark on it; "" if there is none."""
+    if isinstance(outcome, SheafError) or outcome.error:
+        return str(outcome if isinstance(outcome, SheafError) else outcome.error)
+    counts, (first, *_) = outcome.counts, (*outcome.lost, ("?",))
+    if counts.lost:
+        return f"{tally(counts.lost, 'record')} could not be harvested, such as {': '.join(first)}"
+    if outcome.notes:  # the last one says how the list ended, and the first ones what came before
+        return outcome.notes[-1]
+    many = tally(counts.mended, "record")
+    return f"{many} mended: the column `fault` says how" if counts.mended else ""
+
+
+def read_standings(home: Path) -> dict[str, Standing]:
+    """Return the standing of each repository by its name; nothing if no night has ended."""
+    try:
+        return documents.build(dict[str, Standing], json.loads((home / STANDINGS).read_bytes()))
+    except (OSError, ValueError):  # it can be told anew, except for how long a failure lasts
+        return {}
+
+
+def write_standings(home: Path, standings: Mapping[str, Standing]) -> None:
+    """Replace the standings. Raises HarvestError."""
+    document = {name: asdict(standing) for name, standing in standings.items()}
+    with explaining(home, "written", HarvestError):
+        replace_durably(home / STANDINGS, documents.write_indented(document))
+
+
+def list_rows(home: Path, names: Iterable[str], now: datetime) -> list[dict[str, Any]]:
+    """Return the rows of these repositories and of other sources; the lag is in seconds."""
+    standings = read_standings(home)
+    rows = []
+    for name in (*names, *(name for name in standings if " " in name)):  # no repository has one
+        row = standings.get(name, Standing())
+        lag = (now - instant.from_text(row.whole)).total_seconds() if row.whole else None
+        rows.append({"repository": name, **asdict(row), "lag": lag and int(lag)})
+    return rows
+
+
+def make_table(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return rows as lines under a heading, with lags in days."""
+    lines: list[tuple[str, ...]] = [_COLUMNS]
+    for row in rows:
+        lag = "never" if row["lag"] is None else f"{row['lag'] / 86_400:.1f} d"
+        since = row["failing"] and f"failing since {row['failing']}: "
+        cells = {**row, "lag": lag, "reason": f"{since}{row['reason']}"}
+        lines.append(tuple(str(cells[column]) for column in _COLUMNS))
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    form = "  ".join(f"{{:{side}{width}}}" for side, width in zip("<<>>>><", widths, strict=True))
+    return "\n".join(form.format(*line).rstrip() for line in lines)
+
+
+class Deadline(threading.Event):
+    """Set once `outer` is, or so many seconds after it was made."""
+
+    def __init__(self, outer: threading.Event, seconds: float) -> None:
+        super().__init__()
+        self._outer, self._end = outer, time.monotonic() + seconds
+
+    def is_set(self) -> bool:
+        """Return whether all work ends, or the time is over."""
+        return self._outer.is_set() or time.monotonic() >= self._end
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until it is set, or for `timeout` seconds, and return whether it is set."""
+        longest = threading.TIMEOUT_MAX if timeout is None else timeout
+        self._outer.wait(min(max(0.0, self._end - time.monotonic()), longest))
+        return self.is_set()
