@@ -22,7 +22,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         parser,
         {
             "sources [SOURCE]...": f"{inputs}; s3://bucket/prefix; URLs; - for stdin "
-            "(default: redif.directory)",
+            "(default: what the configuration names)",
             **{row: text for source in reversed(_READ) for row, text in source.options.items()},
             "--jobs N": "files, or ranges of large files, to read in parallel (default: one per "
             "processor)",

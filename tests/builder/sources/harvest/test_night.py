@@ -3,6 +3,7 @@
 Each night records are added, changed and deleted. Repositories move and fail for a while.
 """
 
+import argparse
 import random
 import re
 import shutil
@@ -18,7 +19,10 @@ import pytest
 
 from builder.commands.demo import samples
 from builder.commands.make import publish
+from builder.commands.make.harvest import ListOptions, harvest_lists
 from builder.sources.harvest.night import Deadline
+from builder.sources.harvest.run import HarvestJob, HarvestResult
+from builder.sources.harvest.window import HarvestDates
 from builder.store.context import Context, from_environment
 from tests.builder.sources.harvest.defects import DEFECTS, defective
 from tests.builder.sources.harvest.element import Item
@@ -299,3 +303,23 @@ def test_a_deadline_ends_one_harvest_and_no_other() -> None:
     assert not late.wait(0.0)
     outer.set()
     assert late.wait()
+
+
+def test_a_list_that_takes_too_long_goes_on_the_next_time(tmp_path: Path) -> None:
+    """The one beside it is harvested meanwhile."""
+    given = argparse.Namespace(config=None)
+    context = Context(given, {"SHEAF_HTTP_HOST_CONCURRENT": "2"})
+
+    def carry_out(minutes: float) -> list[tuple[str, str]]:
+        options = ListOptions(HarvestDates(), {}, minutes=minutes)
+        lists = [HarvestJob(provider.url, "oai_dc", None) for provider in (slow, quick)]
+        outcomes = dict(harvest_lists(context, tmp_path, dict.fromkeys(lists, options), "test"))
+        results = [result for job in lists if isinstance(result := outcomes[job], HarvestResult)]
+        return [(result.status, result.error or "") for result in results]
+
+    with serving(items(50), hang=60.0) as slow, serving(items(50)) as quick:
+        slow.answers.append(_with_tokens(lambda p, c, a: replace(a, pause=p.hang)))
+        why = "not finished within 0.03 minutes; the next run continues"
+        assert carry_out(0.03) == [("partial", why), ("complete", "")]
+        slow.answers.clear()
+        assert carry_out(5) == [("complete", ""), ("complete", "")]
