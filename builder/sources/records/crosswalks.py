@@ -1,0 +1,402 @@
+"""Crosswalks: from a record of any form to one element of a metadata format.
+
+Ours are tables in templates/crosswalks/records/ (templates/README.md). An operator's own, in the
+folder `formats.templates`, is such a table or XSLT 1.0 that runs without network and files.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from lxml import etree
+
+from builder.sources.records.paths import (
+    NAMESPACES,
+    NOTHING,
+    Context,
+    PathError,
+    compile_nodes,
+    compile_values,
+    open_record,
+)
+from builder.sources.records.record import SourceRecord
+from builder.sources.records.record_forms import AS_IS, FOLDER, form_of, list_texts, read_table
+from functions.oai.format import TEMPLATES, find_file
+from functions.snapshot.errors import ConfigurationError, SheafError
+
+_KEYS = frozenset(
+    "name path value each content attributes map match trim first empty otherwise required".split()  # noqa: SIM905
+)
+"""Keys of a row."""
+_ORDER = (
+    *("title", "creator", "contributor", "publisher", "date", "type", "subject", "description"),
+    *("format", "language", "identifier", "source", "relation", "coverage", "rights"),
+)
+"""The elements of Dublin Core, in the order in which they are written."""
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_BRACES = re.compile(r"\{([^{}]+)\}")
+_TAG_SETS = 5_000
+"""Sets of tags for which rows are kept at hand."""
+_XSI = NAMESPACES["xsi"]
+_NO_ACCESS = etree.XSLTAccessControl.DENY_ALL  # type: ignore[attr-defined]
+
+Row = Mapping[str, Any]
+Emit = Callable[[Any, Context, list[str], list[str]], None]
+"""Adds the parts of an element of a node, and what is required and lacks."""
+
+
+class CrosswalkError(SheafError):
+    """A record cannot be given in a format; the text says what it lacks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crosswalk:
+    """A crosswalk to the format `prefix`. `digest` changes with the file that it is made of."""
+
+    prefix: str
+    schema: str
+    namespace: str
+    digest: str
+    apply: Callable[[SourceRecord, Context], str] = field(repr=False)
+
+    def __call__(
+        self, record: SourceRecord, context: Context = NOTHING, faults: list[str] | None = None
+    ) -> str:
+        """Return the record as an element, without a declaration.
+
+        Characters that XML forbids are removed, which is added to `faults`. Raises CrosswalkError.
+        """
+        document = self.apply(record, context)
+        if document.isprintable():  # a tenth of the time of the search
+            return document
+        if faults is not None and (characters := {*_FORBIDDEN.findall(document)}):
+            names = ", ".join(sorted(f"U+{ord(c):04X}" for c in characters))
+            faults.append(f"characters that XML forbids were removed: {names}")
+        return _FORBIDDEN.sub("", document)
+
+
+def load(
+    name: str,
+    places: Sequence[Path] = (TEMPLATES,),
+    fields: Mapping[str, str | Sequence[str]] = NOTHING,
+    base: Crosswalk | None = None,
+) -> Crosswalk:
+    """Return the crosswalk of that name, or of that `.xsl`, from the first place that has it.
+
+    `fields` are declared paths, which replace those of the record's form. `base` makes oai_dc for
+    tables that read it. Raises ConfigurationError, with the file.
+    """
+    file = name if name.endswith((".xsl", ".toml")) else f"{name}.toml"
+    searched = [find_file(places, folder, file) for folder in (FOLDER, "crosswalks", "")]
+    path = next(filter(None, searched), None)
+    if path is None:
+        raise ConfigurationError(f"{name}: no such crosswalk; known: {', '.join(list_tables())}")
+    declared = {key: list_texts(value) for key, value in fields.items()}
+    seed = f"{sorted(declared.items())}{base.digest if base else ''}".encode()
+    digest = blake2b(path.read_bytes() + seed, digest_size=16).hexdigest()
+    if file.endswith(".xsl"):
+        return _load_stylesheet(path, digest)
+    document = read_table(path)
+    try:
+        table = _Table(path, document, declared, base)
+        prefix, schema, namespace = (document[key] for key in ("prefix", "schema", "namespace"))
+    except (PathError, re.error) as error:
+        raise ConfigurationError(f"{path}: {error}") from error
+    except KeyError as error:
+        raise ConfigurationError(f"{path} lacks {error}") from error
+    return Crosswalk(prefix, schema, namespace, digest, table.apply)
+
+
+def list_tables() -> list[str]:
+    """Return the names of our crosswalks."""
+    return [path.stem for path in sorted((TEMPLATES / FOLDER).glob("*-*.toml"))]
+
+
+def escape(text: str) -> str:
+    """Return a text with the characters of markup escaped, for elements and attributes."""
+    if "&" in text or "<" in text or ">" in text or '"' in text:
+        text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        return text.replace('"', "&quot;")
+    return text
+
+
+def trim_punctuation(text: str) -> str:
+    """Return a text without the punctuation that ISBD puts behind it.
+
+    A full stop stays behind initials and short words, which may be abbreviations.
+    """
+    text = text.strip(" /:;,=")
+    if text[-1:] == "." and (text[-4:-1].isalpha() or text[-2:-1] in "])0123456789"):
+        return text[:-1].rstrip()
+    return text
+
+
+class _Table:
+    """A table of rows, compiled for the languages of paths that it reads."""
+
+    def __init__(
+        self, path: Path, document: Row, fields: Mapping[str, Any], base: Crosswalk | None
+    ) -> None:
+        self._name, self._fields, self._base = path.name, fields, base
+        self._maps = {name: _compile_map(rows) for name, rows in document.get("maps", {}).items()}
+        rows = document.get("row", ())
+        self._steps = {
+            language: [
+                (row, self._compile(row, "xml" if language == "dc" else language)) for row in rows
+            ]
+            for language in document["reads"]
+        }
+        spaces = {**document["namespaces"], "xsi": _XSI}
+        declared = "".join(f' xmlns{":" * bool(p)}{p}="{uri}"' for p, uri in spaces.items())
+        location = escape(f"{document['namespace']} {document['schema']}")
+        self._opening = f'<{document["root"]}{declared} xsi:schemaLocation="{location}">'
+        self._closing = f"</{document['root'].split()[0]}>"
+        self._emits: dict[Any, Emit] = {}
+
+    def apply(self, record: SourceRecord, context: Context) -> str:
+        language, content = open_record(record)
+        key: Any = frozenset(content) if language == "marc" else language
+        if language not in self._steps:
+            if "dc" not in self._steps:
+                raise CrosswalkError(f"{self._name} reads {', '.join(self._steps)}, not {language}")
+            content, language = self._dublin_core(record, context), "dc"
+            key = language
+        elif not self._steps[language]:
+            key = form_of(record)
+        parts, lacks = [self._opening], list[str]()
+        try:
+            emit = self._emits.get(key) or self._select(language, key)
+            emit(content, context, parts, lacks)
+        except PathError as error:
+            raise CrosswalkError(str(error)) from error
+        if lacks or len(parts) == 1:
+            raise CrosswalkError(f"lacks {', '.join(lacks) or f'all that {self._name} reads'}")
+        return "".join(parts) + self._closing
+
+    def _select(self, language: str, key: Any) -> Emit:
+        """Return the rows that a record needs. `key`: its tags of MARC, or its form.
+
+        Few rows have to do with the tags of a record, and few sets of tags are usual.
+        """
+        steps = self._steps[language]
+        if not steps:
+            rows = _list_rows({**key.fields, **self._fields})
+            steps = [(row, self._compile(row, language)) for row in rows]
+        elif language == "marc":
+            tags = {"", *key}
+            steps = [step for step in steps if not tags.isdisjoint(_list_tags(step[0]))]
+        if len(self._emits) > _TAG_SETS:
+            self._emits.clear()
+        self._emits[key] = emit = _join(steps)
+        return emit
+
+    def _dublin_core(self, record: SourceRecord, context: Context) -> etree._Element:
+        form, content = form_of(record), record.content
+        if self._base is None and form.oai_dc == AS_IS and isinstance(content, etree._Element):
+            return content
+        return _parse((self._base or _load_default(form.oai_dc))(record, context))
+
+    def _compile(self, row: Row, language: str) -> Emit:
+        """Compile a row: elements of values, an element around other rows, or a constant."""
+        if wrong := {*row} - _KEYS:
+            raise PathError(f"{wrong.pop()} is no key of a row")
+        names = row["name"].split("/")
+        opening, fill = "><".join(("", *names))[1:], _compile_attributes(row, language)
+        closing = "".join(f"</{name.split()[0]}>" for name in reversed(names))
+        if "content" in row:
+            inside = [(child, self._compile(child, language)) for child in row["content"]]
+            return _compile_parent(row, language, inside, (opening, fill, closing))
+        if "value" in row:
+            constant = f"{opening}{fill({}, NOTHING, '')}>{escape(row['value'])}{closing}"
+            return lambda node, context, out, lacks: out.append(constant)
+        reads = [compile_values(language, path) for path in list_texts(row["path"])]
+        read, convert = reads[0], self._compile_value(row)
+        if len(reads) > 1:
+            read = lambda node, context: [v for each in reads for v in each(node, context)]  # noqa: E731
+        clean = trim_punctuation if row.get("trim") else str.strip
+        is_first, is_empty = row.get("first", False), row.get("empty", False)
+        texts = "".join(row.get("attributes", {}).values())
+        is_plain = not {"match", "map", "empty"} & {*row} and "{" not in texts
+        fixed = f"{opening}{fill({}, NOTHING, '')}>" if is_plain else ""
+        end = closing.removeprefix(f"</{names[-1].split()[0]}>")
+
+        def render(value: str, node: Any, context: Context) -> str:
+            text, extra = convert(clean(value))
+            if not text:
+                return ""
+            start = f"{opening}{fill(node, context, text)}{extra}"
+            return f"{start}/>{end}" if is_empty else f"{start}>{escape(text)}{closing}"
+
+        def emit_values(node: Any, context: Context, out: list[str], lacks: list[str]) -> None:
+            values = read(node, context)
+            if not values:
+                return
+            if is_plain and len(values) == 1:  # most rows
+                if text := clean(values[0]):
+                    out.append(f"{fixed}{escape(text)}{closing}")
+                return
+            parts = [part for v in values if (part := render(v, node, context))]
+            out += parts if len(parts) < 2 else parts[:1] if is_first else dict.fromkeys(parts)
+
+        return emit_values
+
+    def _compile_value(self, row: Row) -> Callable[[str], tuple[str, str]]:
+        """Return what gives a value's text, "" if it does not count, and further attributes."""
+        search = re.compile(row["match"]).search if "match" in row else None
+        mapping = self._maps[row["map"]] if "map" in row else None
+
+        def convert(text: str) -> tuple[str, str]:
+            if search:
+                match = search(text)
+                text = (match[1] if match.re.groups else text) if match else ""
+            if mapping is None or not text:
+                return text, ""
+            mapped, extra = mapping.get(text.lower()) or mapping.get("*") or (None, "")
+            return (text if mapped == "" else mapped or ""), extra
+
+        return convert
+
+
+@cache
+def _load_default(name: str) -> Crosswalk:
+    return load(name)
+
+
+def _list_rows(fields: Mapping[str, tuple[str, ...]]) -> list[Row]:
+    """Return the rows of declared fields: elements of Dublin Core; a URL is an identifier."""
+    urls = (":url", *fields.get("identifier", ()), *fields.get("url", ()))
+    paths = {**fields, "identifier": urls}
+    return [{"name": f"dc:{name}", "path": paths[name]} for name in _ORDER if name in paths]
+
+
+def _list_tags(row: Row) -> set[str]:
+    """Return the tags without which a row of MARC gives nothing; "" if it may do without any."""
+    if "value" in row or "required" in row:
+        return {""}
+    if "content" in row and "each" not in row:
+        return set().union(*map(_list_tags, row["content"]))
+    return {re.split(r"[\[$/:(']", path)[0] for path in list_texts(row.get("each") or row["path"])}
+
+
+def _compile_map(rows: Mapping[str, Any]) -> Mapping[str, tuple[str, str]]:
+    """Return a map's text ("" is the value itself) and attributes, by lower-case value."""
+    compiled: dict[str, tuple[str, str]] = {}
+    for key, entry in rows.items():
+        texts = {"text": entry} if isinstance(entry, str) else dict(entry)
+        text = texts.pop("text", "")
+        attributes = "".join(f' {name}="{escape(value)}"' for name, value in texts.items())
+        compiled |= dict.fromkeys(key.lower().split("|"), (text, attributes))
+    return compiled
+
+
+def _join(steps: Sequence[tuple[Row, Emit]]) -> Emit:
+    """Return what emits all rows, in order, and sees to `otherwise` and `required`."""
+    rows = [(emit, row.get("otherwise", False), row.get("required")) for row, emit in steps]
+
+    def emit_all(node: Any, context: Context, out: list[str], lacks: list[str]) -> None:
+        for emit, _, _ in rows:
+            emit(node, context, out, lacks)
+
+    def emit_needed(node: Any, context: Context, out: list[str], lacks: list[str]) -> None:
+        mark = 0
+        for emit, otherwise, required in rows:
+            if not otherwise:
+                mark = len(out)
+            elif len(out) > mark:
+                continue
+            emit(node, context, out, lacks)
+            if required and len(out) == mark:
+                lacks.append(required)
+
+    return emit_needed if any(row[1] or row[2] for row in rows) else emit_all
+
+
+def _compile_parent(
+    row: Row, language: str, inside: Sequence[tuple[Row, Emit]], frame: tuple[str, Any, str]
+) -> Emit:
+    """Compile an element with rows inside: one for each node of `each`, or one."""
+    emit_inside, (opening, fill, closing) = _join(inside), frame
+    selects = [compile_nodes(language, path) for path in list_texts(row.get("each", ()))]
+    constants = sum("value" in child for child, _ in inside)
+
+    def nodes_of(node: Any) -> Sequence[Any]:
+        return [each for select in selects for each in select(node)] if selects else (node,)
+
+    def emit_parent(node: Any, context: Context, out: list[str], lacks: list[str]) -> None:
+        for each in selects[0](node) if len(selects) == 1 else nodes_of(node):
+            mark = len(out)
+            out.append(f"{opening}{fill(each, context, '')}>")
+            emit_inside(each, context, out, lacks)
+            if len(out) > mark + 1 + constants:
+                out.append(closing)
+            else:
+                del out[mark:]
+
+    return emit_parent
+
+
+def _compile_attributes(row: Row, language: str) -> Callable[[Any, Context, str], str]:
+    """Return what gives the attributes of a node. One whose path has no value is left out."""
+    constant, patterns = "", []
+    for name, text in row.get("attributes", {}).items():
+        before, path, after = (*_BRACES.split(text), "", "")[:3]
+        if not path:
+            constant += f' {name}="{escape(text)}"'
+        else:
+            read = None if path == "." else compile_values(language, path)
+            patterns.append((f' {name}="{escape(before)}', read, escape(after) + '"'))
+
+    def fill(node: Any, context: Context, text: str) -> str:
+        result = constant
+        for before, read, after in patterns:
+            values = read(node, context) if read else [text]
+            if value := values[0].strip() if values else "":
+                result += f"{before}{escape(value)}{after}"
+        return result
+
+    return fill
+
+
+def _load_stylesheet(path: Path, digest: str) -> Crosswalk:
+    """Return the crosswalk of a stylesheet; its xsi:schemaLocation names the format's schema."""
+    try:
+        tree = _parse(path.read_bytes(), str(path))
+        transform = etree.XSLT(tree, access_control=_NO_ACCESS)
+    except (etree.LxmlError, OSError) as error:
+        raise ConfigurationError(f"{path}: {error}") from error
+    locations = [e.get(f"{{{_XSI}}}schemaLocation", "").split() for e in tree.iter("{*}*")]
+    pair = next((words for words in locations if len(words) > 1), None)
+    if pair is None:
+        raise ConfigurationError(f"{path}: its element has no xsi:schemaLocation")
+
+    def apply(record: SourceRecord, context: Context) -> str:
+        texts: dict[str, Any] = {
+            name: etree.XSLT.strparam(value) for name, value in context.items()
+        }
+        try:
+            result = transform(_parse(_write_source(record)), **texts).getroot()
+        except etree.LxmlError as error:
+            raise CrosswalkError(f"{path.name}: {error}") from error
+        if result is None:
+            raise CrosswalkError(f"{path.name} made no element")
+        return etree.tostring(result, encoding="unicode", with_tail=False)
+
+    return Crosswalk(path.stem, pair[1], pair[0], digest, apply)
+
+
+def _parse(text: str | bytes, base: str = "") -> etree._Element:
+    parser = etree.XMLParser(resolve_entities=False, no_network=True)
+    return etree.fromstring(text, parser, base_url=base)
+
+
+def _write_source(record: SourceRecord) -> str:
+    """Return the XML that a stylesheet is given: of columns, a `row` with each as a `column`."""
+    if not isinstance(record.content, Mapping):
+        return record.xml
+    pairs = [(escape(n), escape(v)) for n, values in record.content.items() for v in values]
+    columns = "".join(f'<column name="{name}">{value}</column>' for name, value in pairs)
+    return _FORBIDDEN.sub("", f"<row>{columns}</row>")
