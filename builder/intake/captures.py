@@ -29,6 +29,9 @@ _LOSSES = {
     "harvest-namespace": "harvested metadata is not one element in its format's namespace",
     "harvest-emptied": "a harvested record came without metadata, and without a deletion",
     "harvest-damaged": "a part of a harvest cannot be read",
+    "bad-record": "a record of a file of records cannot be read",
+    "record-no-identifier": "a record has no identifier at the paths of its table",
+    "record-repeated": "a record has the identifier of one that came before",
 }
 _HARMLESS = {
     "wacz-empty": "the WACZ holds no ARC or WARC file in its archive folder",
@@ -50,6 +53,8 @@ _HARMLESS = {
     "index-value-invalid": "a value in an index is invalid for its field",
     "index-digest": "digests of an index are not SHA-1, which identifies its archive's items",
     "faults-cut": "an index has more faults of one code than can be listed",
+    "repaired-record": "a record of a file of records has a wrong field, and was mended",
+    "record-lacks": "a record lacks what one of its formats needs, and is not in it",
     "xml-illegal-character": "a text has characters that XML 1.0 forbids",
 }
 FAULT_CODES: dict[str, str] = _LOSSES | _HARMLESS

@@ -114,7 +114,7 @@ def template(values: Mapping[str, Any]) -> str:
             section = head
             lines += ["", f"[{section}]"]
         mark = "" if key.name in values else "# "
-        value = _toml(values.get(key.name, key.default))
+        value = to_toml(values.get(key.name, key.default))
         lines += [f"# {key.meaning} ({key.expected})", f"{mark}{name} = {value}"]
     return "\n".join(lines) + "\n"
 
@@ -141,19 +141,20 @@ def _check(source: str, name: str, value: Any, variable: str = "") -> None:
     if (fault := _BY_NAME[name].find_fault(value)) is not None:
         part, wrong, expected = fault
         where = f" ({variable})" if variable else ""
-        text = _SECRET.sub("//...@", _toml(wrong))
+        text = _SECRET.sub("//...@", to_toml(wrong))
         text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
         raise ConfigurationError(f"{source}: {name}{part}{where} is {text}, expected {expected}")
 
 
-def _toml(value: Any) -> str:
+def to_toml(value: Any) -> str:
+    """Return a value as it stands in TOML."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
         # JSON strings are valid TOML except for one control character, which JSON does not escape.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, list):
-        return "[" + ", ".join(map(_toml, value)) + "]"
+        return "[" + ", ".join(map(to_toml, value)) + "]"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_toml(k)} = {_toml(v)}" for k, v in value.items()) + "}"
+        return "{" + ", ".join(f"{to_toml(k)} = {to_toml(v)}" for k, v in value.items()) + "}"
     return str(value)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from functions.config import check
-from functions.config.key import Field, Fields, choice, flag, list_of, row, table_of
+from functions.config.key import Field, Fields, flag, list_of, row, table_of
 from functions.snapshot import oai_name
 
 FIELDS = (
@@ -13,7 +13,6 @@ FIELDS = (
     *("format", "language", "identifier", "source", "relation", "coverage", "rights", "url"),
 )
 """Fields of an own record: the elements of Dublin Core, and its landing page."""
-_FORMS = ("", "marc", "xml", "csv", "json", "parquet")
 _TEXT = Field("", check.is_text, "a text")
 _TEXTS = Field(
     [],
@@ -31,7 +30,7 @@ _TABLE = Fields(
         ),
         "files": replace(_TEXTS, expected="files or patterns such as export/*.mrc"),
         "query": replace(_TEXT, expected="a query of DuckDB"),
-        "form": replace(choice(*_FORMS), expected=f"one of {', '.join(_FORMS[1:])}"),
+        "form": replace(_TEXT, expected="a form such as marc or csv"),
         "element": replace(_TEXT, expected="the name of the element of each record"),
         "identifier": replace(_TEXTS, expected="one or more paths"),
         "sets": list_of(check.is_text, 'patterns such as "type:{leader/6}"'),

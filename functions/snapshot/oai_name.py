@@ -258,6 +258,15 @@ def is_uri(text: str) -> bool:
     return not is_blank and _URI.fullmatch(text) is not None and not NOT_IN_XML.search(text)
 
 
+def is_foreign(identifier: str, namespace: str) -> bool:
+    """Return whether an item from elsewhere keeps its identifier: oai scheme, another namespace.
+
+    Otherwise a repository could give an item one of our own identifiers.
+    """
+    own = identifier.lower().startswith(f"oai:{namespace.lower()}:")
+    return identifier.startswith("oai:") and is_uri(identifier) and not own
+
+
 def is_set(spec: str) -> bool:
     """Return whether `spec` has the form that the protocol's schema requires of a setSpec."""
     return _SPEC.fullmatch(spec) is not None

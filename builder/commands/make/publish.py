@@ -8,6 +8,7 @@ from builder.publish.report import report_document, report_text
 from builder.snapshot.transaction import ChangeResult
 from builder.store.context import Context
 from functions.snapshot import layout
+from functions.store.catalog import Catalogue
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -31,6 +32,11 @@ def run(context: Context) -> int:
 def publish(context: Context) -> ChangeResult:
     """Publish, and complete purges that an interruption left."""
     store, settings, runtime = context.store, context.configuration, context.runtime()
+    newest = Catalogue(store).pointer().newest()
+    if newest is not None and Catalogue(store).manifest(newest.snapshot).recipes:
+        from builder.sources.records.renewal import renew_records  # it loads lxml
+
+        renew_records(context)
     built = publish_formats(store, settings, runtime, redate=context.arguments.redate)
     if any(store.keys(layout.PURGES)):  # seldom: it loads what makes a snapshot
         from builder.publish.purge import complete_purges

@@ -47,7 +47,6 @@ UNREADABLE, FOREIGN = "harvest-unreadable", "harvest-namespace"
 EMPTIED, DAMAGED = "harvest-emptied", "harvest-damaged"
 _MOST_FAULTS = 1000
 """Faults of one code that are named in a harvest."""
-_SCHEME = "oai:"
 _SAFE = "!#$&'()*+,/:;=?@[]~"
 _METHOD = "2"
 """Way in which parts are read; parts that were read in another way are read again."""
@@ -280,7 +279,7 @@ class HarvestIngest:
         other = oai_name.harvested_identifier(self.namespace, repository.place, row.identifier)
         spec = "" if row.single or state.set is None else state.set
         return (
-            row.identifier if is_kept(row.identifier, self.namespace) else other,
+            row.identifier if oai_name.is_foreign(row.identifier, self.namespace) else other,
             other,
             state.base_url,
             state.identify.get("repositoryName") or repository.host,
@@ -302,15 +301,6 @@ class HarvestIngest:
 
 
 _LEFT_OUT = "left out"
-
-
-def is_kept(identifier_: str, namespace: str) -> bool:
-    """Return whether an item keeps its identifier: of the oai scheme, and of another namespace.
-
-    Otherwise a harvested repository could give an item one of our own identifiers.
-    """
-    own = identifier_.lower().startswith(f"{_SCHEME}{namespace.lower()}:")
-    return identifier_.startswith(_SCHEME) and is_uri(identifier_) and not own
 
 
 @lru_cache(maxsize=4096)

@@ -74,7 +74,7 @@ def _read(
         result.text(),
         result.document(),
         faults=any(source.faults for source in sources),
-        failed=any(source.failed for source in sources),
+        failed=any(source.failed for source in sources) or result.is_empty,
     )
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from builder.commands.demo.samples import FILES
 from builder.commands.make import ingest as command
 from builder.sources import SOURCES
 from builder.sources.source import Source, SourceInput
@@ -20,6 +21,7 @@ from tests.e2e.test_commands import PAGES
 SAMPLES: dict[str, tuple[Callable[[Path], Path], str]] = {
     # package: what makes a sample in a folder, and the file of it that is damaged
     "builder.sources.webarchives": (lambda at: warc(at / "a.warc.gz", PAGES), "a.warc.gz"),
+    "builder.sources.records": (lambda at: books(at / "books.mrc"), "books.mrc"),
     "builder.sources.redif": (
         lambda at: tree(at / "RePEc", {**archive(), "aaa/wpaper/p.rdf": papers(2)}),
         "RePEc/aaa/wpaper/p.rdf",
@@ -29,6 +31,14 @@ SAMPLES: dict[str, tuple[Callable[[Path], Path], str]] = {
         "harvests/*/part-*",
     ),
 }
+
+
+def books(path: Path) -> Path:
+    """Write a file with three records of MARC."""
+    path.write_bytes((FILES / path.name).read_bytes())
+    return path
+
+
 READ = [source for source in SOURCES if source.inputs]
 each = pytest.mark.parametrize("source", READ, ids=lambda source: source.package.split(".")[-1])
 

@@ -40,6 +40,11 @@ class IngestResult:
             for source in sources
             if source.path == "-" and source.captures
         ]
+        if self.is_empty and not all(source.failed for source in sources):
+            lines.append(
+                "nothing was taken: no file is one that Sheaf reads, as the next lines say"
+            )
+            lines += [f"  {s.path}: {', '.join(s.codes)}" for s in sources[:_LISTED]]
         if failed := [source for source in sources if source.failed]:
             files = tally(len(failed), "file")
             lines.append(f"{files} failed: unreadable, or no captures where some were expected")
@@ -48,6 +53,11 @@ class IngestResult:
                 lines.append(f"  and {len(failed) - _LISTED:,} more, which --json lists")
         lines += _faults(sources)
         return "\n".join(lines)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no file was an archive or an index."""
+        return all("not-an-archive" in source.codes for source in self.run.sources)
 
     def document(self) -> dict[str, Any]:
         """Return the summary as a JSON document."""

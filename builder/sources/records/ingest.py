@@ -1,0 +1,328 @@
+"""Ingest of own records: reads the files of tables, and commits a run of the intake.
+
+A file that was read as it is, by the same recipe, is not read again; of another, only the records
+that differ are parsed (builder.sources.records.known).
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from builder.errors import UsageError
+from builder.intake import intake, loss
+from builder.intake.captures import FAULT_CODES, HARMLESS_CODES, Fault
+from builder.intake.intake import TABLES, IntakeSource, part_path
+from builder.intake.rows import IntakeWriter
+from builder.sources.records.forms.form import FileForm
+from builder.sources.records.known import RecordIndex
+from builder.sources.records.listed import list_live
+from builder.sources.records.paths import PathError
+from builder.sources.records.recipe import IdentifierError, OwnItem, Recipe
+from builder.sources.records.record import (
+    KnownRecord,
+    ReadOptions,
+    RecordFault,
+    RecordsError,
+    SourceRecord,
+    hash_record,
+)
+from builder.sources.records.spool import ItemSpool
+from builder.store.parquet.writer import RowWriter
+from builder.store.workdir import KNOWN_PREFIX
+from builder.text import tally
+from functions.snapshot.item_tables import OWN_READING
+from functions.snapshot.store import Writer
+
+_MOST_FAULTS = 1000
+"""Faults of one code that are named of a file."""
+_SHOWN = 10
+_LEFT_OUT, REPAIRED = "left out", "repaired"
+NO_IDENTIFIER, REPEATED = "record-no-identifier", "record-repeated"
+LACKING = "record-lacks"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordTable:
+    """A table of `[[records]]` with its recipe and its files, each with its form.
+
+    What the configuration does not declare is a guess.
+    """
+
+    recipe: Recipe
+    files: Mapping[Path, FileForm]
+    is_guess: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.recipe.name
+
+
+@dataclass(slots=True)
+class RecordsReport:
+    """Counts of an ingest. `known` counts files that were read before, `same` known records.
+
+    `unread` has the reason for each file without a readable record, or that ends early; `losses`
+    the tables whose losses await approval, each with their number. `faults` counts by code.
+    """
+
+    run: str
+    records: int = 0
+    same: int = 0
+    deleted: int = 0
+    files: int = 0
+    known_files: int = 0
+    faults: dict[str, int] = field(default_factory=dict)
+    unread: dict[str, str] = field(default_factory=dict)
+    losses: dict[str, int] = field(default_factory=dict)
+    guesses: list[str] = field(default_factory=list)
+    first: list[str] = field(default_factory=list)
+
+    def text(self) -> str:
+        """Return a summary for people, and the sections that would declare what was guessed."""
+        lines = [
+            f"{tally(self.records, 'record')} of {tally(self.files, 'file')}, {self.same:,} as "
+            f"before, {self.deleted:,} deleted, ready to publish"
+        ]
+        lines += [f"{count:,} x {FAULT_CODES[code]}" for code, count in self.faults.items()]
+        lines += [f"  {text}" for text in self.first]
+        lines += [f"{name}: {reason}" for name, reason in self.unread.items()]
+        lines += [
+            f"{name}: {tally(count, 'record')} that the files no longer hold are not deleted, as "
+            "they are many: `sheaf ingest --accept-loss` deletes them"
+            for name, count in self.losses.items()
+        ]
+        for guess in self.guesses:
+            lines += ["this was guessed; in sheaf.toml it would be:", guess]
+        return "\n".join(lines)
+
+
+@dataclass(slots=True)
+class RecordsIngest:
+    """Writes the records of tables into the intake, as one run of that `name`.
+
+    `home` has the indexes, and `scratch` is for local files. `readings` are those of files that the
+    store has; with `again`, all are read.
+    """
+
+    store: Writer
+    home: Path
+    scratch: Path
+    name: str
+    readings: frozenset[str] = frozenset()
+    again: bool = False
+    accept_loss: bool = False
+    report: RecordsReport = field(init=False)
+    _rows: RowWriter = field(init=False)
+    _faults: IntakeWriter = field(init=False)
+    _reasons: dict[str, str] = field(init=False, default_factory=dict)
+    _named: Counter[tuple[str, str]] = field(init=False, default_factory=Counter)
+
+    def carry_out(self, tables: Sequence[RecordTable]) -> RecordsReport:
+        """Read the tables, commit what is new, and report. Raises UsageError and StoreError."""
+        self.report = RecordsReport(self.name)
+        self._faults = IntakeWriter(self.scratch, self.name)
+        self._rows = self._open_rows("own_records")
+        described, names = self._open_rows("own_tables"), self._open_rows("set_names")
+        sources: list[IntakeSource] = []
+        indexes: list[RecordIndex] = []
+        committed = False
+        try:
+            for table in tables:
+                index = self._open_index(table)
+                indexes.append(index)
+                before = len(sources)
+                sources += self._read_table(table, index)
+                if len(sources) > before:
+                    for row in describe_table(table.recipe):
+                        described.append(row)
+                    for spec, name in table.recipe.table["set_names"].items():
+                        names.append((spec, name))
+                    if table.is_guess and table.recipe.formats:
+                        self.report.guesses.append(table.recipe.declare())
+            for writer in (self._rows, described, names, self._faults):
+                writer.close()
+            if sources or self.report.deleted:
+                run = intake.IntakeRun(self.name, tuple(sources), own=self.report.records)
+                intake.commit(self.store, run, self.scratch)
+            committed = True
+        finally:
+            for index in indexes:
+                index.close(commit=committed)
+        return self.report
+
+    def _open_rows(self, table: str) -> RowWriter:
+        unlike = ("document", "identifier", "digest") if table == "own_records" else ()
+        path = part_path(self.scratch, table, self.name)
+        return RowWriter(path, TABLES[table], 256, unlike)
+
+    def _open_index(self, table: RecordTable) -> RecordIndex:
+        identity = json.dumps([self.store.address, table.name])
+        digest = hashlib.sha256(identity.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+        readings = frozenset() if self.again else self.readings
+        path = self.home / f"{KNOWN_PREFIX}{digest}" / "records.sqlite"
+        return RecordIndex(path, table.recipe.text, readings)
+
+    def _read_table(self, table: RecordTable, index: RecordIndex) -> Iterator[IntakeSource]:
+        """Read the files of a table that have changed; yield each as a source."""
+        changed = index.list_changed([*table.files])
+        self.report.known_files += len(table.files) - len(changed)
+        failed = False
+        for path in changed:
+            source = self._read_file(table, path, index)
+            failed |= source.failed
+            yield source
+        index.end_run()
+        if not failed and (index.has_changes or self.accept_loss):
+            self._delete_missing(table, index)
+
+    def _read_file(self, table: RecordTable, path: Path, index: RecordIndex) -> IntakeSource:
+        """Write the rows of a file; what cannot be read of it is a fault."""
+        report, name, form = self.report, path.name, table.files[path]
+        before, written = sum(report.faults.values()), report.records + report.same + report.deleted
+        digest, failed = "", True
+        try:
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            reading = (
+                OWN_READING + hashlib.sha256(f"{table.recipe.text}{digest}".encode()).hexdigest()
+            )
+            index.begin_file(path, reading)
+            spool = ItemSpool(self.scratch / f"{report.files}.spool")
+            declared = table.recipe.table
+            options = ReadOptions(
+                declared["element"] or None,
+                declared["encoding"] or None,
+                declared["separator"] or None,
+                index.is_known,
+            )
+            for record in form.read(path, options):
+                self._take(table, record, name, index, spool)
+            for item, place, repeated in spool.join():
+                # All records of such items are parsed, so that each has all its formats.
+                self._write(
+                    table, item, (name, place), hash_record("", item.identifier.encode()), index
+                )
+                for at in repeated:
+                    self._note(name, REPEATED, item.id, at, _LEFT_OUT)
+            failed = False
+        except (RecordsError, OSError) as error:
+            index.doubt_file()
+            reading = None
+            self._note(name, "unreadable", None, str(error), "what was read of it is used")
+            report.unread[str(path)] = str(error)
+        report.files += 1
+        many = report.records + report.same + report.deleted - written
+        count = sum(report.faults.values()) - before
+        if not many:
+            failed = True
+            report.unread.setdefault(str(path), self._reasons.get(name, "it has no record"))
+        return IntakeSource(
+            source=name,
+            digest=digest if reading else "",
+            path=str(path),
+            format=f"records.{form.name}" if reading else "",
+            bytes=path.stat().st_size,
+            captures=0,
+            skipped=many,
+            faults=count,
+            skips={},
+            codes={} if reading else {"unreadable": 1},
+            failed=failed,
+            reading=reading,
+        )
+
+    def _take(
+        self,
+        table: RecordTable,
+        record: SourceRecord | KnownRecord | RecordFault,
+        name: str,
+        index: RecordIndex,
+        spool: ItemSpool,
+    ) -> None:
+        """Write the row of a record, or name why there is none."""
+        if isinstance(record, KnownRecord):
+            if index.keep(record.digest):
+                self.report.same += 1
+            else:
+                self._note(name, REPEATED, None, "a record equal to an earlier one", _LEFT_OUT)
+            return
+        if isinstance(record, RecordFault):
+            detail = f"{record.place}: {record.detail}"
+            done = REPAIRED if record.code in HARMLESS_CODES else _LEFT_OUT
+            self._note(name, record.code, record.field, detail, done)
+            return
+        try:
+            item = table.recipe.make(record)
+        except PathError as error:
+            raise UsageError(f"[[records]] {table.name}: {error}") from error
+        except IdentifierError as error:
+            self._note(name, NO_IDENTIFIER, None, f"{record.place}: {error}", _LEFT_OUT)
+            return
+        if record.prefix is not None:
+            spool.add(item, record.place)
+        else:
+            self._write(table, item, (name, record.place), record.digest, index)
+
+    def _write(
+        self,
+        table: RecordTable,
+        item: OwnItem,
+        where: tuple[str, str],
+        digest: bytes,
+        index: RecordIndex,
+    ) -> None:
+        """Write the row of an item, which came with that digest; `where` are file and place."""
+        name, place = where
+        if not index.add(item.identifier, digest):
+            self._note(name, REPEATED, item.id, place, _LEFT_OUT)
+            return
+        for fault in item.faults:
+            self._note(name, LACKING, item.id, f"{place}: {fault}", "served without it")
+        self._rows.append(item.row(table.name))
+        self.report.records += not item.deleted
+        self.report.deleted += item.deleted
+
+    def _delete_missing(self, table: RecordTable, index: RecordIndex) -> None:
+        """Delete the items that the table's files no longer have, or that its list names.
+
+        All of them, if the table is complete, unless the loss is great.
+        """
+        recipe = table.recipe
+        missing, live = list[str](), 0
+        if recipe.table["complete"]:
+            for identifier in list_live(self.store, recipe.namespace, table.name):
+                live += 1
+                if not index.has_item(identifier):
+                    missing.append(identifier)
+        if not self.accept_loss and loss.is_held(len(missing), live):
+            self.report.losses[table.name] = len(missing)
+            missing = []
+        for identifier in dict.fromkeys((*missing, *recipe.gone_items())):
+            self._rows.append((identifier, True, [], [], None, None))
+            self.report.deleted += 1
+
+    def _note(self, name: str, code: str, field_: str | None, detail: str, done: str) -> None:
+        """Count a fault of a file, and name it up to a limit."""
+        self.report.faults[code] = self.report.faults.get(code, 0) + 1
+        self._named[name, code] += 1
+        if done != REPAIRED:
+            self._reasons.setdefault(name, detail)
+        if len(self.report.first) < _SHOWN:
+            self.report.first.append(f"{name}: {detail}"[:300])
+        if self._named[name, code] <= _MOST_FAULTS:
+            self._faults.fault(Fault(name, None, code, field_, detail, done))
+        elif self._named[name, code] == _MOST_FAULTS + 1:
+            detail = f"{_MOST_FAULTS:,} of {code} are named"
+            self._faults.fault(Fault(name, None, "faults-cut", None, detail, "counted"))
+
+
+def describe_table(recipe: Recipe) -> Iterator[tuple[str | None, ...]]:
+    """Yield the rows of item_tables.OWN_TABLES of a table whose records were made."""
+    for prefix, (schema, namespace) in recipe.formats.items():
+        yield recipe.name, recipe.text, prefix, schema, namespace
+    if not recipe.formats:
+        yield recipe.name, recipe.text, None, None, None

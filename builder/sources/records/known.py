@@ -1,0 +1,150 @@
+"""Index of the records of a table, of the files that were read last: what is unchanged is known.
+
+It can be lost without harm: then all files are read, and the publish finds that items are equal. It
+counts only if it is of the same recipe, and if the store has what was read. Memory is bounded.
+"""
+
+import sqlite3
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from hashlib import blake2b
+from pathlib import Path
+
+from functions.snapshot.errors import StoreError
+
+_SCHEMA = """
+CREATE TABLE recipe (text TEXT);
+CREATE TABLE files (number INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT UNIQUE, size INTEGER,
+    modified INTEGER, reading TEXT);
+CREATE TABLE records (item INTEGER PRIMARY KEY, digest BLOB, file INTEGER, run INTEGER);
+CREATE INDEX digests ON records (digest);
+"""
+_CACHE = 64_000  # KiB
+
+
+class RecordIndex:
+    """The index of a table, in a file that one process uses. Not thread-safe."""
+
+    def __init__(self, path: Path, recipe: str, readings: Collection[str]) -> None:
+        """Open the index, empty if it is of another `recipe`, or of files not in `readings`."""
+        self._path = path
+        self._whole: set[int] = set()
+        self._file = 0
+        self.has_changes = False
+        """Whether a file is new, has changed or is gone."""
+        with self._wrap_errors():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._base = self._open()
+            rows = self._base.execute("SELECT text FROM recipe").fetchall()
+            own = {r for (r,) in self._base.execute("SELECT reading FROM files")}
+            if rows != [(recipe,)] or not own <= {*readings}:
+                for table in ("recipe", "files", "records"):
+                    self._base.execute(f"DELETE FROM {table}")
+                self._base.execute("INSERT INTO recipe VALUES (?)", (recipe,))
+            sql = "SELECT coalesce(max(run), 0) + 1 FROM records"
+            ((self._run,),) = self._base.execute(sql).fetchall()
+
+    def _open(self) -> sqlite3.Connection:
+        """Return the database with an open transaction; a damaged one is made anew."""
+        for _ in range(2):
+            base = sqlite3.connect(self._path, isolation_level=None)
+            with suppress(sqlite3.DatabaseError):
+                base.executescript(f"PRAGMA synchronous = OFF; PRAGMA cache_size = -{_CACHE}")
+                if not base.execute("SELECT 1 FROM sqlite_master").fetchall():
+                    base.executescript(_SCHEMA)
+                base.execute("BEGIN IMMEDIATE")
+                base.execute("SELECT * FROM records LIMIT 1")
+                return base
+            base.close()
+            self._path.unlink(missing_ok=True)
+        raise StoreError(f"{self._path} cannot be written")
+
+    def list_changed(self, paths: Sequence[Path]) -> list[Path]:
+        """Return the files that were not read as they are, by size and time; forget all others."""
+        with self._wrap_errors():
+            rows = self._base.execute("SELECT path, size, modified, number FROM files").fetchall()
+            known_states = {path: (number, state) for path, *state, number in rows}
+            whole = {}
+            for path in paths:
+                number, state = known_states.get(str(path), (0, None))
+                if state == [*_state_of(path)]:
+                    whole[path] = number
+            self._whole = {*whole.values()}
+            gone = [(number,) for *_, number in rows if number not in self._whole]
+            self._base.executemany("DELETE FROM files WHERE number = ?", gone)
+        self.has_changes = bool(gone) or len(whole) < len(paths)
+        return [path for path in paths if path not in whole]
+
+    def begin_file(self, path: Path, reading: str) -> None:
+        """Begin the records of a file that is read."""
+        with self._wrap_errors():
+            values = (str(path), *_state_of(path), reading)
+            sql = "INSERT INTO files (path, size, modified, reading) VALUES (?, ?, ?, ?)"
+            self._file = int(self._base.execute(sql, values).lastrowid or 0)
+
+    def doubt_file(self) -> None:
+        """Let the file that is being read be read again next time."""
+        with self._wrap_errors():
+            self._base.execute("DELETE FROM files WHERE number = ?", (self._file,))
+
+    def is_known(self, digest: bytes) -> bool:
+        """Return whether an item of an earlier run has a record with this digest."""
+        row = self._base.execute("SELECT 1 FROM records WHERE digest = ?", (digest,)).fetchone()
+        return row is not None
+
+    def keep(self, digest: bytes) -> bool:
+        """Note that an item's record is unchanged; False if that was noted in this run."""
+        done = self._base.execute(
+            "UPDATE records SET file = ?, run = ? WHERE digest = ? AND run < ?",
+            (self._file, self._run, digest, self._run),
+        )
+        return done.rowcount > 0
+
+    def add(self, identifier: str, digest: bytes) -> bool:
+        """Note an item's record; False if a file has one of the item already."""
+        values = (_hash(identifier), digest, self._file, self._run)
+        execute = self._base.execute
+        if execute("INSERT OR IGNORE INTO records VALUES (?, ?, ?, ?)", values).rowcount:
+            return True
+        sql = "SELECT file, run FROM records WHERE item = ?"
+        file, run = execute(sql, values[:1]).fetchone()
+        if run == self._run or file in self._whole:
+            return False
+        execute("REPLACE INTO records VALUES (?, ?, ?, ?)", values)
+        return True
+
+    def end_run(self) -> None:
+        """Forget the records that no file has any more."""
+        with self._wrap_errors():
+            self._base.execute(
+                "DELETE FROM records WHERE run < ? AND file NOT IN (SELECT number FROM files)",
+                (self._run,),
+            )
+
+    def has_item(self, identifier: str) -> bool:
+        """Return whether a file has a record of the item."""
+        row = self._base.execute("SELECT 1 FROM records WHERE item = ?", (_hash(identifier),))
+        return row.fetchone() is not None
+
+    def close(self, *, commit: bool) -> None:
+        """Close the index; without `commit`, it is as it was."""
+        with self._wrap_errors():
+            self._base.execute("COMMIT" if commit else "ROLLBACK")
+            self._base.close()
+
+    @contextmanager
+    def _wrap_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise StoreError(f"{self._path}: {error}") from error
+
+
+def _state_of(path: Path) -> tuple[int, int]:
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns
+
+
+def _hash(identifier: str) -> int:
+    digest = blake2b(identifier.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)

@@ -1,0 +1,346 @@
+"""Recipes: how a record of a file becomes an item, by a table of `[[records]]` and its form.
+
+What the table does not declare follows from the form (templates/crosswalks/records/forms.toml).
+"""
+
+import html
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from lxml import etree
+
+from builder.sources.records import crosswalks
+from builder.sources.records.crosswalks import Crosswalk, CrosswalkError
+from builder.sources.records.paths import compile_path, compile_pattern
+from builder.sources.records.record import MarcRecord, SourceRecord, hash_record
+from builder.sources.records.record_forms import AS_IS, RecordForm, form_of, read_forms
+from functions.config.configuration import to_toml
+from functions.snapshot import oai_name
+from functions.snapshot.oai_name import MANDATORY
+
+METHOD = "1"
+"""Way in which items are made; records that were read in another way are read again."""
+NO_NAMESPACE = "urn:none"
+"""Stands for the namespace of elements that have none: OAI-PMH asks for a URI."""
+_DUBLIN_CORE = re.compile(
+    r"<(?:[\w\x80-\U0010ffff.-]+:)?(title|creator|date|subject|type|description|identifier)"
+    r"(?:\s[^>]*)?>([^<]+)<"
+)
+_DATE = re.compile(r"\d{4}(?:-\d\d(?:-\d\d)?)?(?!\d)")
+_LEVEL = re.compile(r"(?:\{[^{}]*\}|[^:{}])+")
+_SCHEMA = re.compile(r"schemaLocation\s*=\s*[\"']([^\"']+)")
+_NOT_PREFIX = re.compile(r"[^A-Za-z0-9\-_.]+")
+_NO = frozenset({"", "0", "false", "no", "n", "f"})
+"""Values of a column of deletions that say no, in lower case."""
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_FALLBACK = (
+    '<oai_dc:dc xmlns:oai_dc="http://www.openarchives.org/OAI/2.0/oai_dc/" '
+    'xmlns:dc="http://purl.org/dc/elements/1.1/" '
+    'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" '
+    'xsi:schemaLocation="http://www.openarchives.org/OAI/2.0/oai_dc/ '
+    'http://www.openarchives.org/OAI/2.0/oai_dc.xsd">'
+    "<dc:identifier>{}</dc:identifier></oai_dc:dc>"
+)
+_OAI_DC = (
+    "http://www.openarchives.org/OAI/2.0/oai_dc.xsd",
+    "http://www.openarchives.org/OAI/2.0/oai_dc/",
+)
+
+
+class IdentifierError(Exception):
+    """A record has no identifier."""
+
+
+class RecordFormat(NamedTuple):
+    """A format of the records of a form; without a crosswalk, it is that in which they came."""
+
+    prefix: str
+    schema: str
+    namespace: str
+    crosswalk: Crosswalk | None
+
+
+@dataclass(slots=True)
+class OwnItem:
+    """An item of the intake before its row: `entries` are its records, those that came first.
+
+    `source` is what it came as, if no entry has it. `faults` say what could not be made.
+    """
+
+    identifier: str
+    id: str
+    deleted: bool
+    sets: tuple[str, ...] = ()
+    form: str = ""
+    url: str | None = None
+    entries: list[dict[str, Any]] = field(default_factory=list)
+    fields: dict[str, list[str]] = field(default_factory=dict)
+    source: Any = None
+    faults: list[str] = field(default_factory=list)
+
+    def join(self, other: "OwnItem") -> bool:
+        """Add the formats of another record of the item; False if it has one of them already.
+
+        What came in a format counts more than what a crosswalk made.
+        """
+        came = {entry["prefix"] for entry in self.entries if "form" in entry}
+        own = [entry for entry in other.entries if "form" in entry]
+        if any(entry["prefix"] in came for entry in own):
+            return False
+        came |= {entry["prefix"] for entry in own}
+        derived = {
+            e["prefix"]: e for e in (*other.entries, *self.entries) if e["prefix"] not in came
+        }
+        whole = [entry for entry in self.entries if "form" in entry]
+        self.entries = [*whole, *own, *derived.values()]
+        self.sets = oai_name.most_specific_sets((*self.sets, *other.sets))
+        self.deleted = self.deleted and other.deleted
+        self.url, self.fields = self.url or other.url, {**other.fields, **self.fields}
+        return True
+
+    def row(self, name: str) -> tuple[Any, ...]:
+        """Return the row of item_tables.OWN, given the name of its table."""
+        prefixes = [entry["prefix"] for entry in self.entries]
+        if self.deleted:
+            return self.identifier, True, list(self.sets), [], None, ""
+        texts = self._texts()
+        date = next(filter(None, map(_DATE.search, texts.get("date", ()))), None)
+        document = {
+            "repository": name,
+            "id": self.id,
+            "records": self.entries,
+            "title": next(iter(texts.get("title", ())), None),
+            "creators": texts.get("creator", []),
+            "date": date and date[0],
+            "subjects": texts.get("subject", []),
+            "type": next(iter(texts.get("type", ())), None),
+            "url": self.url or next(filter(_is_address, texts.get("identifier", ())), None),
+            "description": next(iter(texts.get("description", ())), None),
+            "form": self.form,
+            "source": self.source,
+        }
+        text = _encode(document)
+        digest = hash_record("item", text.encode()).hex()
+        text = f'{text[:-1]},"digest":"{digest}"}}'
+        return self.identifier, False, list(self.sets), prefixes, text, digest
+
+    def _texts(self) -> Mapping[str, list[str]]:
+        """Return the declared fields, and others as Dublin Core has them."""
+        texts: dict[str, list[str]] = {}
+        for entry in self.entries:
+            if entry["prefix"] == MANDATORY:
+                for name, text in _DUBLIN_CORE.findall(entry["metadata"]):
+                    text = html.unescape(text) if "&" in text else text
+                    texts.setdefault(name, []).append(" ".join(text.split()))
+        return {**texts, **self.fields}
+
+
+class Recipe:
+    """How the records of a table become items. `table` is complete, `namespace` is the store's.
+
+    `places` are the folders of templates, the operator's own first. `gone` are the identifiers of a
+    list of deletions; None: there is no list.
+    """
+
+    def __init__(
+        self,
+        table: Mapping[str, Any],
+        namespace: str,
+        places: Sequence[Path],
+        gone: frozenset[str] | None = None,
+    ) -> None:
+        """Raise ConfigurationError for an unknown crosswalk."""
+        self.table, self.namespace, self._places = table, namespace, places
+        self._gone = gone or frozenset()
+        self.name = str(table["name"])
+        self._sets = [[*map(compile_pattern, _LEVEL.findall(text))] for text in table["sets"]]
+        self._url = _compile_text(table["url"])
+        self._deleted = (
+            compile_path(table["deleted"]) if table["deleted"] and gone is None else None
+        )
+        self._fields = {
+            key: [*map(compile_path, paths)]
+            for key, paths in table["fields"].items()
+            if key not in ("identifier", "url")
+        }
+        self._walks: dict[str, Crosswalk] = {}
+        names = sorted({*table["formats"].values()} - {AS_IS})
+        digests = [self._load(walk).digest for walk in names or crosswalks.list_tables()]
+        own = {key: table[key] for key in sorted({*table} - {"files", "complete"})}
+        self.text = _encode([METHOD, own, digests, sorted(self._gone)])
+        """What an item depends on beside its record, as JSON."""
+        self.formats: dict[str, tuple[str, str]] = {}
+        """Schema and namespace of each format of the items made so far."""
+        self._forms: dict[str, RecordForm] = {}
+        self._of_form = cache(self._list_formats)
+        self._paths = cache(lambda form: tuple(map(compile_path, self._identifier(form))))
+
+    def make(self, record: SourceRecord, id_: str | None = None) -> OwnItem:
+        """Return the item of a record, whose identifier may be known. Raises IdentifierError."""
+        form = form_of(record)
+        self._forms.setdefault(form.name, form)
+        id_ = id_ or record.identifier or self._find(record, form)
+        identifier = oai_name.record_identifier(self.namespace, self.name, id_)
+        if record.identifier and oai_name.is_foreign(record.identifier, self.namespace):
+            identifier = record.identifier
+        item = OwnItem(identifier, id_, self._is_deleted(record, id_), form=form.name)
+        item.sets = oai_name.most_specific_sets(self._list_sets(record))
+        if item.deleted:
+            return item
+        for read in (self._url, *self._landing(form)):
+            item.url = item.url or next(filter(_is_address, read(record)), None)
+        if self.table["fields"].keys() - {"url"} and not self._is_default(form):
+            item.fields = {
+                name: [value for read in paths for value in read(record)]
+                for name, paths in self._fields.items()
+            }
+        context = {"identifier": identifier, "url": item.url or "", "repository": self.name}
+        for format_ in self._of_form(form.name):
+            if (entry := self._make_entry(record, format_, context, item.faults)) is not None:
+                item.entries.append(entry)
+        if not any("form" in entry for entry in item.entries):
+            content: Any = record.content
+            item.source = record.xml or {key: [*texts] for key, texts in content.items()}
+        if not any(entry["prefix"] == MANDATORY for entry in item.entries):
+            item.entries.append(self._note(MANDATORY, *_OAI_DC, _FALLBACK.format(html.escape(id_))))
+        return item
+
+    def declare(self) -> str:
+        """Return the section of `sheaf.toml` that would say what the first record's form gave."""
+        values: dict[str, Any] = {"name": self.name, "files": self.table["files"]}
+        fields: Mapping[str, Sequence[str]] = {}
+        if form := next(iter(self._forms.values()), None):
+            values["identifier"], fields = self._identifier(form.name), form.fields
+            values["formats"] = {
+                each.prefix: form.oai_dc if each.crosswalk else AS_IS
+                for each in self._of_form(form.name)
+            }
+        lines = [f"{key} = {_write_brief(value)}" for key, value in values.items()]
+        lines += ["[records.fields]"] if fields else []
+        return "\n".join(
+            ["[[records]]", *lines, *(f"{key} = {_write_brief(v)}" for key, v in fields.items())]
+        )
+
+    def gone_items(self) -> Iterator[str]:
+        """Yield the identifiers of the items that the list of deletions names."""
+        for id_ in sorted(self._gone):
+            is_whole = oai_name.is_foreign(id_, self.namespace)
+            yield id_ if is_whole else oai_name.record_identifier(self.namespace, self.name, id_)
+
+    def _make_entry(
+        self,
+        record: SourceRecord,
+        format_: RecordFormat,
+        context: Mapping[str, str],
+        faults: list[str],
+    ) -> dict[str, Any] | None:
+        """Return the record in a format; None if it cannot be given in it, which is a fault."""
+        prefix, schema, namespace, crosswalk = format_
+        if crosswalk is not None:
+            try:
+                metadata = crosswalk(record, context, faults)
+            except CrosswalkError as error:
+                faults.append(f"{prefix}: {error}")
+                return None
+            return self._note(prefix, schema, namespace, metadata)
+        if not record.xml:
+            return None
+        if not isinstance(record.content, MarcRecord):
+            name = etree.QName(record.content)  # type: ignore[arg-type]
+            prefix = record.prefix or prefix
+            if (own := name.namespace or NO_NAMESPACE) != namespace:
+                locations = _SCHEMA.search(record.xml[:4096])
+                pairs = locations[1].split() if locations else []
+                schema = dict(zip(pairs[::2], pairs[1::2], strict=False)).get(own, schema or own)
+                if not record.prefix:
+                    prefix = _name_format(prefix if namespace else "", name.localname, own)
+                namespace = own
+        entry = self._note(prefix, schema, namespace, record.xml)
+        return {**entry, "form": record.form, **({"sets": [*record.sets]} if record.sets else {})}
+
+    def _note(self, prefix: str, schema: str, namespace: str, xml: str) -> dict[str, Any]:
+        self.formats[prefix] = (schema, namespace)
+        return {"prefix": prefix, "schema": schema, "namespace": namespace, "metadata": xml}
+
+    def _is_default(self, form: RecordForm) -> bool:
+        """Return whether the declared fields are those of the form, as a guess prints them."""
+        return {k: tuple(paths) for k, paths in self.table["fields"].items()} == form.fields
+
+    def _identifier(self, form: str) -> Sequence[str]:
+        return self.table["identifier"] or read_forms()[form].identifier
+
+    def _find(self, record: SourceRecord, form: RecordForm) -> str:
+        """Return the identifier that a record has in its table."""
+        for read in self._paths(form.name):
+            if value := next(filter(None, map(str.strip, read(record))), None):
+                return value
+        raise IdentifierError(f"nothing at {', '.join(self._identifier(form.name))}")
+
+    def _landing(self, form: RecordForm) -> Iterator[Any]:
+        paths = self.table["fields"].get("url") or form.fields.get("url", ())
+        return map(compile_path, paths)
+
+    def _is_deleted(self, record: SourceRecord, id_: str) -> bool:
+        if record.deleted or id_ in self._gone:
+            return True
+        values = self._deleted(record) if self._deleted else ()
+        return any(value.strip().lower() not in _NO for value in values)
+
+    def _list_sets(self, record: SourceRecord) -> Iterator[str]:
+        for spec in record.sets:
+            yield spec if oai_name.is_set(spec) else oai_name.join_set(*spec.split(":"))
+        for levels in self._sets:
+            for names in product(*(read(record) for read in levels)):
+                yield oai_name.join_set(*names)
+
+    def _list_formats(self, form_name: str) -> Sequence[RecordFormat]:
+        """Return the formats of a form: the declared ones, else as-is and oai_dc."""
+        form = read_forms()[form_name]
+        declared = self.table["formats"]
+        if not declared:
+            as_is = {} if form_name == "columns" else {form.prefix: AS_IS}
+            declared = {**as_is, MANDATORY: form.oai_dc} if form.oai_dc != AS_IS else as_is
+        formats = []
+        for prefix, name in declared.items():
+            own = None if name == AS_IS else self._load(name)
+            schema, namespace = (own or form).schema, (own or form).namespace
+            formats.append(RecordFormat(prefix, schema, namespace, own))
+        return sorted(formats, key=lambda each: each.crosswalk is not None)
+
+    def _load(self, name: str) -> Crosswalk:
+        if name not in self._walks:
+            base = self.table["formats"].get(MANDATORY, AS_IS)
+            walk = self._load(base) if base not in (AS_IS, name) else None
+            self._walks[name] = crosswalks.load(name, self._places, self.table["fields"], walk)
+        return self._walks[name]
+
+
+def _compile_text(text: str) -> Any:
+    """Compile a path, or a pattern, which has braces or is an address; "" gives nothing."""
+    if not text:
+        return lambda record: ()
+    return compile_pattern(text) if "{" in text or "://" in text else compile_path(text)
+
+
+def _write_brief(value: Any) -> str:
+    """Return a value in TOML; a list of one text is written as the text."""
+    if isinstance(value, list | tuple):
+        value = value[0] if len(value) == 1 else [*value]
+    return to_toml(value)
+
+
+def _is_address(text: str) -> bool:
+    return text.startswith(("http://", "https://"))
+
+
+def _name_format(prefix: str, element: str, namespace: str) -> str:
+    """Return the prefix of a format in another namespace than its form has."""
+    end = "" if namespace == NO_NAMESPACE else namespace.rstrip("/#").rpartition("/")[2]
+    parts: Iterable[str] = (prefix, end) if prefix and end else (prefix or element,)
+    return "-".join(_NOT_PREFIX.sub("-", part) for part in parts)

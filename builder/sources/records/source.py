@@ -1,0 +1,199 @@
+"""Own records as a source of `sheaf ingest`: files that are recognised, or that tables name."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from builder.errors import UsageError, explaining
+from builder.intake import intake
+from builder.intake.paths import STDIN, list_files
+from builder.sources.readings import find_readings
+from builder.sources.records import forms
+from builder.sources.records.forms.form import FileForm
+from builder.sources.records.forms.stream import read_head
+from builder.sources.records.ingest import RecordsIngest, RecordsReport, RecordTable
+from builder.sources.records.recipe import Recipe
+from builder.sources.records.record import RecordsError
+from builder.sources.source import Claim, SourceInput, SourceReader, SourceReport, find_home
+from builder.store import workdir
+from builder.store.context import Context
+from functions.config.records import complete_table
+from functions.oai.format import TEMPLATES, folders
+from functions.snapshot import oai_name
+
+_OTHERS = re.compile(r"\.(w?arc(\.gz)?|wacz|cdxj?(\.gz)?|rdf|redif)$", re.IGNORECASE)
+"""Names of files that other sources read: they need not be opened."""
+_NAME = re.compile(r"[^A-Za-z0-9\-_.]+")
+_BRACES = re.compile(r"[*?\[]")
+
+
+def claim(context: Context, inputs: Sequence[SourceInput]) -> Claim:
+    """Take files that hold records, and those that tables of the configuration name.
+
+    If a file of a table is named, all files of the table are read.
+    """
+    declared = _find_declared(context)
+    by_file = {path: number for number, files in enumerate(declared.values()) for path in files}
+    rest: list[SourceInput] = []
+    chosen: dict[str, None] = {}
+    guessed: dict[Path, FileForm] = {}
+    for source in inputs:
+        if source.name == STDIN or "://" in source.name:
+            rest.append(source)
+            continue
+        paths = source.files if source.files is not None else tuple(list_files([source.name]))
+        others = []
+        for path in paths:
+            if (number := by_file.get(path.absolute())) is not None:
+                chosen[[*declared][number]] = None
+            elif form := _recognise(path):
+                guessed[path] = form
+            else:
+                others.append(path)
+        if len(others) == len(paths):
+            rest.append(source)
+        elif others:
+            rest.append(SourceInput(source.name, tuple(others), is_rest=True))
+    if not (chosen or guessed):
+        return Claim(rest)
+    return Claim(rest, partial(_read, context, {name: declared[name] for name in chosen}, guessed))
+
+
+def _find_defaults(context: Context) -> Sequence[str]:
+    """Return a file of each table of the configuration that has one."""
+    return [str(path) for files in _find_declared(context).values() for path in files[:1]]
+
+
+def _find_declared(context: Context) -> dict[str, list[Path]]:
+    """Return the files of each table of the configuration."""
+    home, files_of = context.configuration_path.parent.absolute(), {}
+    for table in context.configuration["records"]:
+        paths: dict[Path, None] = {}
+        for pattern in table["files"]:
+            place = home / pattern
+            with explaining(pattern, "read"):
+                if _BRACES.search(pattern):
+                    base = Path(place.anchor) if Path(pattern).is_absolute() else home
+                    own = place.relative_to(base)
+                    matches = sorted(path for path in base.glob(str(own)) if path.is_file())
+                else:
+                    matches = list_files([str(place)]) if place.exists() else []
+            paths |= dict.fromkeys(matches)
+        files_of[table["name"]] = [*paths]
+    return files_of
+
+
+def _recognise(path: Path, table: Mapping[str, Any] | None = None) -> FileForm | None:
+    """Return the form of a file; None if it holds no records, or cannot be read."""
+    if table and table["form"]:
+        return forms.find_form(table["form"])
+    if not table and _OTHERS.search(path.name):
+        return None
+    try:
+        return forms.recognise(read_head(path), path.name, table is not None)
+    except (RecordsError, OSError):
+        return None
+
+
+def _read(
+    context: Context, declared: Mapping[str, Sequence[Path]], guessed: Mapping[Path, FileForm]
+) -> SourceReport | None:
+    """Read the tables and the other files; return None if all are known."""
+    arguments, configuration = context.arguments, context.configuration
+    unread: dict[str, str] = {}
+    tables = [
+        _open_table(context, table, declared[table["name"]], unread)
+        for table in configuration["records"]
+        if table["name"] in declared
+    ]
+    tables += _guess_tables(context, guessed)
+    readings = frozenset(reading for reading, *_ in find_readings(context.store))
+    home = find_home(context)
+    with workdir.open_workdir(workdir.folder_of(home, None)) as work:
+        with work.scratch() as scratch:
+            report = RecordsIngest(
+                context.store,
+                home,
+                scratch,
+                intake.run_name(context.now()),
+                readings,
+                arguments.again,
+                None in arguments.accept_loss,
+            ).carry_out(tables)
+        work.remove()
+    report.unread |= unread
+    if not (report.files or report.deleted or report.unread):
+        return None
+    return _report(report)
+
+
+def _report(report: RecordsReport) -> SourceReport:
+    return SourceReport(
+        report.text(),
+        {"records": asdict(report)},
+        faults=bool(report.faults),
+        failed=bool(report.unread or report.losses),
+    )
+
+
+def _open_table(
+    context: Context, table: Mapping[str, Any], paths: Sequence[Path], unread: dict[str, str]
+) -> RecordTable:
+    """Return a table of the configuration; `unread` gets the files that no form reads."""
+    if table["form"] and forms.find_form(table["form"]) is None:
+        names = ", ".join(form.name for form in forms.FORMS)
+        raise UsageError(f"[[records]] {table['name']}: form is {table['form']}; known: {names}")
+    files = {}
+    for path in paths:
+        if form := _recognise(path, table):
+            files[path] = form
+        else:
+            unread[str(path)] = "no form of records is recognised: declare its form"
+    return RecordTable(open_recipe(context, table), files)
+
+
+def open_recipe(context: Context, table: Mapping[str, Any]) -> Recipe:
+    """Return the recipe of a complete table. Its key `deleted` may name a file of identifiers."""
+    configuration = context.configuration
+    own = configuration["formats.templates"]
+    path = context.configuration_path.parent / table["deleted"]
+    gone: frozenset[str] | None = None
+    if table["deleted"] and path.is_file():
+        with explaining(table["deleted"], "read"):
+            lines = map(str.strip, path.read_text("utf-8-sig").splitlines())
+            gone = frozenset(line for line in lines if line)
+    places = folders(TEMPLATES, Path(own) if own else None)
+    return Recipe(table, str(configuration["repository.namespace"]), places, gone)
+
+
+def _guess_tables(context: Context, files: Mapping[Path, FileForm]) -> Iterator[RecordTable]:
+    """Yield a table for each file, or for the files of a folder that have one form."""
+    groups: dict[tuple[Path, str], dict[Path, FileForm]] = {}
+    for path, form in files.items():
+        groups.setdefault((path.parent, form.name), {})[path] = form
+    names = {table["name"] for table in context.configuration["records"]}
+    for (folder, form_name), group in groups.items():
+        several = sum(place == folder for place, _ in groups) > 1
+        stem = (
+            next(iter(group)).name.partition(".")[0] if len(group) == 1 else folder.absolute().name
+        )
+        if len(group) > 1 and several:
+            stem += f"-{form_name}"
+        base = name = _NAME.sub("-", stem).strip("-.") or "records"
+        number = 1
+        while name in names or not oai_name.is_table(name):
+            number += 1
+            name = f"{base}-{number}"
+        names.add(name)
+        place = next(iter(group)).absolute() if len(group) == 1 else folder.absolute() / "*"
+        home = context.configuration_path.parent.absolute()
+        pattern = str(place.relative_to(home) if place.is_relative_to(home) else place)
+        table = complete_table({"name": name, "files": pattern})
+        recipe = open_recipe(context, table)
+        yield RecordTable(recipe, {path.absolute(): group[path] for path in group}, is_guess=True)
+
+
+READER = SourceReader(claim, _find_defaults)

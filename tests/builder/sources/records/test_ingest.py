@@ -1,0 +1,250 @@
+"""Files of records become items: guessed, declared, changed, repeated, missing or deleted."""
+
+import json
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+from urllib.request import urlopen
+
+import pytest
+from lxml import etree
+
+from tests.builder.sources.records.test_iso2709 import marc
+from tests.e2e.conftest import SHARED, Home, make_home
+from tests.functions.oai.validity import OAI, valid
+
+SAMPLE = Path(__file__).parents[4] / "builder/commands/demo/files/books.mrc"
+FILES = SHARED / "records"
+DECLARED = """
+[[records]]
+name = "catalogue"
+files = "export/*.mrc"
+identifier = "001"
+sets = ["type:{leader/6}"]
+set_names = { "type:a" = "Books" }
+url = "https://catalogue.example.org/record/{001}"
+formats = { marc21 = "as-is", oai_dc = "marc21-oai_dc" }
+complete = true
+"""
+STATIC = """<Repository xmlns="http://www.openarchives.org/OAI/2.0/static-repository"
+ xmlns:oai="http://www.openarchives.org/OAI/2.0/">
+<Identify><oai:repositoryName>A</oai:repositoryName></Identify>
+<ListMetadataFormats/>
+<ListRecords metadataPrefix="oai_dc"><oai:record><oai:header>
+<oai:identifier>oai:arXiv:1</oai:identifier><oai:datestamp>2001-12-14</oai:datestamp></oai:header>
+<oai:metadata><oai_dc:dc xmlns:oai_dc="http://www.openarchives.org/OAI/2.0/oai_dc/"
+ xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>Bees</dc:title></oai_dc:dc></oai:metadata>
+</oai:record></ListRecords>
+<ListRecords metadataPrefix="x"><oai:record><oai:header>
+<oai:identifier>oai:arXiv:1</oai:identifier><oai:datestamp>2001-12-14</oai:datestamp></oai:header>
+<oai:metadata><x xmlns="urn:x">1</x></oai:metadata></oai:record></ListRecords>
+</Repository>"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    home = make_home(tmp_path / "home")
+    (home.folder / "export").mkdir()
+    return home
+
+
+def declare(home: Home, section: str = DECLARED) -> None:
+    home.config.write_text(home.config.read_text() + section)
+
+
+def write(home: Home, name: str, *records: bytes) -> Path:
+    path = home.folder / "export" / name
+    path.write_bytes(b"".join(records))
+    return path
+
+
+def ingest(home: Home, *arguments: object, code: int = 0) -> Mapping[str, Any]:
+    done = home("ingest", "--json", *arguments)
+    assert done.code == code, (done.out, done.err)
+    return json.loads(done.out).get("records", {})
+
+
+def publish(home: Home) -> tuple[int, int, int]:
+    done = home("publish", "--json")
+    assert done.code == 0, done.err
+    return tuple(done.json[name] for name in ("new", "changed", "deleted"))
+
+
+def rows(home: Home, sql: str) -> list[dict[str, Any]]:
+    done = home("query", "--json", sql)
+    assert done.code == 0, done.err
+    return [json.loads(line) for line in done.out.splitlines()]
+
+
+def answer(base: str, verb: str, **arguments: str) -> etree._Element:
+    with urlopen(f"{base}?{urlencode({'verb': verb, **arguments})}", timeout=60) as reply:
+        return etree.fromstring(reply.read())
+
+
+def test_what_is_guessed_is_what_its_section_says(home: Home) -> None:
+    path = write(home, "books.mrc", marc(1), marc(2))
+    done = home("ingest", path)
+    assert done.code == 0, done.err
+    section = done.out[done.out.index("[[records]]") :]
+    assert tomllib.loads(section)["records"][0]["name"] == "books"
+    assert publish(home) == (2, 0, 0)
+    declare(home, f"\n{section}")
+    ingest(home)
+    assert publish(home) == (0, 0, 0)
+    assert home("verify").code == 0
+
+
+def test_the_sample_of_the_readme_is_an_endpoint(home: Home) -> None:
+    assert home("ingest", SAMPLE).code == 0
+    assert publish(home) == (3, 0, 0)
+    with home.served() as base:
+        for prefix in ("oai_dc", "marc21"):
+            arguments = urlencode({"verb": "ListRecords", "metadataPrefix": prefix})
+            with urlopen(f"{base}?{arguments}", timeout=60) as reply:
+                assert len([*valid(reply.read()).iter(f"{OAI}record")]) == 3
+    titles = [row["title"] for row in rows(home, "SELECT title FROM own_records ORDER BY id")]
+    assert titles[2] == "Včely a květy"
+
+
+def test_a_declared_table_has_identifiers_sets_and_addresses(home: Home) -> None:
+    declare(home)
+    write(home, "a.mrc", marc(1))
+    ingest(home)
+    assert publish(home) == (1, 0, 0)
+    with home.served() as base:
+        (record,) = answer(base, "ListRecords", metadataPrefix="marc21").iter(f"{OAI}record")
+        identifier = record.findtext(f"{OAI}header/{OAI}identifier")
+        assert str(identifier).startswith("oai:b.cz:catalogue,")
+        assert record.findtext(f"{OAI}header/{OAI}setSpec") == "type:a"
+        names = {e.text for e in answer(base, "ListSets").iter(f"{OAI}setName")}
+        assert "Books" in names
+        dc = answer(base, "GetRecord", metadataPrefix="oai_dc", identifier=str(identifier))
+        assert b"https://catalogue.example.org/record/" in etree.tostring(dc)
+    (row,) = rows(home, "SELECT title, url FROM own_records")
+    assert row["title"] == "A title"
+    assert row["url"].startswith("https://catalogue.example.org/record/")
+
+
+def test_only_what_changed_is_made_and_what_is_gone_is_deleted(home: Home) -> None:
+    declare(home)
+    write(home, "a.mrc", *map(marc, range(12)))
+    assert ingest(home)["records"] == 12
+    assert publish(home) == (12, 0, 0)
+    assert ingest(home) == {}
+    write(home, "a.mrc", marc(0, "Another"), *map(marc, range(2, 12)))
+    report = ingest(home)
+    assert (report["records"], report["same"], report["deleted"]) == (1, 10, 1)
+    assert publish(home) == (0, 2, 1)
+    write(home, "a.mrc", *map(marc, range(2, 12)), marc(20, leader="00000dam a2200000   4500"))
+    report = ingest(home)
+    assert report["same"] == 10
+    assert publish(home) == (1, 1, 2)
+
+
+def test_a_great_loss_awaits_approval(home: Home) -> None:
+    declare(home)
+    write(home, "a.mrc", *map(marc, range(20)))
+    ingest(home)
+    publish(home)
+    write(home, "a.mrc", marc(0))
+    assert ingest(home, code=1)["losses"] == {"catalogue": 19}
+    assert publish(home) == (0, 0, 0)
+    assert ingest(home, "--accept-loss")["deleted"] == 19
+    assert publish(home) == (0, 19, 19)
+
+
+def test_nothing_is_deleted_because_a_file_could_not_be_read(home: Home) -> None:
+    declare(home)
+    write(home, "a.mrc", *map(marc, range(3)))
+    write(home, "b.mrc", *map(marc, range(3, 6)))
+    ingest(home)
+    publish(home)
+    write(home, "a.mrc", marc(0), marc(1)[:-9])
+    write(home, "b.mrc", marc(3))
+    ingest(home, code=1)
+    assert publish(home) == (0, 0, 0)
+    write(home, "a.mrc", *map(marc, range(3)))
+    ingest(home)
+    assert publish(home) == (0, 2, 2)
+
+
+def test_records_that_cannot_be_items_are_faults_with_their_place(home: Home) -> None:
+    path = write(home, "a.mrc", marc(1), b"00000 no record\x1d", marc(1, "Again"), marc(2))
+    report = ingest(home, path)
+    assert report["records"] == 2
+    assert publish(home) == (2, 0, 0)
+    faults = rows(home, "SELECT source, code, detail FROM faults ORDER BY code")
+    assert [(f["source"], f["code"]) for f in faults] == [
+        ("a.mrc", "bad-record"),
+        ("a.mrc", "record-repeated"),
+    ]
+    assert all("record " in f["detail"] for f in faults)
+
+
+def test_other_formats_are_made_of_what_is_stored(home: Home) -> None:
+    declare(home)
+    path = write(home, "a.mrc", marc(1), marc(2))
+    ingest(home)
+    publish(home)
+    path.unlink()
+    text = home.config.read_text()
+    home.config.write_text(text.replace("oai_dc =", 'mods = "marc21-mods", oai_dc ='))
+    assert publish(home) == (0, 2, 0)
+    assert publish(home) == (0, 0, 0)
+    home.config.write_text(text.replace('marc21 = "as-is", ', ""))
+    assert publish(home) == (0, 2, 0)
+    with home.served() as base:
+        for record in answer(base, "ListRecords", metadataPrefix="marc21").iter(f"{OAI}header"):
+            assert record.get("status") == "deleted"
+    home.config.write_text(text)
+    assert publish(home) == (0, 2, 0)
+    assert home("verify").code == 0
+
+
+def test_an_item_of_several_records_keeps_its_identifier_and_formats(home: Home) -> None:
+    path = write(home, "static.xml", STATIC.encode())
+    ingest(home, path)
+    assert publish(home) == (1, 0, 0)
+    with home.served() as base:
+        formats = answer(base, "ListMetadataFormats", identifier="oai:arXiv:1")
+        assert {e.text for e in formats.iter(f"{OAI}metadataPrefix")} == {"oai_dc", "x"}
+        record = answer(base, "GetRecord", identifier="oai:arXiv:1", metadataPrefix="x")
+        assert record.findtext(f".//{OAI}metadata/{{urn:x}}x") == "1"
+    ingest(home, "--again", path)
+    assert publish(home) == (0, 0, 0)
+
+
+def test_a_list_of_identifiers_deletes(home: Home) -> None:
+    declare(home, DECLARED.replace("complete = true", 'deleted = "gone.txt"'))
+    gone = home.folder / "gone.txt"
+    gone.write_text("")
+    write(home, "a.mrc", marc(1), marc(2))
+    ingest(home)
+    publish(home)
+    (row, *_) = rows(home, "SELECT id FROM own_records ORDER BY id")
+    gone.write_text(f"{row['id']}\nnobody\n")
+    ingest(home)
+    assert publish(home) == (0, 1, 1)
+
+
+def test_a_folder_without_records_is_no_success(home: Home) -> None:
+    (home.folder / "export" / "notes.txt").write_text("no record")
+    done = home("ingest", home.folder / "export")
+    assert done.code == 1
+    assert "notes.txt" in done.out
+    bad = write(home, "bad.mrc", b"00026nam a2200025   4500\x1e\x1d")
+    done = home("ingest", bad)
+    assert done.code == 1
+    assert f"{bad}: " in done.out
+
+
+@pytest.mark.skipif(not FILES.is_dir(), reason="the shared files of records are not here")
+@pytest.mark.sampled(3)
+def test_each_shared_file_becomes_items_or_is_named(home: Home) -> None:
+    for path in sorted(p for p in FILES.rglob("*") if p.is_file() and p.suffix != ".md"):
+        done = home("ingest", path)
+        assert done.code == 0 or f"{path}: " in done.out, done.err
+    assert publish(home)[0] > 60
+    assert home("verify").code == 0
