@@ -20,6 +20,7 @@ from builder.sources.records.paths import (
     Context,
     PathError,
     compile_nodes,
+    compile_path,
     compile_values,
     open_record,
 )
@@ -68,7 +69,8 @@ class Crosswalk:
     ) -> str:
         """Return the record as an element, without a declaration.
 
-        Characters that XML forbids are removed, which is added to `faults`. Raises CrosswalkError.
+        Characters that XML forbids are removed, which is added to `faults`. Raises CrosswalkError,
+        and PathError for a declared path that is none of the record's language.
         """
         document = self.apply(record, context)
         if document.isprintable():  # a tenth of the time of the search
@@ -87,8 +89,8 @@ def load(
 ) -> Crosswalk:
     """Return the crosswalk of that name, or of that `.xsl`, from the first place that has it.
 
-    `fields` are declared paths, which replace those of the record's form. `base` makes oai_dc for
-    tables that read it. Raises ConfigurationError, with the file.
+    `fields` are declared paths, which replace those of the record's form, and add to the context.
+    `base` makes oai_dc for tables that read it. Raises ConfigurationError, with the file.
     """
     file = name if name.endswith((".xsl", ".toml")) else f"{name}.toml"
     searched = [find_file(places, folder, file) for folder in (FOLDER, "crosswalks", "")]
@@ -144,6 +146,11 @@ class _Table:
         self._name, self._fields, self._base = path.name, fields, base
         self._maps = {name: _compile_map(rows) for name, rows in document.get("maps", {}).items()}
         rows = document.get("row", ())
+        self._defaults = [
+            (name, compile_path(paths[0]))
+            for name, paths in fields.items()
+            if f"':{name}'" in f"{rows}"
+        ]
         self._steps = {
             language: [
                 (row, self._compile(row, "xml" if language == "dc" else language)) for row in rows
@@ -158,6 +165,8 @@ class _Table:
         self._emits: dict[Any, Emit] = {}
 
     def apply(self, record: SourceRecord, context: Context) -> str:
+        for name, read in self._defaults:
+            context = {name: next(iter(read(record)), ""), **context}
         language, content = open_record(record)
         key: Any = frozenset(content) if language == "marc" else language
         if language not in self._steps:
@@ -168,11 +177,8 @@ class _Table:
         elif not self._steps[language]:
             key = form_of(record)
         parts, lacks = [self._opening], list[str]()
-        try:
-            emit = self._emits.get(key) or self._select(language, key)
-            emit(content, context, parts, lacks)
-        except PathError as error:
-            raise CrosswalkError(str(error)) from error
+        emit = self._emits.get(key) or self._select(language, key)
+        emit(content, context, parts, lacks)
         if lacks or len(parts) == 1:
             raise CrosswalkError(f"lacks {', '.join(lacks) or f'all that {self._name} reads'}")
         return "".join(parts) + self._closing

@@ -168,6 +168,8 @@ def test_what_a_record_lacks_is_declared_or_named() -> None:
     with pytest.raises(CrosswalkError, match=r"^lacks rights that are a URI"):
         edm(marc(), CONTEXT)
     assert "http://creativecommons.org/licenses/by/4.0/" in edm(marc(), {**CONTEXT, **DECLARED})
+    declared = load("oai_dc-edm", fields={name: f"'{text}'" for name, text in DECLARED.items()})
+    assert declared(marc(), CONTEXT) == edm(marc(), {**CONTEXT, **DECLARED})
     with pytest.raises(CrosswalkError, match="lacks a title, a creator, a date, a type"):
         load("oai_dc-oai_openaire")(columns(subject="x"), CONTEXT)
 
@@ -296,7 +298,8 @@ def test_what_is_made_of_real_records_is_valid(name: str, schema: str) -> None:
     records = [xml(etree.tostring(element, encoding="unicode"), form) for form, element in elements]
     row = columns(title="T;U", author="A", year="1999", type="Book", language="en")
     assert_valid, count = _open_schema(schema), 0
-    for record in (marc(), row, *records):
+    image = marc(*FIELDS, leader="01142ckm a2200301 a 4500")
+    for record in (marc(), image, row, *records):
         form = form_of(record)
         if name == "oai_dc" == form.name:
             continue
