@@ -12,8 +12,7 @@ from builder.intake import intake
 from builder.intake.paths import STDIN, list_files
 from builder.sources.readings import find_readings
 from builder.sources.records import forms
-from builder.sources.records.forms.form import FileForm
-from builder.sources.records.forms.stream import read_head
+from builder.sources.records.forms.form import FileForm, read_head
 from builder.sources.records.ingest import RecordsIngest, RecordsReport, RecordTable
 from builder.sources.records.recipe import Recipe
 from builder.sources.records.record import RecordsError
@@ -93,7 +92,7 @@ def _recognise(path: Path, table: Mapping[str, Any] | None = None) -> FileForm |
     if not table and _OTHERS.search(path.name):
         return None
     try:
-        return forms.recognise(read_head(path), path.name, table is not None)
+        return forms.recognise(read_head(path), table is not None)
     except (RecordsError, OSError):
         return None
 

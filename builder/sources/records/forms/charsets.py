@@ -22,23 +22,17 @@ _MARC8 = {
     for code in (*range(0x20, 0x81), *range(0xA0, 0x100))
 }
 """Codes of Basic Latin and ANSEL: the character, and whether it combines."""
-_ROWS_5426 = {
-    # The first code of a row; a blank stands for nothing. Rows C and D combine.
-    0x80: "        \x88\x89",
-    0xA0: " ¡„£$¥†§′‘“«♭©℗®",
-    0xB0: "ʻʼ‚   ‡·″’”»♯ʹʺ¿",
-    0xC0: "\u0309\u0300\u0301\u0302\u0303\u0304\u0306\u0307"
-    "\u0308\u0308\u030a\u0315\u0312\u030b\u031b\u030c",
-    0xD0: "\u0327\u031c\u0326\u0328\u0325\u032e\u0323\u0324"
-    "\u0332\u0333\u0329\u032d \ufe20\ufe21\ufe23",
-    0xE0: " ÆĐ   Ĳ ŁØŒ Þ",
-    0xF0: " æđð ıĳ łøœßþ",
-}
-"""ISO 5426, extended Latin, as bibliographic codecs map it."""
-_ISO5426 = {code: (code, 0) for code in range(0x20, 0x80)} | {
-    row + at: (ord(letter), int(row in (0xC0, 0xD0)))
-    for row, letters in _ROWS_5426.items()
-    for at, letter in enumerate(letters)
+_LETTERS = " ¡„£$¥†§′‘“«♭©℗®ʻʼ‚   ‡·″’”»♯ʹʺ¿"
+_MARKS = (
+    "\u0309\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u0308\u030a\u0315\u0312\u030b\u031b\u030c"
+    "\u0327\u031c\u0326\u0328\u0325\u032e\u0323\u0324\u0332\u0333\u0329\u032d \ufe20\ufe21\ufe23"
+)
+_ISO5426 = {
+    # Extended Latin, as bibliographic codecs map it; 88 and 89 are around what is not sorted.
+    **{code: (code, 0) for code in (*range(0x20, 0x80), 0x88, 0x89)},
+    **{0xA0 + at: (ord(letter), 0) for at, letter in enumerate(_LETTERS)},
+    **{0xC0 + at: (ord(mark), 1) for at, mark in enumerate(_MARKS)},
+    **{0xE0 + at: (ord(letter), 0) for at, letter in enumerate(" ÆĐ   Ĳ ŁØŒ Þ    æđð ıĳ łøœßþ")},
 }
 _UNIMARC = {"50": "utf-8", "79": "cp866", "89": "cp1251", "99": "koi8-r"}
 """Codes in positions 26-29 of field 100, $a: of UNIMARC, and from 79 on of RUSMARC."""

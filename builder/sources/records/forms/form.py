@@ -1,23 +1,149 @@
-"""The shape of a form of files: how it is recognised and read."""
+"""The shape of a form of files, and what all forms share: bytes, texts, and pieces to records."""
 
-from collections.abc import Callable, Iterator
+import codecs
+import gzip
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BufferedReader, RawIOBase
+from pathlib import Path
+from typing import IO, Any, BinaryIO, NamedTuple, cast
 
-from builder.sources.records.forms.stream import ByteSource
-from builder.sources.records.record import ReadOptions, RecordItem
+import webencodings
+
+from builder.charset import detect, detect_bom
+from builder.sources.records.record import (
+    KnownRecord,
+    ReadOptions,
+    RecordFault,
+    RecordItem,
+    RecordsError,
+    hash_record,
+)
+
+ByteSource = Path | BinaryIO
+HEAD = 1 << 16  # bytes
+CHUNK = 1 << 20  # bytes
+LONGEST = 1 << 26
+"""Bytes or characters of the longest record: what seems longer has lost its end."""
+_ESCAPED, _HIGH = re.compile("[\udc80-\udcff]"), re.compile("[^\x00-\x7f]")
+_DECLARATION = re.compile(rb"""\s*<\?xml[^>]*?\sencoding\s*=\s*["']([A-Za-z0-9._\-]+)["']""")
 
 
 @dataclass(frozen=True, slots=True)
 class FileForm:
     """A form of files: its name in the configuration, and what it is called in messages.
 
-    `recognise` is given the first 64 KiB of a file, after gunzip, its name, and whether the
-    configuration names the file: then nothing else can be meant. `read` yields the records of a
-    file or stream in order, and faults. It raises RecordsError where the file cannot be read on;
-    the records before that are whole.
+    `recognise` is given the first 64 KiB of a file, after gunzip, and whether the configuration
+    names the file: then nothing else can be meant. `read` yields the records of a file or stream in
+    order, and faults. It raises RecordsError where the file cannot be read on; the records before
+    that are whole.
     """
 
     name: str
     title: str
-    recognise: Callable[[bytes, str, bool], bool]
+    recognise: Callable[[bytes, bool], bool]
     read: Callable[[ByteSource, ReadOptions], Iterator[RecordItem]]
+
+
+class Piece(NamedTuple):
+    """The bytes of a record by which it is known, and what its form has made of them."""
+
+    place: str
+    data: bytes
+    content: Any = None
+
+
+def read_pieces(
+    pieces: Iterable[Piece | RecordFault],
+    form: str,
+    options: ReadOptions,
+    parse: Callable[[Piece, bytes], Iterable[RecordItem]],
+) -> Iterator[RecordItem]:
+    """Yield what `parse` makes of each piece that is not known; a fault if it raises ValueError."""
+    for piece in pieces:
+        if isinstance(piece, RecordFault):
+            yield piece
+        elif options.is_known(digest := hash_record(form, piece.data)):
+            yield KnownRecord(digest)
+        else:
+            try:
+                yield from parse(piece, digest)
+            except (ValueError, RecursionError) as error:
+                reason = str(error)
+                if isinstance(error, UnicodeDecodeError):
+                    wrong = error.object[error.start : error.end].hex()
+                    reason = f"bytes {wrong} are not {error.encoding}; is `encoding` another?"
+                yield RecordFault(piece.place, "bad-record", None, reason)
+
+
+@contextmanager
+def open_source(source: ByteSource) -> Iterator[IO[bytes]]:
+    """Open a file, or take a stream, and gunzip it if it is. Raises RecordsError, also later."""
+    try:
+        opened = source.open("rb") if isinstance(source, Path) else source
+        with BufferedReader(cast(RawIOBase, opened)) as stream:
+            is_packed = stream.peek(2)[:2] == b"\x1f\x8b"
+            with gzip.open(stream) if is_packed else stream as plain:
+                yield cast(IO[bytes], plain)
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise RecordsError(f"it cannot be read: {reason}") from error
+
+
+def read_head(source: ByteSource) -> bytes:
+    """Return the first 64 KiB of a file or stream, after gunzip. Raises RecordsError."""
+    with open_source(source) as stream:
+        return stream.read(HEAD)
+
+
+def find_encoding(head: bytes, declared: str | None = None) -> str:
+    """Return the name of a text's encoding: of its mark, else declared, else UTF-8 or detected.
+
+    Raises RecordsError if Python does not know the one that is declared.
+    """
+    bom, match = detect_bom(head), _DECLARATION.match(head)
+    name = {b"<\0": "utf-16-le", b"\0<": "utf-16-be"}.get(head[:2]) or declared
+    if bom:
+        return "utf-8-sig" if bom == "utf-8" else "utf-16"
+    if name := name or (match[1].decode() if match else None):
+        try:
+            bytes(4).decode(name, "surrogateescape")
+        except (LookupError, UnicodeError) as error:  # zlib and idna are known, but of no use here
+            raise RecordsError(f"its encoding is unknown: {name}") from error
+        return codecs.lookup(name).name
+    text = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode(head)
+    wrong = len(_ESCAPED.findall(text))
+    # XML that declares none is UTF-8; elsewhere a few wrong bytes are faults of their records.
+    is_utf8 = text.lstrip().startswith("<") or wrong * 9 <= len(_HIGH.findall(text)) - wrong
+    if is_utf8:
+        return "utf-8"
+    encoding = webencodings.lookup(detect(head, None).name) or webencodings.UTF8
+    return str(encoding.codec_info.name)
+
+
+def read_text(head: bytes, stream: IO[bytes], encoding: str) -> Iterator[str]:
+    """Yield the text of a file whose first bytes are `head`. Undecodable bytes are surrogates.
+
+    Raises RecordsError, for UTF-16 alone.
+    """
+    decoder = codecs.getincrementaldecoder(encoding)("surrogateescape")
+    try:
+        while head:
+            yield decoder.decode(head)
+            head = stream.read(CHUNK)
+        yield decoder.decode(b"", True)
+    except UnicodeDecodeError as error:
+        raise RecordsError(f"not all of it is {encoding}: {error.reason}") from error
+
+
+def read_lines(pieces: Iterator[str]) -> Iterator[str]:
+    """Yield the lines of a text, each with its line feed."""
+    rest = ""
+    for piece in pieces:
+        *lines, rest = (rest + piece).split("\n")
+        yield from (f"{line}\n" for line in lines)
+    if rest:
+        yield rest

@@ -13,18 +13,21 @@ from typing import IO
 from unicodedata import normalize
 
 from builder.sources.records.forms.charsets import Decoder, find_decoder, find_unimarc
-from builder.sources.records.forms.marcxml import write_marcxml
-from builder.sources.records.forms.stream import CHUNK, LONGEST, ByteSource, open_source
+from builder.sources.records.forms.form import (
+    CHUNK,
+    LONGEST,
+    ByteSource,
+    Piece,
+    open_source,
+    read_pieces,
+)
+from builder.sources.records.forms.marcxml import Repair, make_marc
 from builder.sources.records.record import (
-    KnownRecord,
     MarcField,
     MarcRecord,
     ReadOptions,
-    RecordFault,
     RecordItem,
     RecordsError,
-    SourceRecord,
-    hash_record,
 )
 
 _RECORD, _FIELD, _PART, _ESCAPE = b"\x1d", b"\x1e", b"\x1f", b"\x1b"
@@ -35,16 +38,11 @@ _DIRECTORY = re.compile(r"(?:[ -~]{3}[\d ]{9})+")
 _BETWEEN = b"\r\n \t\x00\x1a"
 """What exports write between records and at the end of a file."""
 _PRINTED = bytes(code for code in range(0x100) if code >= 0x20 or code in _FIELD + _PART)
-_UNFIT = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML cannot have."""
 _CODED = re.compile(rb"  \x1fa(\d{8}[a-z|].{17,}?)(?:[\x1e\x1f]|$)", re.DOTALL)
 """Field 100 of UNIMARC: general data, which begin with a date and a type of date."""
 
-Repair = tuple[str | None, str]
-"""The tag of a field, None for the record, and what was wrong with it."""
 
-
-def recognise(head: bytes, name: str = "", is_declared: bool = False) -> bool:
+def recognise(head: bytes, is_declared: bool = False) -> bool:
     """Return whether a file begins as ISO 2709: a leader, and soon the end of a field."""
     start = head.lstrip(_MARK + _BETWEEN)
     return bool(_LEADER.match(start)) and 24 < start.find(_FIELD) < 1 << 15
@@ -52,40 +50,18 @@ def recognise(head: bytes, name: str = "", is_declared: bool = False) -> bool:
 
 def read(source: ByteSource, options: ReadOptions) -> Iterator[RecordItem]:
     """Yield the records of a file, and its faults. Raises RecordsError if the file is cut off."""
-    numbers = count(1)
+
+    def parse(piece: Piece, digest: bytes) -> Iterator[RecordItem]:
+        record, repairs = parse_marc(piece.data, options.encoding)
+        return make_marc(piece.place, record, repairs, digest)
+
     with open_source(source) as stream:
-        for offset, data in _cut(stream):
-            digest = hash_record("marc", data)
-            if options.is_known(digest):
-                next(numbers)
-                yield KnownRecord(digest)
-                continue
-            place = f"record {next(numbers)}, byte {offset}"
-            try:
-                record, faults = parse_marc(data, options.encoding)
-            except (ValueError, IndexError) as error:
-                yield RecordFault(place, "bad-record", None, _explain(error, data))
-                continue
-            for field, detail in faults:
-                yield RecordFault(place, "repaired-record", field, detail)
-            is_deleted = record.leader[5] == "d"
-            xml = write_marcxml(record)
-            yield SourceRecord(place, "marc", record, xml, deleted=is_deleted, digest=digest)
+        yield from read_pieces(_cut(stream), "marc", options, parse)
 
 
-def _explain(error: Exception, data: bytes) -> str:
-    """Return why a record is refused, and which one it is, if that can be read."""
-    reason = str(error)
-    if isinstance(error, UnicodeDecodeError):
-        wrong = error.object[error.start : error.end].hex()
-        reason = f"bytes {wrong} are not {error.encoding}; is `encoding` another?"
-    number = re.match(rb"[^\x1e]*\x1e([\x21-\x7e][\x20-\x7e]{0,40})\x1e", data)
-    return f"{reason}; its first field is {number[1].decode().strip()}" if number else reason
-
-
-def _cut(stream: IO[bytes]) -> Iterator[tuple[int, bytes]]:
-    """Yield the offset and the bytes of each record, without its terminator."""
-    rest, at = b"", 0
+def _cut(stream: IO[bytes]) -> Iterator[Piece]:
+    """Yield the bytes of each record, without its terminator."""
+    rest, at, numbers = b"", 0, count(1)
     while (chunk := stream.read(CHUNK)) and len(rest) <= LONGEST:
         pieces = (rest + chunk).split(_RECORD)
         for index, piece in enumerate(pieces[:-1]):
@@ -99,10 +75,10 @@ def _cut(stream: IO[bytes]) -> Iterator[tuple[int, bytes]]:
             # A record that lost its end has the next one in it, whose length is right.
             starts = _WITHIN.finditer(data, 24) if declared < size else ()
             lost = next((m.start() for m in starts if int(m[1]) == size - m.start()), 0)
-            if data:
-                yield start, data[: lost or None]
-            if lost:
-                yield start + lost, data[lost:]
+            for begin, end in ((0, lost), (lost, size)) if lost else ((0, size),):
+                if data:
+                    place = f"record {next(numbers)}, byte {start + begin}"
+                    yield Piece(place, data[begin:end])
             at += len(piece) + 1
         rest = pieces[-1]
     if rest.strip(_BETWEEN):
@@ -142,8 +118,7 @@ def parse_marc(data: bytes, declared: str | None = None) -> tuple[MarcRecord, li
             head = first.decode("ascii")
             subfields = tuple([_read_subfield(text, decode) for text in parts if text])
         fields.append(MarcField(tag, head if len(head) == 2 else (head + "  ")[:2], "", subfields))
-    record = MarcRecord(leader, tuple(fields))
-    return (record if is_clean else _clean(record, repairs)), repairs
+    return MarcRecord(leader, tuple(fields)), repairs
 
 
 def _read_subfield(data: bytes, decode: Decoder) -> tuple[str, str]:
@@ -195,17 +170,3 @@ def _find_encoding(data: bytes, leader: str, declared: str | None) -> str:
             return "utf-8"
     coded = _CODED.search(data)
     return find_unimarc(coded[1].decode("latin-1")) if coded else "marc-8"
-
-
-def _clean(record: MarcRecord, repairs: list[Repair]) -> MarcRecord:
-    """Return a record whose characters XML can have, and whose codes are ASCII."""
-    fields = []
-    for tag, indicators, data, subfields in record.fields:
-        pairs = tuple([(_UNFIT.sub(" ", code), _UNFIT.sub("", text)) for code, text in subfields])
-        clean = MarcField(
-            _UNFIT.sub(" ", tag), _UNFIT.sub(" ", indicators), _UNFIT.sub("", data), pairs
-        )
-        if clean != (tag, indicators, data, subfields):
-            repairs.append((clean.tag, "characters that XML cannot have are left out"))
-        fields.append(clean)
-    return MarcRecord(_UNFIT.sub(" ", record.leader), tuple(fields))

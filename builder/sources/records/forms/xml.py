@@ -1,4 +1,4 @@
-"""XML: records cut out of a file by the name of their element, each byte for byte.
+"""XML: records cut out of a file by the name of their element, each as it stands.
 
 Between records the markup is walked; the end of a record is sought by its name. So a record that is
 not well-formed harms none beside it, and only one is in memory. lxml's iterparse and expat were
@@ -6,36 +6,37 @@ tried: they keep no bytes, and stop at the first error. Each record is parsed by
 document type: no entity is expanded, and nothing is fetched.
 """
 
-import codecs
 import re
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import IO, NamedTuple
+from typing import NamedTuple, cast
 from xml.parsers import expat
 
 from lxml import etree
 
-from builder.charset import detect_bom
 from builder.sources.harvest.errors import Broken
 from builder.sources.harvest.fragment import cut_fragments, read_place
-from builder.sources.records.forms.marcxml import NAMESPACE, read_marcxml, write_marcxml
-from builder.sources.records.forms.stream import CHUNK, HEAD, LONGEST, ByteSource, open_source
+from builder.sources.records.forms import form as forms
+from builder.sources.records.forms.form import ByteSource, Piece
+from builder.sources.records.forms.marcxml import (
+    NAMESPACE,
+    Repair,
+    fit_leader,
+    make_marc,
+    read_marcxml,
+)
 from builder.sources.records.record import (
-    KnownRecord,
-    MarcRecord,
     ReadOptions,
     RecordFault,
     RecordItem,
     RecordsError,
     SourceRecord,
-    hash_record,
 )
 
 _CROSSREF = "doi_record journal book conference dissertation posted_content report-paper standard"
 _ROWS = (
-    # form, namespaces, and names of its records, outermost first: a METS may hold MODS
+    # form, namespaces, and names of its records; a METS may hold MODS, so the outermost counts
     ("oai", r"http://www\.openarchives\.org/OAI/2\.0/", "record"),
     ("marc", r"http://www\.loc\.gov/MARC21/slim|info:lc/xmlns/marcxchange-v\d", "record"),
     ("mets", r"http://www\.loc\.gov/METS/(v2)?", "mets"),
@@ -48,157 +49,98 @@ _ROWS = (
 _OTHERS = frozenset({"html", "urlset", "sitemapindex", "svg", "rss"})
 """Roots of documents that nobody means as records, unless it is declared."""
 _MARKUP = re.compile(
-    rb"<(?:!--(?:.*?-->|.*\Z)|!\[CDATA\[(?:.*?\]\]>|.*\Z)|!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>|\?.*?\?>"
-    rb"|(?P<end>/)?(?P<name>[^\s/>!?<=\"']++)(?:[^\"'>]++|\"[^\"]*\"|'[^']*')*+>)",
+    r"<(?:!--(?:.*?-->|.*\Z)|!\[CDATA\[(?:.*?\]\]>|.*\Z)|!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>|\?.*?\?>"
+    r"|(?P<end>/)?(?P<name>[^\s/>!?<=\"'\d][^\s/>!?<=\"']*+)(?:[^\"'>]++|\"[^\"]*\"|'[^']*')*+>)",
     re.DOTALL,
 )
-_DECLARED = re.compile(rb"""\s(xmlns(?::[^\s=]+)?)\s*=\s*("[^"]*"|'[^']*')""")
-_NO_MARKUP = (b" ", b"\t", b"\r", b"\n", b"<", b"=", *(b"%d" % digit for digit in range(10)))
-"""What follows a less-than sign that should have been written otherwise."""
-_PREFIX = re.compile(rb"""\smetadataPrefix\s*=\s*["']([^"']+)["']""")
-_ENCODING = re.compile(rb"""\s*<\?xml[^>]*?\sencoding\s*=\s*["']([A-Za-z0-9._\-]+)["']""")
-_MARC = re.compile(rb"<(?:[^\s:<>]+:)?(?:controlfield|datafield)\s")
+_TEXT = re.compile(r"<[\s<=\d]")
+"""A less-than sign that should have been written otherwise."""
+_DECLARED = re.compile(r"""\s(xmlns(?::[^\s=]+)?)\s*=\s*("[^"]*"|'[^']*')""")
+_PREFIX = re.compile(r"""\smetadataPrefix\s*=\s*["']([^"']+)["']""")
 _PARSER = etree.XMLParser(
     resolve_entities=False, no_network=True, huge_tree=True, remove_comments=True, remove_pis=True
 )
 
 
-class _Start(NamedTuple):
-    """The start of an element in the head of a file; `parent` is an index, -1 of the root."""
+_Events = Iterable[tuple[str, etree._Element]]
 
-    namespace: str
+
+class _Mark(NamedTuple):
+    """The start tag of a record, and what is declared around it: namespaces, and a prefix."""
+
     name: str
-    parent: int
-
-
-class _Shape(NamedTuple):
-    """The form of a file's records, and the local names of their elements."""
-
-    form: str
-    names: frozenset[bytes]
-
-
-class _Cut(NamedTuple):
-    """A record as it stands in its file. `outer` has what is declared around it, as a tag."""
-
-    place: str
-    name: bytes
-    tag: bytes
-    data: bytes
-    outer: bytes
+    tag: str
+    outer: str
     prefix: str | None
 
 
-def recognise(head: bytes, name: str = "", is_declared: bool = False) -> bool:
+def recognise(head: bytes, is_declared: bool = False) -> bool:
     """Return whether a file begins as XML; pages and maps of sites are left to others."""
-    data = _recode(head, None)
-    starts = _list_starts(data) if data[:64].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") else []
-    return bool(starts) and (is_declared or starts[0].name.lower() not in _OTHERS)
+    starts = _list_starts(head.decode(forms.find_encoding(head, "utf-8"), "replace"))
+    return bool(starts) and (is_declared or _local(starts[0]).lower() not in _OTHERS)
 
 
 def read(source: ByteSource, options: ReadOptions) -> Iterator[RecordItem]:
     """Yield the records of a file, and its faults. Raises RecordsError if the file is cut off."""
-    with open_source(source) as stream:
-        head = stream.read(HEAD)
-        encoding = _find_encoding(head, options.encoding)
-        shape = _find_shape(_recode(head, encoding), options.element)
-        for cut in _cut(_recode_stream(head, stream, encoding), shape):
-            digest = hash_record(shape.form, cut.outer + (cut.prefix or "").encode() + cut.data)
-            if options.is_known(digest):
-                yield KnownRecord(digest)
-                continue
+    with forms.open_source(source) as stream:
+        head = stream.read(forms.HEAD)
+        encoding = forms.find_encoding(head, options.encoding)
+        name, names = _find_shape(head.decode(encoding, "replace"), options.element)
+
+        def parse(piece: Piece, digest: bytes) -> Iterator[RecordItem]:
             try:
-                place = read_place(b"<a/>", cut.outer, cut.tag, cut.name)
-                text = place.cut(cut.data).text
-                element = etree.fromstring(text.encode(), _PARSER)
-                yield from _read_record(cut, shape.form, text, element, digest)
-            except (ValueError, etree.XMLSyntaxError, Broken, expat.ExpatError) as error:
-                yield RecordFault(cut.place, "bad-record", None, f"it is not XML: {error}")
+                yield from _read_record(piece, name, digest)
+            except (etree.XMLSyntaxError, expat.ExpatError, Broken) as error:
+                raise ValueError(f"it is not XML: {error}") from error
 
-
-def _read_record(
-    cut: _Cut, form: str, text: str, element: etree._Element, digest: bytes
-) -> Iterator[RecordItem]:
-    """Yield a record, and what is wrong with it. Raises Broken."""
-    identifier, sets, is_deleted, prefix = None, tuple[str, ...](), False, None
-    if form == "oai":
-        header = element.find("{*}header")
-        identifier = (element.findtext("{*}header/{*}identifier") or "").strip() or None
-        sets = tuple(
-            spec.text.strip() for spec in element.findall("{*}header/{*}setSpec") if spec.text
+        texts = forms.read_text(head, stream, encoding)
+        yield from forms.read_pieces(
+            _cut(texts, names, name in ("oai", "xml")), name, options, parse
         )
-        is_deleted = header is not None and header.get("status") == "deleted"
-        metadata, prefix, form = cut_fragments(text).metadata, cut.prefix, "xml"
+
+
+def _read_record(piece: Piece, name: str, digest: bytes) -> Iterator[RecordItem]:
+    """Yield a record, and what is wrong with it. Raises Broken, and errors of parsing."""
+    mark: _Mark = piece.content
+    place = read_place(b"<a/>", mark.outer.encode(), mark.tag.encode(), mark.name.encode())
+    text = place.cut(piece.data).text
+    element = etree.fromstring(text.encode(), _PARSER)
+    if name == "oai":
+        identifier = (element.findtext("{*}header/{*}identifier") or "").strip() or None
+        sets = tuple((spec.text or "").strip() for spec in element.iterfind("{*}header/{*}setSpec"))
+        is_deleted = element.find("{*}header[@status='deleted']") is not None
+        metadata = cut_fragments(text).metadata
         if metadata is None and not is_deleted:
-            yield RecordFault(cut.place, "bad-record", "metadata", "it has no metadata")
+            yield RecordFault(piece.place, "bad-record", "metadata", "it has no metadata")
             return
         text = metadata.text if metadata and not is_deleted else ""
-        if text:
-            element = etree.fromstring(text.encode(), _PARSER)
-            form = _name_form(
-                str(etree.QName(element).namespace or ""), etree.QName(element).localname
-            )
-    content: MarcRecord | etree._Element = element
-    if form == "marc":
-        content = record = read_marcxml(element)
-        leader = element.findtext("{*}leader") or ""
-        if len(leader) != 24:
-            yield RecordFault(
-                cut.place, "repaired-record", "leader", f"not of 24 characters: {leader!r}"
-            )
-        is_deleted = is_deleted or record.leader[5] == "d"
-        text = text if etree.QName(element).namespace == NAMESPACE else write_marcxml(record)
-    yield SourceRecord(cut.place, form, content, text, identifier, prefix, sets, is_deleted, digest)
+        name = _name_form(metadata.namespace, metadata.name) if metadata else "xml"
+        content = etree.fromstring(text.encode(), _PARSER) if text else element
+        record = read_marcxml(content) if name == "marc" and text else content
+        header = (identifier, mark.prefix, sets, is_deleted)
+        yield SourceRecord(piece.place, name, record, text, *header, digest)
+    elif name == "marc":
+        is_standard = etree.QName(element).namespace == NAMESPACE
+        xml = text if is_standard else ""
+        repairs = list[Repair]()
+        fit_leader(element.findtext("{*}leader") or "", repairs)
+        yield from make_marc(piece.place, read_marcxml(element), repairs, digest, xml)
+    else:
+        yield SourceRecord(piece.place, name, element, text, digest=digest)
 
 
-def _find_encoding(head: bytes, declared: str | None) -> str:
-    """Return the encoding of a file: a mark counts, then the configuration, then the XML itself."""
-    if bom := detect_bom(head):
-        return {"utf-8": "utf-8-sig"}.get(bom, "utf-16")
-    unmarked = {b"<\0": "utf-16-le", b"\0<": "utf-16-be"}.get(head[:2])
-    match = _ENCODING.match(head)
-    return unmarked or declared or (match[1].decode() if match else "utf-8")
+def _local(element: etree._Element) -> str:
+    """Return the name of an element without its prefix, which may be declared nowhere."""
+    return re.split("[}:]", str(element.tag))[-1]
 
 
-def _recode(head: bytes, encoding: str | None) -> bytes:
-    """Return the first bytes of a file in UTF-8."""
-    name = encoding or _find_encoding(head, None)
-    try:
-        return codecs.getincrementaldecoder(name)("replace").decode(head).encode()
-    except LookupError:
-        return head
-
-
-def _recode_stream(head: bytes, stream: IO[bytes], encoding: str) -> Iterator[bytes]:
-    """Yield the bytes of a file in UTF-8. What cannot be decoded spoils its own record alone.
-
-    Raises RecordsError.
-    """
-    try:
-        is_utf8 = codecs.lookup(encoding).name in ("utf-8", "ascii")
-        decoder = codecs.getincrementaldecoder(encoding)("surrogateescape")
-    except LookupError as error:
-        raise RecordsError(f"it declares the encoding {encoding}, which is none") from error
-    while head:
-        text = "" if is_utf8 else decoder.decode(head)
-        yield head if is_utf8 else text.encode("utf-8", "surrogatepass")
-        head = stream.read(CHUNK)
-
-
-def _list_starts(head: bytes) -> list[_Start]:
-    """Return the starts of elements up to the first error in the head of a file."""
-    starts, path = list[_Start](), [-1]
-
-    def start(name: str, _: object) -> None:
-        namespace, _, local = name.rpartition(" ")
-        starts.append(_Start(namespace, local, path[-1]))
-        path.append(len(starts) - 1)
-
-    parser = expat.ParserCreate("UTF-8", " ")
-    parser.StartElementHandler, parser.EndElementHandler = start, lambda _: path.pop()
-    with suppress(expat.ExpatError):
-        parser.Parse(head, False)
-    return starts
+def _list_starts(head: str) -> list[etree._Element]:
+    """Return the elements that start in the head of a file."""
+    text = head.lstrip("\ufeff \t\r\n")
+    parser = etree.XMLPullParser(("start",), recover=True, encoding="utf-8", resolve_entities=False)
+    if text.startswith("<"):
+        parser.feed(text.encode())
+    return [element for _, element in cast(_Events, parser.read_events())]
 
 
 @lru_cache(maxsize=1 << 10)
@@ -208,8 +150,8 @@ def _name_form(namespace: str, name: str) -> str:
     return next((form for form, *_ in rows), "xml")
 
 
-def _find_shape(head: bytes, element: str | None) -> _Shape:
-    """Return how the records of a file are cut.
+def _find_shape(head: str, element: str | None) -> tuple[str, frozenset[str]]:
+    """Return the form of a file's records, and the local names of their elements.
 
     Without a declared element it is the outermost of a form of records, else the outermost one
     that is repeated and has elements, else the root.
@@ -217,113 +159,111 @@ def _find_shape(head: bytes, element: str | None) -> _Shape:
     starts = _list_starts(head)
     if not starts:
         raise RecordsError("it is not XML")
-    root = starts[0]
+    spaces = (str(start.tag).rpartition("}")[0][1:] for start in starts)
+    forms_ = [
+        (_name_form(space, _local(start)), _local(start))
+        for space, start in zip(spaces, starts, strict=True)
+    ]
     if element:
-        forms = (
-            _name_form(start.namespace, start.name) for start in starts if start.name == element
-        )
-        return _Shape(next(forms, "xml"), frozenset({element.encode()}))
-    if root.name == "OAI-PMH":
-        return _Shape("oai", frozenset({b"record"}))
-    if root.name in ("record", "collection") and not root.namespace and _MARC.search(head):
-        return _Shape("marc", frozenset({b"record"}))
-    for start in starts:
-        if (form := _name_form(start.namespace, start.name)) != "xml":
-            names = next(row[2] for row in _ROWS if row[0] == form)
-            return _Shape(form, frozenset(names.encode().split()))
-    parents = {start.parent for start in starts}
-    counts = Counter(
-        (start.parent, start.name) for at, start in enumerate(starts) if at in parents and at
-    )
+        return next((form for form, name in forms_ if name == element), "xml"), frozenset({element})
+    if _local(starts[0]) == "OAI-PMH":
+        return "oai", frozenset({"record"})
+    bare = next((start for start in starts if start.tag in ("controlfield", "datafield")), None)
+    if bare is not None:
+        return "marc", frozenset({"record"})
+    for form, _ in forms_:
+        if form != "xml":
+            return form, next(frozenset(row[2].split()) for row in _ROWS if row[0] == form)
+    counts = Counter((start.getparent(), _local(start)) for start in starts[1:] if len(start))
     repeated = (name for (_, name), number in counts.items() if number > 1)
-    return _Shape("xml", frozenset({next(repeated, root.name).encode()}))
+    return "xml", frozenset({next(repeated, forms_[0][1])})
 
 
 class _Buffer:
     """A part of a file, and a place in it; what is before that is forgotten with the next part."""
 
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces, self._line, self._counted = pieces, 1, 0
-        self.data, self.at = next(pieces, b""), 0
+    def __init__(self, texts: Iterator[str]) -> None:
+        self._texts, self._line, self._counted = texts, 1, 0
+        self.text, self.at = next(texts, ""), 0
 
     def refill(self) -> bool:
         """Read on. Return whether there was more, and one record may be so long."""
-        more = next(self._pieces, b"")
+        more = next(self._texts, "")
         self.tell_line()
-        self.data, self.at, self._counted = self.data[self.at :] + more, 0, 0
-        return bool(more) and len(self.data) <= LONGEST
+        self.text, self.at, self._counted = self.text[self.at :] + more, 0, 0
+        return bool(more) and len(self.text) <= forms.LONGEST
 
     def tell_line(self) -> int:
         """Return the number of the line of this place, from 1 on."""
-        self._line += self.data.count(b"\n", self._counted, self.at)
+        self._line += self.text.count("\n", self._counted, self.at)
         self._counted = self.at
         return self._line
 
 
-def _cut(pieces: Iterator[bytes], shape: _Shape) -> Iterator[_Cut]:
-    """Yield the records of a file in UTF-8. Raises RecordsError if it is cut off."""
-    buffer, number, outer, prefix = _Buffer(pieces), 0, tuple[bytes, ...](), None
+def _cut(texts: Iterator[str], names: frozenset[str], can_nest: bool) -> Iterator[Piece]:
+    """Yield the records of a file. Raises RecordsError if it is cut off."""
+    buffer, number, outer, prefix = _Buffer(texts), 0, tuple[str, ...](), None
     while True:
-        start = buffer.data.find(b"<", buffer.at)
-        mark = _MARKUP.match(buffer.data, start) if start >= 0 else None
-        if mark is None or (mark.end() == len(buffer.data) and not mark["name"]):
-            is_text = start >= 0 and buffer.data[start + 1 : start + 2] in _NO_MARKUP
-            buffer.at = start + is_text if start >= 0 else len(buffer.data)
+        start = buffer.text.find("<", buffer.at)
+        mark = _MARKUP.match(buffer.text, start) if start >= 0 else None
+        if mark is None or (mark.end() == len(buffer.text) and not mark["name"]):
+            is_text = start >= 0 and bool(_TEXT.match(buffer.text, start))
+            buffer.at = start + is_text if start >= 0 else len(buffer.text)
             if not is_text and not buffer.refill():
                 break
             continue
         name, tag = mark["name"], mark[0]
         buffer.at = start if name else mark.end()
-        if name and not mark["end"] and name.rpartition(b":")[2] in shape.names:
-            end = _find_end(buffer, name, tag, shape.form in ("oai", "xml"))
+        if name and not mark["end"] and name.rpartition(":")[2] in names:
+            end = _find_end(buffer, name, tag, can_nest)
             if end < 0:
                 break
             number += 1
             place = f"element {number}, line {buffer.tell_line()}"
-            data = buffer.data[buffer.at : end]
+            data = buffer.text[buffer.at : end].encode("utf-8", "surrogateescape")
             buffer.at = end
-            yield _Cut(place, name, tag, data, _declare(outer), prefix)
+            yield Piece(place, data, _Mark(name, tag, _declare(outer), prefix))
         elif name:
             buffer.at = mark.end()
             match = _PREFIX.search(tag)
-            prefix = match[1].decode() if match else prefix
-            if not tag.endswith(b"/>"):
+            prefix = match[1] if match else prefix
+            if not tag.endswith("/>"):
                 outer = outer[:-1] if mark["end"] else (*outer, tag)
-    if outer or buffer.data[buffer.at :].strip():
+    if outer or buffer.text[buffer.at :].strip():
         raise RecordsError(f"it is cut off at line {buffer.tell_line()}")
 
 
-def _find_end(buffer: _Buffer, name: bytes, tag: bytes, can_nest: bool) -> int:
+def _find_end(buffer: _Buffer, name: str, tag: str, can_nest: bool) -> int:
     """Return the end of the element that begins at this place, -1 if the file ends before.
 
     Where another record begins before the end, though they do not nest or no end follows, the end
     is missing.
     """
-    if tag.endswith(b"/>"):
+    if tag.endswith("/>"):
         return buffer.at + len(tag)
-    close = re.compile(rb"</%s\s*>" % re.escape(name))
-    opening = re.compile(rb"<%s[\s/>]" % re.escape(name))
+    close = re.compile(rf"</{re.escape(name)}\s*>")
+    opening = re.compile(rf"<{re.escape(name)}[\s/>]")
     while True:
-        data, start = buffer.data, buffer.at
-        first = close.search(data, start)
-        following = opening.search(data, start + 1, first.end() if first else len(data))
+        text, start = buffer.text, buffer.at
+        first = close.search(text, start)
+        following = opening.search(text, start + 1, first.end() if first else len(text))
         if following and not can_nest:
             return following.start()
-        if first and not following and data.find(b"<!", start, first.end()) < 0:
+        if first and not following and text.find("<!", start, first.end()) < 0:
             return first.end()
         depth = 0
-        for mark in _MARKUP.finditer(data, start) if first else ():
+        for mark in _MARKUP.finditer(text, start) if first else ():
             if mark["name"] == name:
-                depth += -1 if mark["end"] else not mark[0].endswith(b"/>")
+                depth += -1 if mark["end"] else not mark[0].endswith("/>")
                 if not depth:
                     return mark.end()
         if not buffer.refill():
-            following = opening.search(buffer.data, buffer.at + 1)
+            following = opening.search(buffer.text, buffer.at + 1)
             return following.start() if following else -1
 
 
 @lru_cache(maxsize=64)
-def _declare(outer: tuple[bytes, ...]) -> bytes:
+def _declare(outer: tuple[str, ...]) -> str:
     """Return one tag with the namespaces that these outer tags declare, the inner ones last."""
     declared = dict(pair for tag in outer for pair in _DECLARED.findall(tag))
-    return b"".join((b"<a", *(b" %s=%s" % pair for pair in declared.items()), b">"))
+    return "".join(("<a", *(f" {name}={value}" for name, value in declared.items()), ">"))

@@ -60,12 +60,12 @@ def test_fields_and_marcxml_are_those_of_the_record() -> None:
     )
     assert '<subfield code="c">by &lt;one&gt; &amp; another</subfield>' in first.xml
     assert (second.place, second.deleted) == (f"record 2, byte {len(marc(1, 'Čapek')) + 5}", False)
-    assert recognise(data, "a.mrc") is not None
+    assert recognise(data) is not None
     packed = gzip.compress(data)
     assert [record.digest for record in read_all(packed)[0]] == [first.digest, second.digest]
 
 
-@given(st.lists(st.text(st.characters(codec="utf-8", exclude_categories=["Cc"])), max_size=4))
+@given(st.lists(st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cn"])), max_size=4))
 def test_fields_are_those_that_pymarc_reads(titles: list[str]) -> None:
     data = b"".join(marc(number, title) for number, title in enumerate(titles))
     records, _ = read_all(data)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
-from builder.sources.records.forms import find_form, recognise
+from builder.sources.records.forms import FORMS, recognise
 from builder.sources.records.forms.xml import read
 from builder.sources.records.record import (
     KnownRecord,
@@ -155,7 +155,7 @@ def test_an_element_and_an_encoding_can_be_declared() -> None:
         data.encode("utf-8-sig"),
         data.encode("utf-16-le"),
     ):
-        assert recognise(bytes_, "a.xml") == find_form("xml")
+        assert recognise(bytes_) == next(form for form in FORMS if form.name == "xml")
         assert items(bytes_, element="d")[0][0].xml == '<d xmlns=""><c>ž</c></d>'
     element = items(data.encode("cp852"), encoding="cp852", element="c")[0][0].content
     assert isinstance(element, etree._Element)
@@ -164,7 +164,7 @@ def test_an_element_and_an_encoding_can_be_declared() -> None:
 
 def test_pages_are_not_taken_for_records_and_cut_files_are_not_whole() -> None:
     for page in (b"<!doctype html><html><p>", b"<html/>", b"<urlset/>", b"plain", b"< x"):
-        assert recognise(page, "a") is None
+        assert recognise(page) is None
     for cut in (collection(marc(1), marc(2))[:-30], collection(marc(1))[:-2], b"<a><b>"):
         records = read(io.BytesIO(cut), ReadOptions())
         with pytest.raises(RecordsError, match="cut off"):
