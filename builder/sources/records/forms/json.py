@@ -19,6 +19,7 @@ from builder.sources.records.record import (
 )
 
 _DECODER = json.JSONDecoder(parse_float=str, parse_int=str, strict=False)  # numbers as they stand
+_WRAPPERS = ("data", "records", "items", "results")
 _BETWEEN = re.compile(r"[\s,]*")
 _BEGIN = re.compile(r"\ufeff?\s*(?:\[\s*)?\{\s*[\"}]")
 
@@ -90,7 +91,7 @@ def _split(texts: Iterator[str], element: str | None) -> Iterator[tuple[str, str
         if is_array and buffer.startswith("]", at):
             return
         try:
-            _, end = _DECODER.raw_decode(buffer, at)
+            value, end = _DECODER.raw_decode(buffer, at)
         except (ValueError, RecursionError) as error:
             more = next(texts, "")
             if not more and not is_array and not buffer[at:]:
@@ -99,9 +100,23 @@ def _split(texts: Iterator[str], element: str | None) -> Iterator[tuple[str, str
                 raise RecordsError(f"it is no JSON behind record {number}: {error}") from error
             buffer, at = buffer[at:] + more, 0
             continue
-        number += 1
-        yield f"record {number}", buffer[at:end]
+        members = [] if is_array or number else _unwrap(value)
+        for text in map(json.dumps, members) if members else (buffer[at:end],):
+            number += 1
+            yield f"record {number}", text
         at = end
+
+
+def _unwrap(value: object) -> list[object]:
+    """Return the objects that an answer of an API has in one member, as JSON:API says."""
+    if not isinstance(value, dict):
+        return []
+    for name in _WRAPPERS:
+        members = value.get(name)
+        members = [members] if name == "data" and isinstance(members, dict) else members
+        if isinstance(members, list) and members and all(isinstance(m, dict) for m in members):
+            return members
+    return []
 
 
 def _find_member(text: str, element: str) -> str:

@@ -109,6 +109,7 @@ def test_json_is_read_from_arrays_lines_and_single_objects() -> None:
     for text in (json.dumps([one, two], indent=1), json.dumps(one, indent=1) + json.dumps(two)):
         assert read(text.encode("utf-8-sig"), "json") == expected
     assert read(json.dumps({"x": {"y": [one, two]}}).encode(), "json", element="x.y") == expected
+    assert read(json.dumps({"meta": 2, "data": [one, two]}, indent=1).encode(), "json") == expected
     for cut in (b'[{"a": 1},', b'[{"a": "x', b'{\n"a": 1'):
         with pytest.raises(RecordsError, match="JSON"):
             read(cut, "json")
