@@ -110,7 +110,7 @@ class Draft:
             ((own,),) = self._connection.execute(_WIDTH, {"files": list(sources)}).fetchall()
             width = max(width, int(own or 0))
         size = expected * width
-        return sort.sort(self._connection, self.folder, rows, order, size, united)
+        return sort.sort(self._connection, self.folder, rows, order, size, united, width)
 
     def write_segments(
         self, table: str, queries: Iterable[Query], column: str

@@ -19,6 +19,9 @@ _LARGEST = 4
 """Bytes of a range, as a multiple of the memory."""
 _SAMPLE = 200
 """Rows drawn for each range: so, the sizes of ranges hardly differ."""
+_VECTOR, _GROUP_BYTES = 2048, 8 << 20
+"""Rows that DuckDB handles at once, and bytes of a row group of the scratch file: both a copy and
+what reads it have several in memory."""
 _UNSORTED = engine.table("$unsorted")
 
 Rows = tuple[str, Mapping[str, Any]]
@@ -26,22 +29,30 @@ Rows = tuple[str, Mapping[str, Any]]
 
 
 def sort(
-    connection: engine.Connection, folder: Path, rows: Rows, order: str, size: int, united: bool
+    connection: engine.Connection,
+    folder: Path,
+    rows: Rows,
+    order: str,
+    size: int,
+    united: bool,
+    width: int = 0,
 ) -> Iterator[Rows]:
     """Yield queries whose rows, one query after the other, are `rows` in that order.
 
     `order` is as after ORDER BY: names of columns, or ALL. The first column makes the ranges; its
-    NULL is last. The rows have about `size` bytes. `united`: they come from a UNION ALL or a join.
-    Executes statements before it yields, and keeps a file in `folder` until the last query was
-    used.
+    NULL is last. The rows have about `size` bytes, each `width`. `united`: they come from a UNION
+    ALL or a join. Executes statements before it yields, and keeps a file in `folder` until the last
+    query was used.
     """
     memory = engine.find_memory(connection)
     ranges = -(-size // int(_LARGEST * memory))
     path = folder / "unsorted.parquet"
     try:
         if united and size > _SMALL * memory:
+            group = max(_VECTOR, min(16384, _GROUP_BYTES // max(1, width)))
             target = (
-                f"{engine.quote(str(path))} (FORMAT parquet, COMPRESSION lz4, ROW_GROUP_SIZE 16384)"
+                f"{engine.quote(str(path))} "
+                f"(FORMAT parquet, COMPRESSION lz4, ROW_GROUP_SIZE {group})"
             )
             connection.execute(f"COPY ({rows[0]}) TO {target}", rows[1])
             rows = f"SELECT * FROM {_UNSORTED}", {"unsorted": [str(path)]}

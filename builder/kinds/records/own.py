@@ -61,7 +61,12 @@ def revise(change: KindChange) -> KindCounts:
 def _rows(change: KindChange, files: Sequence[str], count: int) -> Iterator[Query]:
     """Yield queries that give the `count` new versions with their content, by identifier."""
     rows: Query = (_SQL.get("record_rows", kind=KIND, others=_OTHERS), {"files": [*files]})
-    return change.draft.sort("records", rows, "identifier", count, True, files)
+    # Else the hash table of the join may be that of the documents, which memory does not hold.
+    change.connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
+    try:
+        yield from change.draft.sort("records", rows, "identifier", count, True, files)
+    finally:
+        change.connection.execute("RESET disabled_optimizers")
 
 
 def _note_tables(change: KindChange, files: Sequence[str]) -> None:

@@ -4,7 +4,6 @@ What the table does not declare follows from the form (templates/crosswalks/reco
 """
 
 import html
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from builder.sources.records.crosswalks import Crosswalk, CrosswalkError
 from builder.sources.records.paths import compile_path, compile_pattern
 from builder.sources.records.record import MarcRecord, SourceRecord, hash_record
 from builder.sources.records.record_forms import AS_IS, RecordForm, form_of, read_forms
+from builder.store.documents import encode_json
 from functions.config.configuration import to_toml
 from functions.snapshot import oai_name
 from functions.snapshot.oai_name import MANDATORY
@@ -38,7 +38,6 @@ _SCHEMA = re.compile(r"schemaLocation\s*=\s*[\"']([^\"']+)")
 _NOT_PREFIX = re.compile(r"[^A-Za-z0-9\-_.]+")
 _NO = frozenset({"", "0", "false", "no", "n", "f"})
 """Values of a column of deletions that say no, in lower case."""
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _FALLBACK = (
     '<oai_dc:dc xmlns:oai_dc="http://www.openarchives.org/OAI/2.0/oai_dc/" '
     'xmlns:dc="http://purl.org/dc/elements/1.1/" '
@@ -125,9 +124,9 @@ class OwnItem:
             "form": self.form,
             "source": self.source,
         }
-        text = _encode(document)
-        digest = hash_record("item", text.encode()).hex()
-        text = f'{text[:-1]},"digest":"{digest}"}}'
+        text = encode_json(document)  # a ninth of the time of Python's json
+        digest = hash_record("item", text).hex()
+        text = b'%b,"digest":"%b"}' % (text[:-1], digest.encode())
         return self.identifier, False, list(self.sets), prefixes, text, digest
 
     def _texts(self) -> Mapping[str, list[str]]:
@@ -173,7 +172,7 @@ class Recipe:
         names = sorted({*table["formats"].values()} - {AS_IS})
         digests = [self._load(walk).digest for walk in names or crosswalks.list_tables()]
         own = {key: table[key] for key in sorted({*table} - {"files", "complete"})}
-        self.text = _encode([METHOD, own, digests, sorted(self._gone)])
+        self.text = encode_json([METHOD, own, digests, sorted(self._gone)]).decode()
         """What an item depends on beside its record, as JSON."""
         self.formats: dict[str, tuple[str, str]] = {}
         """Schema and namespace of each format of the items made so far."""
