@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from builder.errors import UsageError
@@ -48,12 +48,14 @@ LACKING = "record-lacks"
 class RecordTable:
     """A table of `[[records]]` with its recipe and its files, each with its form.
 
-    What the configuration does not declare is a guess.
+    What the configuration does not declare is a guess. It is not whole if a file of it cannot be
+    read: then nothing that is missing is deleted.
     """
 
     recipe: Recipe
     files: Mapping[Path, FileForm]
     is_guess: bool = False
+    is_whole: bool = True
 
     @property
     def name(self) -> str:
@@ -170,11 +172,17 @@ class RecordsIngest:
         """Read the files of a table that have changed; yield each as a source."""
         changed = index.list_changed([*table.files])
         self.report.known_files += len(table.files) - len(changed)
-        failed = False
+        failed = not table.is_whole
         for path in changed:
+            before = asdict(self.report)
             source = self._read_file(table, path, index)
             failed |= source.failed
-            yield source
+            after = asdict(self.report)
+            # A query is carried out each time: if nothing is new, it leaves no trace.
+            if table.files[path].name != "query" or any(
+                before[name] != after[name] for name in ("records", "deleted", "faults", "unread")
+            ):
+                yield source
         index.end_run()
         if not failed and (index.has_changes or self.accept_loss):
             self._delete_missing(table, index)

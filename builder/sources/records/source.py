@@ -12,13 +12,15 @@ from builder.intake import intake
 from builder.intake.paths import STDIN, list_files
 from builder.sources.readings import find_readings
 from builder.sources.records import forms
-from builder.sources.records.forms.form import FileForm, read_head
+from builder.sources.records.forms import columns
+from builder.sources.records.forms.form import ByteSource, FileForm, read_head
 from builder.sources.records.ingest import RecordsIngest, RecordsReport, RecordTable
 from builder.sources.records.recipe import Recipe
-from builder.sources.records.record import RecordsError
+from builder.sources.records.record import ReadOptions, RecordItem, RecordsError
 from builder.sources.source import Claim, SourceInput, SourceReader, SourceReport, find_home
 from builder.store import workdir
 from builder.store.context import Context
+from builder.store.durable import writing
 from functions.config.records import complete_table
 from functions.oai.format import TEMPLATES, folders
 from functions.snapshot import oai_name
@@ -30,7 +32,7 @@ _BRACES = re.compile(r"[*?\[]")
 
 
 def claim(context: Context, inputs: Sequence[SourceInput]) -> Claim:
-    """Take files that hold records, and those that tables of the configuration name.
+    """Take files that hold records, and tables of the configuration, by name or by a file.
 
     If a file of a table is named, all files of the table are read.
     """
@@ -40,6 +42,9 @@ def claim(context: Context, inputs: Sequence[SourceInput]) -> Claim:
     chosen: dict[str, None] = {}
     guessed: dict[Path, FileForm] = {}
     for source in inputs:
+        if source.name in declared and not Path(source.name).exists():
+            chosen[source.name] = None
+            continue
         if source.name == STDIN or "://" in source.name:
             rest.append(source)
             continue
@@ -62,8 +67,9 @@ def claim(context: Context, inputs: Sequence[SourceInput]) -> Claim:
 
 
 def _find_defaults(context: Context) -> Sequence[str]:
-    """Return a file of each table of the configuration that has one."""
-    return [str(path) for files in _find_declared(context).values() for path in files[:1]]
+    """Return the tables of the configuration, by a file of each that has one, else by name."""
+    declared = _find_declared(context)
+    return [str(files[0]) if files else name for name, files in declared.items()]
 
 
 def _find_declared(context: Context) -> dict[str, list[Path]]:
@@ -151,7 +157,32 @@ def _open_table(
             files[path] = form
         else:
             unread[str(path)] = "no form of records is recognised: declare its form"
-    return RecordTable(open_recipe(context, table), files)
+    if table["query"]:
+        files[_write_query(context, table)] = FileForm(
+            "query", "a query", lambda head, is_declared: False, partial(_run_query, context)
+        )
+    elif not paths:
+        unread[", ".join(table["files"])] = "there is no such file"
+    return RecordTable(
+        open_recipe(context, table), files, is_whole=len(files) >= max(1, len(paths))
+    )
+
+
+def _write_query(context: Context, table: Mapping[str, Any]) -> Path:
+    """Return a file with the query of a table, which is new each time: it is always carried out."""
+    folder = find_home(context) / f"{workdir.KNOWN_PREFIX}queries"
+    path = folder.absolute() / f"{table['name']}.sql"
+    with writing(path):
+        folder.mkdir(parents=True, exist_ok=True)
+        path.write_text(table["query"], "utf-8")
+    return path
+
+
+def _run_query(context: Context, path: ByteSource, options: ReadOptions) -> Iterator[RecordItem]:
+    """Yield the rows of the query in a file. Files that it names are relative to sheaf.toml."""
+    assert isinstance(path, Path)
+    home = context.configuration_path.parent.absolute()
+    yield from columns.read_query(path.read_text("utf-8"), home, options)
 
 
 def open_recipe(context: Context, table: Mapping[str, Any]) -> Recipe:

@@ -216,6 +216,42 @@ def test_an_item_of_several_records_keeps_its_identifier_and_formats(home: Home)
     assert publish(home) == (0, 0, 0)
 
 
+def test_a_query_is_carried_out_each_time(home: Home) -> None:
+    section = """
+[[records]]
+name = "people"
+query = "SELECT * FROM read_csv('export/people.csv', all_varchar = true)"
+identifier = "nr"
+fields = { title = "name" }
+deleted = "gone"
+complete = true
+"""
+    declare(home, section)
+    table = home.folder / "export" / "people.csv"
+    table.write_text("nr,name,gone\n1,Eva,\n2,Jan,no\n3,Petr,yes\n")
+    assert ingest(home)["records"] == 2
+    assert publish(home) == (3, 0, 1)
+    assert ingest(home, "people")["records"] == 0
+    table.write_text("nr,name,gone\n1,Eva,\n3,Petr,yes\n4,Ida,\n")
+    ingest(home)
+    assert publish(home) == (1, 1, 1)
+    titles = {row["title"] for row in rows(home, "SELECT title FROM own_records")}
+    assert titles == {"Eva", "Ida"}
+
+
+def test_a_table_whose_files_are_gone_loses_nothing(home: Home) -> None:
+    declare(home)
+    path = write(home, "a.mrc", marc(1), marc(2))
+    ingest(home)
+    publish(home)
+    (home.folder / "export" / "b.mrc").write_text("no record")
+    path.unlink()
+    ingest(home, code=1)
+    (home.folder / "export" / "b.mrc").unlink()
+    assert ingest(home, code=1)["unread"] == {"export/*.mrc": "there is no such file"}
+    assert home("publish", "--json").json["deleted"] == 0
+
+
 def test_a_list_of_identifiers_deletes(home: Home) -> None:
     declare(home, DECLARED.replace("complete = true", 'deleted = "gone.txt"'))
     gone = home.folder / "gone.txt"
