@@ -278,8 +278,9 @@ class HarvestIngest:
         repository, state = harvest.repository, harvest.state
         other = oai_name.harvested_identifier(self.namespace, repository.place, row.identifier)
         spec = "" if row.single or state.set is None else state.set
+        foreign = is_uri(row.identifier) and oai_name.is_foreign(row.identifier, self.namespace)
         return (
-            row.identifier if oai_name.is_foreign(row.identifier, self.namespace) else other,
+            row.identifier if foreign else other,
             other,
             state.base_url,
             state.identify.get("repositoryName") or repository.host,

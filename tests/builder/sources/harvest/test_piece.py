@@ -14,12 +14,14 @@ from builder.sources.harvest.fragment import (
     HarvestOrigin,
     cut_fragments,
     is_provenance,
+    is_uri,
     origins,
 )
-from builder.sources.harvest.ingest import Harvest, is_kept, make_entry, sets
+from builder.sources.harvest.ingest import Harvest, make_entry, sets
 from builder.sources.harvest.repository import find_repository
 from builder.sources.harvest.state import Counts, HarvestRun, HarvestState, RunState
 from builder.sources.harvest.version import HarvestedRow
+from functions.snapshot import oai_name
 from tests.extent import examples
 
 OAI = "http://www.openarchives.org/OAI/2.0/"
@@ -136,7 +138,7 @@ def test_origins_are_told_as_far_as_they_are_right() -> None:
     ],
 )
 def test_identifiers_of_others_are_kept_that_are_of_the_scheme(identifier: str, kept: bool) -> None:
-    assert is_kept(identifier, "a.cz") == kept
+    assert (is_uri(identifier) and oai_name.is_foreign(identifier, "a.cz")) == kept
 
 
 @pytest.mark.parametrize(
