@@ -54,6 +54,7 @@ _HARMLESS = {
     "index-digest": "digests of an index are not SHA-1, which identifies its archive's items",
     "faults-cut": "an index has more faults of one code than can be listed",
     "repaired-record": "a record of a file of records has a wrong field, and was mended",
+    "record-invalid": "a record is not valid by the schema of its format, and is served",
     "record-lacks": "a record lacks what one of its formats needs, and is not in it",
     "xml-illegal-character": "a text has characters that XML 1.0 forbids",
 }

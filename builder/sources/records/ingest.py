@@ -20,7 +20,7 @@ from builder.sources.records.forms.form import FileForm
 from builder.sources.records.known import RecordIndex
 from builder.sources.records.listed import list_live
 from builder.sources.records.paths import PathError
-from builder.sources.records.recipe import IdentifierError, OwnItem, Recipe
+from builder.sources.records.recipe import LACKING, IdentifierError, OwnItem, Recipe
 from builder.sources.records.record import (
     KnownRecord,
     ReadOptions,
@@ -41,7 +41,6 @@ _MOST_FAULTS = 1000
 _SHOWN = 10
 _LEFT_OUT, REPAIRED = "left out", "repaired"
 NO_IDENTIFIER, REPEATED = "record-no-identifier", "record-repeated"
-LACKING = "record-lacks"
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,8 +287,9 @@ class RecordsIngest:
         if not index.add(item.identifier, digest):
             self._note(name, REPEATED, item.id, place, _LEFT_OUT)
             return
-        for fault in item.faults:
-            self._note(name, LACKING, item.id, f"{place}: {fault}", "served without it")
+        for code, detail in item.faults:
+            done = "served without it" if code == LACKING else "served"
+            self._note(name, code, item.id, f"{place}: {detail}", done)
         self._rows.append(item.row(table.name))
         self.report.records += not item.deleted
         self.report.deleted += item.deleted

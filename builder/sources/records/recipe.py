@@ -19,11 +19,13 @@ from builder.sources.records.crosswalks import Crosswalk, CrosswalkError
 from builder.sources.records.paths import compile_path, compile_pattern
 from builder.sources.records.record import MarcRecord, SourceRecord, hash_record
 from builder.sources.records.record_forms import AS_IS, RecordForm, form_of, read_forms
+from builder.sources.records.schemas import check_record
 from builder.store.documents import encode_json
 from functions.config.configuration import to_toml
 from functions.snapshot import oai_name
 from functions.snapshot.oai_name import MANDATORY
 
+LACKING, INVALID = "record-lacks", "record-invalid"
 METHOD = "1"
 """Way in which items are made; records that were read in another way are read again."""
 NO_NAMESPACE = "urn:none"
@@ -69,7 +71,7 @@ class RecordFormat(NamedTuple):
 class OwnItem:
     """An item of the intake before its row: `entries` are its records, those that came first.
 
-    `source` is what it came as, if no entry has it. `faults` say what could not be made.
+    `source` is what it came as, if no entry has it. `faults` are codes and details.
     """
 
     identifier: str
@@ -81,7 +83,7 @@ class OwnItem:
     entries: list[dict[str, Any]] = field(default_factory=list)
     fields: dict[str, list[str]] = field(default_factory=dict)
     source: Any = None
-    faults: list[str] = field(default_factory=list)
+    faults: list[tuple[str, str]] = field(default_factory=list)
 
     def join(self, other: "OwnItem") -> bool:
         """Add the formats of another record of the item; False if it has one of them already.
@@ -101,6 +103,7 @@ class OwnItem:
         self.sets = oai_name.most_specific_sets((*self.sets, *other.sets))
         self.deleted = self.deleted and other.deleted
         self.url, self.fields = self.url or other.url, {**other.fields, **self.fields}
+        self.faults += other.faults
         return True
 
     def row(self, name: str) -> tuple[Any, ...]:
@@ -237,16 +240,18 @@ class Recipe:
         record: SourceRecord,
         format_: RecordFormat,
         context: Mapping[str, str],
-        faults: list[str],
+        faults: list[tuple[str, str]],
     ) -> dict[str, Any] | None:
         """Return the record in a format; None if it cannot be given in it, which is a fault."""
         prefix, schema, namespace, crosswalk = format_
         if crosswalk is not None:
+            repairs: list[str] = []
             try:
-                metadata = crosswalk(record, context, faults)
+                metadata = crosswalk(record, context, repairs)
             except CrosswalkError as error:
-                faults.append(f"{prefix}: {error}")
+                faults.append((LACKING, f"{prefix}: {error}"))
                 return None
+            faults += [("repaired-record", f"{prefix}: {text}") for text in repairs]
             return self._note(prefix, schema, namespace, metadata)
         if not record.xml:
             return None
@@ -260,6 +265,8 @@ class Recipe:
                 if not record.prefix:
                     prefix = _name_format(prefix if namespace else "", name.localname, own)
                 namespace = own
+        if (detail := check_record(record, prefix, self._places)) is not None:
+            faults.append((INVALID, f"{prefix}: {detail}"))
         entry = self._note(prefix, schema, namespace, record.xml)
         return {**entry, "form": record.form, **({"sets": [*record.sets]} if record.sets else {})}
 

@@ -183,6 +183,16 @@ def test_records_that_cannot_be_items_are_faults_with_their_place(home: Home) ->
     assert all("record " in f["detail"] for f in faults)
 
 
+def test_what_is_not_valid_is_served_and_is_a_fault(home: Home) -> None:
+    data = marc(1)
+    path = write(home, "a.mrc", data[:20] + b"4504" + data[24:])
+    assert ingest(home, path)["faults"] == {"record-invalid": 1}
+    assert publish(home) == (1, 0, 0)
+    (fault,) = rows(home, "SELECT * FROM faults")
+    assert (fault["code"], fault["done"]) == ("record-invalid", "served")
+    assert "leader" in fault["detail"]
+
+
 def test_other_formats_are_made_of_what_is_stored(home: Home) -> None:
     declare(home)
     path = write(home, "a.mrc", marc(1), marc(2))
