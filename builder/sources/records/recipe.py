@@ -180,6 +180,7 @@ class Recipe:
         self.formats: dict[str, tuple[str, str]] = {}
         """Schema and namespace of each format of the items made so far."""
         self._forms: dict[str, RecordForm] = {}
+        self._columns: dict[str, None] = {}
         self._of_form = cache(self._list_formats)
         self._paths = cache(lambda form: tuple(map(compile_path, self._identifier(form))))
 
@@ -187,6 +188,8 @@ class Recipe:
         """Return the item of a record, whose identifier may be known. Raises IdentifierError."""
         form = form_of(record)
         self._forms.setdefault(form.name, form)
+        if isinstance(record.content, Mapping):
+            self._columns |= dict.fromkeys(record.content)
         id_ = id_ or record.identifier or self._find(record, form)
         identifier = oai_name.record_identifier(self.namespace, self.name, id_)
         if record.identifier and oai_name.is_foreign(record.identifier, self.namespace):
@@ -195,7 +198,8 @@ class Recipe:
         item.sets = oai_name.most_specific_sets(self._list_sets(record))
         if item.deleted:
             return item
-        for read in (self._url, *self._landing(form)):
+        item.url = next(filter(_is_address, self._url(record)), None)
+        for read in self._landing(form) if item.url is None else ():
             item.url = item.url or next(filter(_is_address, read(record)), None)
         if self.table["fields"].keys() - {"url"} and not self._is_default(form):
             item.fields = {
@@ -218,7 +222,10 @@ class Recipe:
         values: dict[str, Any] = {"name": self.name, "files": self.table["files"]}
         fields: Mapping[str, Sequence[str]] = {}
         if form := next(iter(self._forms.values()), None):
-            values["identifier"], fields = self._identifier(form.name), form.fields
+            values["identifier"] = self._narrow(self._identifier(form.name))
+            fields = {
+                key: paths for key in form.fields if (paths := self._narrow(form.fields[key]))
+            }
             values["formats"] = {
                 each.prefix: form.oai_dc if each.crosswalk else AS_IS
                 for each in self._of_form(form.name)
@@ -228,6 +235,13 @@ class Recipe:
         return "\n".join(
             ["[[records]]", *lines, *(f"{key} = {_write_brief(v)}" for key, v in fields.items())]
         )
+
+    def _narrow(self, paths: Sequence[str]) -> Sequence[str]:
+        """Return paths with only those alternatives that are names of columns, if there are."""
+        if not self._columns:
+            return paths
+        narrow = ("|".join(n for n in path.split("|") if n in self._columns) for path in paths)
+        return [path for path in narrow if path]
 
     def gone_items(self) -> Iterator[str]:
         """Yield the identifiers of the items that the list of deletions names."""

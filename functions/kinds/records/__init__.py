@@ -41,12 +41,12 @@ OWN_COLUMNS = (
     Column("url", "VARCHAR", "landing page", "https://catalogue.example.org/record/ocm123"),
     Column("description", "VARCHAR", "description", "NULL"),
     Column("form", "VARCHAR", "form in which it came", "marc"),
-    Column(
-        "source", "JSON", "its columns, if it came as a row of columns; else NULL", '{"id": ["1"]}'
-    ),
-    Column("digest", "VARCHAR", "digest of all this", "9f86d081..."),
 )
-"""The document of an item of the kind `record`."""
+"""The document of an item of the kind `record`.
+
+Its members `source` (the columns of a row, or XML that is in no format) and `digest` (of the rest)
+are for the next ingest and publish alone.
+"""
 
 _DUBLIN_CORE = re.compile(
     r"<(?:[\w\x80-\U0010ffff]+:)?(title|creator|identifier)(?:\s[^>]*)?>([^<]*)<"
@@ -148,7 +148,7 @@ HARVESTED = ItemKind(
 RECORD = ItemKind(
     "record",
     OWN_COLUMNS,
-    computed=frozenset({"ended", "source"}),
+    computed=frozenset({"ended"}),
     texts=lambda f: (
         f.get("title"),
         *(f.get("creators") or ()),

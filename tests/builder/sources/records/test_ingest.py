@@ -96,6 +96,15 @@ def test_what_is_guessed_is_what_its_section_says(home: Home) -> None:
     assert home("verify").code == 0
 
 
+def test_the_guess_of_columns_names_those_that_there_are(home: Home) -> None:
+    path = write(home, "people.csv", "id;title;created\n1;Včely;1998\n".encode("cp1250"))
+    done = home("ingest", path)
+    section = tomllib.loads(done.out[done.out.index("[[records]]") :])["records"][0]
+    assert (section["identifier"], section["fields"]["title"]) == ("id", "title")
+    publish(home)
+    assert [row["title"] for row in rows(home, "SELECT title FROM own_records")] == ["Včely"]
+
+
 def test_the_sample_of_the_readme_is_an_endpoint(home: Home) -> None:
     assert home("ingest", SAMPLE).code == 0
     assert publish(home) == (3, 0, 0)
