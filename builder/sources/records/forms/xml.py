@@ -49,7 +49,8 @@ _ROWS = (
 _OTHERS = frozenset({"html", "urlset", "sitemapindex", "svg", "rss"})
 """Roots of documents that nobody means as records, unless it is declared."""
 _MARKUP = re.compile(
-    r"<(?:!--(?:.*?-->|.*\Z)|!\[CDATA\[(?:.*?\]\]>|.*\Z)|!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>|\?.*?\?>"
+    r"<(?:!--.*?-->|!\[CDATA\[.*?\]\]>|(?P<open>!--.*|!\[CDATA\[.*)|!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>"
+    r"|\?.*?\?>"
     r"|(?P<end>/)?(?P<name>[^\s/>!?<=\"'\d][^\s/>!?<=\"']*+)(?:[^\"'>]++|\"[^\"]*\"|'[^']*')*+>)",
     re.DOTALL,
 )
@@ -206,7 +207,7 @@ def _cut(texts: Iterator[str], names: frozenset[str], can_nest: bool) -> Iterato
     while True:
         start = buffer.text.find("<", buffer.at)
         mark = _MARKUP.match(buffer.text, start) if start >= 0 else None
-        if mark is None or (mark.end() == len(buffer.text) and not mark["name"]):
+        if mark is None or mark["open"]:
             is_text = start >= 0 and bool(_TEXT.match(buffer.text, start))
             buffer.at = start + is_text if start >= 0 else len(buffer.text)
             if not is_text and not buffer.refill():
@@ -229,7 +230,7 @@ def _cut(texts: Iterator[str], names: frozenset[str], can_nest: bool) -> Iterato
             prefix = match[1] if match else prefix
             if not tag.endswith("/>"):
                 outer = outer[:-1] if mark["end"] else (*outer, tag)
-    if outer or buffer.text[buffer.at :].strip():
+    if outer or buffer.text[buffer.at :].strip("\0\x1a\r\n\t "):
         raise RecordsError(f"it is cut off at line {buffer.tell_line()}")
 
 

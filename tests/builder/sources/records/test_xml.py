@@ -135,6 +135,7 @@ def test_a_file_of_oai_pmh_gives_identifiers_formats_and_sets() -> None:
         (f"<all>{DC}{DC}{DC}</all>", "oai_dc", 3),
         ("<books><info/><book><t/></book><book><t/><t/></book></books>", "xml", 2),
         ("<book><author/><author/></book>", "xml", 1),
+        ("<?xml version='1.0'?><b/><?xml version='1.0'?><b/><!-- > --><?a b?>", "xml", 2),
     ],
 )
 def test_records_are_found_by_the_names_of_their_elements(data: str, form: str, count: int) -> None:
