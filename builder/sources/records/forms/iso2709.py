@@ -33,7 +33,7 @@ from builder.sources.records.record import (
 _RECORD, _FIELD, _PART, _ESCAPE = b"\x1d", b"\x1e", b"\x1f", b"\x1b"
 _MARK = b"\xef\xbb\xbf"
 _LEADER = re.compile(rb"(?:[\d ]{5}.{7}[\d ]{5}|.{12}\d{5}.{7}\d)", re.DOTALL)
-_WITHIN = re.compile(rb"(?=(\d{5}).{7}\d{5})", re.DOTALL)
+_WITHIN = re.compile(rb"(?=(\d{5})[A-Za-z ][A-Za-z].{5}\d{5})", re.DOTALL)
 _DIRECTORY = re.compile(r"(?:[ -~]{3}[\d ]{9})+")
 _BETWEEN = b"\r\n \t\x00\x1a"
 """What exports write between records and at the end of a file."""
@@ -67,13 +67,13 @@ def _cut(stream: IO[bytes]) -> Iterator[Piece]:
         for index, piece in enumerate(pieces[:-1]):
             data, following = piece.lstrip(_BETWEEN if at else _BETWEEN + _MARK), pieces[index + 1]
             size, start = len(data) + 1, at + len(piece) - len(data)
-            declared = int(data[:5]) if data[:5].isdigit() else size
+            declared = int(data[:5]) if data[:5].isdigit() else 0
             if declared > size and following and not _LEADER.match(following.lstrip(_BETWEEN)):
                 # It is no terminator, but a character of a text, since no leader follows.
                 pieces[index + 1] = piece + _RECORD + following
                 continue
             # A record that lost its end has the next one in it, whose length is right.
-            starts = _WITHIN.finditer(data, 24) if declared < size else ()
+            starts = _WITHIN.finditer(data, 1) if declared != size else ()
             lost = next((m.start() for m in starts if int(m[1]) == size - m.start()), 0)
             for begin, end in ((0, lost), (lost, size)) if lost else ((0, size),):
                 if data:

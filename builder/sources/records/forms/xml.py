@@ -51,11 +51,11 @@ _OTHERS = frozenset({"html", "urlset", "sitemapindex", "svg", "rss"})
 _MARKUP = re.compile(
     r"<(?:!--.*?-->|!\[CDATA\[.*?\]\]>|(?P<open>!--.*|!\[CDATA\[.*)|!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>"
     r"|\?.*?\?>"
-    r"|(?P<end>/)?(?P<name>[^\s/>!?<=\"'\d][^\s/>!?<=\"']*+)(?:[^\"'>]++|\"[^\"]*\"|'[^']*')*+>)",
+    r"|(?P<end>/)?(?P<name>[^\s/>!?<=\"'\d][^\s/>!?<=\"']*+)(?:[^\"'<>]++|\"[^\"]*\"|'[^']*')*+>)",
     re.DOTALL,
 )
-_TEXT = re.compile(r"<[\s<=\d]")
-"""A less-than sign that should have been written otherwise."""
+_TEXT = re.compile(r"<(?:[\s=\d]|[^\"'<>!?]*<)")
+"""A less-than sign that begins no markup."""
 _DECLARED = re.compile(r"""\s(xmlns(?::[^\s=]+)?)\s*=\s*("[^"]*"|'[^']*')""")
 _PREFIX = re.compile(r"""\smetadataPrefix\s*=\s*["']([^"']+)["']""")
 _PARSER = etree.XMLParser(
@@ -63,6 +63,8 @@ _PARSER = etree.XMLParser(
 )
 
 
+_Outer = tuple[tuple[str, str], ...]
+"""Names and start tags of the elements around a record."""
 _Events = Iterable[tuple[str, etree._Element]]
 
 
@@ -201,16 +203,21 @@ class _Buffer:
         return self._line
 
 
-def _cut(texts: Iterator[str], names: frozenset[str], can_nest: bool) -> Iterator[Piece]:
+def _cut(
+    texts: Iterator[str], names: frozenset[str], can_nest: bool
+) -> Iterator[Piece | RecordFault]:
     """Yield the records of a file. Raises RecordsError if it is cut off."""
-    buffer, number, outer, prefix = _Buffer(texts), 0, tuple[str, ...](), None
+    buffer, number, outer, prefix = _Buffer(texts), 0, _Outer(), None
     while True:
         start = buffer.text.find("<", buffer.at)
         mark = _MARKUP.match(buffer.text, start) if start >= 0 else None
         if mark is None or mark["open"]:
             is_text = start >= 0 and bool(_TEXT.match(buffer.text, start))
             buffer.at = start + is_text if start >= 0 else len(buffer.text)
-            if not is_text and not buffer.refill():
+            if is_text:
+                place = f"element {number + 1}, line {buffer.tell_line()}"
+                yield RecordFault(place, "bad-record", None, "a less-than sign begins no markup")
+            elif not buffer.refill():
                 break
             continue
         name, tag = mark["name"], mark[0]
@@ -228,8 +235,11 @@ def _cut(texts: Iterator[str], names: frozenset[str], can_nest: bool) -> Iterato
             buffer.at = mark.end()
             match = _PREFIX.search(tag)
             prefix = match[1] if match else prefix
-            if not tag.endswith("/>"):
-                outer = outer[:-1] if mark["end"] else (*outer, tag)
+            opened = [around for around, _ in outer]
+            if mark["end"] and name in opened:  # else it is left of a damaged record
+                outer = outer[: -1 - opened[::-1].index(name)]
+            elif not mark["end"] and not tag.endswith("/>"):
+                outer = (*outer, (name, tag))
     if outer or buffer.text[buffer.at :].strip("\0\x1a\r\n\t "):
         raise RecordsError(f"it is cut off at line {buffer.tell_line()}")
 
@@ -264,7 +274,7 @@ def _find_end(buffer: _Buffer, name: str, tag: str, can_nest: bool) -> int:
 
 
 @lru_cache(maxsize=64)
-def _declare(outer: tuple[str, ...]) -> str:
+def _declare(outer: _Outer) -> str:
     """Return one tag with the namespaces that these outer tags declare, the inner ones last."""
-    declared = dict(pair for tag in outer for pair in _DECLARED.findall(tag))
+    declared = dict(pair for _, tag in outer for pair in _DECLARED.findall(tag))
     return "".join(("<a", *(f" {name}={value}" for name, value in declared.items()), ">"))

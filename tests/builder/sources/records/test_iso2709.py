@@ -90,6 +90,8 @@ def test_what_is_known_is_not_parsed_and_what_is_deleted_is_told() -> None:
         marc(2).replace(b"00", b"xx", 1),  # its length
         marc(2).replace(b"A title", b"A ti\x1dle"),
         marc(2)[:-9],  # its end is lost
+        marc(2)[:3],
+        marc(2, "long" * 99)[:50],
         marc(2)[:30] + b"??" + marc(2)[32:],
         marc(2)[:20] + b"\x1d",
         marc(2).replace(b"A title", b"A ti\xfft\xe9"),

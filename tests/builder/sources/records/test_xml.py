@@ -68,6 +68,8 @@ def test_marcxml_is_kept_as_it_stands_with_the_namespaces_around_it() -> None:
         marc(2).replace("</m:subfield>", ""),
         marc(2).replace("n2", "n\udcff"),
         "<m:record/>",
+        marc(2).replace("<m:datafield", "<m:</m:record>"),
+        marc(2)[:5],
     ],
 )
 def test_the_neighbours_of_a_damaged_record_are_read(damaged: str) -> None:
