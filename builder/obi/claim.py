@@ -20,11 +20,11 @@ from builder.obi.history import (
     OPEN,
     Committed,
     OpenedRun,
-    abandonment,
     find_ended,
     history,
     is_open,
     standing,
+    write_json,
 )
 from builder.obi.log_table import WrittenLog
 from builder.store import durable
@@ -262,7 +262,8 @@ def give_up(store: Writer, tist: int, why: str, now: datetime) -> None:
     if OPEN not in standing(store).get(tist, ()):
         raise StoreError(f"{store.address} has no run {tist}")
     try:
-        store.create(key.run(tist) + COMMIT, abandonment(tist, why, now))
+        note = write_json({"tist": tist, "abandoned": why, "at": now})
+        store.create(key.run(tist) + COMMIT, note)
     except Conflict:
         if find_ended(store, tist) is not None:
             raise StoreError(f"the run {tist} is committed and cannot be abandoned") from None

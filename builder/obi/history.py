@@ -204,8 +204,3 @@ def write_json(document: object) -> bytes:
     """Return a document as it is stored; instants are written as text."""
     text = json.dumps(document, ensure_ascii=False, indent=1, default=instant.to_text)
     return text.encode() + b"\n"
-
-
-def abandonment(tist: int, why: str, now: datetime) -> bytes:
-    """Return the commit.json of an abandoned run."""
-    return write_json({"tist": tist, "abandoned": why, "at": now})

@@ -60,6 +60,16 @@ class Connection:
         self._release: Callable[[], None] | None = release
         self.memory: int | None = None
         """Bytes that it may take, once they were asked for."""
+        # DuckDB's own methods, which raise duckdb.Error. `abort` drops the rows that were not
+        # fetched, and `interrupt` ends the statement that runs in another thread.
+        self.executemany, self.fetchmany, self.sql = (
+            opened.executemany,
+            opened.fetchmany,
+            opened.sql,
+        )
+        self.register, self.unregister = opened.register, opened.unregister
+        self.abort, self.interrupt = opened.abort, opened.interrupt
+        self.get_table_names = opened.get_table_names
         # DuckDB draws progress bars if it takes a process for a console.
         opened.execute(f"SET enable_progress_bar = false; USE {database}")
 
@@ -75,16 +85,6 @@ class Connection:
             result = self._opened.execute(statement)
         return result
 
-    def executemany(self, sql: str, values: Any) -> None:
-        """Execute a statement for each of these values. Raises duckdb.Error."""
-        self._opened.executemany(sql, values)
-
-    def stream(self, sql: str, values: Mapping[str, Any], rows: int) -> Any:
-        """Execute a SELECT; return its rows as an Arrow stream. Raises duckdb.Error."""
-        statements = self.parse(sql)
-        read = statements[0] if len(statements) == 1 else sql
-        return self._opened.sql(read, params=dict(values)).to_arrow_reader(rows)
-
     def parse(self, sql: str) -> tuple[Any, ...]:
         """Return the parsed statements of a text; none if it is too long to be kept."""
         statements = _parsed.get(sql, ())
@@ -94,31 +94,6 @@ class Connection:
                 _parsed.clear()
             _parsed[sql] = statements
         return statements
-
-    def fetchmany(self, size: int) -> list[Any]:
-        """Return the next rows of the last statement. Raises duckdb.Error."""
-        rows: list[Any] = self._opened.fetchmany(size)
-        return rows
-
-    def register(self, name: str, rows: Any) -> None:
-        """Give Arrow data a name that statements read it by. Raises duckdb.Error."""
-        self._opened.register(name, rows)
-
-    def unregister(self, name: str) -> None:
-        """Forget that name. Raises duckdb.Error."""
-        self._opened.unregister(name)
-
-    def get_table_names(self, sql: str) -> set[str]:
-        """Return the names of the tables that a statement reads. Raises duckdb.Error."""
-        return set(self._opened.get_table_names(sql))
-
-    def abort(self) -> None:
-        """Drop the rows of the last statement that were not fetched."""
-        self._opened.abort()
-
-    def interrupt(self) -> None:
-        """End the statement that runs in another thread."""
-        self._opened.interrupt()
 
     def cursor(self) -> "Connection":
         """Return another connection to the same database."""
@@ -307,7 +282,9 @@ def stream(
     connection: Connection, sql: str, values: Mapping[str, Any] | None = None, rows: int = _BATCH
 ) -> Any:
     """Execute a statement and return its rows as an Arrow stream, read in batches of `rows`."""
-    return connection.stream(sql, values or {}, rows)
+    statements = connection.parse(sql)
+    read = statements[0] if len(statements) == 1 else sql
+    return connection.sql(read, params=dict(values or {})).to_arrow_reader(rows)
 
 
 def batches(
@@ -375,7 +352,7 @@ def tables(connection: Connection, sql: str) -> set[str] | None:
     if not is_select(sql):
         return None
     try:
-        return connection.get_table_names(sql)
+        return set(connection.get_table_names(sql))
     except duckdb.Error:
         return None
 

@@ -5,19 +5,15 @@ sorted, and then the SHA-256 of these bytes. So a withdrawal need not read the d
 """
 
 import hashlib
-import sys
-from array import array
-from collections.abc import Iterable, Set
+import struct
+from collections.abc import Collection, Set
 
 _DIGEST = 32
 
 
-def pack_keys(keys: Iterable[int]) -> bytes:
+def pack_keys(keys: Collection[int]) -> bytes:
     """Return the content of the object."""
-    packed = array("q", sorted(keys))
-    if sys.byteorder == "big":
-        packed.byteswap()
-    data = packed.tobytes()
+    data = struct.pack(f"<{len(keys)}q", *sorted(keys))
     return data + hashlib.sha256(data).digest()
 
 
@@ -31,7 +27,4 @@ def may_hold(data: bytes, wanted: Set[int]) -> bool:
     """Return whether the part may have a record with one of the keys; True for damaged content."""
     if not is_intact(data):
         return True
-    keys = array("q", data[:-_DIGEST])
-    if sys.byteorder == "big":
-        keys.byteswap()
-    return not wanted.isdisjoint(keys)
+    return any(key in wanted for (key,) in struct.iter_unpack("<q", data[:-_DIGEST]))
