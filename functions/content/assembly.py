@@ -49,13 +49,7 @@ class KeptSlices:
         """`capacity` is the size of the cache in bytes."""
         self._slices = slices
         self._cache = Cache(capacity)
-        self.size = slices.size
-        self.bucket = slices.bucket
-
-    @property
-    def address(self) -> str:
-        """The address for messages."""
-        return self._slices.address
+        self.address, self.size, self.bucket = slices.address, slices.size, slices.bucket
 
     def open(self, key: str, offset: int, length: int | None) -> BinaryIO:
         """Return bytes of an object (see Slices.open)."""

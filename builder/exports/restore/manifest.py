@@ -93,10 +93,7 @@ class ManifestEntries:
 
     def __init__(self, folder: Path) -> None:
         self._database = open_database(folder / "entries.sqlite", _TABLES, _MEMORY)
-
-    def close(self) -> None:
-        """Close the database."""
-        self._database.close()
+        self.close = self._database.close
 
     def load(self, stream: BinaryIO) -> None:
         """Read a manifest or a journal."""

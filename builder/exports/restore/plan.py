@@ -103,10 +103,7 @@ class Plan:
         self._accepts = accepts
         self.path = lru_cache(1 << 14)(self._find)  # the pages of a site link to the same few URLs
         self._database = open_database(folder / "plan.sqlite", _TABLES, _MEMORY)
-
-    def close(self) -> None:
-        """Close the database."""
-        self._database.close()
+        self.close = self._database.close
 
     def add(self, captures: Iterable[ListedCapture], followed: int = 0) -> int:
         """Add captures and keep the latest of each URL. Return how many were examined.
