@@ -25,7 +25,8 @@ from functions.snapshot.errors import (
     StoreError,
     check_version,
 )
-from functions.snapshot.seal import build, refuse_damage
+from functions.snapshot.manifest import MirrorOrigin
+from functions.snapshot.seal import build, refuse_damage, to_values
 from functions.snapshot.store import Writer
 
 CAPTURES = (
@@ -105,6 +106,8 @@ class IntakeRun:
     parts: tuple[str, ...] = ()
     """Names below the run's prefix, such as part-000000-1f2e/captures-000000.parquet."""
     published: bool = False
+    origin: MirrorOrigin | None = None
+    """The state of the repository that the store replicates, if it does."""
 
     @property
     def keys(self) -> list[str]:
@@ -183,6 +186,8 @@ def summary(run: IntakeRun) -> bytes:
         document["harvested"] = run.harvested
     if run.own:
         document["own"] = run.own
+    if run.origin:
+        document["origin"] = to_values(run.origin)
     if run.parts:
         document["parts"] = run.parts
     return json.dumps(document, indent=1).encode()

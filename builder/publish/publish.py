@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from builder.intake import intake
+from builder.intake.mirror import find_origin
 from builder.obi.history import Committed, history
 from builder.outputs.follow import change_store
 from builder.runtime import Runtime
@@ -133,6 +134,7 @@ class IntakeChange(Change):
         from builder.snapshot.tables import SnapshotTables
 
         before = base.before
+        origin = find_origin(self.configuration, before, self._runs, others=bool(runs))
         with base.draft() as (connection, draft):
             self._keep_words(draft)
             change = KindChange(base, connection, draft, self._files, runs)
@@ -153,10 +155,11 @@ class IntakeChange(Change):
             words.complete(connection, draft)
             manifest, described = None, self._with_formats(before)
             has_words = draft.tables.get(layout.WORDS) != before.tables.get(layout.WORDS)
-            has_rows = faults or sources or change.has_rows or has_words
+            has_rows = faults or sources or change.has_rows or has_words or origin != before.origin
             if after is not before or has_rows or described is not before:
                 formats, settings = described.formats, described.settings
-                after = replace(after, formats=formats, settings=settings, **change.fields)
+                after = replace(after, formats=formats, settings=settings, origin=origin)
+                after = replace(after, **change.fields)
                 manifest = base.manifest(after, draft)
         return ChangeResult(
             manifest,

@@ -24,11 +24,13 @@ REPOSITORY = key.Fields(
         "minutes": key.number(120, 1, 10_080, "minutes"),
         "full": key.flag(False),
         "replicate": key.flag(False),
+        "provenance": key.flag(False),
     }
 )
 """A repository. `header` and `token` name variables, so that no secret is in the configuration.
 
-`pace` is the seconds between two requests, `minutes` limit the harvest of one list in a night.
+`pace` is the seconds between two requests, `minutes` limit the harvest of one list in a night. A
+record of the repository that the store replicates says where it came from only with `provenance`.
 """
 _RULES = REPOSITORY.rules(
     "name and url", lambda rule: "" if {"name", "url"} <= {*rule} else "a table with name and url"
@@ -42,7 +44,9 @@ def _find_fault(value: Any) -> Fault | None:
     before: set[str] = set()
     for place, rule in enumerate(value):
         own = [rule["name"], rule["url"], *rule.get("former", ())]
-        own += ["replicate = true"] * rule.get("replicate", False)
+        if rule.get("replicate") and len(value) > 1:
+            text = "no other repository beside one that is replicated: it needs a store of its own"
+            return f"[{place}].replicate", True, text
         for number, text in enumerate(own):
             if text in before or text in own[:number]:
                 return f"[{place}]", text, "what no other repository has, and each URL once"

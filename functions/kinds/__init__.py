@@ -10,7 +10,8 @@ from functions.kinds.captures import CAPTURE
 from functions.kinds.collections import COLLECTION
 from functions.kinds.datasets import FILE, FILESET
 from functions.kinds.kind import ItemKind as ItemKind
-from functions.kinds.records import HARVESTED, RECORD
+from functions.kinds.records import HARVESTED as HARVESTED
+from functions.kinds.records import RECORD
 from functions.kinds.templates import TEMPLATE
 
 ROWS: tuple[ItemKind, ...] = (CAPTURE, COLLECTION, TEMPLATE, FILESET, FILE, HARVESTED, RECORD)

@@ -92,7 +92,8 @@ class Identify:
     `records` counts the records of the snapshot, tombstones included. `parquet` and `views` are the
     public addresses of the snapshot itself, or empty. `branding` and `policies` have the keys of
     the configuration. `rights` are all statements that apply to any record. `descriptions` are XML.
-    `sample` is empty if some identifiers lack the form of the oai-identifier guideline.
+    `sample` is empty if some identifiers lack the form of the oai-identifier guideline. A mirror,
+    which has the descriptions of its origin, has neither that nor a `snapshot`, which is 0.
     """
 
     name: str
@@ -110,6 +111,7 @@ class Identify:
     policies: Mapping[str, Statement]
     rights: tuple[Statement, ...]
     descriptions: tuple[str, ...]
+    deleted_record: str = "persistent"
     verb: ClassVar[str] = "Identify"
     final: ClassVar[bool] = False
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
 
-from functions.kinds import IN_FORMATS, KINDS, WITH_OFFERS, find_kind
+from functions.kinds import HARVESTED, IN_FORMATS, KINDS, WITH_OFFERS, find_kind
 from functions.reading.repository import PublishedRecord
 from functions.snapshot.errors import ConfigurationError, StoreError
 from functions.snapshot.manifest import Manifest
@@ -67,8 +67,16 @@ class Formats:
     def of_snapshot(self, manifest: Manifest) -> "Formats":
         """Return these formats and those in which items of a snapshot came (Manifest.offers).
 
-        A format that came in another namespace than its row has is not offered.
+        A format that came in another namespace than its row has is not offered. A mirror has those
+        of its origin, and oai_dc.
         """
+        if manifest.origin is not None:
+            formats = {row.prefix: row for row in self.rows if row.prefix == MANDATORY}
+            for prefix, names in manifest.origin.formats.items():
+                row = formats.get(prefix)
+                crosswalks = row.crosswalks if row else {HARVESTED.name: RAW}
+                formats[prefix] = Format(prefix, *names, crosswalks)
+            return Formats(tuple(formats.values()))
         if not manifest.offers:
             return self
         rows = {row.prefix: row for row in self.rows}

@@ -194,7 +194,8 @@ class ListService:
         faults = []
         if row is None:
             faults.append(OaiFault(NO_FORMAT, f"There is no metadata format {show(prefix)} here."))
-        if request.set is not None and not manifest.sets and not self._named_sets:
+        has_sets = manifest.sets or self._named_sets or manifest.origin_sets
+        if request.set is not None and not has_sets:
             faults.append(OaiFault(NO_SETS, "This repository has no sets."))
         if row is None or faults:
             raise OAIError(*faults)

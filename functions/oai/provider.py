@@ -4,6 +4,7 @@ Identify responses also follow the guidelines (section 4.2).
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from functions.config.configuration import Configuration
 from functions.http.http_message import show
@@ -58,7 +59,7 @@ def identify(configuration: Configuration, manifest: Manifest) -> Identify:
 
     The sample identifier has the form of the oai-identifier guideline and need not exist. It is
     empty if templates keep identifiers of another form. A configured earliest datestamp is used
-    only if it is a lower bound of all datestamps.
+    only if it is a lower bound of all datestamps. A mirror answers in the name of its origin.
     """
     earliest = configuration["repository.earliest_datestamp"]
     floor = min(manifest.earliest, from_text(earliest)) if earliest else manifest.earliest
@@ -67,7 +68,7 @@ def identify(configuration: Configuration, manifest: Manifest) -> Identify:
         root += "/"
     rights = read_rights(configuration).all()
     terms = (find_kind(kind).terms for kind, count in manifest.kinds().items() if count)
-    return Identify(
+    answer = Identify(
         name=configuration["repository.name"],
         emails=tuple(configuration["repository.admin_emails"]),
         earliest=floor,
@@ -87,6 +88,17 @@ def identify(configuration: Configuration, manifest: Manifest) -> Identify:
         },
         rights=(*rights, *(Statement(text=t) for t in dict.fromkeys(terms) if t)),
         descriptions=tuple(text.strip() for text in configuration["identify.descriptions"]),
+    )
+    if (origin := manifest.origin) is None:
+        return answer
+    return replace(
+        answer,
+        name=origin.name,
+        emails=origin.emails or answer.emails,
+        sample="",
+        snapshot=0,
+        descriptions=(*origin.descriptions, *answer.descriptions),
+        deleted_record=origin.deleted_record,
     )
 
 

@@ -158,6 +158,7 @@ class WebSite:
     def _frame(self, request: PageRequest, page: SitePage) -> dict[str, Any]:
         """Return the variables that every template has."""
         configuration, address, text = request.parts.configuration, request.address, request.text
+        origin = request.manifest.origin
         kinds = {kind: n for kind, n in request.manifest.kinds().items() if n}
         return {
             "t": text,
@@ -169,8 +170,8 @@ class WebSite:
             "stamp": instant.to_text,
             "address": address,
             "title": page.title,
-            "name": configuration["repository.name"],
-            "emails": configuration["repository.admin_emails"],
+            "name": origin.name if origin else configuration["repository.name"],
+            "emails": origin.emails if origin else configuration["repository.admin_emails"],
             "imprint": configuration["site.imprint"],
             "logo": "/logo.svg" in self._fixed,
             "snapshot": request.manifest.snapshot,

@@ -25,6 +25,7 @@ from functions.snapshot.seal import (
     encode,
     parse,
     refuse_damage,
+    replace,
     seal,
     to_values,
 )
@@ -53,9 +54,10 @@ _MEMBERS = (
     "settings",
     "offers",
     "recipes",
+    "origin",
 )
 """Members of the root that have the value of the field, in order. The other three follow."""
-_OPTIONAL = frozenset({"former", "identified", "settings", "offers", "recipes"})
+_OPTIONAL = frozenset({"former", "identified", "settings", "offers", "recipes", "origin"})
 """Members that are left out if they are empty; older stores lack them."""
 
 Key = int | str | tuple[str, int] | None
@@ -190,6 +192,37 @@ class Making(Struct, frozen=True, array_like=True):
     snapshot: int = 0
 
 
+class MirrorOrigin(Struct, frozen=True):
+    """A replicated repository, as its own Identify, ListMetadataFormats and ListSets have it.
+
+    `place` stands for it, whatever its address is. `descriptions` are elements of XML, and
+    `deleted` is its deletedRecord. `formats` maps each harvested prefix to its schema and
+    namespace, `sets` each setSpec to its setName.
+    """
+
+    place: str
+    base_url: str
+    name: str
+    emails: tuple[str, ...]
+    descriptions: tuple[str, ...]
+    deleted: str
+    formats: Mapping[str, tuple[str, str]]
+    sets: Mapping[str, str]
+
+    @property
+    def deleted_record(self) -> str:
+        """The deletedRecord that a mirror can promise (OAI-PMH 2.0, section 2.5.1).
+
+        A mirror keeps each deletion that it has seen. It sees all of them only if the origin keeps
+        them, too. It may show some of an origin without, which `no` would forbid.
+        """
+        return self.deleted if self.deleted == "persistent" else "transient"
+
+    def follow(self, earlier: "MirrorOrigin | None") -> "MirrorOrigin":
+        """Return this with the formats of an earlier state, some of which were not read again."""
+        return replace(self, formats={**(earlier.formats if earlier else {}), **self.formats})
+
+
 @dataclass(frozen=True)
 class Manifest:
     """A snapshot: what is in effect, from when, and the leaves of each table.
@@ -201,10 +234,10 @@ class Manifest:
     original. `formats` maps the prefix of a metadata format to its templates, even if it is no
     longer offered. `settings` are the configured values that records show, by key; stores of 0.2.0
     have none. `offers` are the formats in which items came, by prefix. `recipes` say how the own
-    records of each table are made, by its name, as JSON. `run` is the last run of the obi store in
-    this snapshot, 0 without a run. `prefix` precedes the handle in identifiers of templates; it is
-    empty if it was never set. `leaves` maps keys to leaves whose content is included here, so they
-    need not be read. `views` is the SHA-256
+    records of each table are made, by its name, as JSON. `origin` is the repository that the store
+    replicates. `run` is the last run of the obi store in this snapshot, 0 without a run. `prefix`
+    precedes the handle in identifiers of templates; it is empty if it was never set. `leaves` maps
+    keys to leaves whose content is included here, so they need not be read. `views` is the SHA-256
     of the snapshot's views.sql. `publisher` is a random text of the process that wrote this.
     `store` is the store's id. `former` are its earlier ids (empty: no id), each with the last
     snapshot published under it, ascending. `digest` is the SHA-256 of the JSON that this was read
@@ -227,6 +260,7 @@ class Manifest:
     settings: Mapping[str, str] = field(default_factory=dict)
     offers: Mapping[str, Offer] = field(default_factory=dict)
     recipes: Mapping[str, str] = field(default_factory=dict)
+    origin: MirrorOrigin | None = None
     run: int = 0
     prefix: str = ""
     leaves: Mapping[str, Leaf] = field(default_factory=dict, compare=False)
@@ -246,6 +280,11 @@ class Manifest:
     def views_key(self) -> str:
         """The key of the snapshot's views."""
         return layout.views_key(self.snapshot)
+
+    @property
+    def origin_sets(self) -> Mapping[str, str]:
+        """The names of the origin's sets by setSpec, if the store replicates one that lists any."""
+        return self.origin.sets if self.origin else {}
 
     @property
     def last_position(self) -> int:

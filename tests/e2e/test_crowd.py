@@ -7,7 +7,7 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http.client import HTTPConnection
 from pathlib import Path
@@ -152,18 +152,26 @@ def test_on_a_full_disk_the_server_goes_on(original: Home, tmp_path: Path, disk:
 @contextmanager
 def nginx(folder: Path, port: int) -> Iterator[int]:
     """Run nginx as the guide has it in front of a server; give its port."""
-    program = shutil.which("nginx") or shutil.which("/usr/sbin/nginx")
+    moved = {"/var/cache/nginx/sheaf": str(folder / "cache"), "127.0.0.1:8080": f"127.0.0.1:{port}"}
+    with proxy("nginx", folder, GUIDE, moved) as own:
+        yield own
+
+
+@contextmanager
+def proxy(kind: str, folder: Path, page: Path, moved: Mapping[str, str]) -> Iterator[int]:
+    """Run nginx or caddy by the rules of a page, in which texts are replaced; give its port."""
+    program = shutil.which(kind, path=f"{os.environ['PATH']}:/usr/sbin")
     if program is None:
-        pytest.skip("nginx is not installed: apt-get install nginx-light")
-    (text,) = re.findall(r"```nginx\n(.+?)```", GUIDE.read_text("utf-8"), re.DOTALL)
+        pytest.skip(f"{kind} is not installed: apt-get install {kind}")
+    (text,) = re.findall(rf"```{kind}\n(.+?)```", page.read_text("utf-8"), re.DOTALL)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         own = free.getsockname()[1]
-    for old, new in (
-        ("/var/cache/nginx/sheaf", str(folder / "cache")),
-        ("127.0.0.1:8080", f"127.0.0.1:{port}"),
-        ("listen 80", f"listen 127.0.0.1:{own}"),
-    ):
+    listens = {
+        "nginx": ("listen 80", f"listen 127.0.0.1:{own}"),
+        "caddy": (":80", f"http://127.0.0.1:{own}"),
+    }
+    for old, new in (*moved.items(), listens[kind]):
         assert old in text
         text = text.replace(old, new)
     places = "".join(
@@ -171,12 +179,17 @@ def nginx(folder: Path, port: int) -> Iterator[int]:
         for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
     user = "user root; " if os.geteuid() == 0 else ""
-    (folder / "nginx.conf").write_text(
-        f"{user}daemon off; pid {folder}/pid; error_log stderr; events {{}}\n"
-        f"http {{ access_log off; {places}\n{text} }}"
-    )
-    line = [program, "-p", folder, "-c", folder / "nginx.conf", "-e", "stderr"]
-    process = subprocess.Popen(line, stderr=subprocess.PIPE)
+    file = folder / "rules"
+    line = [program, "run", "--config", file, "--adapter", "caddyfile"]
+    if kind == "nginx":
+        text = (
+            f"{user}daemon off; pid {folder}/pid; error_log stderr; events {{}}\n"
+            f"http {{ access_log off; {places}\n{text} }}"
+        )
+        line = [program, "-p", folder, "-c", file, "-e", "stderr"]
+    file.write_text(text if kind == "nginx" else "{\n admin off\n}\n" + text)
+    own_home = {"XDG_DATA_HOME": str(folder), "XDG_CONFIG_HOME": str(folder)}
+    process = subprocess.Popen(line, env={**os.environ, **own_home}, stderr=subprocess.PIPE)
     try:
         end = time.monotonic() + SECONDS
         while True:

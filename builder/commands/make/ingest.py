@@ -7,7 +7,9 @@ from operator import itemgetter
 
 from builder.arguments import declare
 from builder.errors import UsageError
+from builder.intake.mirror import refuse_beside_replica
 from builder.sources import SOURCES
+from builder.sources.harvest import HARVEST
 from builder.sources.source import Source, SourceInput, SourceReader, SourceReport
 from builder.store.context import Context
 from functions.snapshot import layout
@@ -83,7 +85,10 @@ def plan_reads(context: Context, names: Sequence[str]) -> list[Callable[[], Sour
     claims = []
     for source, reader in load_sources():
         claim = reader.claim(context, inputs)
-        inputs = [*claim.rest]
         if claim.read:
             claims.append((not source.is_dated, claim.read))
+            if source is not HARVEST:
+                name = inputs[0].name if inputs else "--retry"
+                refuse_beside_replica(context.configuration, name)
+        inputs = [*claim.rest]
     return [read for _, read in sorted(claims, key=itemgetter(0))]

@@ -88,7 +88,10 @@ def _plan(context: Context, rule: Mapping[str, Any]) -> dict[HarvestJob, ListOpt
     dates = HarvestDates(full=rule["full"], remove_missing=rule["full"])
     options = ListOptions(dates, headers, pace=rule["pace"], minutes=rule["minutes"])
     lists = product(rule["prefixes"], rule["sets"] or [None])
-    return {HarvestJob(url, prefix, spec, None, repository): options for prefix, spec in lists}
+    return {
+        HarvestJob(url, prefix, spec, None, repository, rule["replicate"]): options
+        for prefix, spec in lists
+    }
 
 
 def _ingest(

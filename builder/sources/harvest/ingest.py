@@ -32,6 +32,7 @@ from builder.sources.harvest.fragment import (
     is_uri,
     origins,
 )
+from builder.sources.harvest.mirror import Replica, replicate_set
 from builder.sources.harvest.repository import HarvestedRepository, find_repository
 from builder.sources.harvest.state import HarvestState
 from builder.sources.harvest.version import HarvestedRow
@@ -74,6 +75,8 @@ class Gathered:
     """Result of an ingest: schemas and namespaces of each prefix, and counts.
 
     `faults` counts by code. `parts` are those that were read, `known` those read before.
+    `ahead` are the seconds by which the clock of a replicated repository is ahead, beyond
+    publish.lead.
     """
 
     run: str
@@ -82,6 +85,7 @@ class Gathered:
     deleted: int = 0
     parts: int = 0
     known: int = 0
+    ahead: int = 0
     faults: Counter[str] = field(default_factory=Counter)
     formats: dict[str, tuple[str, str]] = field(default_factory=dict)
 
@@ -101,6 +105,11 @@ class Gathered:
         ]
         if not self.parts and not self.faults:
             lines = [f"{tally(self.harvests, 'harvest')}: everything was ingested before"]
+        if self.ahead:
+            lines.append(
+                f"the repository's clock is {self.ahead:,} seconds ahead: set publish.lead to "
+                f"{self.ahead + 60}, or correct the clock, or clients of it may miss changes here"
+            )
         lines += [f"{count:,} x {FAULT_CODES[code]}" for code, count in self.faults.items()]
         for prefix, (schema, namespace) in sorted(self.formats.items()):
             crosswalks = offered.get(prefix, {})
@@ -157,6 +166,7 @@ class HarvestIngest:
     namespaces: Mapping[str, str]
     scratch: Path
     name: str
+    replica: Replica | None = None
     _rows: RowWriter = field(init=False)
     _faults: IntakeWriter = field(init=False)
     _named: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -176,12 +186,13 @@ class HarvestIngest:
             names = RowWriter(intake.part_path(scratch, "set_names", "000000"), NAMES)
             self._faults = IntakeWriter(scratch, "000000")
             sources: list[IntakeSource] = []
-            for place in places:
-                harvest = open_harvest(place, self.named)
+            harvests = [open_harvest(place, self.named) for place in places]
+            origin = self.replica.describe(harvests) if self.replica else None
+            for harvest in harvests:
                 gathered.harvests += 1
                 new_parts = list(self._read_parts(harvest))
                 sources += new_parts
-                if new_parts:
+                if new_parts and not self.replica:  # else the origin names its sets
                     host = harvest.repository.host
                     if called := harvest.state.identify.get("repositoryName"):
                         names.append((oai_name.join_set("repository", host), called))
@@ -190,8 +201,13 @@ class HarvestIngest:
                             names.append((_from(host, spec), name))
             for writer in (self._rows, names, self._faults):
                 writer.close()
-        if sources or gathered.faults:
-            run = intake.IntakeRun(self.name, tuple(sources), harvested=gathered.records)
+        if sources or gathered.faults or origin:
+            run = intake.IntakeRun(
+                self.name,
+                tuple(sources),
+                harvested=gathered.records,
+                origin=origin or (self.replica.published if self.replica else None),
+            )
             intake.commit(self.store, run, scratch)
         return gathered
 
@@ -206,14 +222,21 @@ class HarvestIngest:
                 with path.open("rb") as file:
                     digest = hashlib.file_digest(file, "sha256").hexdigest()
                 state, repository = harvest.state, harvest.repository
-                list_ = (repository.place, state.prefix, state.set or "", str(part.run))
+                list_ = [repository.place, state.prefix, state.set or "", str(part.run)]
+                if self.replica:
+                    list_.append(f"replicated {self.replica.provenance}")
                 text = "\n".join((_METHOD, digest, *list_))
                 reading = READING + hashlib.sha256(text.encode()).hexdigest()
                 if reading in self.readings:
                     gathered.known += 1
                     continue
+                latest = ""
                 for row in records.read_part(path, part.run, dc=False):
                     self._add(harvest, row)
+                    latest = max(latest, row.harvested)
+                if self.replica:
+                    ahead = self.replica.measure_ahead(harvest, part.run, latest)
+                    gathered.ahead = max(gathered.ahead, ahead)
             except (HarvestError, OSError) as error:
                 self._note(source, DAMAGED, None, str(error), "left out until it can be read")
                 continue
@@ -241,8 +264,9 @@ class HarvestIngest:
                     faults(FOREIGN, row.identifier, *fault)
                     if fault[1] == _LEFT_OUT:
                         return
-                entry = make_entry(harvest, row, pieces)
-                self._gathered.formats[prefix] = (entry["schema"], entry["namespace"])
+                entry = make_entry(harvest, row, pieces, self.replica)
+                if not self.replica:
+                    self._gathered.formats[prefix] = (entry["schema"], entry["namespace"])
         self._gathered.records += 1
         self._gathered.deleted += entry is None
         self._rows.append(self._row(harvest, row, entry))
@@ -264,7 +288,7 @@ class HarvestIngest:
         assert pieces.metadata is not None
         declared = harvest.state.format.get("metadataNamespace", "")
         expected = self.namespaces.get(prefix, declared)
-        if expected and pieces.metadata.namespace != expected:
+        if expected and not self.replica and pieces.metadata.namespace != expected:
             detail = f"{prefix} has the namespace {expected}, not {pieces.metadata.namespace!r}"
             return detail[:300], _LEFT_OUT
         if pieces.more:
@@ -278,10 +302,13 @@ class HarvestIngest:
         repository, state = harvest.repository, harvest.state
         other = oai_name.harvested_identifier(self.namespace, repository.place, row.identifier)
         spec = "" if row.single or state.set is None else state.set
-        foreign = is_uri(row.identifier) and oai_name.is_foreign(row.identifier, self.namespace)
+        stays = is_uri(row.identifier) and oai_name.is_foreign(row.identifier, self.namespace)
+        if self.replica:
+            stays = oai_name.is_uri(row.identifier)
+        host = None if self.replica else repository.host
         return (
-            row.identifier if foreign else other,
-            other,
+            row.identifier if stays else other,
+            row.identifier if stays and self.replica else other,
             state.base_url,
             state.identify.get("repositoryName") or repository.host,
             row.identifier,
@@ -290,13 +317,13 @@ class HarvestIngest:
             _datestamp(harvest, row),
             _harvest_time(harvest, row),
             sorted({*row.sets}),
-            list(sets(repository.host, row.sets)),
+            list(sets(host, row.sets)),
             None if entry is None else _encode_sorted(entry),
             entry["digest"] if entry else None if row.deleted else "",
             repository.place,
             repository.places,
             spec,
-            _from(repository.host, spec) if spec else None,
+            _from(host, spec) if spec else None,
             harvest.order(row.run),
         )
 
@@ -305,25 +332,35 @@ _LEFT_OUT = "left out"
 
 
 @lru_cache(maxsize=4096)
-def sets(host: str, specs: Sequence[str]) -> tuple[str, ...]:
-    """Return our sets of an item, given the host of its repository and its setSpecs there."""
+def sets(host: str | None, specs: Sequence[str]) -> tuple[str, ...]:
+    """Return our sets of an item, given the host of its repository and its setSpecs there.
+
+    Without a host they are those of a mirror.
+    """
+    if host is None:
+        return tuple(sorted({*map(replicate_set, specs)}))
     return oai_name.most_specific_sets(
         [oai_name.join_set("repository", host), *(_from(host, spec) for spec in specs)]
     )
 
 
-def _from(host: str, spec: str) -> str:
-    """Return our set for a set of another repository."""
+def _from(host: str | None, spec: str) -> str:
+    """Return our set for a set of another repository; without a host, that of a mirror."""
+    if host is None:
+        return replicate_set(spec)
     if oai_name.is_set(spec):
         return f"{oai_name.join_set('from', host)}:{spec}"
     return oai_name.join_set("from", host, *spec.split(":"))
 
 
-def make_entry(harvest: Harvest, row: HarvestedRow, pieces: Fragments) -> dict[str, Any]:
+def make_entry(
+    harvest: Harvest, row: HarvestedRow, pieces: Fragments, replica: Replica | None = None
+) -> dict[str, Any]:
     """Return the entry of an item in a format, made of the pieces of its record.
 
     `digest` is the same for the same record, whenever and from which address it was harvested, and
-    whatever schema the repository names.
+    whatever schema the repository names. A mirror serves what came under a prefix whatever its
+    namespace is, and names itself in the provenance only where that is configured.
     """
     assert pieces.metadata is not None
     metadata, format_ = pieces.metadata, harvest.state.format
@@ -338,19 +375,20 @@ def make_entry(harvest: Harvest, row: HarvestedRow, pieces: Fragments) -> dict[s
         datestamp=_datestamp(harvest, row),
         namespace=namespace if is_uri(namespace) else f"urn:{quote(namespace, safe='') or 'none'}",
     )
-    about = [piece.text for piece in pieces.about if not is_provenance(piece)]
+    states_origin = replica is None or replica.provenance
+    about = [p.text for p in pieces.about if not (states_origin and is_provenance(p))]
     chains = (origins(piece) for piece in pieces.about if is_provenance(piece))
     chain = [origin._asdict() for origin in (own, *next(filter(None, chains), ()))]
     steady = (own.identifier, own.datestamp, own.altered, namespace, metadata.text, about)
-    text = _encode((steady, chain[1:]))
+    text = _encode((steady, chain[1:] if states_origin else "replicated"))
     return {
         "prefix": harvest.state.prefix,
         "schema": format_.get("schema", ""),
-        "namespace": namespace,
+        "namespace": "" if replica else namespace,
         "datestamp": own.datestamp,
         "metadata": metadata.text,
         "about": about,
-        "origins": chain,
+        "origins": chain if states_origin else [],
         "harvested": own.harvested,
         "digest": hashlib.sha256(text.encode("utf-8", "replace")).hexdigest(),
     }

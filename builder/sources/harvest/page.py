@@ -59,7 +59,8 @@ class PageEntry(NamedTuple):
 class ListPage:
     """A response. `token` is None if there is no such element, and "" if it is empty.
 
-    `rows` are the fields of sets and formats; Identify has one row. `lost` are the identifiers of
+    `rows` are the fields of sets and formats; Identify has one row, and all its `emails` and
+    `descriptions`, each an element with the namespaces that it needs. `lost` are the identifiers of
     unreadable records, each with the reason. `torn` means that the list is cut off.
     """
 
@@ -67,6 +68,8 @@ class ListPage:
     errors: tuple[tuple[str, str], ...] = ()
     entries: tuple[PageEntry, ...] = ()
     rows: tuple[Mapping[str, str], ...] = ()
+    emails: tuple[str, ...] = ()
+    descriptions: tuple[str, ...] = ()
     token: str | None = None
     size: int | None = None
     lost: tuple[tuple[str, str], ...] = ()
@@ -100,6 +103,8 @@ def read(data: bytes) -> ListPage:
         errors=tuple(errors),
         entries=_entries(verb, listed, data),
         rows=tuple(map(_fields, rows)),
+        emails=tuple(_text(field) for field in listed if _local(field.tag) == "adminEmail"),
+        descriptions=tuple(_descriptions(data)) if verb == "Identify" else (),
         token=None if token is None else _text(token),
         size=None if token is None else size(token.get("completeListSize", "").strip()),
     )
@@ -192,6 +197,19 @@ def _entry(record: Element | list[Element], text: str, start: int, end: int) -> 
         end,
         bare=bare and not deleted,
     )
+
+
+def _descriptions(data: bytes) -> Iterator[str]:
+    """Yield the elements within the descriptions of an Identify response."""
+    if b"<!DOCTYPE" in data:
+        return
+    head = b""
+    for start, end in spans(data, rb"(?:%s:)?description" % _NAME):
+        head = head or data[:start]
+        outer = _TAG.match(data, start)
+        inner = data[outer.end() if outer else end : data.rindex(b"<", start, end)]
+        if outer and (first := _TAG.search(inner)):
+            yield needing(inner[first.start() :].strip(), scope(head + outer[0]))
 
 
 def _fields(row: Element) -> dict[str, str]:

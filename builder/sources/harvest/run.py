@@ -45,7 +45,8 @@ class HarvestJob:
     """Job of a harvest: the base URL, the format, perhaps a set, and the form of the rows.
 
     `form` is one of folder.FORMS; None means the form that the harvest began with. `repository` is
-    the one of that URL, if the configuration names it.
+    the one of that URL, if the configuration names it. Each run lists all sets of a `replicated`
+    one, as a mirror has those without records, too.
     """
 
     base_url: str
@@ -53,6 +54,7 @@ class HarvestJob:
     set: str | None
     form: str | None = None
     repository: HarvestedRepository | None = None
+    replicated: bool = False
 
     @property
     def named(self) -> str:
@@ -239,10 +241,11 @@ class HarvestSession:
         state, identity = harvest.state, self._ask_or_nothing({"verb": "Identify"})
         if identity.rows:
             state.identify = identity.rows[0]
+            state.emails, state.descriptions = identity.emails, identity.descriptions
         for row in self._ask_or_nothing({"verb": "ListMetadataFormats"}).rows:
             if row.get("metadataPrefix") == state.prefix:
                 state.format = row
-        if not self.dates.full and state.parts:
+        if not self.dates.full and state.parts and not self.job.replicated:
             return {}
         sets, whole = self._sets()
         if sets:

@@ -42,11 +42,13 @@ def find_harvests(source: str) -> tuple[Path, ...]:
 def _aggregate(context: Context, folders: Sequence[Path]) -> SourceReport:
     """Read the new parts of harvests into the intake, or with --again all parts."""
     from builder.sources.harvest.ingest import HarvestIngest
+    from builder.sources.harvest.mirror import read_replica
     from builder.sources.harvest.repository import list_addresses
     from builder.sources.readings import find_readings
     from functions.oai.render import check
 
     configuration = context.configuration
+    replica = read_replica(configuration, context.store)
     formats, _ = check.open_formats(configuration)
     known_parts = () if context.arguments.again else find_readings(context.store)
     with workdir.open_workdir(workdir.folder_of(find_home(context), None)) as work:
@@ -59,6 +61,7 @@ def _aggregate(context: Context, folders: Sequence[Path]) -> SourceReport:
                 {row.prefix: row.namespace for row in formats.rows},
                 scratch,
                 intake.run_name(context.now()),
+                replica,
             ).carry_out(folders)
         work.remove()
     return SourceReport(

@@ -192,6 +192,7 @@ class HarvestState:
     """State of a harvest. `commit` counts how often it was written.
 
     `identify` holds fields of Identify, `format` those of ListMetadataFormats for the prefix.
+    `emails` are all of Identify's, and `descriptions` the elements of XML in its descriptions.
     `covered` holds the earliest and the latest datestamp harvested; the earliest is None if there
     is no lower limit. `covered` itself is None until a run is complete. `surplus` is the share of
     completeListSize by which it is known to be too large. `lag` is the longest time in seconds by
@@ -213,6 +214,8 @@ class HarvestState:
     surplus: float = 0.0
     lag: float = 0.0
     probed: str = ""
+    emails: tuple[str, ...] = ()
+    descriptions: tuple[str, ...] = ()
 
     @property
     def granularity(self) -> str:

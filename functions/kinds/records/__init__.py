@@ -92,12 +92,13 @@ def find_prefix(records: Sequence[Fields], prefix: str) -> Sequence[Fields]:
 def select_format(fields: Fields, prefix: str, namespace: str) -> Fields | None:
     """Return the fields of a record in a format, as ItemKind.in_format does.
 
-    What came under the prefix in another namespace is not in the format. All records are in oai_dc.
+    What came under the prefix in another namespace is not in the format, except in a mirror, whose
+    records name none. All records are in oai_dc.
     """
     entries = fields.get("records") or ()
     own = find_prefix(entries, prefix)
-    if any(entry["namespace"] != namespace for entry in own):
-        own = [entry for entry in own if entry["namespace"] == namespace]
+    if any(entry["namespace"] not in ("", namespace) for entry in own):
+        own = [entry for entry in own if entry["namespace"] in ("", namespace)]
         others = [entry for entry in entries if entry["prefix"] != prefix]
         fields = {**fields, "records": [*own, *others]}
     if own or prefix == "oai_dc":

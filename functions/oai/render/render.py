@@ -293,6 +293,8 @@ def lookups(
         if prefix not in rows:
             return offered and (offered | about.COLUMNS if renderer.templates.abouts else offered)
         present = rows[prefix].crosswalks.keys() & kinds
+        if not present:
+            return None  # a mirror has a format of that prefix, but not this one
         needed: frozenset[str] = columns(prefix, frozenset(present))
         return needed | (offered or frozenset())
 

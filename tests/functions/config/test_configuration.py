@@ -183,7 +183,7 @@ def test_one_repository_at_most_is_replicated() -> None:
     rows = [f'{{ name = "{n}", url = "http://{n}.cz", replicate = true }}' for n in "ab"]
     one = configuration.parse(f"repositories = [{rows[0]}]", {})["repositories"]
     assert (one[0]["replicate"], one[0]["prefixes"]) == (True, ["oai_dc"])
-    with pytest.raises(ConfigurationError, match=r"\[1\] .* is \"replicate = true\""):
+    with pytest.raises(ConfigurationError, match=r"\[0\]\.replicate .* is true"):
         configuration.parse("", {"SHEAF_REPOSITORIES": f"[{', '.join(rows)}]"})
 
 
