@@ -12,6 +12,7 @@ from builder.outputs.log.bundle import describe_verdict, verdict_document, verif
 from builder.outputs.log.prove import Prover
 from builder.store.context import Context
 from builder.text import tally
+from functions.kinds import IN_FORMATS
 from functions.snapshot import instant, oai_name
 from functions.store.catalog import Catalogue
 
@@ -88,7 +89,7 @@ def _check_form(context: Context, identifier: str) -> None:
     assert newest is not None  # the log has a snapshot
     manifest = catalogue.manifest(newest.snapshot)
     namespace = manifest.namespace
-    foreign = "harvested" in manifest.kinds() and re.match(r"oai:[^:]+:.", identifier)
+    foreign = IN_FORMATS & manifest.kinds().keys() and re.match(r"oai:[^:]+:.", identifier)
     if not foreign and not oai_name.is_own(identifier, namespace, manifest.prefix):
         raise UsageError(
             f"{identifier} is not an identifier of this store, so that its absence proves nothing: "

@@ -25,7 +25,9 @@ from functions.config.records import complete_table
 from functions.oai.format import TEMPLATES, folders
 from functions.snapshot import oai_name
 
-_OTHERS = re.compile(r"\.(w?arc(\.gz)?|wacz|cdxj?(\.gz)?|rdf|redif)$", re.IGNORECASE)
+_OTHERS = re.compile(
+    r"\.(w?arc(\.gz)?|wacz|cdxj?(\.gz)?|rdf|redif)$|^harvest\.json$", re.IGNORECASE
+)
 """Names of files that other sources read: they need not be opened."""
 _NAME = re.compile(r"[^A-Za-z0-9\-_.]+")
 _BRACES = re.compile(r"[*?\[]")
@@ -34,7 +36,8 @@ _BRACES = re.compile(r"[*?\[]")
 def claim(context: Context, inputs: Sequence[SourceInput]) -> Claim:
     """Take files that hold records, and tables of the configuration, by name or by a file.
 
-    If a file of a table is named, all files of the table are read.
+    If a file of a table is named, all files of the table are read. Of a folder with archives, only
+    MARC is taken: XML, JSON and CSV beside them are about the crawl.
     """
     declared = _find_declared(context)
     by_file = {path: number for number, files in enumerate(declared.values()) for path in files}
@@ -49,11 +52,12 @@ def claim(context: Context, inputs: Sequence[SourceInput]) -> Claim:
             rest.append(source)
             continue
         paths = source.files if source.files is not None else tuple(list_files([source.name]))
+        is_mixed = len(paths) > 1 and any(_OTHERS.search(path.name) for path in paths)
         others = []
         for path in paths:
             if (number := by_file.get(path.absolute())) is not None:
                 chosen[[*declared][number]] = None
-            elif form := _recognise(path):
+            elif (form := _recognise(path)) and (form.name == "marc" or not is_mixed):
                 guessed[path] = form
             else:
                 others.append(path)

@@ -12,7 +12,7 @@ import pytest
 from lxml import etree
 
 from tests.builder.sources.records.test_iso2709 import marc
-from tests.e2e.conftest import SHARED, Home, make_home
+from tests.e2e.conftest import SHARED, Home, make_home, warc
 from tests.functions.oai.validity import OAI, valid
 
 SAMPLE = Path(__file__).parents[4] / "builder/commands/demo/files/books.mrc"
@@ -103,6 +103,17 @@ def test_the_guess_of_columns_names_those_that_there_are(home: Home) -> None:
     assert (section["identifier"], section["fields"]["title"]) == ("id", "title")
     publish(home)
     assert [row["title"] for row in rows(home, "SELECT title FROM own_records")] == ["Včely"]
+
+
+def test_what_lies_beside_archives_is_left_to_them(home: Home) -> None:
+    write(home, "a.mrc", marc(1))
+    write(home, "crawl.json", b'{"id": "1", "title": "a crawl"}')
+    write(home, "seeds.csv", b"id,url\n1,http://a.cz/\n2,http://b.cz/\n")
+    warc(home.folder / "export" / "a.warc.gz", {"http://a.cz/": b"<title>A</title>"})
+    assert home("ingest", "--jobs", "1", home.folder / "export").code == 0
+    assert publish(home) == (2, 0, 0)
+    kinds = [row["kind"] for row in rows(home, "SELECT kind FROM records ORDER BY kind")]
+    assert kinds == ["capture", "record"]
 
 
 def test_the_sample_of_the_readme_is_an_endpoint(home: Home) -> None:
