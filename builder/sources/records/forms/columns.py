@@ -104,7 +104,7 @@ def read_csv(source: ByteSource, options: ReadOptions) -> Iterator[RecordItem]:
         head = stream.read(form.HEAD)
         encoding = form.find_encoding(head, options.encoding)
         separator = options.separator or _find_separator(head.decode(encoding, "replace"))
-        lines = form.read_lines(form.read_text(head, stream, encoding))
+        lines = map(_check_line, form.read_lines(form.read_text(head, stream, encoding)))
         rows = csv.reader(lines, delimiter=separator, strict=True)
         try:
             header = [UNFIT.sub("", name).strip() for name in next(rows, [])]
@@ -120,6 +120,13 @@ def read_csv(source: ByteSource, options: ReadOptions) -> Iterator[RecordItem]:
             return make_columns(piece.place, texts, digest)
 
         yield from form.read_pieces(_number(rows), "\x1f".join(header), options, parse)
+
+
+def _check_line(line: str) -> str:
+    """Return a line. Raises csv.Error if it is too long; `map` goes on behind it."""
+    if len(line) > form.LONGEST:
+        raise csv.Error(form.TOO_LONG)
+    return line
 
 
 def _number(rows: Iterator[list[str]]) -> Iterator[Piece | RecordFault]:

@@ -28,6 +28,7 @@ HEAD = 1 << 16  # bytes
 CHUNK = 1 << 20  # bytes
 LONGEST = 1 << 26
 """Bytes or characters of the longest record: what seems longer has lost its end."""
+TOO_LONG = f"it is longer than {LONGEST >> 20} MB"
 _ESCAPED, _HIGH = re.compile("[\udc80-\udcff]"), re.compile("[^\x00-\x7f]")
 _DECLARATION = re.compile(rb"""\s*<\?xml[^>]*?\sencoding\s*=\s*["']([A-Za-z0-9._\-]+)["']""")
 
@@ -72,7 +73,8 @@ def read_pieces(
             try:
                 yield from parse(piece, digest)
             except (ValueError, RecursionError) as error:
-                reason = str(error)
+                is_deep = isinstance(error, RecursionError)
+                reason = "it is nested too deep" if is_deep else str(error)
                 if isinstance(error, UnicodeDecodeError):
                     wrong = error.object[error.start : error.end].hex()
                     reason = f"bytes {wrong} are not {error.encoding}; is `encoding` another?"
@@ -140,10 +142,18 @@ def read_text(head: bytes, stream: IO[bytes], encoding: str) -> Iterator[str]:
 
 
 def read_lines(pieces: Iterator[str]) -> Iterator[str]:
-    """Yield the lines of a text, each with its line feed."""
-    rest = ""
+    """Yield the lines of a text, each with its line feed.
+
+    The rest of one longer than LONGEST is left out, so that it stays longer, and fits in memory.
+    """
+    parts = list[str]()
     for piece in pieces:
-        *lines, rest = (rest + piece).split("\n")
-        yield from (f"{line}\n" for line in lines)
-    if rest:
-        yield rest
+        *lines, last = piece.split("\n")
+        if lines:
+            lines[0] = "".join((*parts, lines[0]))
+            parts = []
+            yield from (f"{line}\n" for line in lines)
+        if sum(map(len, parts)) <= LONGEST:
+            parts.append(last)
+    if any(parts):
+        yield "".join(parts)

@@ -3,8 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from itertools import chain
+from itertools import chain, islice
 
 from builder.sources.records.forms import form
 from builder.sources.records.forms.columns import flatten, make_columns
@@ -14,12 +13,16 @@ from builder.sources.records.record import (
     MarcField,
     MarcRecord,
     ReadOptions,
+    RecordFault,
     RecordItem,
     RecordsError,
 )
 
 _DECODER = json.JSONDecoder(parse_float=str, parse_int=str, strict=False)  # numbers as they stand
 _WRAPPERS = ("data", "records", "items", "results")
+_OWN = frozenset(("id", "_id", "@id", "identifier", "uuid", "doi", "title", "name", "label"))
+"""Members that a record has, and an answer of an API around records has not."""
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|(?P<open>))|[\[\]{}]', re.DOTALL)
 _BETWEEN = re.compile(r"[\s,]*")
 _BEGIN = re.compile(r"\ufeff?\s*(?:\[\s*)?\{\s*[\"}]")
 
@@ -37,11 +40,7 @@ def read(source: ByteSource, options: ReadOptions) -> Iterator[RecordItem]:
     with form.open_source(source) as stream:
         head = stream.read(form.HEAD)
         texts = form.read_text(head, stream, form.find_encoding(head, options.encoding))
-        pieces = (
-            Piece(place, text.encode("utf-8", "surrogateescape"))
-            for place, text in _split(texts, options.element)
-        )
-        yield from form.read_pieces(pieces, "json", options, _parse)
+        yield from form.read_pieces(_split(texts, options.element), "json", options, _parse)
 
 
 def _parse(piece: Piece, digest: bytes) -> Iterator[RecordItem]:
@@ -69,20 +68,21 @@ def _read_field(tag: str, value: object) -> MarcField:
     return MarcField(tag.zfill(3), indicators, "", tuple(parts))
 
 
-def _split(texts: Iterator[str], element: str | None) -> Iterator[tuple[str, str]]:
-    """Yield the place and the text of each value of a file. Raises RecordsError.
+def _split(texts: Iterator[str], element: str | None) -> Iterator[Piece | RecordFault]:
+    """Yield each value of a file. Raises RecordsError.
 
     In a file of lines, a line that is not JSON harms no other.
     """
     buffer = next(texts, "").lstrip("\ufeff \t\r\n")
     if element:
         buffer = _find_member(buffer + "".join(texts), element)
-    with suppress(ValueError):
-        if isinstance(json.loads(buffer.partition("\n")[0], strict=False), dict):
-            for number, line in enumerate(form.read_lines(chain((buffer,), texts)), 1):
-                if line.strip():
-                    yield f"line {number}", line.strip()
-            return
+    if _is_whole(buffer.partition("\n")[0].strip()):
+        for number, line in enumerate(form.read_lines(chain((buffer,), texts)), 1):
+            if len(line) > form.LONGEST:
+                yield RecordFault(f"line {number}", "bad-record", None, form.TOO_LONG)
+            elif line.strip():
+                yield _make_piece(f"line {number}", line.strip())
+        return
     is_array, number = buffer.startswith("["), 0
     at = int(is_array)
     while True:
@@ -91,9 +91,10 @@ def _split(texts: Iterator[str], element: str | None) -> Iterator[tuple[str, str
         if is_array and buffer.startswith("]", at):
             return
         try:
-            value, end = _DECODER.raw_decode(buffer, at)
-        except (ValueError, RecursionError) as error:
-            more = next(texts, "")
+            value, end = _decode(buffer, at)
+        except ValueError as error:
+            # As much again as there is: then a long value is not read anew too often.
+            more = "".join(islice(texts, 1 + (len(buffer) - at) // form.CHUNK))
             if not more and not is_array and not buffer[at:]:
                 return
             if not more or len(buffer) - at > form.LONGEST:
@@ -101,15 +102,53 @@ def _split(texts: Iterator[str], element: str | None) -> Iterator[tuple[str, str
             buffer, at = buffer[at:] + more, 0
             continue
         members = [] if is_array or number else _unwrap(value)
-        for text in map(json.dumps, members) if members else (buffer[at:end],):
+        while members and not buffer[end:].strip() and (more := next(texts, "")):
+            buffer += more
+        is_alone = bool(members) and not buffer[end:].strip()
+        for text in map(json.dumps, members) if is_alone else (buffer[at:end],):
             number += 1
-            yield f"record {number}", text
+            yield _make_piece(f"record {number}", text)
         at = end
 
 
+def _make_piece(place: str, text: str) -> Piece:
+    return Piece(place, text.encode("utf-8", "surrogateescape"))
+
+
+def _is_whole(line: str) -> bool:
+    """Return whether a line is one object, however deep."""
+    try:
+        return isinstance(json.loads(line, strict=False), dict)
+    except RecursionError:
+        return line.startswith("{") and line.endswith("}")
+    except ValueError:
+        return False
+
+
+def _decode(text: str, start: int) -> tuple[object, int]:
+    """Return the value that begins at a place, and its end; None for one that is nested too deep.
+
+    Raises ValueError.
+    """
+    try:
+        return _DECODER.raw_decode(text, start)
+    except RecursionError as error:
+        depth = 0
+        for token in _TOKEN.finditer(text, start):
+            depth += (token[0] in ("[", "{")) - (token[0] in ("]", "}"))
+            if token["open"] is not None:
+                break
+            if not depth:
+                return None, token.end()
+        raise ValueError("it has no end") from error
+
+
 def _unwrap(value: object) -> list[object]:
-    """Return the objects that an answer of an API has in one member, as JSON:API says."""
-    if not isinstance(value, dict):
+    """Return the objects that an answer of an API has in one member, as JSON:API says.
+
+    What has an identifier or a title of its own is a record.
+    """
+    if not isinstance(value, dict) or not _OWN.isdisjoint(map(str.lower, value)):
         return []
     for name in _WRAPPERS:
         members = value.get(name)
@@ -125,6 +164,6 @@ def _find_member(text: str, element: str) -> str:
         value = _DECODER.decode(text)
         for name in element.split("."):
             value = value[name]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise RecordsError(f"it is no JSON with a member {element}: {error!r}") from error
     return json.dumps(value if isinstance(value, list) else [value])

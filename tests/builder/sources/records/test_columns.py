@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from builder.sources.records.forms import FORMS, recognise
+from builder.sources.records.forms import form as form_module
 from builder.sources.records.forms.columns import read_query
 from builder.sources.records.record import (
     KnownRecord,
@@ -113,6 +114,40 @@ def test_json_is_read_from_arrays_lines_and_single_objects() -> None:
     for cut in (b'[{"a": 1},', b'[{"a": "x', b'{\n"a": 1'):
         with pytest.raises(RecordsError, match="JSON"):
             read(cut, "json")
+
+
+def test_a_record_of_json_with_members_of_its_own_is_no_envelope() -> None:
+    own = {"id": "x1", "title": "T", "items": [{"barcode": "1", "id": "i1"}]}
+    columns = {"id": ("x1",), "title": ("T",), "items.barcode": ("1",), "items.id": ("i1",)}
+    assert read(json.dumps(own, indent=1).encode(), "json") == [("record 1", columns)]
+    two = json.dumps({"data": [{"a": "1"}]}, indent=1) * 2
+    expected = [(f"record {n}", {"data.a": ("1",)}) for n in (1, 2)]
+    assert read(two.encode(), "json") == expected
+    answer = json.dumps({"data": [{"a": "1"}]}, indent=1) + " " * 100_000
+    assert read(answer.encode(), "json") == [("record 1", {"a": ("1",)})]
+
+
+def test_json_that_is_nested_too_deep_harms_no_other() -> None:
+    deep = '{"a": ' + "[" * 30_000 + '"]\\"["' + "]" * 30_000 + "}"
+    for shape in ("{}\n{}\n", "[{},{}]", "[\n{},\n{}]"):
+        data = shape.replace("{}", "%s") % (deep, '{"b": "1"}')
+        place = "line" if shape[0] == "{" else "record"
+        expected = [(f"{place} 1", "bad-record"), (f"{place} 2", {"b": ("1",)})]
+        assert read(data.encode(), "json") == expected
+    with pytest.raises(RecordsError, match="no JSON"):
+        read(deep.encode(), "json", element="a")
+
+
+def test_a_line_that_is_too_long_harms_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(form_module, "LONGEST", 100_000)
+    data = '{"a": "1"}\n{"a": "%s"}\n{"a": "3"}' % ("x" * 3_000_000)
+    expected = [*(("line 1", {"a": ("1",)}), ("line 2", "bad-record"), ("line 3", {"a": ("3",)}))]
+    assert read(data.encode(), "json") == expected
+    data = "id,b\n1,x\n2" + ",x" * 2_000_000 + "\n3,y\n"
+    assert read(data.encode(), "csv") == [
+        *(("row 2", {"id": ("1",), "b": ("x",)}), ("row 3", "bad-record")),
+        ("row 4", {"id": ("3",), "b": ("y",)}),
+    ]
 
 
 def test_marc_in_json_is_marc() -> None:
