@@ -25,6 +25,7 @@ from functions.store import engine
 
 _SAMPLE = 50  # rows
 _NAME = re.compile(r"(?!\w+://)[^\W\d][^\n\r\0]{0,79}")
+_QUOTED = re.compile(r'"[^"]*"')
 _MEMORY = 512  # megabytes
 _DEFAULTS = ReadOptions()
 
@@ -71,10 +72,19 @@ def recognise_csv(head: bytes, is_declared: bool = False) -> bool:
     """
     text = head.decode(form.find_encoding(head), "replace")
     header, *rows = _parse_sample(text, _find_separator(text)) or ([],)
-    if not header or not all(_NAME.fullmatch(cell.strip()) for cell in header):
+    names = _list_names(header)
+    if not names or not all(map(_NAME.fullmatch, names)):
         return False
     equal = sum(len(row) == len(header) for row in rows)
     return is_declared or (len(header) > 1 and bool(rows) and 3 * equal >= 2 * len(rows))
+
+
+def _list_names(header: list[str]) -> list[str]:
+    """Return the names of columns; empty ones at the end are none."""
+    names = [UNFIT.sub("", name).strip() for name in header]
+    while names and not names[-1]:
+        names.pop()
+    return names
 
 
 def _parse_sample(text: str, separator: str) -> list[list[str]]:
@@ -97,29 +107,34 @@ def _find_separator(text: str) -> str:
 def read_csv(source: ByteSource, options: ReadOptions) -> Iterator[RecordItem]:
     """Yield the rows of a CSV file, the header being row 1. Raises RecordsError.
 
-    An empty row is none. A row of more or fewer cells than the header is a fault.
+    An empty row is none. A row of more or fewer cells than the header is a fault. Columns of the
+    same name are one; what stands below no name at the end is left out.
     """
     csv.field_size_limit(form.LONGEST)
     with form.open_source(source) as stream:
         head = stream.read(form.HEAD)
         encoding = form.find_encoding(head, options.encoding)
-        separator = options.separator or _find_separator(head.decode(encoding, "replace"))
-        lines = map(_check_line, form.read_lines(form.read_text(head, stream, encoding)))
+        text = head.decode(encoding, "replace")
+        separator = options.separator or _find_separator(text)
+        bare = _QUOTED.sub("", text)
+        feed = "\r" if "\r" in bare and "\n" not in bare else "\n"
+        lines = map(_check_line, form.read_lines(form.read_text(head, stream, encoding), feed))
         rows = csv.reader(lines, delimiter=separator, strict=True)
         try:
-            header = [UNFIT.sub("", name).strip() for name in next(rows, [])]
+            header = next(rows, [])
         except csv.Error as error:
             raise RecordsError(f"its header is no row of CSV: {error}") from error
+        names = _list_names(header)
 
         def parse(piece: Piece, digest: bytes) -> Iterator[RecordItem]:
             row = piece.content
-            if len(row) != len(header):
+            if not len(names) <= len(row) <= len(header):
                 raise ValueError(f"it has {len(row)} cells, the header {len(header)}")
             piece.data.decode()  # what was not in the encoding is not UTF-8 now
-            texts = [(name, text) for name, text in zip(header, row, strict=True) if text]
+            texts = [(name, text) for name, text in zip(names, row, strict=False) if text]
             return make_columns(piece.place, texts, digest)
 
-        yield from form.read_pieces(_number(rows), "\x1f".join(header), options, parse)
+        yield from form.read_pieces(_number(rows), "\x1f".join(names), options, parse)
 
 
 def _check_line(line: str) -> str:

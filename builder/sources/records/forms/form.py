@@ -141,18 +141,18 @@ def read_text(head: bytes, stream: IO[bytes], encoding: str) -> Iterator[str]:
         raise RecordsError(f"not all of it is {encoding}: {error.reason}") from error
 
 
-def read_lines(pieces: Iterator[str]) -> Iterator[str]:
+def read_lines(pieces: Iterator[str], feed: str = "\n") -> Iterator[str]:
     """Yield the lines of a text, each with its line feed.
 
     The rest of one longer than LONGEST is left out, so that it stays longer, and fits in memory.
     """
     parts = list[str]()
     for piece in pieces:
-        *lines, last = piece.split("\n")
+        *lines, last = piece.split(feed)
         if lines:
             lines[0] = "".join((*parts, lines[0]))
             parts = []
-            yield from (f"{line}\n" for line in lines)
+            yield from (f"{line}{feed}" for line in lines)
         if sum(map(len, parts)) <= LONGEST:
             parts.append(last)
     if any(parts):

@@ -3,12 +3,13 @@
 Between records the markup is walked; the end of a record is sought by its name. So a record that is
 not well-formed harms none beside it, and only one is in memory. lxml's iterparse and expat were
 tried: they keep no bytes, and stop at the first error. Each record is parsed by itself, without a
-document type: no entity is expanded, and nothing is fetched.
+document type. What the file itself declares as entities is put in, within a bound; nothing is
+fetched.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple, cast
 from xml.parsers import expat
@@ -57,6 +58,12 @@ _MARKUP = re.compile(
 _TEXT = re.compile(r"<(?:[\s=\d]|[^\"'<>!?]*<)")
 """A less-than sign that begins no markup."""
 _DECLARED = re.compile(r"""\s(xmlns(?::[^\s=]+)?)\s*=\s*("[^"]*"|'[^']*')""")
+_ENTITY = re.compile(r"""<!--.*?-->|<!ENTITY\s+([^\s%"'&]+)\s+("[^"]*"|'[^']*')\s*>""", re.DOTALL)
+_CHARACTER = re.compile(r"&#(?:x([0-9a-fA-F]{1,5})|([0-9]{1,6}));")
+_REFERENCE = re.compile(r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|&([^\s#;&<>\"']+);", re.DOTALL)
+_PREDEFINED = frozenset(("lt", "gt", "amp", "quot", "apos"))
+_LEVELS, _TIMES = 8, 4
+"""Levels of entities in entities, and what a record may grow by them, beside 64 KiB."""
 _PREFIX = re.compile(r"""\smetadataPrefix\s*=\s*["']([^"']+)["']""")
 _PARSER = etree.XMLParser(
     resolve_entities=False, no_network=True, huge_tree=True, remove_comments=True, remove_pis=True
@@ -203,11 +210,57 @@ class _Buffer:
         return self._line
 
 
+def _read_entities(doctype: str) -> dict[str, str]:
+    """Return the texts of the internal entities that a document type declares, by name."""
+    entities: dict[str, str] = {}
+    for name, value in _ENTITY.findall(doctype):
+        if name and name not in _PREDEFINED:
+            text = _CHARACTER.sub(lambda m: chr(int(m[1] or m[2], 16 if m[1] else 10)), value[1:-1])
+            if "<" not in text:  # else quotes may be of tags
+                text = text.replace('"', "&#34;").replace("'", "&#39;")
+            entities.setdefault(name, text)
+    return entities
+
+
+def _expand(text: str, entities: Mapping[str, str]) -> str:
+    """Return a text with its entities put in. Raises ValueError if they are nested or too long."""
+    room = _TIMES * len(text) + forms.HEAD
+
+    def replace(match: re.Match[str]) -> str:
+        nonlocal room
+        value = entities.get(match[1])
+        room -= len(value or "")
+        if room < 0:
+            raise ValueError("its entities make it too long")
+        return match[0] if value is None else value
+
+    for _ in range(_LEVELS if entities else 0):
+        if not any(match[1] in entities for match in _REFERENCE.finditer(text)):
+            return text
+        text = _REFERENCE.sub(replace, text)
+    if entities:
+        raise ValueError("its entities are nested too deep")
+    return text
+
+
+def _make_piece(
+    place: str, text: str, mark: _Mark, entities: Mapping[str, str]
+) -> Piece | RecordFault:
+    """Return a record with the entities put in, also into the tags around it."""
+    try:
+        text, tag, outer = (_expand(part, entities) for part in (text, mark.tag, mark.outer))
+        data = text.encode("utf-8", "surrogateescape")
+    except ValueError as error:
+        return RecordFault(place, "bad-record", None, str(error))
+    return Piece(place, data, mark._replace(tag=tag, outer=outer))
+
+
 def _cut(
     texts: Iterator[str], names: frozenset[str], can_nest: bool
 ) -> Iterator[Piece | RecordFault]:
     """Yield the records of a file. Raises RecordsError if it is cut off."""
     buffer, number, outer, prefix = _Buffer(texts), 0, _Outer(), None
+    entities: dict[str, str] = {}
     while True:
         start = buffer.text.find("<", buffer.at)
         mark = _MARKUP.match(buffer.text, start) if start >= 0 else None
@@ -223,14 +276,16 @@ def _cut(
         name, tag = mark["name"], mark[0]
         buffer.at = start if name else mark.end()
         if name and not mark["end"] and name.rpartition(":")[2] in names:
-            end = _find_end(buffer, name, tag, can_nest)
+            end, number = _find_end(buffer, name, tag, can_nest), number + 1
+            place = f"element {number}, line {buffer.tell_line()}"
+            if end < 0 and len(buffer.text) > forms.LONGEST:
+                yield RecordFault(place, "bad-record", None, forms.TOO_LONG)
+                if _skip(buffer, name, can_nest):
+                    continue
             if end < 0:
                 break
-            number += 1
-            place = f"element {number}, line {buffer.tell_line()}"
-            data = buffer.text[buffer.at : end].encode("utf-8", "surrogateescape")
-            buffer.at = end
-            yield Piece(place, data, _Mark(name, tag, _declare(outer), prefix))
+            text, buffer.at = buffer.text[buffer.at : end], end
+            yield _make_piece(place, text, _Mark(name, tag, _declare(outer), prefix), entities)
         elif name:
             buffer.at = mark.end()
             match = _PREFIX.search(tag)
@@ -240,6 +295,8 @@ def _cut(
                 outer = outer[: -1 - opened[::-1].index(name)]
             elif not mark["end"] and not tag.endswith("/>"):
                 outer = (*outer, (name, tag))
+        elif mark[0].startswith("<!DOCTYPE"):
+            entities = _read_entities(mark[0])
     if outer or buffer.text[buffer.at :].strip("\0\x1a\r\n\t "):
         raise RecordsError(f"it is cut off at line {buffer.tell_line()}")
 
@@ -271,6 +328,28 @@ def _find_end(buffer: _Buffer, name: str, tag: str, can_nest: bool) -> int:
         if not buffer.refill():
             following = opening.search(buffer.text, buffer.at + 1)
             return following.start() if following else -1
+
+
+def _skip(buffer: _Buffer, name: str, can_nest: bool) -> bool:
+    """Go behind the element that begins at this place, or to the next one if they do not nest.
+
+    Return whether there is such a place. No more than a part of the file is in memory.
+    """
+    own = re.escape(name)
+    tag = re.compile(rf"<(?:(?P<end>/){own}\s*|{own}(?:\s[^<>]*?)?(?P<empty>/)?)>")
+    depth, at = 1, buffer.at + 1
+    while True:
+        for mark in tag.finditer(buffer.text, at):
+            is_next = not can_nest and not mark["end"]
+            depth += -1 if mark["end"] else not mark["empty"]
+            if is_next or not depth:
+                buffer.at = mark.start() if is_next else mark.end()
+                return True
+            at = mark.end()
+        buffer.at = max(at, buffer.text.rfind("<", -forms.HEAD), len(buffer.text) - forms.HEAD)
+        if not buffer.refill():
+            return False
+        at = 0
 
 
 @lru_cache(maxsize=64)

@@ -64,6 +64,17 @@ def test_csv_is_read_in_any_encoding_and_with_any_separator(encoding: str, separ
     ]
 
 
+def test_csv_may_have_doubled_columns_none_at_the_end_and_any_line_ends() -> None:
+    for end in ("\n", "\r\n", "\r"):
+        rows = ["id,title,subject,subject,", '1,T,a,"b\nc",', "2,U,,d", "3,V", ""]
+        assert read(end.join(rows).encode(), "csv") == [
+            ("row 2", {"id": ("1",), "title": ("T",), "subject": ("a", "b\nc")}),
+            ("row 3", {"id": ("2",), "title": ("U",), "subject": ("d",)}),
+            ("row 4", "bad-record"),
+        ]
+    assert recognise(b"id,t,\n1,a,\n2,b,\n") == next(form for form in FORMS if form.name == "csv")
+
+
 def test_a_row_that_cannot_be_read_harms_no_other() -> None:
     data = b'id,b\n1,\xff\n2,"x"y\n3,z\x01\n4,w\n'
     places = read(data, "csv", encoding="utf-8")

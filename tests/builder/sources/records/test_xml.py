@@ -7,6 +7,7 @@ import pytest
 from lxml import etree
 
 from builder.sources.records.forms import FORMS, recognise
+from builder.sources.records.forms import form as forms
 from builder.sources.records.forms.xml import read
 from builder.sources.records.record import (
     KnownRecord,
@@ -62,7 +63,7 @@ def test_marcxml_is_kept_as_it_stands_with_the_namespaces_around_it() -> None:
 @pytest.mark.parametrize(
     "damaged",
     [
-        marc(2).replace("A &amp;", "A &e;"),
+        marc(2).replace("A &amp;", "A &f;"),
         marc(2).replace("n2", "n\x01"),
         marc(2).replace("</m:record >", ""),
         marc(2).replace("</m:subfield>", ""),
@@ -78,14 +79,54 @@ def test_the_neighbours_of_a_damaged_record_are_read(damaged: str) -> None:
     assert (fault.place[:11], fault.code) == ("element 2, ", "bad-record")
 
 
-def test_nothing_outside_the_file_is_fetched_and_no_entity_expanded(tmp_path: Path) -> None:
+def test_nothing_outside_the_file_is_fetched_and_no_entity_is_a_bomb(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("secret")
-    for entity in (f'SYSTEM "{secret.as_uri()}"', "'secret'"):
-        data = f"<!DOCTYPE mods [<!ENTITY s {entity}>]><mods><title>&s;</title></mods>".encode()
+    bomb = f"'{'x' * 99}'><!ENTITY a '{'&s;' * 99}'><!ENTITY b '{'&a;' * 99}'"
+    for entity, detail in (
+        (f'SYSTEM "{secret.as_uri()}"', "Entity 's' not defined"),
+        ("'&s;'", "nested"),
+        (bomb, "long"),
+    ):
+        title = "<title>&b;</title>" if entity == bomb else "<title>&s;</title>"
+        data = f"<!DOCTYPE mods [<!ENTITY s {entity}>]><mods>{title}</mods>".encode()
         records, (fault,) = items(data)
         assert records == []
-        assert "entity" in fault.detail.lower()
+        assert detail in fault.detail
+
+
+def test_entities_of_the_file_itself_are_put_in() -> None:
+    doctype = (
+        "<!DOCTYPE r SYSTEM 'r.dtd' [<!-- <!ENTITY nl 'no'> --><!ENTITY nl \"Nether&#108;ands'\">\n"
+        "<!ENTITY nl 'second'><!ENTITY u 'urn:&nl;'><!ENTITY i '<i>&amp;</i>'>]>"
+    )
+    data = f'{doctype}<r xmlns="&u;"><a t="&nl;">&i;<![CDATA[&nl;]]></a><a/></r>'
+    records, faults = items(data.encode(), element="a")
+    assert (len(records), faults) == (2, [])
+    content = records[0].content
+    assert isinstance(content, etree._Element)
+    assert content.tag == "{urn:Netherlands'}a"
+    assert content.get("t") == "Netherlands'"
+    assert "".join(content.itertext()) == "&&nl;"
+
+
+@pytest.mark.parametrize("name", ["m:record", "book"])
+def test_a_record_that_is_too_long_harms_no_other(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forms, "LONGEST", 2_000_000)
+    monkeypatch.setattr(forms, "CHUNK", 100_000)
+    long = f"<{name}><t>{'x' * 5_000_000}<{name}/></t>{'<y/>' * 99}</{name}>\n"
+    space = SLIM if name == "m:record" else 'xmlns:m="x"'
+    small = marc(1) if name == "m:record" else "<book><t/></book>"
+    long = long if name == "book" else long.replace(f"<{name}/>", "")
+    records, (fault,) = items(f"<m:c {space}>{small}{small}{long}{small}</m:c>".encode())
+    assert len(records) == 3
+    assert (fault.code, fault.detail) == ("bad-record", forms.TOO_LONG)
+    assert (fault.place[:9], records[-1].place[:9]) == ("element 3", "element 4")
+    endless = f"<m:c {space}>{small}{small}{long[:5_000_000]}".encode()
+    with pytest.raises(RecordsError, match="cut off"):
+        items(endless)
 
 
 def test_a_file_of_oai_pmh_gives_identifiers_formats_and_sets() -> None:
