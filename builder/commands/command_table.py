@@ -72,6 +72,12 @@ _ROWS = (
         "with --strict: there are errors",
     ),
     Command(
+        "crosswalk",
+        "make",
+        "Show what a record of a file becomes in each format.",
+        ("sheaf crosswalk books.mrc", "sheaf crosswalk export/people.csv --record 12"),
+    ),
+    Command(
         "gather",
         "make",
         "Fetch the full texts that RePEc templates name.",

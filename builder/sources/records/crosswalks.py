@@ -7,7 +7,7 @@ folder `formats.templates`, is such a table or XSLT 1.0 that runs without networ
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from builder.sources.records.paths import (
 )
 from builder.sources.records.record import SourceRecord
 from builder.sources.records.record_forms import AS_IS, FOLDER, form_of, list_texts, read_table
+from functions.config.records import FIELDS
 from functions.oai.format import TEMPLATES, find_file
 from functions.snapshot.errors import ConfigurationError, SheafError
 
@@ -33,17 +34,8 @@ _KEYS = frozenset(
     "name path value each content attributes map match trim first empty otherwise required".split()  # noqa: SIM905
 )
 """Keys of a row."""
-_ORDER = (
-    *("title", "creator", "contributor", "publisher", "date", "type", "subject", "description"),
-    *("format", "language", "identifier", "source", "relation", "coverage", "rights"),
-)
-"""The elements of Dublin Core, in the order in which they are written."""
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _BRACES = re.compile(r"\{([^{}]+)\}")
-_TAG_SETS = 5_000
-"""Sets of tags for which rows are kept at hand."""
-_XSI = NAMESPACES["xsi"]
-_NO_ACCESS = etree.XSLTAccessControl.DENY_ALL  # type: ignore[attr-defined]
 
 Row = Mapping[str, Any]
 Emit = Callable[[Any, Context, list[str], list[str]], None]
@@ -113,6 +105,9 @@ def load(
     return Crosswalk(prefix, schema, namespace, digest, table.apply)
 
 
+_load_default = cache(load)
+
+
 def list_tables() -> list[str]:
     """Return the names of our crosswalks."""
     return [path.stem for path in sorted((TEMPLATES / FOLDER).glob("*-*.toml"))]
@@ -157,12 +152,12 @@ class _Table:
             ]
             for language in document["reads"]
         }
-        spaces = {**document["namespaces"], "xsi": _XSI}
+        spaces = {**document["namespaces"], "xsi": NAMESPACES["xsi"]}
         declared = "".join(f' xmlns{":" * bool(p)}{p}="{uri}"' for p, uri in spaces.items())
         location = escape(f"{document['namespace']} {document['schema']}")
         self._opening = f'<{document["root"]}{declared} xsi:schemaLocation="{location}">'
         self._closing = f"</{document['root'].split()[0]}>"
-        self._emits: dict[Any, Emit] = {}
+        self._select = lru_cache(5_000)(self._select_rows)
 
     def apply(self, record: SourceRecord, context: Context) -> str:
         for name, read in self._defaults:
@@ -172,18 +167,19 @@ class _Table:
         if language not in self._steps:
             if "dc" not in self._steps:
                 raise CrosswalkError(f"{self._name} reads {', '.join(self._steps)}, not {language}")
-            content, language = self._dublin_core(record, context), "dc"
-            key = language
+            form, key = form_of(record), "dc"
+            if self._base or language != "xml" or form.oai_dc != AS_IS:
+                content = _parse((self._base or _load_default(form.oai_dc))(record, context))
+            language = "dc"
         elif not self._steps[language]:
             key = form_of(record)
         parts, lacks = [self._opening], list[str]()
-        emit = self._emits.get(key) or self._select(language, key)
-        emit(content, context, parts, lacks)
+        self._select(language, key)(content, context, parts, lacks)
         if lacks or len(parts) == 1:
             raise CrosswalkError(f"lacks {', '.join(lacks) or f'all that {self._name} reads'}")
         return "".join(parts) + self._closing
 
-    def _select(self, language: str, key: Any) -> Emit:
+    def _select_rows(self, language: str, key: Any) -> Emit:
         """Return the rows that a record needs. `key`: its tags of MARC, or its form.
 
         Few rows have to do with the tags of a record, and few sets of tags are usual.
@@ -195,16 +191,7 @@ class _Table:
         elif language == "marc":
             tags = {"", *key}
             steps = [step for step in steps if not tags.isdisjoint(_list_tags(step[0]))]
-        if len(self._emits) > _TAG_SETS:
-            self._emits.clear()
-        self._emits[key] = emit = _join(steps)
-        return emit
-
-    def _dublin_core(self, record: SourceRecord, context: Context) -> etree._Element:
-        form, content = form_of(record), record.content
-        if self._base is None and form.oai_dc == AS_IS and isinstance(content, etree._Element):
-            return content
-        return _parse((self._base or _load_default(form.oai_dc))(record, context))
+        return _join(steps)
 
     def _compile(self, row: Row, language: str) -> Emit:
         """Compile a row: elements of values, an element around other rows, or a constant."""
@@ -267,16 +254,11 @@ class _Table:
         return convert
 
 
-@cache
-def _load_default(name: str) -> Crosswalk:
-    return load(name)
-
-
 def _list_rows(fields: Mapping[str, tuple[str, ...]]) -> list[Row]:
     """Return the rows of declared fields: elements of Dublin Core; a URL is an identifier."""
     urls = (":url", *fields.get("identifier", ()), *fields.get("url", ()))
     paths = {**fields, "identifier": urls}
-    return [{"name": f"dc:{name}", "path": paths[name]} for name in _ORDER if name in paths]
+    return [{"name": f"dc:{name}", "path": paths[name]} for name in FIELDS[:-1] if name in paths]
 
 
 def _list_tags(row: Row) -> set[str]:
@@ -304,10 +286,6 @@ def _join(steps: Sequence[tuple[Row, Emit]]) -> Emit:
     rows = [(emit, row.get("otherwise", False), row.get("required")) for row, emit in steps]
 
     def emit_all(node: Any, context: Context, out: list[str], lacks: list[str]) -> None:
-        for emit, _, _ in rows:
-            emit(node, context, out, lacks)
-
-    def emit_needed(node: Any, context: Context, out: list[str], lacks: list[str]) -> None:
         mark = 0
         for emit, otherwise, required in rows:
             if not otherwise:
@@ -318,7 +296,7 @@ def _join(steps: Sequence[tuple[Row, Emit]]) -> Emit:
             if required and len(out) == mark:
                 lacks.append(required)
 
-    return emit_needed if any(row[1] or row[2] for row in rows) else emit_all
+    return emit_all
 
 
 def _compile_parent(
@@ -329,11 +307,8 @@ def _compile_parent(
     selects = [compile_nodes(language, path) for path in list_texts(row.get("each", ()))]
     constants = sum("value" in child for child, _ in inside)
 
-    def nodes_of(node: Any) -> Sequence[Any]:
-        return [each for select in selects for each in select(node)] if selects else (node,)
-
     def emit_parent(node: Any, context: Context, out: list[str], lacks: list[str]) -> None:
-        for each in selects[0](node) if len(selects) == 1 else nodes_of(node):
+        for each in [n for select in selects for n in select(node)] if selects else (node,):
             mark = len(out)
             out.append(f"{opening}{fill(each, context, '')}>")
             emit_inside(each, context, out, lacks)
@@ -371,10 +346,13 @@ def _load_stylesheet(path: Path, digest: str) -> Crosswalk:
     """Return the crosswalk of a stylesheet; its xsi:schemaLocation names the format's schema."""
     try:
         tree = _parse(path.read_bytes(), str(path))
-        transform = etree.XSLT(tree, access_control=_NO_ACCESS)
+        access = etree.XSLTAccessControl.DENY_ALL  # type: ignore[attr-defined]
+        transform = etree.XSLT(tree, access_control=access)
     except (etree.LxmlError, OSError) as error:
         raise ConfigurationError(f"{path}: {error}") from error
-    locations = [e.get(f"{{{_XSI}}}schemaLocation", "").split() for e in tree.iter("{*}*")]
+    locations = [
+        e.get(f"{{{NAMESPACES['xsi']}}}schemaLocation", "").split() for e in tree.iter("{*}*")
+    ]
     pair = next((words for words in locations if len(words) > 1), None)
     if pair is None:
         raise ConfigurationError(f"{path}: its element has no xsi:schemaLocation")

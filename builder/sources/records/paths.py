@@ -3,7 +3,7 @@
 MARC: `001`, `leader/6`, `008/35-37` (characters, from 0), `245$ab` (subfields of a field, joined by
 a space in their order), `650$ax(--)` (by two dashes), `020$a` (each such subfield), `650` (all
 subfields joined), `100$a/9-12`, `856[40]$u` (indicators: `_` is a blank, `?` any). Within a field:
-`$ab`, `/0-3`, `ind2`.
+`$ab`, `/0-3`.
 
 XML: an XPath 1.0 from the record's element. Prefixes are those of NAMESPACES and of the document,
 and `*:title` is an element of any namespace. A bare name (`title`) stands for all descendants of
@@ -31,13 +31,11 @@ NAMESPACES = {
     "dc": "http://purl.org/dc/elements/1.1/",
     "dcterms": "http://purl.org/dc/terms/",
     "oai_dc": "http://www.openarchives.org/OAI/2.0/oai_dc/",
-    "oai": "http://www.openarchives.org/OAI/2.0/",
     "mods": "http://www.loc.gov/mods/v3",
     "marc": "http://www.loc.gov/MARC21/slim",
     "mets": "http://www.loc.gov/METS/",
     "ead": "urn:isbn:1-931666-22-9",
     "datacite": "http://datacite.org/schema/kernel-4",
-    "xlink": "http://www.w3.org/1999/xlink",
     "xsi": "http://www.w3.org/2001/XMLSchema-instance",
 }
 """Prefixes that paths may use without a declaration."""
@@ -163,8 +161,6 @@ def _marc_fields(tag: str, indicators: str) -> Nodes:
 
 
 def _marc_values(text: str) -> Values:
-    if text in ("ind1", "ind2"):
-        return lambda marc_field, context: marc_field[1][int(text[3]) - 1 : int(text[3])]
     tag, indicators, codes, separator, window = _split_marc(text)
 
     def each(marc_field: MarcField, context: Context = NOTHING) -> Sequence[str]:

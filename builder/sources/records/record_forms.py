@@ -7,9 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from lxml import etree
-
-from builder.sources.records.paths import NAMESPACES, index_fields
+from builder.sources.records.paths import index_fields
 from builder.sources.records.record import MarcRecord, SourceRecord
 from functions.oai.format import TEMPLATES
 from functions.snapshot.errors import ConfigurationError
@@ -18,7 +16,6 @@ FOLDER = "crosswalks/records"
 """Where tables are, in our folder of templates and in an operator's."""
 AS_IS = "as-is"
 """Instead of a crosswalk: the record as its file has it."""
-_FIELDS = "fields-oai_dc"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,9 +41,9 @@ def read_forms() -> Mapping[str, RecordForm]:
     forms = {}
     for name, row in read_table(TEMPLATES / FOLDER / "forms.toml").items():
         paths = {key: list_texts(value) for key, value in row.get("fields", {}).items()}
-        identifier, crosswalk = list_texts(row.get("identifier", ())), row.get("oai_dc", _FIELDS)
-        names = (row["prefix"], row["schema"], row["namespace"])
-        forms[name] = RecordForm(name, *names, identifier, paths, crosswalk)
+        names = (name, row["prefix"], row["schema"], row["namespace"])
+        crosswalk = row.get("oai_dc", "fields-oai_dc")
+        forms[name] = RecordForm(*names, list_texts(row["identifier"]), paths, crosswalk)
     return forms
 
 
@@ -60,14 +57,6 @@ def form_of(record: SourceRecord) -> RecordForm:
         )
         return forms["unimarc" if is_unimarc else "marc"]
     return forms.get(record.form) or forms["xml"]
-
-
-def describe_xml(element: etree._Element) -> tuple[str, str] | None:
-    """Return schema and namespace of a format that an element itself names; None if it does not."""
-    namespace = etree.QName(element).namespace or ""
-    pairs = element.get(f"{{{NAMESPACES['xsi']}}}schemaLocation", "").split()
-    schemas = dict(zip(pairs[::2], pairs[1::2], strict=False))
-    return (schemas[namespace], namespace) if namespace in schemas else None
 
 
 def list_texts(value: str | Sequence[str]) -> tuple[str, ...]:

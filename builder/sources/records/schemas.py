@@ -16,7 +16,7 @@ from builder.sources.records.record import MarcRecord, SourceRecord
 from functions.oai.format import TEMPLATES, find_file
 from functions.snapshot.errors import ConfigurationError
 
-_MARC = ("marc21", "unimarc", "marcxml")
+Places = Sequence[Path]
 _LEADER = re.compile(
     r"[\d ]{5}[\dA-Za-z ][\dA-Za-z][\dA-Za-z ]{3}[2 ]{2}[\d ]{5}[\dA-Za-z ]{3}(4500|    )"
 )
@@ -25,16 +25,22 @@ _FIELD = re.compile(
     r"[1-9a-z][0-9a-z]{2})\|[\da-z ]{2}\|[!-~]+"
 )
 """Tag, indicators and codes of subfields, with bars between them."""
+_match_field = lru_cache(20_000)(_FIELD.fullmatch)
 
 
-def has_schema(prefix: str, places: Sequence[Path] = (TEMPLATES,)) -> bool:
+def has_schema(prefix: str, places: Places = (TEMPLATES,)) -> bool:
     """Return whether records in a format are checked; the others are to be named as unchecked."""
-    return prefix in _MARC or _open_schema(prefix, tuple(places)) is not None
+    return prefix in ("marc21", "unimarc") or _open_schema(prefix, tuple(places)) is not None
 
 
-def check_xml(
-    prefix: str, element: etree._Element, places: Sequence[Path] = (TEMPLATES,)
-) -> str | None:
+def indent_xml(text: str) -> str:
+    """Return an element as people read it."""
+    element = etree.fromstring(text)
+    etree.indent(element)
+    return etree.tostring(element, encoding="unicode")
+
+
+def check_xml(prefix: str, element: etree._Element, places: Places = (TEMPLATES,)) -> str | None:
     """Return what is invalid in an element of a format; None if nothing is, or it is unchecked."""
     schema = _open_schema(prefix, tuple(places))
     if schema is None or schema.validate(element):
@@ -42,9 +48,7 @@ def check_xml(
     return str(getattr(schema.error_log.last_error, "message", "not valid"))
 
 
-def check_record(
-    record: SourceRecord, prefix: str, places: Sequence[Path] = (TEMPLATES,)
-) -> str | None:
+def check_record(record: SourceRecord, prefix: str, places: Places = (TEMPLATES,)) -> str | None:
     """Return what is invalid in a record as its file has it, as `check_xml` does."""
     content = record.content
     if isinstance(content, etree._Element):
@@ -55,14 +59,9 @@ def check_record(
         return f"leader {content.leader!r}"
     for tag, indicators, _, subfields in content.fields:
         codes = "".join([code for code, _ in subfields])
-        if not _is_valid(f"{tag}|{indicators}|{codes}"):
+        if not _match_field(f"{tag}|{indicators}|{codes}"):
             return f"field {tag!r} with indicators {indicators!r} and subfields {codes!r}"
     return None
-
-
-@lru_cache(20_000)
-def _is_valid(shape: str) -> bool:
-    return _FIELD.fullmatch(shape) is not None
 
 
 @cache

@@ -1,5 +1,6 @@
 """Crosswalks: what each makes of a record, and that it is valid by the format's schema."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from builder.sources.records.record_forms import form_of, read_forms
 from builder.sources.records.schemas import check_record, check_xml, has_schema
 from functions.oai.format import TEMPLATES
 from functions.snapshot.errors import ConfigurationError
+from tests.e2e.conftest import make_home
 
 DATA = Path(__file__).parents[5] / "shared" / "data"
 CONTEXT = {"identifier": "oai:a.cz:1", "url": "https://a.cz/1", "repository": "A library"}
@@ -252,6 +254,30 @@ def test_a_record_is_checked_by_its_schema() -> None:
 )
 def test_punctuation_of_isbd(text: str, expected: str) -> None:
     assert trim_punctuation(text) == expected
+
+
+def test_the_command_shows_a_record_in_each_format(tmp_path: Path) -> None:
+    home = make_home(tmp_path)
+    file = tmp_path / "books.xml"
+    file.write_text(
+        '<c xmlns:m="http://www.loc.gov/mods/v3">'
+        + "".join(
+            f"<m:mods><m:note>{n}</m:note><m:identifier>{n}</m:identifier></m:mods>" for n in "12"
+        )
+        + "</c>"
+    )
+    shown = home("crosswalk", file).out
+    assert all(f"\n{prefix}: <" in shown for prefix in ("mods", "oai_dc"))
+    assert "\nqdc (no schema, not checked): <" in shown
+    assert "edm: lacks a title or description" not in shown  # a note is one
+    table = '[[records]]\nname = "b"\nfiles = "*.xml"\nformats = { oai_dc = "fields-oai_dc" }\n'
+    home.config.write_text(home.config.read_text() + table)
+    (shown,) = json.loads(home("crosswalk", file, "--record", "oai:b.cz:b,2", "--json").out)[
+        "entries"
+    ]
+    assert "<dc:identifier>2</dc:identifier>" in shown["metadata"]
+    assert "none of its 2 records is 3" in home("crosswalk", file, "--record", "3").err
+    assert home("crosswalk", tmp_path).code == 2
 
 
 class _Nearby(etree.Resolver):
