@@ -26,7 +26,7 @@ from functions.kinds import KINDS
 from functions.reading.duck_repository import DuckRepository
 from functions.reading.repository import Repository
 from functions.snapshot import instant
-from functions.snapshot.errors import ConfigurationError, MissingObject, NothingPublished
+from functions.snapshot.errors import ConfigurationError, MissingObject
 from functions.snapshot.manifest import Manifest
 from functions.store.slice import open_reader
 
@@ -69,10 +69,7 @@ def export(context: Context, name: str) -> int:
     formats = DumpFormats.of(settings)
     reader = open_reader(*context.store_uri(), settings, context.reading_environment)
     with closing(DuckRepository(reader, _ROWS, ahead=True)) as repository:
-        pointer = repository.pointer()
-        if not pointer.entries:
-            raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
-        manifest = repository.manifest(pointer.at(context.now()).snapshot)
+        manifest = repository.manifest(repository.pointer().at(context.now()).snapshot)
         formats = formats.of_snapshot(manifest)
         selection = _select(context, repository, manifest, formats, name)
         format_ = formats.open(name, selection)

@@ -69,9 +69,7 @@ class WrittenLog:
     @staticmethod
     def of(path: Path, counts: Mapping[str, int]) -> "WrittenLog":
         """Describe a finished file. Raises OSError."""
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return WrittenLog(digest, path.stat().st_size, counts)
+        return WrittenLog(durable.digest_file(path), path.stat().st_size, counts)
 
 
 def write_log(path: Path, rows: Iterable[Row]) -> WrittenLog:

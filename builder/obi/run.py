@@ -4,7 +4,6 @@ Content is written first, then the documents and the log, and commit.json last. 
 see nothing of the run. An object that exists with the same bytes counts as written.
 """
 
-import hashlib
 import tempfile
 import weakref
 from collections.abc import Iterable, Iterator
@@ -201,9 +200,8 @@ class ObiRun:
         try:
             self._store.create_file(where, path)
         except Conflict:
-            with path.open("rb") as file:
-                own = hashlib.file_digest(file, "sha256").hexdigest()
-            self._check(where, durable.digest_object(self._store, where)[0] == own)
+            own, stored = durable.digest_file(path), durable.digest_object(self._store, where)[0]
+            self._check(where, stored == own)
 
     def _check(self, where: str, same: bool) -> None:
         if not same:

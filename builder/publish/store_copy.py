@@ -37,7 +37,6 @@ from functions.snapshot.errors import (
     Conflict,
     DamagedStore,
     MissingObject,
-    NothingPublished,
     StoreError,
 )
 from functions.snapshot.manifest import Manifest
@@ -104,9 +103,7 @@ def settle(store: Writer, runtime: Runtime) -> tuple[Pointer, datetime]:
     while True:
         now = runtime.clock()
         pointer, _ = recovery.current(store)
-        newest = pointer.newest()
-        if newest is None:
-            raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
+        newest = pointer.require_newest()
         when = instant.to_text(newest.effective)
         if newest.effective > now:
             runtime.say(f"waiting for snapshot {newest.snapshot}, in effect from {when}")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 
 from builder.snapshot import recovery, views
 from builder.threads import map_in_order
-from functions.snapshot.errors import NothingPublished, StoreError
+from functions.snapshot.errors import StoreError
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.store import Writer
 from functions.store import engine
@@ -58,10 +58,7 @@ def _prepare(
     while True:
         left -= 1
         catalogue = Catalogue(store)
-        pointer, _ = recovery.current(store)
-        newest = pointer.newest()
-        if newest is None:
-            raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
+        newest = recovery.current(store)[0].require_newest()
         try:
             manifest = catalogue.manifest(newest.snapshot)
             script = make(manifest)

@@ -26,7 +26,6 @@ from functions.snapshot import layout
 from functions.snapshot.errors import (
     ConfigurationError,
     Conflict,
-    NothingPublished,
     SheafError,
     StoreError,
 )
@@ -86,10 +85,7 @@ class Transaction:
     def of(store: Writer, configuration: Configuration, runtime: Runtime) -> "Transaction":
         """Return the newest snapshot as a base. Raises NothingPublished if there is none."""
         pointer, tag = recovery.current(store)
-        newest = pointer.newest()
-        if newest is None:
-            raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
-        before = Catalogue(store).manifest(newest.snapshot)
+        before = Catalogue(store).manifest(pointer.require_newest().snapshot)
         return Transaction(store, Catalogue(store), configuration, runtime, pointer, tag, before)
 
     @contextmanager

@@ -177,6 +177,12 @@ def read_chunks(source: BinaryIO, key: str) -> Iterator[bytes]:
         yield chunk
 
 
+def digest_file(path: Path, algorithm: str = "sha256") -> str:
+    """Return the digest of a local file, in hexadecimal digits. Raises OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, algorithm).hexdigest()
+
+
 def digest_object(store: Reader, key: str) -> tuple[str, int]:
     """Return SHA-256 and size of the object at `key`, read in chunks. Raises MissingObject."""
     digest, size = hashlib.sha256(), 0

@@ -34,6 +34,7 @@ DIGEST = "sha256"
 _OPTIONAL = ("store", "expiries", "retired", "expiry", "copied")
 _KEYS = {"schema", "sheaf", "snapshots", "settled", *_OPTIONAL, DIGEST}
 _WITNESS_KEYS = {"schema", "store", "snapshot", "effective", "manifest", DIGEST}
+_UNPUBLISHED = "nothing is published in this store yet: run `sheaf publish`"
 _BY_HAND = "restore a copy of it, or write one that names the newest snapshot"
 REMEDY = "`sheaf verify` shows the correct content, and `sheaf verify --repair` writes it"
 
@@ -83,11 +84,17 @@ class Pointer:
         for entry in reversed(self.entries):
             if entry.effective <= when:
                 return entry
-        raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
+        raise NothingPublished(_UNPUBLISHED)
 
     def newest(self) -> PointerEntry | None:
         """Return the entry that was written last, in effect or not."""
         return self.entries[-1] if self.entries else None
+
+    def require_newest(self) -> PointerEntry:
+        """Return the same. Raises NothingPublished if it is missing."""
+        if not self.entries:
+            raise NothingPublished(_UNPUBLISHED)
+        return self.entries[-1]
 
     def is_retired(self, snapshot: int) -> bool:
         """Return whether the snapshot was removed or is being removed."""

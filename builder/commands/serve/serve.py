@@ -15,7 +15,7 @@ from functions.config.configuration import Configuration
 from functions.http import wsgi
 from functions.http.wsgi import WsgiApplication
 from functions.site.server import open_site
-from functions.snapshot.errors import NothingPublished, StoreError
+from functions.snapshot.errors import StoreError
 from functions.store.scratch import Scratch
 
 _ROWS = 8 << 20
@@ -49,9 +49,7 @@ def run(context: Context) -> int:
 
     It runs until it is interrupted.
     """
-    pointer, _ = recovery.current(context.store)
-    if pointer.newest() is None:
-        raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
+    recovery.current(context.store)[0].require_newest()
     settings = context.configuration
     if context.arguments.content:
         settings = settings.having("content.serve", True)

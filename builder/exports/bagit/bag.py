@@ -4,7 +4,6 @@ The names of files have no `%`: RFC 8493 requires escaped percent signs in manif
 reference implementation in Python does not support this. So only names without `%` are unambiguous.
 """
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from builder import distribution
 from builder.errors import UsageError
 from builder.exports.dataset_package import PAYLOAD
 from builder.exports.staging import write_file
+from builder.store.durable import digest_file
 
 _ALGORITHMS = ("sha256", "sha512")
 _DECLARATION = b"BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"
@@ -43,8 +43,7 @@ class Bag:
         """Raise UsageError if the existing bag is a different one."""
         path, digest = self.mark
         try:
-            with (folder / path).open("rb") as file:
-                actual = hashlib.file_digest(file, "sha256").hexdigest()
+            actual = digest_file(folder / path)
         except (FileNotFoundError, NotADirectoryError):
             actual = ""
         if actual != digest:
@@ -85,9 +84,7 @@ def _write_tag_manifests(folder: Path) -> None:
     tops = [top for top in folder.iterdir() if top != folder / PAYLOAD]
     tags = sorted(path for top in tops for path in (top, *top.rglob("*")) if path.is_file())
     for name in _ALGORITHMS:
-        lines = []
-        for path in tags:
-            with path.open("rb") as file:
-                digest = hashlib.file_digest(file, name).hexdigest()
-            lines.append(f"{digest}  {path.relative_to(folder).as_posix()}\n")
+        lines = (
+            f"{digest_file(path, name)}  {path.relative_to(folder).as_posix()}\n" for path in tags
+        )
         (folder / f"tagmanifest-{name}.txt").write_text("".join(lines), "utf-8")

@@ -5,12 +5,12 @@ one column then takes a request for each 4,096 rows. Here a row group has 122,88
 superseded rows, and captures are sorted by SURT and date, as in Common Crawl's index.
 """
 
-import hashlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from builder.exports.parquet.croissant import ExportedFile
 from builder.snapshot import query, views
+from builder.store.durable import digest_file
 from functions.kinds import ROWS
 from functions.snapshot import schema
 from functions.snapshot.manifest import Manifest
@@ -71,9 +71,7 @@ def write_files(
                 f"ORDER BY rowid) TO {engine.quote(str(path))} (FORMAT parquet, COMPRESSION zstd, "
                 f"ROW_GROUP_SIZE {GROUP_ROWS})"
             )
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
         rows = min(FILE_ROWS, count - first)
-        files.append(ExportedFile(path.name, rows, path.stat().st_size, digest))
+        files.append(ExportedFile(path.name, rows, path.stat().st_size, digest_file(path)))
         advance(rows)
     return files

@@ -4,7 +4,6 @@ A file that is there with the same bytes stays; another file in its place is lef
 reported. So a repeated restore continues, and restores what is missing.
 """
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -18,11 +17,11 @@ from builder.exports.restore.folder import RestoreFolder
 from builder.snapshot import query, recovery
 from builder.sources.datasets.platforms.landing import handle_of
 from builder.store.context import Context
+from builder.store.durable import digest_file
 from functions.content import stored
 from functions.content.protocols import ContentError
 from functions.reading.duck_repository import DuckRepository
 from functions.reading.repository import PublishedRecord, Repository
-from functions.snapshot.errors import NothingPublished
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.store import Writer
 from functions.store import engine
@@ -167,8 +166,7 @@ def _is_same(path: Path, file: Mapping[str, Any]) -> bool:
     try:
         if path.is_symlink() or not path.is_file() or path.stat().st_size != file["bytes"]:
             return False
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest() == str(file["sha256"])
+        return digest_file(path) == str(file["sha256"])
     except OSError:
         return False
 
@@ -196,7 +194,5 @@ def open_datasets(context: Context) -> Iterator[DatasetReader]:
     reader = open_reader(*where, context.configuration, context.reading_environment)
     slices = open_slices(*where, context.configuration, context.reading_environment)
     with closing(DuckRepository(reader)) as repository:
-        entry = recovery.current(context.store)[0].newest()
-        if entry is None:
-            raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
+        entry = recovery.current(context.store)[0].require_newest()
         yield DatasetReader(repository.manifest(entry.snapshot), repository, slices)

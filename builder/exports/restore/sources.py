@@ -35,7 +35,6 @@ from functions.content.terms import Range
 from functions.reading.as_of import AsOf
 from functions.reading.duck_repository import DuckRepository
 from functions.reading.repository import RecordSelection, Repository
-from functions.snapshot.errors import NothingPublished
 from functions.snapshot.manifest import Manifest, Span
 from functions.store.slice import open_reader
 
@@ -162,9 +161,7 @@ def open_source(
         )
         repository = DuckRepository(reader)
         stack.callback(repository.close)
-        pointer, _ = recovery.current(store)
-        if pointer.newest() is None:
-            raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
+        recovery.current(store)[0].require_newest()
         settings = context.configuration
         present = AsOf(repository, context.now, 0.0, settings["serve.clock_allowance"])
         manifest = repository.manifest(present.reading().entry.snapshot)

@@ -5,13 +5,13 @@ the same snapshot gives the same bytes.
 """
 
 import gzip
-import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, cast
 
+from builder.store.durable import digest_file
 from functions.archive import zstd
 from functions.reading.record_rows import Page
 from functions.reading.repository import PublishedRecord
@@ -91,14 +91,12 @@ class _OpenPart:
         """Complete the file."""
         self._out.write(self._format.tail)
         self._stack.close()
-        with self.path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
         part = DumpPart(
             self.path.name,
             self.records,
             self.deleted,
             self.path.stat().st_size,
-            digest,
+            digest_file(self.path),
             (self._first, self._last),
         )
         return WrittenPart(part, self.path, self._keys)

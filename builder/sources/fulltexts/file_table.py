@@ -6,7 +6,6 @@ deleted, and is then made again from the logs. Its name has its own SHA-256, and
 the commit of the run. Rows are ordered by host and URL, so a few reads find one URL.
 """
 
-import hashlib
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from builder.obi import key, replay
 from builder.obi.content import FILE
 from builder.obi.history import Committed
 from builder.snapshot.sql import Statements
+from builder.store.durable import digest_file
 from functions.snapshot.errors import Conflict, MissingObject
 from functions.snapshot.store import Reader, Writer
 from functions.store import engine
@@ -126,9 +126,8 @@ def read(
         path = store.local(where)
     except MissingObject:
         return None
-    with path.open("rb") as file:
-        if hashlib.file_digest(file, "sha256").hexdigest() != named[1]:
-            return None
+    if digest_file(path) != named[1]:
+        return None
     with engine.reading(str(path)):
         metadata = dict(connection.execute(_METADATA, {"path": str(path)}).fetchall())
     is_sound = metadata == {"version": _VERSION, "commit": run.digest}
@@ -157,8 +156,7 @@ def save(
             f"ROW_GROUP_SIZE {_GROUP}, KV_METADATA {about})"
         )
         _rebase(connection, path)
-    with path.open("rb") as file:
-        where = key.file_table(run.tist, hashlib.file_digest(file, "sha256").hexdigest())
+    where = key.file_table(run.tist, digest_file(path))
     before = list_tables(store)
     with suppress(Conflict):  # its name says that it has the same bytes
         store.create_file(where, path)

@@ -21,7 +21,7 @@ from builder.sources.redif.form.document import ARCHIVE, SERIES
 from builder.sources.redif.listing import FoundFile, Listings
 from builder.sources.redif.scope import ChangeScope
 from builder.sources.redif.staging import PREFIX, UNKNOWN
-from builder.store.durable import writing
+from builder.store.durable import digest_file, writing
 from builder.store.parquet.writer import RowWriter, parse_columns
 from builder.store.workdir import KNOWN_PREFIX
 from functions.snapshot.seal import build, check_seal, seal
@@ -184,7 +184,7 @@ class KnownFiles:
                 following,
                 tuple(root for (root,) in roots),
                 frozenset(self._doubted),
-                {path.name: _digest(path) for path in self._draft.iterdir()},
+                {path.name: digest_file(path) for path in self._draft.iterdir()},
             )
             document = {**asdict(facts), "doubted": sorted(facts.doubted)}
             (self._draft / _FACTS).write_bytes(seal(json.dumps(document).encode()))
@@ -197,17 +197,12 @@ class KnownFiles:
         shutil.rmtree(self._draft, ignore_errors=True)
 
 
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def _read_facts(folder: Path) -> _Facts | None:
     """Return the facts of the last ingest, None if there are none or a file is damaged."""
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
         data = (folder / _FACTS).read_bytes()
         check_seal(data)
         facts = build(_Facts, json.loads(data))
-        if all(_digest(folder / name) == digest for name, digest in facts.digests.items()):
+        if all(digest_file(folder / name) == digest for name, digest in facts.digests.items()):
             return facts
     return None

@@ -3,7 +3,6 @@
 A segment of which all files are new is a pack as it is. Of others the new files are copied.
 """
 
-import hashlib
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +14,7 @@ from builder.obi.pack import PackWriter, WrittenPack, pad_text
 from builder.obi.run import ObiRun
 from builder.sources.redif.spool import Segment
 from builder.sources.redif.staging import STORED
+from builder.store.durable import digest_file
 from builder.store.parquet.writer import RowWriter, parse_columns
 from functions.archive.redif_text import make_text
 from functions.store import engine
@@ -110,8 +110,7 @@ class PackStorage:
         for number, size in list(list_rows(self._connection, _WHOLE)):
             segment = by_number[number]
             if size == segment.bytes:
-                with segment.path.open("rb") as file:
-                    digest = hashlib.file_digest(file, "sha256").hexdigest()
+                digest = digest_file(segment.path)
                 self._run.put_pack(digest, segment.path)
                 self._connection.execute("INSERT INTO whole VALUES ($1, $2)", [number, digest])
                 advance(size)
