@@ -67,7 +67,8 @@ class RecordsReport:
     """Counts of an ingest. `known` counts files that were read before, `same` known records.
 
     `unread` has the reason for each file without a readable record, or that ends early; `losses`
-    the tables whose losses await approval, each with their number. `faults` counts by code.
+    the tables whose losses wait, each with their number, and `reasons` say why. `faults` counts
+    by code.
     """
 
     run: str
@@ -79,6 +80,7 @@ class RecordsReport:
     faults: dict[str, int] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)
     losses: dict[str, int] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
     guesses: list[str] = field(default_factory=list)
     first: list[str] = field(default_factory=list)
 
@@ -93,7 +95,7 @@ class RecordsReport:
         lines += [f"{name}: {reason}" for name, reason in self.unread.items()]
         lines += [
             f"{name}: {tally(count, 'record')} that the files no longer hold are not deleted, as "
-            "they are many: `sheaf ingest --accept-loss` deletes them"
+            f"{self.reasons[name]}"
             for name, count in self.losses.items()
         ]
         for guess in self.guesses:
@@ -183,14 +185,18 @@ class RecordsIngest:
             ):
                 yield source
         index.end_run()
-        if not failed and (index.has_changes or self.accept_loss):
-            self._delete_missing(table, index)
+        if index.has_changes or self.accept_loss or not index.is_settled:
+            reason = "a file of it could not be read" if failed else ""
+            if faulty := index.list_faulty():
+                reason = reason or f"{faulty[0]} has records that could not be read"
+            index.settle(done=self._delete_missing(table, index, reason))
 
     def _read_file(self, table: RecordTable, path: Path, index: RecordIndex) -> IntakeSource:
         """Write the rows of a file; what cannot be read of it is a fault."""
         report, name, form = self.report, path.name, table.files[path]
         before, written = sum(report.faults.values()), report.records + report.same + report.deleted
         digest, failed = "", True
+        counted = {c: self._named[name, c] for c in (REPEATED, NO_IDENTIFIER, "bad-record")}
         try:
             with path.open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -221,6 +227,9 @@ class RecordsIngest:
             reading = None
             self._note(name, "unreadable", None, str(error), "what was read of it is used")
             report.unread[str(path)] = str(error)
+        else:
+            left = {code: self._named[name, code] - count for code, count in counted.items()}
+            index.note_file(left.pop(REPEATED), sum(left.values()))
         report.files += 1
         many = report.records + report.same + report.deleted - written
         count = sum(report.faults.values()) - before
@@ -294,24 +303,33 @@ class RecordsIngest:
         self.report.records += not item.deleted
         self.report.deleted += item.deleted
 
-    def _delete_missing(self, table: RecordTable, index: RecordIndex) -> None:
+    def _delete_missing(self, table: RecordTable, index: RecordIndex, reason: str) -> bool:
         """Delete the items that the table's files no longer have, or that its list names.
 
-        All of them, if the table is complete, unless the loss is great.
+        If the table is complete, those are all that are missing, unless there is a `reason` why a
+        file may have them, or the loss is great. Returns whether nothing waits to be deleted.
         """
-        recipe = table.recipe
-        missing, live = list[str](), 0
-        if recipe.table["complete"]:
+        recipe, report = table.recipe, self.report
+        is_complete, listed_ids = recipe.table["complete"], frozenset(recipe.gone_items())
+        missing, gone, live = dict[str, None](), dict[str, None](), 0
+        if is_complete or listed_ids:
             for identifier in list_live(self.store, recipe.namespace, table.name):
                 live += 1
                 if not index.has_item(identifier):
-                    missing.append(identifier)
-        if not self.accept_loss and loss.is_held(len(missing), live):
-            self.report.losses[table.name] = len(missing)
-            missing = []
-        for identifier in dict.fromkeys((*missing, *recipe.gone_items())):
+                    (gone if identifier in listed_ids else missing)[identifier] = None
+        if not is_complete:
+            missing.clear()
+        is_held = not self.accept_loss and loss.is_held(len(missing), live)
+        if missing and (reason or is_held):
+            report.losses[table.name] = len(missing)
+            report.reasons[table.name] = reason or (
+                "they are many: `sheaf ingest --accept-loss` deletes them"
+            )
+            missing.clear()
+        for identifier in (*missing, *gone):
             self._rows.append((identifier, True, [], [], None, None))
-            self.report.deleted += 1
+            report.deleted += 1
+        return is_complete and table.name not in report.losses
 
     def _note(self, name: str, code: str, field_: str | None, detail: str, done: str) -> None:
         """Count a fault of a file, and name it up to a limit."""

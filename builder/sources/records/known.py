@@ -13,9 +13,10 @@ from pathlib import Path
 from functions.snapshot.errors import StoreError
 
 _SCHEMA = """
-CREATE TABLE recipe (text TEXT);
+CREATE TABLE recipe (text TEXT, settled INTEGER);
 CREATE TABLE files (number INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT UNIQUE, size INTEGER,
-    modified INTEGER, reading TEXT);
+    modified INTEGER, reading TEXT, repeats INTEGER DEFAULT 0, faults INTEGER DEFAULT 0);
+PRAGMA user_version = 2;
 CREATE TABLE records (item INTEGER PRIMARY KEY, digest BLOB, file INTEGER, run INTEGER);
 """
 _DIGESTS = "CREATE INDEX IF NOT EXISTS digests ON records (digest)"
@@ -33,15 +34,18 @@ class RecordIndex:
         self._is_empty = False
         self.has_changes = False
         """Whether a file is new, has changed or is gone."""
+        self.is_settled = False
+        """Whether nothing waits to be deleted since the last change."""
         with self._wrap_errors():
             path.parent.mkdir(parents=True, exist_ok=True)
             self._base = self._open()
-            rows = self._base.execute("SELECT text FROM recipe").fetchall()
+            rows = self._base.execute("SELECT text, settled FROM recipe").fetchall()
             own = {r for (r,) in self._base.execute("SELECT reading FROM files")}
-            if rows != [(recipe,)] or not own <= {*readings}:
+            self.is_settled = rows == [(recipe, 1)]
+            if [text for text, _ in rows] != [recipe] or not own <= {*readings}:
                 for table in ("recipe", "files", "records"):
                     self._base.execute(f"DELETE FROM {table}")
-                self._base.execute("INSERT INTO recipe VALUES (?)", (recipe,))
+                self._base.execute("INSERT INTO recipe VALUES (?, 0)", (recipe,))
             sql = "SELECT coalesce(max(run), 0) + 1 FROM records"
             ((self._run,),) = self._base.execute(sql).fetchall()
 
@@ -53,6 +57,8 @@ class RecordIndex:
                 base.executescript(f"PRAGMA synchronous = OFF; PRAGMA cache_size = -{_CACHE}")
                 if not base.execute("SELECT 1 FROM sqlite_master").fetchall():
                     base.executescript(f"{_SCHEMA};{_DIGESTS}")
+                if base.execute("PRAGMA user_version").fetchall() != [(2,)]:
+                    raise sqlite3.DatabaseError  # of another form
                 base.execute("BEGIN IMMEDIATE")
                 base.execute("SELECT * FROM records LIMIT 1")
                 return base
@@ -63,15 +69,14 @@ class RecordIndex:
     def list_changed(self, paths: Sequence[Path]) -> list[Path]:
         """Return the files that were not read as they are, by size and time; forget all others."""
         with self._wrap_errors():
-            rows = self._base.execute("SELECT path, size, modified, number FROM files").fetchall()
-            known_states = {path: (number, state) for path, *state, number in rows}
-            whole = {}
-            for path in paths:
-                number, state = known_states.get(str(path), (0, None))
-                if state == [*_state_of(path)]:
-                    whole[path] = number
-            self._whole = {*whole.values()}
-            gone = [(number,) for *_, number in rows if number not in self._whole]
+            sql = "SELECT path, size, modified, number, repeats FROM files"
+            rows = {path: values for path, *values in self._base.execute(sql)}
+            whole = {p: rows[str(p)] for p in paths if rows.get(str(p), ())[:2] == [*_state_of(p)]}
+            if len(whole) < max(len(paths), len(rows)):
+                # What was left out as a repetition may be the only record of its item now.
+                whole = {path: values for path, values in whole.items() if not values[3]}
+            self._whole = {number for _, _, number, _ in whole.values()}
+            gone = [(values[2],) for values in rows.values() if values[2] not in self._whole]
             self._base.executemany("DELETE FROM files WHERE number = ?", gone)
             self.has_changes = bool(gone) or len(whole) < len(paths)
             self._is_empty = not self._base.execute("SELECT 1 FROM records LIMIT 1").fetchall()
@@ -86,6 +91,22 @@ class RecordIndex:
             sql = "INSERT INTO files (path, size, modified, reading) VALUES (?, ?, ?, ?)"
             self._file = int(self._base.execute(sql, values).lastrowid or 0)
 
+    def note_file(self, repeats: int, faults: int) -> None:
+        """Note how many records of the file were left out: repeated ones, and faulty ones."""
+        with self._wrap_errors():
+            sql = "UPDATE files SET repeats = ?, faults = ? WHERE number = ?"
+            self._base.execute(sql, (repeats, faults, self._file))
+
+    def list_faulty(self) -> list[str]:
+        """Return the files that have records that could not be read: they may be of any item."""
+        rows = self._base.execute("SELECT path FROM files WHERE faults > 0 ORDER BY path")
+        return [path for (path,) in rows]
+
+    def settle(self, *, done: bool) -> None:
+        """Note whether all is deleted that is to be, so that no run needs to look for it."""
+        with self._wrap_errors():
+            self._base.execute("UPDATE recipe SET settled = ?", (int(done),))
+
     def doubt_file(self) -> None:
         """Let the file that is being read be read again next time."""
         with self._wrap_errors():
@@ -99,12 +120,14 @@ class RecordIndex:
         return row is not None
 
     def keep(self, digest: bytes) -> bool:
-        """Note that an item's record is unchanged; False if that was noted in this run."""
-        done = self._base.execute(
-            "UPDATE records SET file = ?, run = ? WHERE digest = ? AND run < ?",
-            (self._file, self._run, digest, self._run),
-        )
-        return done.rowcount > 0
+        """Note that an item's record is unchanged; False if a file has one of the item already."""
+        sql = "SELECT item, file, run FROM records WHERE digest = ?"
+        for item, file, run in self._base.execute(sql, (digest,)).fetchall():
+            if run < self._run and file not in self._whole:
+                sql = "UPDATE records SET file = ?, run = ? WHERE item = ?"
+                self._base.execute(sql, (self._file, self._run, item))
+                return True
+        return False
 
     def add(self, identifier: str, digest: bytes) -> bool:
         """Note an item's record; False if a file has one of the item already."""

@@ -175,7 +175,7 @@ class Recipe:
         names = sorted({*table["formats"].values()} - {AS_IS})
         digests = [self._load(walk).digest for walk in names or crosswalks.list_tables()]
         own = {key: table[key] for key in sorted({*table} - {"files", "complete"})}
-        self.text = encode_json([METHOD, own, digests, sorted(self._gone)]).decode()
+        self.text = encode_json([METHOD, own, digests, sorted(self._gone), namespace]).decode()
         """What an item depends on beside its record, as JSON."""
         self.formats: dict[str, tuple[str, str]] = {}
         """Schema and namespace of each format of the items made so far."""

@@ -87,7 +87,13 @@ def _read(identifier: str, document: Mapping[str, Any], recipe: Recipe) -> Itera
     came = [entry for entry in document["records"] if "form" in entry]
     for entry in came or [{"form": document["form"], "metadata": source}]:
         xml, form = entry["metadata"], entry["form"]
-        parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True)
+        parser = etree.XMLParser(
+            resolve_entities=False,
+            no_network=True,
+            huge_tree=True,
+            remove_comments=True,
+            remove_pis=True,
+        )
         element = etree.fromstring(xml, parser)
         content = read_marcxml(element) if form == "marc" else element
         record = SourceRecord("", form, content, xml, own, sets=tuple(entry.get("sets", ())))

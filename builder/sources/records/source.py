@@ -30,6 +30,8 @@ _OTHERS = re.compile(
 )
 """Names of files that other sources read: they need not be opened."""
 _NAME = re.compile(r"[^A-Za-z0-9\-_.]+")
+_LIST = re.compile(r"\.(txt|csv|tsv|lst|list|ids)$", re.IGNORECASE)
+"""Names of lists of identifiers: what has such a name is no path of a record."""
 _BRACES = re.compile(r"[*?\[]")
 
 
@@ -40,7 +42,13 @@ def claim(context: Context, inputs: Sequence[SourceInput]) -> Claim:
     MARC is taken: XML, JSON and CSV beside them are about the crawl.
     """
     declared = _find_declared(context)
-    by_file = {path: number for number, files in enumerate(declared.values()) for path in files}
+    by_file: dict[Path, int] = {}
+    number: int | None
+    for number, (table, files) in enumerate(declared.items()):
+        for path in files:
+            if by_file.setdefault(path, number) != number:
+                first = [*declared][by_file[path]]
+                raise UsageError(f"[[records]] {first} and {table} both have {path}")
     rest: list[SourceInput] = []
     chosen: dict[str, None] = {}
     guessed: dict[Path, FileForm] = {}
@@ -134,7 +142,7 @@ def _read(
             ).carry_out(tables)
         work.remove()
     report.unread |= unread
-    if not (report.files or report.deleted or report.unread):
+    if not (report.files or report.deleted or report.unread or report.losses):
         return None
     return _report(report)
 
@@ -155,7 +163,7 @@ def _open_table(
     if table["form"] and forms.find_form(table["form"]) is None:
         names = ", ".join(form.name for form in forms.FORMS)
         raise UsageError(f"[[records]] {table['name']}: form is {table['form']}; known: {names}")
-    files = {}
+    files, is_whole = {}, True
     for path in paths:
         if form := _recognise(path, table):
             files[path] = form
@@ -167,8 +175,13 @@ def _open_table(
         )
     elif not paths:
         unread[", ".join(table["files"])] = "there is no such file"
+    home = context.configuration_path.parent
+    for name in table["files"] if paths else ():
+        if not (_BRACES.search(name) or (home / name).exists()):
+            unread[name] = "there is no such file"
+            is_whole = False
     return RecordTable(
-        open_recipe(context, table), files, is_whole=len(files) >= max(1, len(paths))
+        open_recipe(context, table), files, is_whole=is_whole and len(files) >= max(1, len(paths))
     )
 
 
@@ -195,6 +208,8 @@ def open_recipe(context: Context, table: Mapping[str, Any]) -> Recipe:
     own = configuration["formats.templates"]
     path = context.configuration_path.parent / table["deleted"]
     gone: frozenset[str] | None = None
+    if _LIST.search(table["deleted"]) and not path.is_file():
+        raise UsageError(f"[[records]] {table['name']}: deleted: {table['deleted']}: no such file")
     if table["deleted"] and path.is_file():
         with explaining(table["deleted"], "read"):
             lines = map(str.strip, path.read_text("utf-8-sig").splitlines())

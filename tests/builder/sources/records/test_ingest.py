@@ -282,6 +282,78 @@ def test_a_table_whose_files_are_gone_loses_nothing(home: Home) -> None:
     assert home("publish", "--json").json["deleted"] == 0
 
 
+def test_a_file_with_a_bad_record_deletes_nothing(home: Home) -> None:
+    declare(home)
+    write(home, "a.mrc", *map(marc, range(4)))
+    ingest(home)
+    publish(home)
+    write(home, "a.mrc", marc(0), b"00000 no record\x1d", marc(2), marc(3))
+    report = ingest(home, code=1)
+    assert (report["losses"], report["deleted"]) == ({"catalogue": 1}, 0)
+    assert "a.mrc" in report["reasons"]["catalogue"]
+    assert publish(home) == (0, 0, 0)
+    assert ingest(home, code=1)["losses"] == {"catalogue": 1}
+    write(home, "a.mrc", marc(0), marc(2), marc(3))
+    assert ingest(home)["deleted"] == 1
+    assert publish(home) == (0, 1, 1)
+
+
+def test_a_record_in_two_files_outlives_one_of_them(home: Home) -> None:
+    declare(home)
+    first = write(home, "a.mrc", marc(1), marc(2))
+    write(home, "b.mrc", marc(1), marc(3), marc(2, "Another"))
+    ingest(home)
+    assert publish(home) == (3, 0, 0)
+    write(home, "b.mrc", marc(3), marc(4))
+    assert ingest(home)["deleted"] == 0
+    assert publish(home) == (1, 0, 0)
+    write(home, "b.mrc", marc(1), marc(3), marc(2, "Another"))
+    ingest(home)
+    assert publish(home) == (0, 1, 1)
+    first.unlink()
+    assert ingest(home)["deleted"] == 0
+    assert publish(home) == (0, 1, 0)
+    assert len(rows(home, "FROM own_records")) == 3
+
+
+def test_what_is_named_and_missing_is_no_deletion(home: Home) -> None:
+    section = DECLARED.replace('"export/*.mrc"', '["export/a.mrc", "export/b.mrc"]')
+    declare(home, section.replace("complete = true", 'complete = true\ndeleted = "gone.txt"'))
+    write(home, "a.mrc", marc(1))
+    path = write(home, "b.mrc", marc(2))
+    assert home("ingest").code == 2  # the list is missing
+    (home.folder / "gone.txt").write_text("")
+    ingest(home)
+    publish(home)
+    path.unlink()
+    report = ingest(home, code=1)
+    assert (report["unread"], report["deleted"]) == ({"export/b.mrc": "there is no such file"}, 0)
+    assert publish(home) == (0, 0, 0)
+
+
+def test_one_file_is_not_of_two_tables(home: Home) -> None:
+    declare(home, DECLARED + DECLARED.replace('"catalogue"', '"other"'))
+    write(home, "a.mrc", marc(1))
+    done = home("ingest")
+    assert (done.code, "catalogue and other" in done.err) == (2, True)
+
+
+def test_a_great_loss_is_said_until_it_is_decided(home: Home) -> None:
+    declare(home, DECLARED.replace("complete = true", ""))
+    write(home, "a.mrc", *map(marc, range(20)))
+    ingest(home)
+    publish(home)
+    write(home, "a.mrc", marc(0))
+    assert ingest(home)["deleted"] == 0
+    publish(home)
+    declare(home, "complete = true\n")
+    for _ in range(2):
+        assert ingest(home, code=1)["losses"] == {"catalogue": 19}
+    assert ingest(home, "--accept-loss")["deleted"] == 19
+    assert publish(home) == (0, 19, 19)
+    assert ingest(home) == {}
+
+
 def test_a_list_of_identifiers_deletes(home: Home) -> None:
     declare(home, DECLARED.replace("complete = true", 'deleted = "gone.txt"'))
     gone = home.folder / "gone.txt"
@@ -291,7 +363,7 @@ def test_a_list_of_identifiers_deletes(home: Home) -> None:
     publish(home)
     (row, *_) = rows(home, "SELECT id FROM own_records ORDER BY id")
     gone.write_text(f"{row['id']}\nnobody\n")
-    ingest(home)
+    assert ingest(home)["deleted"] == 1
     assert publish(home) == (0, 1, 1)
 
 
