@@ -23,6 +23,7 @@ READ = {
     "chardetng-py": "MIT",
     "ocfl-py": "MIT",
     "pairtree": "Apache-2.0",
+    "pymarc": "BSD-2-Clause",  # its metadata has the whole text
     "pypdfium2": "BSD-3-Clause",  # with PDFium and its libraries, all permissive
 }
 """Licences of packages that name theirs in a file alone."""

@@ -19,6 +19,7 @@ from builder.sources.records.record_forms import AS_IS, form_of
 from builder.sources.records.schemas import has_schema, indent_xml
 from builder.sources.records.source import open_recipe
 from builder.store.context import Context
+from builder.text import tally
 from functions.config.records import complete_table
 from functions.snapshot.oai_name import MANDATORY
 
@@ -83,4 +84,5 @@ def _choose(
         item = recipe.make(record)
         if wanted.isdecimal() or wanted in (item.id, item.identifier):
             return record.place, item
-    raise UsageError(f"{context.arguments.file}: none of its {number:,} records is {wanted}")
+    count = tally(number, "record")
+    raise UsageError(f"{context.arguments.file}: none of its {count} is {wanted}")

@@ -56,7 +56,11 @@ def claim(context: Context, inputs: Sequence[SourceInput]) -> Claim:
         if source.name in declared and not Path(source.name).exists():
             chosen[source.name] = None
             continue
-        if source.name == STDIN or "://" in source.name:
+        with explaining(source.name, "read"):
+            is_there = source.name != STDIN and Path(source.name).exists()
+        if (
+            not is_there
+        ):  # web archives, which take the rest, may know it, or say that it is missing
             rest.append(source)
             continue
         paths = source.files if source.files is not None else tuple(list_files([source.name]))
