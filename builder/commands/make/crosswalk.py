@@ -56,7 +56,8 @@ def run(context: Context) -> int:
     if context.arguments.json:
         print(json.dumps({"place": place, **asdict(item)}, ensure_ascii=False))
     else:
-        print(f"{place}: {item.identifier}", *item.sets, *item.faults, sep="\n  ")
+        faults = [f"{code}: {detail}" for code, detail in item.faults]
+        print(f"{place}: {item.identifier}", *item.sets, *faults, sep="\n  ")
         for entry in item.entries:
             metadata = entry["metadata"]
             mark = "" if has_schema(entry["prefix"]) else " (no schema, not checked)"

@@ -270,6 +270,7 @@ def test_the_command_shows_a_record_in_each_format(tmp_path: Path) -> None:
     assert all(f"\n{prefix}: <" in shown for prefix in ("mods", "oai_dc"))
     assert "\nqdc (no schema, not checked): <" in shown
     assert "edm: lacks a title or description" not in shown  # a note is one
+    assert "\n  record-lacks: edm: lacks a language" in shown
     table = '[[records]]\nname = "b"\nfiles = "*.xml"\nformats = { oai_dc = "fields-oai_dc" }\n'
     home.config.write_text(home.config.read_text() + table)
     (shown,) = json.loads(home("crosswalk", file, "--record", "oai:b.cz:b,2", "--json").out)[
