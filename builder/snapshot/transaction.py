@@ -20,8 +20,7 @@ from builder.snapshot.commit import Ready, commit, remove_leftovers, settle
 from builder.snapshot.expiry import complete
 from builder.snapshot.template_changes import record_changes
 from builder.store.identity import revise_identity
-from functions.config.configuration import Configuration
-from functions.config.configuration import default as configuration_default
+from functions.config.configuration import Configuration, check_namespace
 from functions.snapshot import layout
 from functions.snapshot.errors import (
     ConfigurationError,
@@ -227,8 +226,5 @@ def _check(before: Manifest, namespace: str) -> None:
             f"{before.namespace}: identifiers must not change, so restore that value or use "
             "another store"
         )
-    if before.snapshot == 0 and namespace == configuration_default("repository.namespace"):
-        raise ConfigurationError(
-            f"repository.namespace is still {namespace}: it is part of every identifier and "
-            "cannot change later, so set it to your domain name before the first publish"
-        )
+    if before.snapshot == 0:
+        check_namespace(namespace)

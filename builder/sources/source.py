@@ -8,6 +8,8 @@ from typing import Any, cast
 
 from builder.intake.intake import IntakeRun
 from builder.store.context import Context
+from functions.config.configuration import check_namespace
+from functions.store.catalog import Catalogue
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,3 +93,14 @@ class Source:
 def find_home(context: Context) -> Path:
     """Return the folder for work in progress: from the arguments, else in the store's scratch."""
     return Path(context.arguments.work or context.scratch())
+
+
+def find_namespace(context: Context) -> str:
+    """Return the namespace of the store, for identifiers that an ingest writes.
+
+    Raises ConfigurationError if it was never set, as a publish would refuse them.
+    """
+    namespace = str(context.configuration["repository.namespace"])
+    if not Catalogue(context.store).pointer().entries:
+        check_namespace(namespace)
+    return namespace

@@ -49,6 +49,15 @@ def default(name: str) -> Any:
     return _BY_NAME[name].default
 
 
+def check_namespace(namespace: str) -> None:
+    """Raise ConfigurationError if that is the default: nothing may be published with it."""
+    if namespace == default("repository.namespace"):
+        raise ConfigurationError(
+            f"repository.namespace is still {namespace}: it is part of every identifier and "
+            "cannot change later, so set it to your domain name before the first publish"
+        )
+
+
 def load(path: Path, environment: Mapping[str, str], remedy: str = "") -> Configuration:
     """Return the configuration of the file at `path`, overridden by the environment.
 

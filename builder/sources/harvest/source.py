@@ -10,7 +10,14 @@ from builder.errors import explaining
 from builder.intake import intake
 from builder.intake.paths import STDIN
 from builder.sources.harvest.errors import HarvestError
-from builder.sources.source import Claim, SourceInput, SourceReader, SourceReport, find_home
+from builder.sources.source import (
+    Claim,
+    SourceInput,
+    SourceReader,
+    SourceReport,
+    find_home,
+    find_namespace,
+)
 from builder.store import workdir
 from builder.store.context import Context
 
@@ -47,7 +54,7 @@ def _aggregate(context: Context, folders: Sequence[Path]) -> SourceReport:
     from builder.sources.readings import find_readings
     from functions.oai.render import check
 
-    configuration = context.configuration
+    configuration, namespace = context.configuration, find_namespace(context)
     replica = read_replica(configuration, context.store)
     formats, _ = check.open_formats(configuration)
     known_parts = () if context.arguments.again else find_readings(context.store)
@@ -55,7 +62,7 @@ def _aggregate(context: Context, folders: Sequence[Path]) -> SourceReport:
         with work.scratch() as scratch:
             gathered = HarvestIngest(
                 context.store,
-                str(configuration["repository.namespace"]),
+                namespace,
                 list_addresses(configuration),
                 {reading for reading, *_ in known_parts},
                 {row.prefix: row.namespace for row in formats.rows},

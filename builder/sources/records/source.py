@@ -17,7 +17,14 @@ from builder.sources.records.forms.form import ByteSource, FileForm, read_head
 from builder.sources.records.ingest import RecordsIngest, RecordsReport, RecordTable
 from builder.sources.records.recipe import Recipe
 from builder.sources.records.record import ReadOptions, RecordItem, RecordsError
-from builder.sources.source import Claim, SourceInput, SourceReader, SourceReport, find_home
+from builder.sources.source import (
+    Claim,
+    SourceInput,
+    SourceReader,
+    SourceReport,
+    find_home,
+    find_namespace,
+)
 from builder.store import workdir
 from builder.store.context import Context
 from builder.store.durable import writing
@@ -124,6 +131,7 @@ def _read(
 ) -> SourceReport | None:
     """Read the tables and the other files; return None if all are known."""
     arguments, configuration = context.arguments, context.configuration
+    find_namespace(context)
     unread: dict[str, str] = {}
     tables = [
         _open_table(context, table, declared[table["name"]], unread)

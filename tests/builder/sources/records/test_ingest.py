@@ -128,6 +128,14 @@ def test_the_sample_of_the_readme_is_an_endpoint(home: Home) -> None:
     assert titles[2] == "Včely a květy"
 
 
+def test_no_identifier_is_made_with_the_namespace_that_a_publish_refuses(home: Home) -> None:
+    home.config.write_text(home.config.read_text().replace('"b.cz"', '"example.org"'))
+    refused = home("ingest", SAMPLE)
+    assert (refused.code, refused.out) == (2, "")
+    assert "set it to your domain name before the first publish" in refused.err
+    assert not [*(home.folder / "store").glob("intake/*")]
+
+
 def test_a_declared_table_has_identifiers_sets_and_addresses(home: Home) -> None:
     declare(home)
     write(home, "a.mrc", marc(1))
