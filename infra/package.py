@@ -113,6 +113,8 @@ FUNCTIONS = {
 JOB = (
     *FUNCTIONS["PublishFunction"].packages,
     *("boto3", "botocore", "jmespath", "python-dateutil", "s3transfer", "six", "urllib3"),
+    # A publish makes own records anew whose formats have changed.
+    *("chardetng-py", "lxml", "pymarc", "webencodings", "xxhash"),
 )
 """Names in requirements.lock, all that `sheaf publish` needs in the container of a job."""
 
