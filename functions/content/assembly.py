@@ -49,7 +49,13 @@ class KeptSlices:
         """`capacity` is the size of the cache in bytes."""
         self._slices = slices
         self._cache = Cache(capacity)
-        self.address, self.size, self.bucket = slices.address, slices.size, slices.bucket
+        self.size = slices.size
+        self.bucket = slices.bucket
+
+    @property
+    def address(self) -> str:
+        """The address for messages."""
+        return self._slices.address
 
     def open(self, key: str, offset: int, length: int | None) -> BinaryIO:
         """Return bytes of an object (see Slices.open)."""

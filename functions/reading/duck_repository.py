@@ -15,6 +15,7 @@ from functions.reading.sets import SetTable
 from functions.reading.singles import SingleVersions
 from functions.snapshot import oai_name, schema
 from functions.snapshot.manifest import DataFile, Manifest, RowGroup, Span, overlapping
+from functions.snapshot.pointer import Pointer
 from functions.snapshot.store import Reader
 from functions.store import engine
 from functions.store.catalog import Catalogue
@@ -60,12 +61,19 @@ class DuckRepository:
         self.singles = SingleVersions(self._catalogue, self._files)
         self._sets = SetTable(self._catalogue, self._files)
         self.close, self.witness = self._files.close, self._catalogue.witness
-        self.pointer, self.manifest = self._catalogue.pointer, self._catalogue.manifest
         self.children, self.find_set = self._sets.children, self._sets.find
         self.sets, self.births = self._sets.rows, self._sets.births
         self.has_set = self._sets.exists
         figures = FigureTable(self._catalogue, self._files)
         self.figures, self.publishes = figures.read, figures.publishes
+
+    def pointer(self) -> Pointer:
+        """Read the pointer again at each call; it is empty before the first publish."""
+        return self._catalogue.pointer()
+
+    def manifest(self, snapshot: int) -> Manifest:
+        """Return a snapshot's manifest. Raises MissingObject if the snapshot was retired."""
+        return self._catalogue.manifest(snapshot)
 
     def size(self, manifest: Manifest, selection: RecordSelection) -> int:
         """Return the number of records of the list (see Repository.size)."""

@@ -83,8 +83,6 @@ class Catalogue:
     def __init__(self, reader: Reader, capacity: int = 256) -> None:
         self.reader = reader
         self._cache = Cache(capacity)
-        self.remember = self._cache.add
-        """Keeps a leaf that was just written, by its key, so that it need not be read."""
         self._witness: Witness | None = None
 
     def pointer(self) -> Pointer:
@@ -156,6 +154,10 @@ class Catalogue:
             return Leaf.from_json(data)
 
         return self._cache.get(reference.key, lambda: self._parse(reference.key, parse))
+
+    def remember(self, key: str, leaf: Leaf) -> None:
+        """Keep a leaf that was just written, so that it need not be read."""
+        self._cache.add(key, leaf)
 
     def _parse(self, key: str, parse: Callable[[bytes], T]) -> T:
         try:

@@ -51,7 +51,11 @@ class FolderSlices:
 
     def __init__(self, root: Path) -> None:
         self._folder = FolderReader(root)
-        self.address = self._folder.address
+
+    @property
+    def address(self) -> str:
+        """The folder's path."""
+        return self._folder.address
 
     def open(self, key: str, offset: int, length: int | None) -> BinaryIO:
         """Return bytes of a file (see Slices.open)."""
@@ -100,8 +104,12 @@ class BucketSlices:
 
     def __init__(self, address: StoreAddress | WebAddress, client: ObjectClient) -> None:
         self._address = address
-        self.address = str(address)
         self._client = client
+
+    @property
+    def address(self) -> str:
+        """The bucket and the prefix."""
+        return str(self._address)
 
     def open(self, key: str, offset: int, length: int | None) -> BinaryIO:
         """Return bytes of an object (see Slices.open); a small range takes one request."""

@@ -36,10 +36,13 @@ class BucketReader:
         small: int | None = None,
     ) -> None:
         self._address = address
-        self.address = str(address)
-        """The bucket and the prefix, s3://bucket/prefix, or the URL."""
         self._objects = client
         self.cache = Mirror(client, limit, grace=grace, small=small)
+
+    @property
+    def address(self) -> str:
+        """The bucket and the prefix, s3://bucket/prefix, or the URL."""
+        return str(self._address)
 
     def read(self, key: str) -> bytes:
         """Return the whole object. Raises MissingObject or StoreError."""
@@ -101,7 +104,12 @@ class FolderReader:
     """Reads the objects of a store in a folder; implements functions.snapshot.store.Reader."""
 
     def __init__(self, root: Path) -> None:
-        self.root, self.address = root, str(root)
+        self.root = root
+
+    @property
+    def address(self) -> str:
+        """The folder's path."""
+        return str(self.root)
 
     def read(self, key: str) -> bytes:
         """Return the whole object. Raises MissingObject or StoreError."""

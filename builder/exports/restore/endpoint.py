@@ -202,7 +202,6 @@ class EndpointSource:
     def __init__(self, base: str, client: EndpointClient) -> None:
         self.address = base
         self._client = client
-        self.close = client.close
 
     def captures(self, choice: CaptureFilter) -> Iterator[ListedCapture]:
         """Yield the captures of the choice, as the endpoint lists them."""
@@ -244,6 +243,10 @@ class EndpointSource:
                 yield self._bytes(url, answer, identifier, digest)
             except ContentError as error:
                 raise MissingError(error.code, str(error)) from error
+
+    def close(self) -> None:
+        """Stop all requests."""
+        self._client.close()
 
     def _bytes(self, url: str, answer: Response, identifier: str, digest: str) -> CaptureBytes:
         bears = [name for name in answer.headers.get("x-archive-coded", "").split(", ") if name]

@@ -93,7 +93,10 @@ class ManifestEntries:
 
     def __init__(self, folder: Path) -> None:
         self._database = open_database(folder / "entries.sqlite", _TABLES, _MEMORY)
-        self.close = self._database.close
+
+    def close(self) -> None:
+        """Close the database."""
+        self._database.close()
 
     def load(self, stream: BinaryIO) -> None:
         """Read a manifest or a journal."""

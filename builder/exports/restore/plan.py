@@ -103,7 +103,10 @@ class Plan:
         self._accepts = accepts
         self.path = lru_cache(1 << 14)(self._find)  # the pages of a site link to the same few URLs
         self._database = open_database(folder / "plan.sqlite", _TABLES, _MEMORY)
-        self.close = self._database.close
+
+    def close(self) -> None:
+        """Close the database."""
+        self._database.close()
 
     def add(self, captures: Iterable[ListedCapture], followed: int = 0) -> int:
         """Add captures and keep the latest of each URL. Return how many were examined.

@@ -57,7 +57,10 @@ class Prover:
         self._connection = engine.connect()
         self._places: dict[int, _Place] = {}
         self._newest: ProofIndex | None = None
-        self.close = self._connection.close
+
+    def close(self) -> None:
+        """Close the database."""
+        self._connection.close()
 
     def prove(self, identifier: str, as_of: datetime | None = None) -> ProofBundle:
         """Return the proof for an identifier in the snapshot in effect at `as_of`, or the newest.

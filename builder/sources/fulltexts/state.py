@@ -81,7 +81,6 @@ class FileStates:
     ) -> None:
         self._connection, self._store, self._scratch = connection, store, scratch
         self.runs = tuple(runs)
-        self.close = connection.close
         self._counted: tuple[FileChoice, int, int, list[HostWork]] | None = None
 
     @staticmethod
@@ -99,6 +98,10 @@ class FileStates:
         if file_table.is_outdated(table, later):
             file_table.save(connection, store, runs[-1], scratch)
         return FileStates(connection, store, runs, scratch)
+
+    def close(self) -> None:
+        """Close the database."""
+        self._connection.close()
 
     def extend(self, run: Committed, rows: Iterable[Row]) -> None:
         """Add the rows of a run that was committed after the others."""

@@ -61,10 +61,6 @@ class KnownFiles:
         self._folder = home / (KNOWN_PREFIX + hashlib.sha256(identity).hexdigest()[:16])
         self._draft = self._folder.with_name(f"{self._folder.name}.{os.getpid()}")
         self._facts = _read_facts(self._folder) if trust else None
-        self.following = self._facts.following if self._facts else 0
-        """The first ordinal that no known file has."""
-        self.templates = self._table("template") if self._facts else None
-        """The table of known templates."""
         self._doubted: set[str] = set()
         self._changed = False
         with writing(self._draft):
@@ -84,6 +80,16 @@ class KnownFiles:
     def skipped(self) -> int:
         """Number of files that need not be read."""
         return self._listings.skipped
+
+    @property
+    def following(self) -> int:
+        """The first ordinal that no known file has."""
+        return self._facts.following if self._facts else 0
+
+    @property
+    def templates(self) -> Path | None:
+        """The table of known templates."""
+        return self._table("template") if self._facts else None
 
     def compare(
         self, source: int, folder: str, files: Sequence[FoundFile], others: Sequence[str]

@@ -36,8 +36,6 @@ class Listings:
         self._old = None if old is None else old.open("rb")
         self._places: dict[str, tuple[int, int]] = {}
         self._digest = hashlib.sha256()
-        self.digest = self._digest.hexdigest
-        """Returns a digest of the known files."""
         self.skipped = 0
         """Number of files that are known."""
         if self._old is not None:
@@ -75,6 +73,10 @@ class Listings:
         for folder in list(self._places):
             text = self._take(folder)
             yield folder, {_name(line) for line in text.split(_BETWEEN)} if text else ()
+
+    def digest(self) -> str:
+        """Return a digest of the known files."""
+        return self._digest.hexdigest()
 
     def close(self) -> None:
         """Close the files. Raises OSError."""

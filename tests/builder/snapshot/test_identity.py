@@ -160,22 +160,23 @@ def test_a_server_that_starts_while_a_publish_moves_the_pointer_is_not_misled(wo
 
     published = threading.Event()
 
-    repository = DuckRepository(world.store)
-    world.opened.append(repository)
-    point, read = repository.pointer, repository.witness
+    class Meanwhile(DuckRepository):
+        def pointer(self) -> Pointer:
+            found = super().pointer()
+            if not published.is_set():
+                world.publish()
+                published.set()
+            return found
 
-    def meanwhile() -> Pointer:
-        pointer = point()
-        if not published.is_set():
-            world.publish()
-            published.set()
-        return pointer
+    repository = Meanwhile(world.store)
+    world.opened.append(repository)
+    read = repository.witness
 
     def slow() -> Witness | None:
         assert published.wait(60)
         return read()
 
-    repository.pointer, repository.witness = meanwhile, slow
+    repository.witness = slow
     application = Application(repository, configured(), world.clock)
     assert respond(application, event(urlencode(LIST)))["statusCode"] == 200
 

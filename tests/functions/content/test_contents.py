@@ -254,7 +254,11 @@ def test_files_are_also_looked_for_where_they_were_ingested(
     class Bucket(FolderSlices):
         def __init__(self, address: str) -> None:
             super().__init__(tmp_path)
-            self.address = address
+            self._address = address
+
+        @property
+        def address(self) -> str:
+            return self._address
 
         def bucket(self, key: str) -> tuple[str, str]:
             return "b", key
