@@ -59,6 +59,8 @@ class Chronicle:
         self._kept: dict[Operation, set[int]] = {}
         self._titles: dict[int, set[str]] = {}
         self._newest: dict[Operation, int] = {}
+        self._unsettled: dict[Operation, set[int]] = defaultdict(set)
+        """Snapshots that an operation may have read in a pointer which was not settled yet."""
 
     def close(self) -> None:
         self._connection.close()
@@ -83,10 +85,12 @@ class Chronicle:
         """Note what there is when an operation begins."""
         self._kept[operation] = self.kept()
         self._newest[operation] = self.newest
+        self._note_unsettled()
 
     def moved(self, operation: Operation, pointer: Pointer) -> None:
         """Take down that an operation moved the pointer, and check what it published."""
         before, self.pointer = self.pointer, pointer
+        self._note_unsettled()
         newest = pointer.newest()
         if newest is None or newest == before.newest():
             if newest is not None and pointer.settled and not before.settled:
@@ -100,20 +104,36 @@ class Chronicle:
         self.published.update(operation.captures)
         after = self.read(newest.snapshot)
         assert after.effective == newest.effective
-        self._check(after, allowed, before)
+        self._check(after, allowed, before, operation)
         self.snapshots[newest.snapshot] = after
         # What was purged may be ingested again.
         self.purged -= {row.item.title for row in after.rows if row.item.title is not None}
 
+    def _note_unsettled(self) -> None:
+        newest = self.pointer.newest()
+        if newest is not None and not self.pointer.settled:
+            for operation in self._kept:
+                self._unsettled[operation].add(newest.snapshot)
+
     def _check(
-        self, after: Snapshot, allowed: Mapping[str, tuple[Item, ...]], past: Pointer
+        self,
+        after: Snapshot,
+        allowed: Mapping[str, tuple[Item, ...]],
+        past: Pointer,
+        operation: Operation,
     ) -> None:
-        """The change is there, nothing else is, and datestamps say so."""
+        """The change is there, nothing else is, and datestamps say so.
+
+        One that began before a pointer was settled may count its snapshot as late all the same:
+        harvesters get those rows once more, which loses nothing.
+        """
         old = {row.name: row for row in self.snapshots[self.newest].rows} if self.snapshots else {}
         new = {row.name: row for row in after.rows}
         assert len(new) == len(after.rows), "an item is listed twice"
         assert new.keys() == old.keys() | allowed.keys()
-        late = past.newest() if not past.settled else None
+        late = past.newest()
+        if late is not None and past.settled and late.snapshot not in self._unsettled[operation]:
+            late = None
         for name, row in new.items():
             if name in allowed:
                 assert row.item in allowed[name]
@@ -123,7 +143,7 @@ class Chronicle:
                 anew = late is not None and old[name].stamp == late.effective
                 if not anew:
                     assert row.stamp == old[name].stamp
-                elif late is not None and self._came_late(late.snapshot):
+                elif late is not None and not past.settled and self._came_late(late.snapshot):
                     assert row.stamp == after.effective
                 else:
                     assert row.stamp in (old[name].stamp, after.effective)

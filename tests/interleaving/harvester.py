@@ -56,8 +56,8 @@ class Walk:
     estimated: bool = False
     """The size of the list is an estimate, for it outlived its snapshot."""
     outlived: bool = False
-    _served: set[int] = field(default_factory=set)
-    _seen: set[str] = field(default_factory=set)
+    _seen: dict[int, set[str]] = field(default_factory=dict)
+    """Of each snapshot that may have given the last page, what it has listed since it came."""
 
     def go_on(self, chronicle: Chronicle, reader: Reader, meanwhile: Callable[[], None]) -> bool:
         """Ask for the next page; tell whether there was an answer."""
@@ -167,12 +167,13 @@ class Walk:
 
     def _take(self, page: Page, served: set[int]) -> None:
         self.dates.append(page.response_date)
-        if not served & self._served:
-            self._seen = set()
-        self._served = served
+        names = [name for name, _ in records(page)]
+        # A page may be that of two snapshots alike; which of them gave it shows later, or never.
+        seen = {number: [*self._seen.get(number, ()), *names] for number in served}
+        single = [number for number, listed in seen.items() if len(set(listed)) == len(listed)]
+        assert single, f"an item comes twice within snapshot {served}: {names}"
+        self._seen = {number: set(seen[number]) for number in single}
         for name, one in records(page):
-            assert name not in self._seen, f"{name} comes twice within snapshot {served}"
-            self._seen.add(name)
             self.found[name] = one
 
 

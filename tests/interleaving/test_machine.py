@@ -34,6 +34,7 @@ from tests.interleaving.operation import STOPS, Operation
 from tests.interleaving.reader import Reader
 from tests.interleaving.stores import Maker, buckets, folder
 from tests.interleaving.world import World
+from tests.protocol import machine_runs
 
 _OPERATIONS = 3  # that may be going on at once
 
@@ -272,3 +273,9 @@ def test_no_harvester_misses_a_change_in_a_folder() -> None:
 def test_no_harvester_misses_a_change_in_a_bucket(make_bucket: Callable[[], Writer]) -> None:
     fewer = settings(BUDGET, max_examples=max(2, BUDGET.max_examples // 10))
     proven(buckets(make_bucket), fewer)
+
+
+@pytest.mark.parametrize("seeds", [(351, 366), (401, 420)], ids=["settled", "alike"])
+def test_recorded_runs_that_the_checks_once_refused(seeds: tuple[int, ...]) -> None:
+    """A pointer settled while another change was built, and a page that two snapshots give."""
+    assert all(machine_runs.record(seeds))
