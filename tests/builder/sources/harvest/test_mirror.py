@@ -1,6 +1,8 @@
 """A store that replicates a repository answers in its name: what a client sees is the same."""
 
 import json
+import random
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -8,7 +10,9 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
-from itertools import pairwise
+from html import escape, unescape
+from http.client import HTTPConnection
+from itertools import product
 from pathlib import Path
 from urllib.parse import quote, urlencode
 from urllib.request import urlopen
@@ -31,6 +35,7 @@ from tests.clock import CLOCK
 from tests.e2e.conftest import Home, make_home, sheaf, warc
 from tests.e2e.test_crowd import proxy
 from tests.e2e.test_harvesters import PROGRAMS
+from tests.e2e.test_server import running
 from tests.functions.oai.validity import OAI, codes, valid
 from tests.serving import serving
 
@@ -218,17 +223,29 @@ def test_a_switch_in_mid_harvest_loses_nothing(home: Home, origin: Provider) -> 
         assert everything == {*origin.items}
         changed = {header.identifier for header in client.ListIdentifiers(**DC, **{"from": date})}
         assert changed == {"oai:a.cz:new", "local 7", "oai:b.cz:own"}
-        # As metha asks: a window of a day after the other, in days.
-        days, windows = sorted({date[:10], "2020-01-01", "2100-01-01"}), set()
-        for first, last in pairwise(days):
-            until = (datetime.fromisoformat(last) - timedelta(days=1)).strftime("%Y-%m-%d")
-            with suppress(NoRecordsMatch):
-                listed = client.ListIdentifiers(**DC, **{"from": first, "until": until})
-                windows |= {header.identifier for header in listed}
-        assert windows == everything
+        # As metha goes on: its windows begin with the day of what it has.
+        again = {identifier for identifier, *_ in walk_months(base, date[:10])}
+        assert changed <= again <= everything
 
 
-@pytest.mark.parametrize("program", ["with_http_oai.pl", "with_pyoai.py", "scythe", "sheaf"])
+def walk_months(url: str, first: str = "") -> Iterator[tuple[str, bool, list[str], bytes]]:
+    """Yield records as metha asks for them: each month of its own, in days, and every token."""
+    client = Sickle(url)
+    begin = datetime.fromisoformat((first or client.Identify().earliestDatestamp)[:10])
+    while begin.date() <= CLOCK.now().date() + timedelta(days=1):
+        following = (begin.replace(day=1) + timedelta(days=32)).replace(day=1)
+        dates = {"from": f"{begin:%Y-%m-%d}", "until": f"{following - timedelta(days=1):%Y-%m-%d}"}
+        with suppress(NoRecordsMatch):
+            for record in client.ListRecords(**DC, **dates):
+                header, parts = record.header, record.xml.iterfind(f"{OAI}metadata/*")
+                text = b"".join(etree.tostring(e, method="c14n", exclusive=True) for e in parts)
+                yield header.identifier, header.deleted, sorted(header.setSpecs), text
+        begin = following
+
+
+@pytest.mark.parametrize(
+    "program", ["with_http_oai.pl", "with_pyoai.py", "scythe", "metha", "sheaf"]
+)
 def test_other_clients_see_the_same(home: Home, origin: Provider, program: str) -> None:
     replicate(home, origin.url)
     publish(home, origin.url)
@@ -252,6 +269,8 @@ def ask(program: str, url: str, folder: Path) -> object:
             (row.identifier, row.deleted, sorted(row.sets), [*row.dc.get("title", ())])
             for row in folders.rows(own, state)
         )
+    if program == "metha":
+        return sorted(walk_months(url))
     if program == "scythe":
         scythe = pytest.importorskip("oaipmh_scythe")
         with scythe.Scythe(url) as client:
@@ -359,3 +378,70 @@ def behind(address: str, host: str, expected: object, origin: Provider) -> None:
     before = len(origin.calls)
     assert b"OAI-PMH" in read(f"{address}/elsewhere")
     assert len(origin.calls) == before + 1
+
+
+@pytest.mark.shared(1)
+@pytest.mark.parametrize("kind", ["nginx", "caddy"])
+@pytest.mark.parametrize("count", [400, pytest.param(10_000, marks=pytest.mark.thorough)])
+def test_no_request_for_a_list_or_a_page_reaches_a_slow_origin(
+    home: Home, tmp_path: Path, kind: str, count: int
+) -> None:
+    """All are sent to the origin's own addresses, which the proxy gives to `sheaf serve`."""
+    own = {
+        item.identifier: item
+        for number, old in enumerate(items(60))
+        for item in [replace(old, identifier=f"oai:repo.example.org:{number}/{number % 7}")]
+    }
+    provider = Provider(own)
+    provider.answers.append(lambda p, call, answer: replace(answer, pause=p.hang))
+    with listening(provider):
+        replicate(home, provider.url)
+        provider.hang = 0.05
+        assert home("update").code == 0
+        provider.hang = 60
+        calls = len(provider.calls)
+        with running(home) as (url, *_):
+            host = url.removeprefix("http://").removesuffix("/oai")
+            moved = {"127.0.0.1:8080": host, "127.0.0.1:9000": f"127.0.0.1:{provider.port}"}
+            with (
+                proxy(kind, tmp_path, PAGE, moved) as port,
+                closing(HTTPConnection("127.0.0.1", port, timeout=50)) as connection,
+            ):
+                seen = send_requests(connection, own, count)
+        assert len(provider.calls) == calls
+    lists = {"ListIdentifiers", "ListRecords", "ListSets", "ListMetadataFormats", "Identify"}
+    assert seen == {*lists, "token", "GetRecord", "item"}
+
+
+def send_requests(connection: HTTPConnection, own: dict[str, Item], count: int) -> set[str]:
+    """Send so many requests, look at each answer, and return the verbs and paths."""
+    dates = ("", "&from=2000-01-01", "&until=2099-01-01", "&from=2026-01-01&until=2099-12-31")
+    verbs, sets = ("ListIdentifiers", "ListRecords"), ("", "&set=a", "&set=a:b", "&set=c")
+    lists = [f"{v}&metadataPrefix=oai_dc{s}{d}" for v, s, d in product(verbs, sets, dates)]
+    lists += ["Identify", "ListSets", "ListMetadataFormats"] * 4
+    chance, seen, query = random.Random(44), set[str](), ""
+    for _ in range(count):
+        item, wanted = chance.choice([*own.values()]), b"</OAI-PMH>"
+        words = escape(item.title[:8]).encode()
+        choice = 0.0 if query else chance.random()
+        if choice < 0.4:
+            query = query or chance.choice(lists)
+        elif choice < 0.7:
+            query = f"GetRecord&identifier={item.identifier}&metadataPrefix=oai_dc"
+            wanted = b'status="deleted"' if item.deleted else words
+        else:
+            wanted = b"deleted" if item.deleted else words
+        target = f"/oai?verb={query}" if query else f"/item/{item.identifier.split(':')[-1]}"
+        connection.request("GET", target)
+        answer = connection.getresponse()
+        body = answer.read()
+        assert (answer.status, wanted in body, b"<error" in body) == (200, True, False), target
+        verb = query.split("&")[0]
+        seen.add(verb or "item")
+        token = re.search(rb"<resumptionToken[^>]*>([^<]+)<", body)
+        query = (
+            f"{verb}&{urlencode({'resumptionToken': unescape(token[1].decode())})}" if token else ""
+        )
+        if token:
+            seen.add("token")
+    return seen
