@@ -140,7 +140,7 @@ class RecordsIngest:
                 before = len(sources)
                 sources += self._read_table(table, index)
                 if len(sources) > before:
-                    for row in describe_table(table.recipe):
+                    for row in table.recipe.describe():
                         described.append(row)
                     for spec, name in table.recipe.table["set_names"].items():
                         names.append((spec, name))
@@ -344,11 +344,3 @@ class RecordsIngest:
         elif self._named[name, code] == _MOST_FAULTS + 1:
             detail = f"{_MOST_FAULTS:,} of {code} are named"
             self._faults.fault(Fault(name, None, "faults-cut", None, detail, "counted"))
-
-
-def describe_table(recipe: Recipe) -> Iterator[tuple[str | None, ...]]:
-    """Yield the rows of item_tables.OWN_TABLES of a table whose records were made."""
-    for prefix, (schema, namespace) in recipe.formats.items():
-        yield recipe.name, recipe.text, prefix, schema, namespace
-    if not recipe.formats:
-        yield recipe.name, recipe.text, None, None, None

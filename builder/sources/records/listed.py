@@ -1,12 +1,12 @@
 """What the store has of the own records of a table: in the newest snapshot, and in the intake."""
 
+import json
 from collections.abc import Iterator
 from contextlib import suppress
 
 from builder.intake import intake
 from builder.snapshot import query
 from functions.snapshot.errors import NothingPublished
-from functions.snapshot.manifest import Manifest
 from functions.snapshot.store import Writer
 from functions.store import engine
 from functions.store.catalog import Catalogue
@@ -17,6 +17,10 @@ _OF_TABLE = (
     "OR NOT starts_with(identifier, $own) AND document ->> '$.repository' = $name)"
 )
 _LISTED = f"SELECT {{}} FROM records WHERE kind = 'record' AND {_OF_TABLE}"
+_RECIPES = (
+    "SELECT DISTINCT part, name, recipe "
+    "FROM read_parquet($files, filename = 'part', hive_partitioning = false)"
+)
 _WAITING = f"SELECT DISTINCT identifier FROM {engine.table('$files')} WHERE {_OF_TABLE}"
 
 
@@ -44,20 +48,24 @@ def list_documents(store: Writer, namespace: str, name: str) -> Iterator[tuple[s
 
 
 def read_recipes(store: Writer) -> dict[str, str]:
-    """Return the recipe of each table in the newest snapshot, without those that wait."""
+    """Return the recipe of each table in the newest snapshot."""
     newest = Catalogue(store).pointer().newest()
-    if newest is None:
+    return {} if newest is None else dict(Catalogue(store).manifest(newest.snapshot).recipes)
+
+
+def read_waiting_recipes(store: Writer) -> dict[str, str]:
+    """Return the recipe of each table in the intake, that of the latest run."""
+    if not (files := _list_waiting(store, "own_tables")):
         return {}
-    manifest: Manifest = Catalogue(store).manifest(newest.snapshot)
-    if not manifest.recipes:
-        return {}
-    recipes = dict(manifest.recipes)
-    if files := _list_waiting(store, "own_tables"):
-        with engine.connect_reader() as connection:
-            sql = f"SELECT DISTINCT name FROM {engine.table('$files')}"
-            for (name,) in connection.execute(sql, {"files": files}).fetchall():
-                recipes.pop(name, None)
-    return recipes
+    with engine.connect_reader() as connection:
+        rows = connection.execute(_RECIPES, {"files": files}).fetchall()
+    return {name: recipe for _, name, recipe in sorted(rows, key=lambda row: files.index(row[0]))}
+
+
+def read_guesses(store: Writer) -> dict[str, list[str]]:
+    """Return the patterns of the files of each table by its name; none if it was declared."""
+    recipes = {**read_recipes(store), **read_waiting_recipes(store)}
+    return {name: json.loads(recipe)[1].get("files", []) for name, recipe in recipes.items()}
 
 
 def _list_waiting(store: Writer, table: str) -> list[str]:

@@ -147,7 +147,8 @@ class Recipe:
     """How the records of a table become items. `table` is complete, `namespace` is the store's.
 
     `places` are the folders of templates, the operator's own first. `gone` are the identifiers of a
-    list of deletions; None: there is no list.
+    list of deletions; None: there is no list. With a guess, its files are remembered: the name of
+    the table is theirs.
     """
 
     def __init__(
@@ -156,6 +157,8 @@ class Recipe:
         namespace: str,
         places: Sequence[Path],
         gone: frozenset[str] | None = None,
+        *,
+        is_guess: bool = False,
     ) -> None:
         """Raise ConfigurationError for an unknown crosswalk."""
         self.table, self.namespace, self._places = table, namespace, places
@@ -174,7 +177,8 @@ class Recipe:
         self._walks: dict[str, Crosswalk] = {}
         names = sorted({*table["formats"].values()} - {AS_IS})
         digests = [self._load(walk).digest for walk in names or crosswalks.list_tables()]
-        own = {key: table[key] for key in sorted({*table} - {"files", "complete"})}
+        no_part = {"complete"} if is_guess and table["files"] else {"complete", "files"}
+        own = {key: table[key] for key in sorted({*table} - no_part)}
         self.text = encode_json([METHOD, own, digests, sorted(self._gone), namespace]).decode()
         """What an item depends on beside its record, as JSON."""
         self.formats: dict[str, tuple[str, str]] = {}
@@ -235,6 +239,13 @@ class Recipe:
         return "\n".join(
             ["[[records]]", *lines, *(f"{key} = {_write_brief(v)}" for key, v in fields.items())]
         )
+
+    def describe(self) -> Iterator[tuple[str | None, ...]]:
+        """Yield the rows of item_tables.OWN_TABLES, after records were made."""
+        for prefix, (schema, namespace) in self.formats.items():
+            yield self.name, self.text, prefix, schema, namespace
+        if not self.formats:
+            yield self.name, self.text, None, None, None
 
     def _narrow(self, paths: Sequence[str]) -> Sequence[str]:
         """Return paths with only those alternatives that are names of columns, if there are."""

@@ -14,8 +14,7 @@ from lxml import etree
 from builder.intake import intake
 from builder.intake.intake import TABLES, part_path
 from builder.sources.records.forms.marcxml import read_marcxml
-from builder.sources.records.ingest import describe_table
-from builder.sources.records.listed import list_documents, read_recipes
+from builder.sources.records.listed import list_documents, read_recipes, read_waiting_recipes
 from builder.sources.records.recipe import OwnItem, Recipe
 from builder.sources.records.record import SourceRecord
 from builder.sources.records.source import open_recipe
@@ -32,11 +31,11 @@ def renew_records(context: Context) -> int:
     Returns how many there are. Raises ConfigurationError and StoreError.
     """
     tables = {table["name"]: table for table in context.configuration["records"]}
-    stale = []
+    stale, waiting = [], read_waiting_recipes(context.store)
     for name, text in read_recipes(context.store).items():
         table = tables.get(name) or complete_table(json.loads(text)[1])
-        recipe = open_recipe(context, table)
-        if recipe.text != text:
+        recipe = open_recipe(context, table, is_guess=name not in tables)
+        if recipe.text != text and name not in waiting:
             stale.append(recipe)
     return _write(context, stale) if stale else 0
 
@@ -54,7 +53,7 @@ def _write(context: Context, recipes: list[Recipe]) -> int:
                 for item in _make_items(context, recipe):
                     rows.append(item.row(recipe.name))
                     count += 1
-                for row in describe_table(recipe):
+                for row in recipe.describe():
                     described.append(row)
                 for pair in recipe.table["set_names"].items():
                     names.append(pair)

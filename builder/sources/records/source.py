@@ -1,8 +1,9 @@
 """Own records as a source of `sheaf ingest`: files that are recognised, or that tables name."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from builder.sources.records import forms
 from builder.sources.records.forms import columns
 from builder.sources.records.forms.form import ByteSource, FileForm, read_head
 from builder.sources.records.ingest import RecordsIngest, RecordsReport, RecordTable
+from builder.sources.records.listed import read_guesses
 from builder.sources.records.recipe import Recipe
 from builder.sources.records.record import ReadOptions, RecordItem, RecordsError
 from builder.sources.source import (
@@ -103,7 +105,7 @@ def _find_declared(context: Context) -> dict[str, list[Path]]:
         for pattern in table["files"]:
             place = home / pattern
             with explaining(pattern, "read"):
-                if _BRACES.search(pattern):
+                if _BRACES.search(pattern) and not place.exists():
                     base = Path(place.anchor) if Path(pattern).is_absolute() else home
                     own = place.relative_to(base)
                     matches = sorted(path for path in base.glob(str(own)) if path.is_file())
@@ -214,7 +216,7 @@ def _run_query(context: Context, path: ByteSource, options: ReadOptions) -> Iter
     yield from columns.read_query(path.read_text("utf-8"), home, options)
 
 
-def open_recipe(context: Context, table: Mapping[str, Any]) -> Recipe:
+def open_recipe(context: Context, table: Mapping[str, Any], *, is_guess: bool = False) -> Recipe:
     """Return the recipe of a complete table. Its key `deleted` may name a file of identifiers."""
     configuration = context.configuration
     own = configuration["formats.templates"]
@@ -227,20 +229,36 @@ def open_recipe(context: Context, table: Mapping[str, Any]) -> Recipe:
             lines = map(str.strip, path.read_text("utf-8-sig").splitlines())
             gone = frozenset(line for line in lines if line)
     places = folders(TEMPLATES, Path(own) if own else None)
-    return Recipe(table, str(configuration["repository.namespace"]), places, gone)
+    return Recipe(
+        table, str(configuration["repository.namespace"]), places, gone, is_guess=is_guess
+    )
 
 
 def _guess_tables(context: Context, files: Mapping[Path, FileForm]) -> Iterator[RecordTable]:
-    """Yield a table for each file, or for the files of a folder that have one form."""
-    groups: dict[tuple[Path, str], dict[Path, FileForm]] = {}
-    for path, form in files.items():
-        groups.setdefault((path.parent, form.name), {})[path] = form
+    """Yield a table for each file, or for the files of a folder that have one form.
+
+    Files of a table that was guessed before are of that table, whatever else is beside them now.
+    """
+    home = context.configuration_path.parent.absolute()
     names = {table["name"] for table in context.configuration["records"]}
+    before = read_guesses(context.store) if files else {}
+    before = {name: patterns for name, patterns in before.items() if name not in names}
+    names |= before.keys()
+    groups: dict[tuple[Path, str], dict[Path, FileForm]] = {}
+    settled: dict[str, dict[Path, FileForm]] = {}
+    for path, form in files.items():
+        place = path.absolute()
+        name = next((n for n, patterns in before.items() if is_of(place, home, patterns)), None)
+        group = (
+            settled.setdefault(name, {})
+            if name
+            else groups.setdefault((place.parent, form.name), {})
+        )
+        group[place] = form
+    tables = [(name, before[name], group) for name, group in settled.items()]
     for (folder, form_name), group in groups.items():
         several = sum(place == folder for place, _ in groups) > 1
-        stem = (
-            next(iter(group)).name.partition(".")[0] if len(group) == 1 else folder.absolute().name
-        )
+        stem = next(iter(group)).name.partition(".")[0] if len(group) == 1 else folder.name
         if len(group) > 1 and several:
             stem += f"-{form_name}"
         base = name = _NAME.sub("-", stem).strip("-.") or "records"
@@ -249,12 +267,36 @@ def _guess_tables(context: Context, files: Mapping[Path, FileForm]) -> Iterator[
             number += 1
             name = f"{base}-{number}"
         names.add(name)
-        place = next(iter(group)).absolute() if len(group) == 1 else folder.absolute() / "*"
-        home = context.configuration_path.parent.absolute()
-        pattern = str(place.relative_to(home) if place.is_relative_to(home) else place)
-        table = complete_table({"name": name, "files": pattern})
-        recipe = open_recipe(context, table)
-        yield RecordTable(recipe, {path.absolute(): group[path] for path in group}, is_guess=True)
+        if base in before:
+            context.say(
+                f"{folder}: its table is {name}, as {base} is that of "
+                f"{', '.join(before[base]) or 'other files'}: declare [[records]] {base} if they "
+                "hold the same records"
+            )
+        tables.append((name, _list_patterns(folder, group, home), group))
+    for name, patterns, group in tables:
+        table = complete_table({"name": name, "files": patterns})
+        yield RecordTable(open_recipe(context, table, is_guess=True), group, is_guess=True)
+
+
+def is_of(path: Path, home: Path, patterns: Sequence[str]) -> bool:
+    """Return whether a file is one of those that a guess named: files, or `*.mrc` of a folder."""
+    places = (home / pattern for pattern in patterns)
+    return any(
+        path == place or (path.parent == place.parent and fnmatchcase(path.name, place.name))
+        for place in places
+    )
+
+
+def _list_patterns(folder: Path, group: Collection[Path], home: Path) -> list[str]:
+    """Return what names the files of a folder and, if it can be said by their suffix, no others."""
+    places = [*group]
+    if len(group) > 1:
+        suffixes = {path.suffix for path in group}
+        pattern = f"*{suffixes.pop()}" if len(suffixes) == 1 else "*"
+        if {path for path in folder.glob(pattern) if path.is_file()} == {*group}:
+            places = [folder / pattern]
+    return [str(p.relative_to(home) if p.is_relative_to(home) else p) for p in places]
 
 
 READER = SourceReader(claim, _find_defaults)

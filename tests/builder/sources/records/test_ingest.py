@@ -105,6 +105,43 @@ def test_the_guess_of_columns_names_those_that_there_are(home: Home) -> None:
     assert [row["title"] for row in rows(home, "SELECT title FROM own_records")] == ["Včely"]
 
 
+def test_files_of_one_name_are_tables_of_their_own_whenever_they_come(home: Home) -> None:
+    paths = [home.folder / name / "n.csv" for name in ("a", "b")]
+    for number, path in enumerate(paths):
+        path.parent.mkdir()
+        path.write_text(f"id,title\n1,Bees {number}\n2,Wasps {number}\n")
+    ingest(home, paths[0])
+    assert publish(home) == (2, 0, 0)
+    assert "its table is n-2, as n is that of a/n.csv" in home("ingest", paths[1]).err
+    assert publish(home) == (2, 0, 0)
+    paths[1].write_text("id,title\n1,Ants\n2,Wasps 1\n")
+    (paths[1].parent / "m.csv").write_text("id,title\n1,Flies\n")
+    ingest(home, paths[1].parent, paths[0])
+    assert publish(home) == (1, 1, 0)
+    ingest(home, "--again", paths[0])
+    assert publish(home) == (0, 0, 0)
+    listed = rows(home, "SELECT repository, title FROM own_records ORDER BY ALL")
+    assert [(row["repository"], row["title"]) for row in listed] == [
+        ("m", "Flies"),
+        ("n", "Bees 0"),
+        ("n", "Wasps 0"),
+        ("n-2", "Ants"),
+        ("n-2", "Wasps 1"),
+    ]
+
+
+def test_a_guess_of_a_folder_names_the_files_that_it_read(home: Home) -> None:
+    write(home, "a.mrc", marc(1))
+    write(home, "b.mrc", marc(2))
+    write(home, "notes.txt", b"no record")
+    done = home("ingest", home.folder / "export")
+    section = tomllib.loads(done.out[done.out.index("[[records]]") :])["records"][0]
+    assert section["files"] == "export/*.mrc"
+    write(home, "c.csv", b"id,title\n1,A\n2,B\n")
+    ingest(home, home.folder / "export")
+    assert publish(home) == (4, 0, 0)
+
+
 def test_what_lies_beside_archives_is_left_to_them(home: Home) -> None:
     write(home, "a.mrc", marc(1))
     write(home, "crawl.json", b'{"id": "1", "title": "a crawl"}')
