@@ -74,8 +74,11 @@ FUNCTIONS = {
     ),
     # The decoders are of captures' own codings; what is not in them is answered as it is stored.
     "ContentFunction": Contents(
-        ("apig-wsgi", "brotli", "duckdb", "msgspec", "obstore", "zstandard"),
-        ("functions",),
+        (
+            *("apig-wsgi", "brotli", "chardetng-py", "duckdb", "jinja2", "markupsafe", "msgspec"),
+            *("obstore", "webencodings", "zstandard"),
+        ),
+        ("functions", "templates"),
         (*_NEVER, *_DUCKDB, "zstandard/*cffi*"),
     ),
     # What writes to the bucket uses the boto3 of Lambda's runtime.

@@ -33,7 +33,10 @@ LOOSE = 11
 """The most modules that stand loose in `builder/`."""
 CHAIN = 15
 """The most modules that import one another, one after the other."""
-DEPLOYED = {"apig_wsgi", "duckdb", "jinja2", "markupsafe", "msgspec", "obstore"}
+DEPLOYED = {
+    *("apig_wsgi", "chardetng_py", "duckdb", "jinja2", "markupsafe", "msgspec", "obstore"),
+    "webencodings",
+}
 """jinja2 brings markupsafe."""
 OPTIONAL = {"brotli", "isal", "zstandard"}  # what is deployed does without them
 HEAVY = {
@@ -41,7 +44,7 @@ HEAVY = {
     "ada_url": "builder/http/url.py",
     "boto3": "builder/store/aws.py",
     "botocore": "builder/store/aws.py",
-    "chardetng_py": "builder/charset.py",
+    "chardetng_py": "functions/archive/charset.py",
     "cryptography": "builder/outputs/log/ed25519.py",
     "distributed": "builder/sources/webarchives/ingest/engines.py",
     "duckdb": "functions/store/engine.py",

@@ -22,6 +22,7 @@ from builder.exports.restore.names import MANIFEST
 from builder.exports.restore.plan import Plan, Planned
 from builder.store.durable import sync_file
 from builder.threads import map_in_order
+from functions.content.replay.page_bytes import KINDS
 
 _WAITING = 4
 """Number of waiting files for each file that is being fetched."""
@@ -126,7 +127,7 @@ class RestoreSession:
         return entry.mtime is not None and self.folder.state(path) == _state(entry)
 
     def _is_page(self, file: Planned) -> bool:
-        return self.job.converted and file.media_type in pages.KINDS
+        return self.job.converted and file.media_type in KINDS
 
     def _restore(self, file: Planned, before: ManifestEntry | None) -> ManifestEntry:
         """Restore a file to its path, and return its entry."""

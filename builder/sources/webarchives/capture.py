@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from builder import charset
-from builder.charset import Charset
 from builder.intake.captures import Capture, Fault
 from builder.sources.webarchives import html
 from builder.sources.webarchives import identity as instant
@@ -14,6 +12,8 @@ from builder.sources.webarchives.events import Ordinals
 from builder.sources.webarchives.identity import parse_address, text
 from builder.sources.webarchives.payload import Payload, detect_type, essence
 from builder.sources.webarchives.rules import REDIRECTS, DocumentRules, http_status
+from functions.archive import charset
+from functions.archive.charset import Charset
 from functions.archive.message import DeclaredDigest, HttpHead, charset_of
 from functions.archive.record import CUT, RecordBlock, RecordFault, RecordHeader
 from functions.snapshot.oai_name import capture_identity

@@ -14,7 +14,14 @@ from collections import Counter
 from html import unescape
 from typing import NamedTuple
 
-from builder.charset import SPACE, TAG_NAME, decoder, read_plain_head, tag_attributes, tag_end
+from functions.archive.charset import (
+    SPACE,
+    TAG_NAME,
+    decoder,
+    read_plain_head,
+    tag_attributes,
+    tag_end,
+)
 
 _END = rb"(?=[" + SPACE + rb"/>])"
 _OPENED = re.compile(rb"<(?:(!--)|(/?)(" + TAG_NAME + rb")|(!\[CDATA\[)|[!?/])")

@@ -13,7 +13,6 @@ from typing import IO, Any, BinaryIO, NamedTuple, cast
 
 import webencodings
 
-from builder.charset import detect, detect_bom
 from builder.sources.records.record import (
     KnownRecord,
     ReadOptions,
@@ -22,6 +21,7 @@ from builder.sources.records.record import (
     RecordsError,
     hash_record,
 )
+from functions.archive.charset import detect, detect_bom
 
 ByteSource = Path | BinaryIO
 HEAD = 1 << 16  # bytes

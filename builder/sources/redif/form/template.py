@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO, NamedTuple
 
-from builder import charset
 from builder.sources.redif.form import notation
 from builder.sources.redif.form.cluster import Arrangement, Structure
 from builder.sources.redif.form.notation import Attribute, parse_attributes
@@ -26,6 +25,7 @@ from builder.sources.redif.form.template_text import (
     TemplateText,
     split_templates,
 )
+from functions.archive import charset
 from functions.archive.redif_text import ASCII, MIXED, WINDOWS, decode_lines, normalize_line_ends
 from functions.snapshot.oai_name import canonical_handle
 

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from builder.exports.restore import pages
 from builder.exports.restore.plan import Planned
+from functions.content.replay.references import rewrite_css
 from tests.extent import examples
 
 KEPT = {
@@ -32,7 +33,7 @@ def planned(media_type: str = "text/html", url: str = "http://a.cz/dir/p.html") 
 
 def html(text: str | bytes, content_type: str = "text/html; charset=utf-8") -> str:
     data = text.encode() if isinstance(text, str) else text
-    found = pages.rewritten(data, planned(), content_type, Kept())
+    found = pages.rewrite_page(data, planned(), content_type, Kept())
     assert found is not None
     return found.decode()
 
@@ -134,7 +135,7 @@ def test_a_reference_is_read_in_the_encoding_of_its_page() -> None:
         '<meta charset=windows-1250><a href="/žluť.png"><a href="/q?t=žluť">žluť</a>'
         '<a href="/oldč">'
     )
-    found = pages.rewritten(text.encode("cp1250"), planned(), "", Kept())
+    found = pages.rewrite_page(text.encode("cp1250"), planned(), "", Kept())
     assert found is not None
     assert found.decode("cp1250") == (
         '<meta charset=windows-1250><a href="../%C5%BElu%C5%A5.png">'
@@ -144,14 +145,16 @@ def test_a_reference_is_read_in_the_encoding_of_its_page() -> None:
 
 def test_what_is_written_by_its_number_does_not_break_the_encoding() -> None:
     before = "<p style=\"background:url(/x.html);content:'&#269;&eacute;é'\">"
-    found = pages.rewritten(before.encode("cp1250"), planned(), "text/html;charset=cp1250", Kept())
+    found = pages.rewrite_page(
+        before.encode("cp1250"), planned(), "text/html;charset=cp1250", Kept()
+    )
     assert found == (
         b"<p style=\"background:url(&quot;../x.html&quot;);content:'&#269;&#233;&#233;'\">"
     )
 
 
 def test_utf_16_stays_that() -> None:
-    found = pages.rewritten('<a href="/x.html">č'.encode("utf-16"), planned(), "", Kept())
+    found = pages.rewrite_page('<a href="/x.html">č'.encode("utf-16"), planned(), "", Kept())
     assert found == '<a href="../x.html">č'.encode("utf-16")
 
 
@@ -160,7 +163,7 @@ def test_utf_16_stays_that() -> None:
     st.binary(max_size=200), st.sampled_from(["", "text/html; charset=utf-8", "x; charset=big5"])
 )
 def test_bytes_without_references_stay_as_they_are(data: bytes, content_type: str) -> None:
-    found = pages.rewritten(data, planned(), content_type, Kept())
+    found = pages.rewrite_page(data, planned(), content_type, Kept())
     assert found is None or found == data or b"=" in data or b"(" in data
 
 
@@ -217,11 +220,11 @@ def test_no_page_breaks_it_and_once_is_enough(text: str) -> None:
     ],
 )
 def test_references_of_a_style_sheet(before: str, after: str) -> None:
-    assert pages.rewrite_css(before, lambda written: "N" + written) == after
+    assert rewrite_css(before, lambda written, role: "N" + written) == after
 
 
 def test_a_style_sheet_leads_from_where_it_lies() -> None:
-    found = pages.rewritten(
+    found = pages.rewrite_page(
         '@charset "windows-1250"; a{b:url(/žluť.png)}'.encode("cp1250"),
         planned("text/css", "http://a.cz/dir/s.css"),
         "text/css",

@@ -2,10 +2,9 @@
 
 import pytest
 
-from builder import charset
 from builder.sources.webarchives import html, identity, payload
 from builder.sources.webarchives import identity as instant
-from functions.archive import message
+from functions.archive import charset, message
 from functions.content import terms
 from functions.snapshot import oai_name, surt
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from builder.charset import read_plain_head
 from builder.sources.webarchives.html import find_title
+from functions.archive.charset import read_plain_head
 from tests.extent import examples
 
 _PIECES = [

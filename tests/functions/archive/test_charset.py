@@ -2,8 +2,8 @@
 
 import pytest
 
-from builder import charset
 from builder.sources.webarchives.html import title_and_language
+from functions.archive import charset
 from functions.snapshot import schema
 from tests.builder.sources.webarchives.containers import captures, http, warc
 from tests.builder.sources.webarchives.languages import (

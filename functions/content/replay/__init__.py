@@ -1,0 +1,1 @@
+"""Replay of archived pages without scripts: their references lead to the archive."""
