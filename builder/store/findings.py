@@ -21,17 +21,12 @@ _DAMAGES = {
     "witness-ahead": "restore the snapshot from a copy; or, if you removed it yourself, write that "
     "into snapshots/newest.json",
     "manifest-missing manifest-damaged manifest-wrong leaf-missing leaf-damaged leaf-wrong "
-    "file-missing file-size file-digest file-unreadable file-wrong": "restore it from a copy; if "
+    "file-missing file-size file-digest file-unreadable": "restore it from a copy; if "
     "no later snapshot names it, expire those that do",
     "settled-wrong": "write that into it, or restore it from a copy",
     "views-missing views-damaged": "run `sheaf verify --repair` to rewrite it from the manifest, "
     "or restore it from a copy",
-    "rows-unsorted position-wrong tombstone-full template-wrong obi-tables records-count "
-    "set-count figures-wrong set-range copy-wrong copy-missing lookup-wrong lookup-missing "
-    "url-wrong url-missing dead-wrong dead-missing revisit-wrong tie-wrong tie-missing": "restore "
-    "the store from a copy, or publish its archives into a new store",
-    "words-wrong": "run `sheaf publish` with search.words = false, then with true, to make the "
-    "table anew",
+    "obi-tables": "restore the store from a copy, or publish its archives into a new store",
     "intake-damaged": "remove that run, and ingest its archives again",
     "obi-missing obi-altered obi-key obi-log-edited obi-documents-edited obi-run-edited "
     "obi-publish-edited": "restore it from a copy of the store: objects of the obi store never "
@@ -49,7 +44,7 @@ _DAMAGES = {
     "its dataset again with `sheaf fileset`",
     "dump-missing dump-altered": "remove all of dumps/, then run `sheaf publish` to make the dumps "
     "anew",
-    "table-missing table-altered table-wrong": "remove all of tables/, then run `sheaf publish` to "
+    "table-missing table-altered": "remove all of tables/, then run `sheaf publish` to "
     "make the tables anew",
     "fixity-damaged": "restore it from a copy, or remove it: its reports are lost then",
     "log-missing": "restore log/ from a copy, or leave --key out if nothing was signed",
@@ -85,7 +80,6 @@ _NOTES = {
     "dumps-behind": "a publish was interrupted; run `sheaf publish` to complete its dumps",
     "tables-behind": "run `sheaf publish` to complete its tables",
     "tables-moved": "run `sheaf publish` to write tables for this place",
-    "unchecked": "fix the other findings, then verify again",
     "unlisted": "to check leftovers, the obi store and files of datasets too, verify the folder or "
     "bucket",
     "orphan": "`sheaf expire` removes it",

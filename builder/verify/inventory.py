@@ -46,8 +46,8 @@ class Inventory:
     findings: list[Finding] = field(default_factory=list)
     identified: bool = False
     """Whether the newest snapshot that can be read was published with an identity."""
-    files: dict[str, tuple[str, DataFile]] = field(default_factory=dict)
-    """Each data file once, by key, with its table."""
+    files: dict[str, DataFile] = field(default_factory=dict)
+    """Each data file once, by key."""
     _named: dict[int, _Named] = field(default_factory=dict)
     _leaves: dict[str, tuple[str, LeafReference, Leaf | None]] = field(default_factory=dict)
 
@@ -186,9 +186,9 @@ class Inventory:
             if all(consistency.is_of(table, file) for file in leaf.files):
                 # Equal descriptions of data files are shared in memory.
                 for file in leaf.files:
-                    if self.files.get(file.key) != (table, file):
-                        self.files[file.key] = (table, file)
-                leaf = Leaf(tuple(self.files[file.key][1] for file in leaf.files))
+                    if self.files.get(file.key) != file:
+                        self.files[file.key] = file
+                leaf = Leaf(tuple(self.files[file.key] for file in leaf.files))
             else:
                 leaf = None
         self._leaves[reference.key] = (table, reference, leaf)

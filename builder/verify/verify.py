@@ -1,6 +1,7 @@
 """Verify: reads a whole store, checks its consistency, and repairs damaged objects.
 
-It reads every kept snapshot, and each data file once. Then it reads what kinds keep beside their
+It reads every kept snapshot, and each data file once: its name is the digest of its bytes, so that
+the rows are those that were published. Then it reads what kinds keep beside their
 records, and the outputs. Objects that were retired meanwhile are not damage. The manifest and its
 leaves determine views.sql exactly. Pointer and witness follow from each other and from the
 snapshots, unless one of them names a missing snapshot.
@@ -21,16 +22,13 @@ from builder.runtime import Advance
 from builder.snapshot import recovery
 from builder.snapshot.audit import StoreAudit
 from builder.snapshot.commit import instant_line
+from builder.store.durable import digest_object
 from builder.store.findings import DAMAGE, Finding
 from builder.store.web_store import WebStore
 from builder.verify.choice import Sample, StorePart, choose_keys
-from builder.verify.data_files import DataFileIndex
-from builder.verify.figures import figure_findings
 from builder.verify.identity import identity_findings
 from builder.verify.inventory import Inventory, leftovers
 from builder.verify.obi_publishes import publish_findings
-from builder.verify.tables import PROVED, TableChecks
-from builder.verify.words import word_findings
 from functions.snapshot import layout
 from functions.snapshot.errors import Conflict, DamagedStore, MissingObject
 from functions.snapshot.manifest import DataFile
@@ -157,15 +155,11 @@ def verify(
     lacking = {finding.object for finding in findings}
     findings += identity_findings(store, inventory, lacking)
     chosen = choose_keys(sorted(files.keys() - lacking), choice)
-    size = sum(files[key][1].bytes for key in chosen)
+    size = sum(files[key].bytes for key in chosen)
     with runtime.progress(size + sum(check.bytes for check in audits)) as advance:
-        with _database(runtime) as database:
-            evidence = DataFileIndex(*database)
-            evidence.broken |= lacking
-            for key in chosen:
-                findings += evidence.add(store, *files[key], advance, keep=choice is None)
-            if choice is None:
-                findings += _check_tables(evidence, inventory)
+        for key in chosen:
+            findings += file_findings(store, key)
+            advance(files[key].bytes)
         for check in audits:
             check.finish(advance)
             findings += check.findings
@@ -204,10 +198,10 @@ def _database(runtime: VerifyRuntime) -> Iterator[tuple[engine.Connection, Path]
             connection.close()
 
 
-def _sizes(store: Writer, files: Mapping[str, tuple[str, DataFile]]) -> Iterator[Finding]:
+def _sizes(store: Writer, files: Mapping[str, DataFile]) -> Iterator[Finding]:
     """Check by a listing that every data file exists and has its size."""
     there = {e.key: e.bytes for e in store.entries(layout.RECORDS) if e.key in files}
-    for key, (_, file) in files.items():
+    for key, file in files.items():
         if key not in there:
             yield Finding("file-missing", key, "a kept snapshot names it, but it does not exist")
         elif there[key] != file.bytes:
@@ -215,27 +209,18 @@ def _sizes(store: Writer, files: Mapping[str, tuple[str, DataFile]]) -> Iterator
             yield Finding("file-size", key, problem)
 
 
-def _check_tables(evidence: DataFileIndex, inventory: Inventory) -> Iterator[Finding]:
-    """Check the tables of every sound snapshot; shared files are in the index only once."""
-    for number in inventory.sound():
-        key = layout.manifest_key(number)
-        try:
-            contents = inventory.read_snapshot(number)
-        except MissingObject:
-            yield Finding("manifest-missing", key, "it was removed during the check")
-            continue
-        except DamagedStore as error:
-            yield Finding("manifest-damaged", key, str(error))
-            continue
-        proved = contents.files(*PROVED, layout.WORDS)
-        if not contents.whole or any(file.key in evidence.broken for file in proved):
-            yield Finding(
-                "unchecked", key, "its listings were not checked, as files of it are damaged"
-            )
-            continue
-        yield from TableChecks(evidence, contents).findings()
-        yield from figure_findings(evidence, contents)
-        yield from word_findings(evidence.connection, evidence.keys, contents)
+def file_findings(store: Writer, key: str) -> Iterator[Finding]:
+    """Read a data file and yield what is wrong with its bytes. Raises StoreError."""
+    try:
+        digest, size = digest_object(store, key)
+    except MissingObject:
+        yield Finding("file-missing", key, "a kept snapshot names it")
+        return
+    except DamagedStore as error:
+        yield Finding("file-unreadable", key, str(error))
+        return
+    if digest[:32] != layout.digest_of(key):
+        yield Finding("file-digest", key, f"its {size:,} bytes do not match its name")
 
 
 def _lasting(store: Writer, inventory: Inventory, findings: list[Finding]) -> list[Finding]:

@@ -31,6 +31,7 @@ from functions.snapshot.manifest import Manifest, Span
 from functions.snapshot.store import Writer
 from functions.store import engine
 from functions.store.catalog import Catalogue
+from tests.builder.row_checks import row_problems
 
 NAMESPACE = "archive.example.org"
 
@@ -188,8 +189,12 @@ class World:
         choice: Sample | StorePart | None = None,
         **options: bool,
     ) -> Verified:
-        """Check the store, or another one by the same clock."""
-        return verify(store or self.store, checking(self.clock), choice=choice, **options)
+        """Check the store, or another one by the same clock; if it is sound, also its rows."""
+        store = store or self.store
+        done = verify(store, checking(self.clock), choice=choice, **options)
+        if choice is None and not done.damaged:
+            assert row_problems(store) == []
+        return done
 
     def configuration(self, **settings: str) -> Configuration:
         """Return the settings of a world; tables cost time, and have tests of their own."""

@@ -37,6 +37,7 @@ from functions.store.catalog import Catalogue
 from tests.builder.beginning import begin
 from tests.builder.conftest import NAMESPACE, Clock, World, capture
 from tests.builder.obi.archive import Repec
+from tests.builder.row_checks import row_problems
 from tests.builder.sources.redif.trees import paper
 from tests.extent import ALL, EVERY
 from tests.functions.oai.client import content, event, respond
@@ -154,6 +155,7 @@ class Stage:
         assert list((self.root / ".tmp").iterdir()) == []
         means = VerifyRuntime(lambda: now, lambda total: nullcontext(lambda count: None), 512, 1)
         assert not thorough or verify(self.store, means).findings == ()
+        assert not thorough or row_problems(self.store) == []
         return self
 
 

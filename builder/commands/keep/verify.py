@@ -69,7 +69,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(context: Context) -> int:
     """Check that the store is complete and consistent.
 
-    Every kept snapshot is checked down to each row, and in the obi store every run and object. Exit
+    Every kept snapshot is checked to the last byte, and in the obi store every run and object. Exit
     status 1 means damage; leftovers are only reported.
     """
     arguments = context.arguments

@@ -12,7 +12,6 @@ from builder.intake.captures import Capture
 from builder.publish.selection import Selection
 from builder.snapshot import figures
 from builder.snapshot.transaction import NothingSelectedError
-from builder.verify import figures as checks
 from functions.snapshot import figure_rows, layout
 from functions.snapshot.figure_rows import COLUMNS, FigureRows
 from functions.store import engine
@@ -102,7 +101,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have few rows in a file, and few values in the figures."""
     resize(monkeypatch, GROUP_ROWS=3, COUNT_GROUPS=2, FILE_GROUPS=2)
     monkeypatch.setattr(layout, "LEAF_FILES", 2)
-    for module in (figures, figure_rows, checks):
+    for module in (figures, figure_rows):
         monkeypatch.setattr(module, "SHOWN", 3)
     monkeypatch.setattr(figures, "KEPT", 5)
 
@@ -177,24 +176,6 @@ def test_each_publish_says_what_it_changed(world: World) -> None:
         (3, "capture", 0, 0, 1, 0, 9, 1),
         (4, "capture", 0, 0, 0, 1, 10, 0),
     ]
-
-
-def test_wrong_figures_are_found(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(figures.FacetTable, "update", lambda *arguments: None)
-        patch.setattr(figures, "_append", lambda *arguments: None)
-        patch.setattr(
-            figures, "_count_kind", lambda rows, kind, *_: rows.kinds.update({kind: (1, 1)})
-        )
-        world.ingest([hosted(n) for n in range(4)], ("collection:news",))
-        world.publish()
-    problems = {f.problem for f in world.verify().findings if f.code == "figures-wrong"}
-    assert problems >= {
-        "1 rows of hosts are wrong or missing, the first of 'a.cz'",
-        "the figures of media_types are wrong",
-        "the figures of kinds are wrong",
-        "publishes lacks publish 1",
-    }
 
 
 def test_of_many_publishes_a_bounded_number_is_in_the_figures() -> None:

@@ -5,10 +5,9 @@ import hashlib
 import io
 import json
 import os
-import re
 import shutil
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -29,15 +28,15 @@ from builder.store.findings import CODES, DAMAGE
 from builder.store.folder import FolderStore
 from builder.store.parquet.data_file import group_span
 from builder.verify.choice import Sample, StorePart, parse_part
-from builder.verify.data_files import DataFileIndex
 from builder.verify.inventory import Inventory
+from builder.verify.verify import file_findings
 from functions.snapshot import layout, schema
 from functions.snapshot.errors import NewerSchema, OlderSchemaError, StoreError
 from functions.snapshot.manifest import DataFile, Leaf, Manifest, RowGroup
 from functions.snapshot.pointer import Pointer, PointerEntry, Witness
-from functions.store import engine
 from functions.store.catalog import Catalogue
 from tests.builder.conftest import Clock, World, capture, leave_out_copy, resize
+from tests.builder.row_checks import row_problems
 from tests.extent import examples
 
 pytestmark = pytest.mark.shared(3)
@@ -146,23 +145,9 @@ def listed(world: World, **options: bool) -> set[tuple[str, str]]:
     return found(world, choice=Sample(0, 1), **options)
 
 
-def told(world: World, code: str) -> set[tuple[str, str]]:
-    """Return objects and problems of the findings of a code, numbers written as N."""
-    return {
-        (finding.object, re.sub(r"[0-9,]*[0-9]", "N", finding.problem))
-        for finding in world.verify().findings
-        if finding.code == code
-    }
-
-
 def files(world: World, table: str) -> list[DataFile]:
     """Return the data files of the newest snapshot."""
     return list(Catalogue(world.store).files(world.newest(), table))
-
-
-def file_of(world: World, key: str) -> DataFile:
-    """Return what the newest snapshot says of a data file."""
-    return next(file for file in files(world, key.split("/")[1]) if file.key == key)
 
 
 def edit(world: World, key: str, change: Callable[[Any], None]) -> None:
@@ -235,15 +220,6 @@ def table_of(world: World, key: str) -> pa.Table:
 def positions_of(world: World, table: str) -> set[int]:
     keys = [file.key for file in files(world, table)]
     return {p for key in keys for p in table_of(world, key).column("position").to_pylist()}
-
-
-def change_first(world: World, table: str, change: Callable[[pa.Table], pa.Table | None]) -> str:
-    """Change the first file whose rows allow it; return its new key."""
-    for file in files(world, table):
-        rows = change(table_of(world, file.key))
-        if rows is not None:
-            return rewritten(world, file.key, rows)
-    raise AssertionError(f"no file of {table} can be changed")
 
 
 def with_column(rows: pa.Table, name: str, values: list[Any]) -> pa.Table:
@@ -339,39 +315,20 @@ def flipped(world: World, key: str, place: int) -> None:
     (world.root / key).write_bytes(data)
 
 
-@pytest.fixture
-def evidence(tmp_path: Path) -> Iterator[DataFileIndex]:
-    """Read files one by one, as verify does."""
-    connection = engine.connect(scratch=tmp_path)
-    yield DataFileIndex(connection, tmp_path)
-    connection.close()
-
-
-def examined(
-    evidence: DataFileIndex, world: World, table: str, file: DataFile
-) -> set[tuple[str, str]]:
-    findings = evidence.add(world.store, table, file, lambda count: None)
-    return {(finding.code, finding.object) for finding in findings}
-
-
-def test_every_flipped_byte_of_every_data_file_is_found(
-    filled: World, tmp_path: Path, evidence: DataFileIndex
-) -> None:
+def test_every_flipped_byte_of_every_data_file_is_found(filled: World, tmp_path: Path) -> None:
     shutil.copytree(filled.root, tmp_path / "store")
     world = World(tmp_path / "store", filled.clock)
-    there = {table: files(world, table) for table in schema.TABLES}
-    every = [(table, file) for table, some in there.items() for file in some]
+    every = [file.key for table in schema.TABLES for file in files(world, table)]
 
     @settings(max_examples=examples(60), deadline=None)
     @given(st.sampled_from(every), st.integers(0, 1 << 20))
-    def flip(one: tuple[str, DataFile], place: int) -> None:
-        key = one[1].key
+    def flip(key: str, place: int) -> None:
         sound = (world.root / key).read_bytes()
         flipped(world, key, place)
-        codes = examined(evidence, world, *one)
+        (finding,) = file_findings(world.store, key)
         (world.root / key).write_bytes(sound)
-        assert codes == {("file-digest", key)}
-        assert key in evidence.broken
+        assert (finding.code, finding.object) == ("file-digest", key)
+        assert [*file_findings(world.store, key)] == []
 
     flip()
 
@@ -409,14 +366,12 @@ def test_missing_files(sound: World) -> None:
     assert missing <= found(sound, choice=Sample(1, 1))
 
 
-def test_a_file_cut_short_and_a_flipped_byte_leave_the_listings_unchecked(sound: World) -> None:
+def test_a_file_cut_short_and_a_flipped_byte(sound: World) -> None:
     short, key, *_ = (file.key for file in files(sound, "records"))
     (sound.root / short).write_bytes((sound.root / short).read_bytes()[:-1])
     assert ("file-size", short) in listed(sound)
     flipped(sound, key, 100)
-    findings = found(sound)
-    assert ("file-digest", key) in findings
-    assert ("unchecked", sound.newest().key) in findings
+    assert found(sound) == {("file-size", short), ("file-digest", key)}
 
 
 def test_a_leaf_that_is_missing_or_edited(sound: World) -> None:
@@ -424,56 +379,6 @@ def test_a_leaf_that_is_missing_or_edited(sound: World) -> None:
     (sound.root / records).unlink()
     flipped(sound, dead, 40)
     assert {("leaf-missing", records), ("leaf-damaged", dead)} <= found(sound)
-
-
-def tailed(file: DataFile, more: int) -> DataFile:
-    """Return the file with a footer of another length behind its first row group."""
-    first, *rest = file.groups
-    return structs.replace(file, groups=(structs.replace(first, tail=first.tail + more), *rest))
-
-
-def grouped(**changes: int) -> Callable[[DataFile], DataFile]:
-    return lambda file: structs.replace(
-        file,
-        groups=(structs.replace(file.groups[0], **changes), *file.groups[1:]),  # type: ignore[arg-type]
-    )
-
-
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize(
-    "change",
-    [
-        grouped(rows=3),
-        grouped(offset=5),
-        grouped(length=5),
-        grouped(first=0),
-        grouped(last=1),
-        lambda file: structs.replace(file, footer=file.footer - 1),
-        lambda file: tailed(file, -1),
-        lambda file: tailed(file, 8),
-        lambda file: structs.replace(file, bytes=file.bytes - 1),
-    ],
-    ids=["rows", "offset", "length", "first", "last", "footer", "shorter", "longer", "bytes"],
-)
-def test_a_file_that_is_not_what_its_leaf_says(
-    trimmed: World, evidence: DataFileIndex, change: Callable[[DataFile], DataFile]
-) -> None:
-    file = files(trimmed, "records")[0]
-    assert examined(evidence, trimmed, "records", file) == set()
-    assert examined(evidence, trimmed, "records", change(file)) == {("file-wrong", file.key)}
-
-
-def test_a_leaf_that_says_what_the_file_does_not(sound: World) -> None:
-    """It is named anew, so that nothing else tells; of the size, a file cut short does."""
-    manifest = sound.newest()
-    first, *rest = manifest.tables["records"]
-    file, *others = Catalogue(sound.store).leaf(first).files
-    data = Leaf((grouped(rows=3)(file), *others)).to_json()
-    key = layout.leaf_key(hashlib.sha256(data).hexdigest()[:32])
-    (sound.root / key).write_bytes(data)
-    tables = {**manifest.tables, "records": (structs.replace(first, key=key), *rest)}
-    put(sound, replace(manifest, tables=tables))
-    assert ("file-wrong", file.key) in found(sound)
 
 
 @pytest.mark.parametrize(
@@ -517,38 +422,6 @@ def test_an_edited_manifest(varied: World, change: Callable[[Any], None]) -> Non
     assert ("manifest-wrong", key) in listed(varied)
 
 
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize(
-    "spans",
-    [
-        {"copies": [110, 121], "dead": [1, 35]},  # readers would find no copy
-        {"lookup": [119, 121], "dead": [119, 121]},
-    ],
-    ids=["copies", "lookup"],
-)
-def test_runs_of_other_publishes_than_their_rows_are_of(
-    sound: World, spans: dict[str, list[int]]
-) -> None:
-    keys = {sound.newest().tables[table][-1].key for table in spans}
-
-    def change(document: Any) -> None:
-        for table, run in spans.items():
-            references = document["tables"][table]
-            last = references[-1]["span"]
-            for reference in references:
-                if reference["span"] == last:
-                    reference["span"] = run
-
-    edit(sound, sound.newest().key, change)
-    assert {("leaf-wrong", key) for key in keys} <= found(sound, newest_only=True)
-
-
-def test_the_namespace_of_a_single_snapshot(sound: World) -> None:
-    key = sound.newest().key
-    edit(sound, key, lambda d: d.update(namespace="another.example.org"))
-    assert found(sound, newest_only=True) == {("manifest-wrong", key)}
-
-
 @pytest.mark.parametrize("name", ["rows", "bytes", "files", "first", "last"])
 def test_a_manifest_that_counts_another_way_than_its_leaf(sound: World, name: str) -> None:
     manifest = sound.newest()
@@ -556,27 +429,6 @@ def test_a_manifest_that_counts_another_way_than_its_leaf(sound: World, name: st
     value = getattr(leaf, name) + 1
     edit(sound, manifest.key, lambda d: d["tables"]["lookup"][0].__setitem__(name, value))
     assert ("leaf-wrong", leaf.key) in listed(sound)
-
-
-def test_a_manifest_with_wrong_counts(sound: World) -> None:
-    key = sound.newest().key
-
-    def change(document: Any) -> None:
-        document["sequences"][0][4] = {"capture": 1, "fileset": 1}
-        for name in ("sets", "tombstones", "emptied", "unresolved"):
-            document[name] += 1
-
-    edit(sound, key, change)
-    assert told(sound, "records-count") == {
-        (key, "sequence N has N records of kind capture, not N"),
-        (key, "sequence N has N records of kind fileset, not N"),
-        (key, "there are N tombstones, not N"),
-        (key, "there are N revisits, N of them without an original, not N and N"),
-    }
-    assert told(sound, "set-count") == {
-        (key, "there are N sets, not N"),
-        (key, "there are N sets without a record, not N"),
-    }
 
 
 @pytest.mark.parametrize(
@@ -732,56 +584,77 @@ def test_a_disk_that_fails_is_damage_and_an_unreachable_store_is_none(
             sound.verify(Store(sound.root), newest_only=True)
 
 
-# Files that are whole and lie: only their rows tell.
+# Rows that lie in files that are whole, which the checks of the tests tell.
 
 
-def sets_of(world: World) -> list[tuple[str, pa.Table, list[dict[str, Any]]]]:
-    """Return of each file of sets its key, its rows, and these as they can be changed."""
-    tables = ((file.key, table_of(world, file.key)) for file in files(world, "sets"))
-    return [(key, rows, rows.to_pylist()) for key, rows in tables]
+def each(column: str, change: Callable[[Any], Any]) -> Callable[[pa.Table], pa.Table]:
+    """Return a change of all values of a column but NULL."""
+
+    def apply(rows: pa.Table) -> pa.Table:
+        values = rows.column(column).to_pylist()
+        return with_column(rows, column, [v if v is None else change(v) for v in values])
+
+    return apply
 
 
-def changed(world: World, key: str, rows: pa.Table, values: list[dict[str, Any]]) -> str:
-    return rewritten(world, key, pa.Table.from_pylist(values, rows.schema))
+def first(rows: pa.Table) -> pa.Table:
+    return rows.slice(0, 1)
 
 
-def test_sets_with_wrong_counts(sound: World) -> None:
-    """Where sums do not add up that tells; where they do, what the records are."""
-    some = [one for one in sets_of(sound) if any(row["live"] > 1 for row in one[2])]
-    cases = [(name, also) for name in ("records", "live") for also in (False, True)]
-    expected = set()
-    for (name, also), (key, rows, values) in zip(cases, some, strict=False):
-        row = next(row for row in values if row["live"] > 1)
-        # The live ones of a publish are one less, and so are those of the whole set.
-        by = 1 if name == "records" else -1
-        next(one for one in row["counts"] if one["live"])[name] += by
-        if also:
-            row[name] += by
-        new = changed(sound, key, rows, values)
-        what = name if name == "records" else "live records"
-        expected.add((new, f"{row['set_spec']} has N {what} of a publish, not N"))
-        if not also:
-            problem = f"N sets have counts that do not add up, the first {row['set_spec']}"
-            expected.add((new, problem))
-    assert len(expected) == 6
-    assert told(sound, "set-count") == {
-        (key, re.sub("[0-9]+", "N", problem)) for key, problem in expected
-    }
+def swapped(rows: pa.Table) -> pa.Table:
+    return rows.take([*range(1, len(rows)), 0])
 
 
-def test_sets_with_turns_that_they_cannot_have_taken(sound: World) -> None:
-    left: list[list[int] | None] = [[], None, [1, 2], [1, 2, 2], [3, 2, 1], [0], [999]]
-    expected = {}
-    for key, rows, values in sets_of(sound):
-        wrong = 0
-        for row in values:
-            if left and row["live"] and len(row["turns"]) == 1:
-                row["turns"], wrong = left.pop(), wrong + 1
-        if wrong:
-            expected[changed(sound, key, rows, values)] = wrong
-    assert not left
-    problems = [f for f in sound.verify().findings if f.code == "set-count"]
-    assert {f.object: int(f.problem.split()[0]) for f in problems} == expected
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize(
+    ("table", "change", "problem"),
+    [
+        ("records", each("sequence", lambda n: 1), "outside of their sequence"),
+        ("records", each("title", lambda title: ""), "a single version differs"),
+        ("records", each("identifier", lambda name: f"oai:b.cz:{name}"), "another namespace"),
+        ("records", each("identifier", lambda name: f"{name}x"), "look-up lacks a position"),
+        ("records", each("sets", lambda sets: sets[:1]), "counts of a set are not those"),
+        ("records", each("refers_to", lambda name: "x"), "cannot be its original"),
+        ("records", each("deleted", lambda gone: True), "a tombstone has metadata"),
+        ("records", swapped, "not in order"),
+        ("copies", each("title", lambda title: ""), "a copy differs"),
+        ("copies", first, "a copy is missing"),
+        ("sets", each("live", lambda count: count + 1), "do not add up"),
+        ("sets", each("turns", lambda turns: [9, *turns]), "do not add up"),
+        ("sets", each("ranges", lambda ranges: ranges[1:]), "outside of the ranges"),
+        ("sets", each("ranges", lambda ranges: ranges * 2), "empty or overlap"),
+        ("sets", first, "sets are"),
+        ("lookup", each("position", lambda place: 1), "position of another item"),
+        ("lookup", first, "look-up lacks a position"),
+        ("singles", each("text", lambda text: f"{text}x"), "a single version differs"),
+        ("dead", each("position", lambda place: 10**6), "were not superseded"),
+        ("dead", first, "are not dead"),
+        ("originals", each("key", lambda key: key + 1), "originals is of another record"),
+        ("originals", first, "a capture cannot be found by its keys"),
+        ("revisits", each("key", lambda key: key + 1), "revisits is of another revisit"),
+        ("revisits", first, "a revisit cannot be found by its keys"),
+        ("urls", each("stamp", lambda stamp: stamp + 1), "urls is of another capture"),
+        ("urls", first, "a capture cannot be found by its URL"),
+    ],
+)
+def test_each_row_that_lies(
+    revisited: World, table: str, change: Callable[[pa.Table], pa.Table], problem: str
+) -> None:
+    assert row_problems(revisited.store) == []
+    for file in files(revisited, table):
+        rows = table_of(revisited, file.key)
+        if len(rows) > 1:
+            rewritten(revisited, file.key, change(rows))
+    problems = row_problems(revisited.store)
+    assert any(problem in text for text in problems), problems
+
+
+@pytest.mark.parametrize("name", ["tombstones", "sets", "emptied", "revisits", "unresolved"])
+def test_a_manifest_that_counts_otherwise(revisited: World, name: str) -> None:
+    manifest = revisited.newest()
+    put(revisited, replace(manifest, **{name: getattr(manifest, name) + 1}))
+    (problem,) = row_problems(revisited.store)
+    assert f"{name} are" in problem
 
 
 @pytest.mark.thorough
@@ -789,239 +662,16 @@ def test_sets_without_turns_are_put_right_by_the_next_publish(world: World) -> N
     """Earlier programs gave none to sets that began empty, and counted these at each publish."""
     world.add([capture(n, sets=(f"m:{n}",)) for n in range(4)])
     for number in (0, 1):
-        chosen = Selection(set=f"m:{number}")
-        world.withdraw(chosen)
-    ((key, rows, values),) = sets_of(world)
-    for row in values:
-        if not row["live"]:
-            row["turns"] = None
-    changed(world, key, rows, values)
+        world.withdraw(Selection(set=f"m:{number}"))
+    (file,) = files(world, "sets")
+    rows = table_of(world, file.key)
+    turns = [row["turns"] if row["live"] else None for row in rows.to_pylist()]
+    rewritten(world, file.key, with_column(rows, "turns", turns))
     put(world, replace(world.newest(), emptied=5))
-    assert len(told(world, "set-count")) == 2
+    assert len(row_problems(world.store)) == 2
     world.add([capture(4, sets=("m:4",))])
-    assert found(world, newest_only=True) == set()
+    assert all(text.startswith("snapshot 3: ") for text in row_problems(world.store))
     assert world.newest().emptied == 2
-
-
-def test_a_version_that_forgot_what_its_item_left(world: World) -> None:
-    """The file of the version is named, beside that of the sets whose counts are others."""
-    world.add([capture(n, sets=("m:x",)) for n in range(3)])
-    world.add([capture(0, sets=("m:y",))])
-    (key,) = (file.key for file in files(world, "records") if file.groups[0].first == 4)
-    rows = table_of(world, key)
-    assert rows.column("left_sets").to_pylist() == [["m:x"]]
-    new = rewritten(world, key, with_column(rows, "left_sets", [[]]))
-    assert ("set-count", new) in found(world)
-
-
-def test_a_set_that_is_missing(sound: World) -> None:
-    key = files(sound, "sets")[1].key
-    new = rewritten(sound, key, table_of(sound, key).slice(1))
-    manifest = sound.newest()
-    assert ("set-count", manifest.key) in found(sound)
-    put(sound, replace(manifest, sets=manifest.sets - 1))
-    findings = found(sound)
-    assert {code for code, _ in findings} == {"set-count", "set-range"}
-    assert {key for _, key in findings} <= {new, files(sound, "sets")[0].key}
-
-
-def ranges_of(world: World, change: Callable[[list[Any]], None]) -> str:
-    """Change the ranges of a set that has several; return the file's new key."""
-    for file in files(world, "sets"):
-        rows = table_of(world, file.key)
-        ranges = rows.column("ranges").to_pylist()
-        for one in ranges:
-            if len(one) > 1:
-                change(one)
-                return rewritten(world, file.key, with_column(rows, "ranges", ranges))
-    raise AssertionError("no set has several ranges")
-
-
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize(
-    "change",
-    [lambda ranges: ranges.pop(), lambda ranges: ranges[0].update(first=ranges[0]["first"] + 1)],
-    ids=["gone", "late"],
-)
-def test_ranges_that_do_not_hold_the_set(sound: World, change: Callable[[Any], None]) -> None:
-    assert ("set-range", ranges_of(sound, change)) in found(sound)
-
-
-def test_ranges_that_are_empty_and_twice(sound: World) -> None:
-    left: list[Callable[[Any], None]] = [
-        lambda ranges: ranges[-1].update(last=ranges[-1]["first"] - 1),
-        lambda ranges: ranges.append(dict(ranges[-1])),
-    ]
-    expected = {}
-    for key, rows, values in sets_of(sound):
-        wrong = 0
-        for row in values:
-            if left and len(row["ranges"]) > 1:
-                left.pop()(row["ranges"])
-                wrong += 1
-        if wrong:
-            expected[changed(sound, key, rows, values)] = wrong
-    assert not left
-    overlap = [f for f in sound.verify().findings if "are empty or overlap" in f.problem]
-    assert {f.object: int(f.problem.split()[0]) for f in overlap} == expected
-    assert {f.code for f in overlap} == {"set-range"}
-
-
-def test_a_copy_that_differs_and_one_of_another_set(sound: World) -> None:
-    first, *_, last = (file.key for file in files(sound, "copies"))
-    expected = set()
-    for key, column, value in ((last, "title", "Another"), (first, "listing", "collection!")):
-        rows = table_of(sound, key)
-        values = rows.column(column).to_pylist()
-        assert values[0] is not None
-        new = rewritten(sound, key, with_column(rows, column, [value, *values[1:]]))
-        expected.add(("copy-wrong", new))
-    assert expected <= found(sound)
-
-
-def test_a_missing_copy(sound: World) -> None:
-    dead = positions_of(sound, "dead")
-
-    def lose(rows: pa.Table) -> pa.Table | None:
-        places = rows.column("position").to_pylist()
-        live = [n for n, place in enumerate(places) if place not in dead]
-        if not live or len(places) < 2:
-            return None
-        return pa.concat_tables([rows.slice(0, live[0]), rows.slice(live[0] + 1)])
-
-    new, findings = change_first(sound, "copies", lose), found(sound)
-    assert {code for code, _ in findings} == {"copy-missing"}
-    there = {new, *(f.key for f in files(sound, "copies")), sound.newest().key}
-    assert {key for _, key in findings} <= there
-
-
-def test_rows_of_the_look_up_that_are_missing_or_lead_elsewhere(sound: World) -> None:
-    key, records = files(sound, "lookup")[0].key, positions_of(sound, "records")
-    rows = table_of(sound, key)
-    keys, positions = (rows.column(name).to_pylist() for name in ("key", "position"))
-    row = next(n for n, p in enumerate(positions) if p in records and keys.count(keys[n]) == 1)
-    positions[row] = next(p for n, p in enumerate(positions) if p in records and n != row)
-    new = rewritten(sound, key, with_column(rows, "position", positions))
-    assert {("lookup-wrong", new), ("lookup-missing", new)} <= found(sound)
-    new = rewritten(sound, new, rows.slice(0, 3))
-    assert ("lookup-missing", new) in found(sound)
-
-
-def test_a_single_version_that_differs_from_its_record(sound: World) -> None:
-    key = files(sound, "singles")[0].key
-    rows = table_of(sound, key)
-    first, *rest = rows.column("text").to_pylist()
-    new = rewritten(sound, key, with_column(rows, "text", [f"{first}x", *rest]))
-    assert found(sound) == {("lookup-wrong", new)}
-
-
-def test_rows_of_urls_that_are_missing_or_lead_elsewhere(sound: World) -> None:
-    """They are missing of each run, so that a listed capture is among those that lose theirs."""
-    keys = [file.key for file in files(sound, "urls") if sum(g.rows for g in file.groups) > 1]
-    expected = {("url-missing", sound.newest().key)}
-    for key, column in zip(keys[-3:], ("position", "stamp", "surt"), strict=True):
-        rows = table_of(sound, key)
-        values = rows.column(column).to_pylist()
-        values[-1] = values[-1] + ("x" if column == "surt" else 1_000_000)
-        new = rewritten(sound, key, with_column(rows, column, values))
-        expected.add(("url-wrong", new))
-    for key in keys[:-3]:
-        rewritten(sound, key, table_of(sound, key).slice(0, 1))
-    assert expected <= found(sound)
-
-
-def test_missing_ties(revisited: World) -> None:
-    """Of each run, so that a listed record is among those that lose theirs."""
-    for table in ("originals", "revisits"):
-        for file in files(revisited, table):
-            rows = table_of(revisited, file.key)
-            if len(rows) > 1:
-                rewritten(revisited, file.key, rows.slice(0, 1))
-    key, behind = revisited.newest().key, "cannot be found by their keys, the first at N"
-    assert told(revisited, "tie-missing") == {
-        (key, f"N captures {behind}"),
-        (key, f"N revisits {behind}"),
-    }
-
-
-def test_ties_that_lead_elsewhere(revisited: World) -> None:
-    records = positions_of(revisited, "records")
-
-    def lead(rows: pa.Table) -> pa.Table | None:
-        if not records.intersection(rows.column("position").to_pylist()):
-            return None
-        return with_column(rows, "key", [key + 1 for key in rows.column("key").to_pylist()])
-
-    def refer(rows: pa.Table) -> pa.Table | None:
-        names = rows.column("refers_to").to_pylist()
-        others = [name and name[:-1] + "-" for name in names]
-        return with_column(rows, "refers_to", others) if any(names) else None
-
-    manifest = revisited.newest()
-    put(revisited, replace(manifest, revisits=manifest.revisits + 1))
-    tables = ("originals", "revisits")
-    expected = {("tie-wrong", change_first(revisited, table, lead)) for table in tables}
-    expected.add(("revisit-wrong", change_first(revisited, "records", refer)))
-    expected.add(("records-count", manifest.key))
-    assert expected <= found(revisited)
-
-
-def test_a_missing_row_of_the_dead(sound: World) -> None:
-    records = positions_of(sound, "records")
-
-    def lose(rows: pa.Table) -> pa.Table | None:
-        alive = [place not in records for place in rows.column("position").to_pylist()]
-        if all(alive) or rows.num_rows < 2:
-            return None
-        return rows.filter(pa.array(alive)) if any(alive) else rows.slice(1)
-
-    new = change_first(sound, "dead", lose)
-    keys = {key for code, key in found(sound) if code == "dead-missing"}
-    assert keys
-    assert keys <= {new, *(f.key for f in files(sound, "dead"))}
-
-
-def test_rows_out_of_order_and_positions_twice(sound: World, evidence: DataFileIndex) -> None:
-    key = files(sound, "urls")[-1].key
-    rows = table_of(sound, key)
-    key = rewritten(sound, key, rows.take([1, 0, *range(2, len(rows))]))
-    assert ("rows-unsorted", key) in examined(evidence, sound, "urls", file_of(sound, key))
-    key = files(sound, "records")[0].key
-    rows = table_of(sound, key)
-    first, second, third, *rest = rows.column("position").to_pylist()
-    for positions in ([first, third, second], [first, second, second]):
-        key = rewritten(sound, key, with_column(rows, "position", [*positions, *rest]))
-        assert ("rows-unsorted", key) in examined(evidence, sound, "records", file_of(sound, key))
-
-
-def test_a_position_of_another_sequence_and_a_listed_one_among_the_dead(sound: World) -> None:
-    key = files(sound, "records")[-1].key
-    rows = table_of(sound, key)
-    sequences = [1, *rows.column("sequence").to_pylist()[1:]]
-    foreign = rewritten(sound, key, with_column(rows, "sequence", sequences))
-    key = files(sound, "dead")[-1].key
-    rows = table_of(sound, key)
-    positions = [*rows.column("position").to_pylist()[:-1], sound.newest().last_position]
-    listing = rewritten(sound, key, with_column(rows, "position", positions))
-    assert {("position-wrong", foreign), ("dead-wrong", listing)} <= found(sound)
-
-
-def test_a_tombstone_with_metadata_and_an_item_under_another_name(
-    sound: World, evidence: DataFileIndex
-) -> None:
-    def fill_in(rows: pa.Table) -> pa.Table | None:
-        deleted = rows.column("deleted").to_pylist()
-        titles = ["left" if gone else None for gone in deleted]
-        return with_column(rows, "title", titles) if any(deleted) else None
-
-    key = files(sound, "records")[-1].key
-    rows = table_of(sound, key)
-    names = rows.column("identifier").to_pylist()
-    rewritten(sound, key, with_column(rows, "identifier", ["oai:b.cz:x", *names[1:]]))
-    assert {"lookup-wrong", "lookup-missing"} <= {code for code, _ in found(sound)}
-    new = change_first(sound, "records", fill_in)
-    file = file_of(sound, new)
-    assert ("tombstone-full", new) in examined(evidence, sound, "records", file)
 
 
 # What is merely left over.

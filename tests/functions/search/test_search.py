@@ -9,8 +9,6 @@ import pytest
 from builder.intake.captures import Capture
 from builder.publish.selection import Selection
 from builder.publish.withdraw import withdraw
-from builder.snapshot.word_rows import cut
-from builder.verify.verify import VerifyRuntime, verify
 from functions.kinds import KINDS
 from functions.reading.duck_repository import DuckRepository
 from functions.reading.repository import PublishedRecord, RecordSelection
@@ -218,13 +216,3 @@ def test_a_store_gets_and_loses_its_words(world: World) -> None:
     assert len(searching.find(world.newest(), parse("page"), None, 50).hits) == 12
     assert world.publish().manifest is None
     assert damage(world) == set()
-
-
-def test_wrong_words_are_found(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    world.add([capture(n) for n in range(9)])
-    short = cut._PLAIN_ROWS.replace(str(words.LONGEST), "2")
-    monkeypatch.setattr(cut, "_PLAIN_ROWS", short)
-    world.add([capture(9, title="straßenbahn")])
-    monkeypatch.undo()
-    runtime = VerifyRuntime(world.clock, world.runtime().progress, 512, 1)
-    assert {f.code for f in verify(world.store, runtime).findings} == {"words-wrong"}

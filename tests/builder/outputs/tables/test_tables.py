@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from builder.outputs.follow import expire
 from builder.outputs.tables import update
 from builder.outputs.tables.index import INDEX
-from builder.outputs.tables.metadata import describe_table
 from builder.outputs.tables.table import IcebergTable
 from builder.publish.selection import Selection
 from functions.snapshot import layout
@@ -234,21 +233,3 @@ def test_verify_finds_damage(world: World, pattern: str, code: str) -> None:
         assert "table-missing" in findings(world)
     path.write_bytes(whole)
     assert not findings(world)
-
-
-def test_verify_compares_the_rows(world: World) -> None:
-    """Tables of which each object is whole, but whose superseded rows show."""
-    begin(world)
-    first = (world.root / INDEX).read_bytes()
-    world.add([capture(1, title="b")], ("collection:a",), **ON)
-    wrong = json.loads((world.root / INDEX).read_bytes())
-    hidden = {key: file[0] for key, file in wrong["files"].items() if file[0]}
-    assert hidden
-    earlier = json.loads(first)["snapshots"]["records"][0]
-    wrong["snapshots"]["records"][1][2] = earlier[2]  # the manifest list of the first snapshot
-    (world.root / INDEX).write_text(json.dumps(wrong))
-    index = update.read_index(world.store)
-    assert index is not None
-    for path in world.root.glob("tables/records/metadata/v2.metadata.json"):
-        path.write_bytes(describe_table(index, "records"))
-    assert findings(world) == {"table-wrong": earlier[2]}
