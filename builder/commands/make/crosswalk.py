@@ -13,11 +13,10 @@ from builder.errors import UsageError
 from builder.sources.records import forms
 from builder.sources.records.crosswalks import list_tables, load
 from builder.sources.records.forms.form import read_head
-from builder.sources.records.recipe import IdentifierError, OwnItem
+from builder.sources.records.recipe import IdentifierError, OwnItem, open_recipe
 from builder.sources.records.record import ReadOptions, RecordsError, SourceRecord
 from builder.sources.records.record_forms import AS_IS, form_of
 from builder.sources.records.schemas import has_schema, indent_xml
-from builder.sources.records.source import open_recipe
 from builder.store.context import Context
 from builder.text import tally
 from functions.config.records import complete_table
@@ -81,7 +80,11 @@ def _choose(
             as_is = {form.prefix: AS_IS} if record.xml else {}
             walks = {MANDATORY: form.oai_dc, **{load(n).prefix: n for n in names}}
             formats = table["formats"] or {**as_is, **walks, **as_is}
-            recipe = open_recipe(context, {**table, "formats": formats})
+            recipe = open_recipe(
+                context.configuration,
+                context.configuration_path.parent,
+                {**table, "formats": formats},
+            )
         item = recipe.make(record)
         if wanted.isdecimal() or wanted in (item.id, item.identifier):
             return record.place, item

@@ -18,7 +18,7 @@ from builder.intake.intake import TABLES, IntakeSource, part_path
 from builder.intake.rows import IntakeWriter
 from builder.sources.records.forms.form import FileForm
 from builder.sources.records.known import RecordIndex
-from builder.sources.records.listed import list_live
+from builder.sources.records.listed import ForeignOwners, list_live
 from builder.sources.records.paths import PathError
 from builder.sources.records.recipe import LACKING, IdentifierError, OwnItem, Recipe
 from builder.sources.records.record import (
@@ -29,10 +29,12 @@ from builder.sources.records.record import (
     SourceRecord,
     hash_record,
 )
+from builder.sources.records.renewal import renew_items
 from builder.sources.records.spool import ItemSpool
 from builder.store.parquet.writer import RowWriter
 from builder.store.workdir import KNOWN_PREFIX
 from builder.text import tally
+from functions.snapshot import oai_name
 from functions.snapshot.item_tables import OWN_READING
 from functions.snapshot.store import Writer
 
@@ -48,13 +50,15 @@ class RecordTable:
     """A table of `[[records]]` with its recipe and its files, each with its form.
 
     What the configuration does not declare is a guess. It is not whole if a file of it cannot be
-    read: then nothing that is missing is deleted.
+    read: then nothing that is missing is deleted. It `follows` guessed tables of its files, which
+    had other names: their records are its own now.
     """
 
     recipe: Recipe
     files: Mapping[Path, FileForm]
     is_guess: bool = False
     is_whole: bool = True
+    follows: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -66,6 +70,8 @@ class RecordTable:
 class RecordsReport:
     """Counts of an ingest. `known` counts files that were read before, `same` known records.
 
+    `renewed` counts records that no file has, made of what the store has; `superseded` identifiers
+    that were deleted, as their records have others now.
     `unread` has the reason for each file without a readable record, or that ends early; `losses`
     the tables whose losses wait, each with their number, and `reasons` say why. `faults` counts
     by code.
@@ -77,6 +83,8 @@ class RecordsReport:
     deleted: int = 0
     files: int = 0
     known_files: int = 0
+    renewed: int = 0
+    superseded: int = 0
     faults: dict[str, int] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)
     losses: dict[str, int] = field(default_factory=dict)
@@ -90,6 +98,11 @@ class RecordsReport:
             f"{tally(self.records, 'record')} of {tally(self.files, 'file')}, {self.same:,} as "
             f"before, {self.deleted:,} deleted, ready to publish"
         ]
+        if self.renewed or self.superseded:
+            lines.append(
+                f"{self.renewed:,} made anew of what the store has, {self.superseded:,} old "
+                "identifiers deleted, as records have others now"
+            )
         lines += [f"{count:,} x {FAULT_CODES[code]}" for code, count in self.faults.items()]
         lines += [f"  {text}" for text in self.first]
         lines += [f"{name}: {reason}" for name, reason in self.unread.items()]
@@ -108,7 +121,8 @@ class RecordsIngest:
     """Writes the records of tables into the intake, as one run of that `name`.
 
     `home` has the indexes, and `scratch` is for local files. `readings` are those of files that the
-    store has; with `again`, all are read.
+    store has; with `again`, all are read. `recipes` are those of the store, and `abandoned` tables
+    are declared no longer: their foreign identifiers are free.
     """
 
     store: Writer
@@ -118,9 +132,12 @@ class RecordsIngest:
     readings: frozenset[str] = frozenset()
     again: bool = False
     accept_loss: bool = False
+    recipes: Mapping[str, str] = field(default_factory=dict)
+    abandoned: frozenset[str] = frozenset()
     report: RecordsReport = field(init=False)
     _rows: RowWriter = field(init=False)
     _faults: IntakeWriter = field(init=False)
+    _owners: ForeignOwners = field(init=False)
     _reasons: dict[str, str] = field(init=False, default_factory=dict)
     _named: Counter[tuple[str, str]] = field(init=False, default_factory=Counter)
 
@@ -130,6 +147,8 @@ class RecordsIngest:
         self._faults = IntakeWriter(self.scratch, self.name)
         self._rows = self._open_rows("own_records")
         described, names = self._open_rows("own_tables"), self._open_rows("set_names")
+        if tables:
+            self._owners = ForeignOwners(self.store, tables[0].recipe.namespace)
         sources: list[IntakeSource] = []
         indexes: list[RecordIndex] = []
         committed = False
@@ -140,6 +159,7 @@ class RecordsIngest:
                 before = len(sources)
                 sources += self._read_table(table, index)
                 if len(sources) > before:
+                    self._renew(table, index)
                     for row in table.recipe.describe():
                         described.append(row)
                     for spec, name in table.recipe.table["set_names"].items():
@@ -149,13 +169,25 @@ class RecordsIngest:
             for writer in (self._rows, described, names, self._faults):
                 writer.close()
             if sources or self.report.deleted:
-                run = intake.IntakeRun(self.name, tuple(sources), own=self.report.records)
+                own = self.report.records + self.report.renewed
+                run = intake.IntakeRun(self.name, tuple(sources), own=own)
                 intake.commit(self.store, run, self.scratch)
             committed = True
         finally:
             for index in indexes:
                 index.close(commit=committed)
         return self.report
+
+    def _renew(self, table: RecordTable, index: RecordIndex) -> None:
+        """Make those items by the table's recipe that the store has, and no file has any more."""
+        recipe, text = table.recipe, self.recipes.get(table.name)
+        names = table.follows if text is None else (table.name,) * (text != recipe.text)
+        for name in names:
+            rows = renew_items(self.store, recipe, name, self.recipes[name], index.has_item)
+            for row in rows:
+                self._rows.append(row)
+                self.report.renewed += not row[1]
+                self.report.superseded += row[1]
 
     def _open_rows(self, table: str) -> RowWriter:
         unlike = ("document", "identifier", "digest") if table == "own_records" else ()
@@ -293,6 +325,13 @@ class RecordsIngest:
     ) -> None:
         """Write the row of an item, which came with that digest; `where` are file and place."""
         name, place = where
+        if oai_name.is_foreign(item.identifier, table.recipe.namespace):
+            owner = self._owners.find(item.identifier, table.name)
+            if owner not in (table.name, *table.follows, *self.abandoned):
+                detail = f"{place}: table {table.name} has it, but it is of table {owner}"
+                self._note(name, REPEATED, item.id, detail, _LEFT_OUT)
+                return
+            self._owners.pass_on(item.identifier, table.name)
         if not index.add(item.identifier, digest):
             self._note(name, REPEATED, item.id, place, _LEFT_OUT)
             return

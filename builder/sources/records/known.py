@@ -131,7 +131,7 @@ class RecordIndex:
 
     def add(self, identifier: str, digest: bytes) -> bool:
         """Note an item's record; False if a file has one of the item already."""
-        values = (_hash(identifier), digest, self._file, self._run)
+        values = (hash_identifier(identifier), digest, self._file, self._run)
         execute = self._base.execute
         if execute("INSERT OR IGNORE INTO records VALUES (?, ?, ?, ?)", values).rowcount:
             return True
@@ -153,7 +153,9 @@ class RecordIndex:
 
     def has_item(self, identifier: str) -> bool:
         """Return whether a file has a record of the item."""
-        row = self._base.execute("SELECT 1 FROM records WHERE item = ?", (_hash(identifier),))
+        row = self._base.execute(
+            "SELECT 1 FROM records WHERE item = ?", (hash_identifier(identifier),)
+        )
         return row.fetchone() is not None
 
     def close(self, *, commit: bool) -> None:
@@ -175,6 +177,7 @@ def _state_of(path: Path) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def _hash(identifier: str) -> int:
+def hash_identifier(identifier: str) -> int:
+    """Return the number by which an item is known here."""
     digest = blake2b(identifier.encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)

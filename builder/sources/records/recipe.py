@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from lxml import etree
 
+from builder.errors import UsageError, explaining
 from builder.sources.records import crosswalks
 from builder.sources.records.crosswalks import Crosswalk, CrosswalkError
 from builder.sources.records.paths import compile_path, compile_pattern
@@ -21,7 +22,8 @@ from builder.sources.records.record import MarcRecord, SourceRecord, hash_record
 from builder.sources.records.record_forms import AS_IS, RecordForm, form_of, read_forms
 from builder.sources.records.schemas import check_record
 from builder.store.documents import encode_json
-from functions.config.configuration import to_toml
+from functions.config.configuration import Configuration, to_toml
+from functions.oai.format import TEMPLATES, folders
 from functions.snapshot import oai_name
 from functions.snapshot.oai_name import MANDATORY
 
@@ -38,6 +40,8 @@ _DATE = re.compile(r"\d{4}(?:-\d\d(?:-\d\d)?)?(?!\d)")
 _LEVEL = re.compile(r"(?:\{[^{}]*\}|[^:{}])+")
 _SCHEMA = re.compile(r"schemaLocation\s*=\s*[\"']([^\"']+)")
 _NOT_PREFIX = re.compile(r"[^A-Za-z0-9\-_.]+")
+_LIST = re.compile(r"\.(txt|csv|tsv|lst|list|ids)$", re.IGNORECASE)
+"""Names of lists of identifiers: what has such a name is no path of a record."""
 _NO = frozenset({"", "0", "false", "no", "n", "f"})
 """Values of a column of deletions that say no, in lower case."""
 _FALLBACK = (
@@ -247,6 +251,10 @@ class Recipe:
         if not self.formats:
             yield self.name, self.text, None, None, None
 
+    def identifies_otherwise(self, form: str, before: Sequence[str]) -> bool:
+        """Return whether a form's identifiers are at other paths than those declared before."""
+        return [*(before or read_forms()[form].identifier)] != [*self._identifier(form)]
+
     def _narrow(self, paths: Sequence[str]) -> Sequence[str]:
         """Return paths with only those alternatives that are names of columns, if there are."""
         if not self._columns:
@@ -350,6 +358,28 @@ class Recipe:
             walk = self._load(base) if base not in (AS_IS, name) else None
             self._walks[name] = crosswalks.load(name, self._places, self.table["fields"], walk)
         return self._walks[name]
+
+
+def open_recipe(
+    configuration: Configuration, home: Path, table: Mapping[str, Any], *, is_guess: bool = False
+) -> Recipe:
+    """Return the recipe of a complete table; `home` is the folder of the configuration.
+
+    Its key `deleted` may name a file of identifiers.
+    """
+    own = configuration["formats.templates"]
+    path = home / table["deleted"]
+    gone: frozenset[str] | None = None
+    if _LIST.search(table["deleted"]) and not path.is_file():
+        raise UsageError(f"[[records]] {table['name']}: deleted: {table['deleted']}: no such file")
+    if table["deleted"] and path.is_file():
+        with explaining(table["deleted"], "read"):
+            lines = map(str.strip, path.read_text("utf-8-sig").splitlines())
+            gone = frozenset(line for line in lines if line)
+    places = folders(TEMPLATES, Path(own) if own else None)
+    return Recipe(
+        table, str(configuration["repository.namespace"]), places, gone, is_guess=is_guess
+    )
 
 
 def _compile_text(text: str) -> Any:

@@ -4,7 +4,7 @@ The form in which a record came is in its document, so its file need not be read
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,65 +14,119 @@ from lxml import etree
 from builder.intake import intake
 from builder.intake.intake import TABLES, part_path
 from builder.sources.records.forms.marcxml import read_marcxml
+from builder.sources.records.known import hash_identifier
 from builder.sources.records.listed import list_documents, read_recipes, read_waiting_recipes
-from builder.sources.records.recipe import OwnItem, Recipe
-from builder.sources.records.record import SourceRecord
-from builder.sources.records.source import open_recipe
+from builder.sources.records.recipe import IdentifierError, OwnItem, Recipe, open_recipe
+from builder.sources.records.record import SourceRecord, hash_record
 from builder.store import workdir
 from builder.store.context import Context
+from builder.store.documents import encode_json
+from builder.store.durable import writing
 from builder.store.parquet.writer import RowWriter
+from builder.store.workdir import KNOWN_PREFIX
 from functions.config.records import complete_table
 from functions.snapshot import oai_name
+from functions.snapshot.store import Writer
+from functions.store.catalog import Catalogue
 
 
 def renew_records(context: Context) -> int:
     """Make the records of tables anew whose recipe has changed, as a run of the intake.
 
-    Returns how many there are. Raises ConfigurationError and StoreError.
+    Returns how many rows it has. Raises ConfigurationError and StoreError.
     """
     tables = {table["name"]: table for table in context.configuration["records"]}
-    stale, waiting = [], read_waiting_recipes(context.store)
+    stale, waiting = {}, read_waiting_recipes(context.store)
+    home, scratch_home = context.configuration_path.parent, Path(context.scratch())
     for name, text in read_recipes(context.store).items():
         table = tables.get(name) or complete_table(json.loads(text)[1])
-        recipe = open_recipe(context, table, is_guess=name not in tables)
+        recipe = open_recipe(context.configuration, home, table, is_guess=name not in tables)
         if recipe.text != text and name not in waiting:
-            stale.append(recipe)
-    return _write(context, stale) if stale else 0
-
-
-def _write(context: Context, recipes: list[Recipe]) -> int:
+            stale[recipe] = text
+    newest = Catalogue(context.store).pointer().newest()
+    done = hash_record(
+        str(newest and newest.snapshot), encode_json({r.text: text for r, text in stale.items()})
+    ).hex()
+    # What changes nothing makes no snapshot, so that the store goes on to have the old recipes.
+    note = scratch_home / f"{KNOWN_PREFIX}renewed" / done
+    if not stale or note.exists():
+        return 0
     run, count = intake.run_name(context.now()), 0
-    with workdir.open_workdir(workdir.folder_of(Path(context.scratch()), None)) as work:
+    has_others = any(not other.published for other in intake.runs(context.store))
+    with workdir.open_workdir(workdir.folder_of(scratch_home, None)) as work:
         with work.scratch() as scratch:
             rows, described, names = (
                 RowWriter(part_path(scratch, table, run), TABLES[table], 256)
                 for table in ("own_records", "own_tables", "set_names")
             )
-            for recipe in recipes:
+            for recipe, text in stale.items():
                 context.say(f"making the records of {recipe.name} anew: their formats changed")
-                for item in _make_items(context, recipe):
-                    rows.append(item.row(recipe.name))
+                before = count
+                for row in renew_items(context.store, recipe, recipe.name, text):
+                    rows.append(row)
                     count += 1
-                for row in recipe.describe():
-                    described.append(row)
-                for pair in recipe.table["set_names"].items():
-                    names.append(pair)
+                if count > before or has_others:
+                    for values in recipe.describe():
+                        described.append(values)
+                    for pair in recipe.table["set_names"].items():
+                        names.append(pair)
             for writer in (rows, described, names):
                 writer.close()
-            intake.commit(context.store, intake.IntakeRun(run, (), own=count), scratch)
+            if count or has_others:
+                intake.commit(context.store, intake.IntakeRun(run, (), own=count), scratch)
         work.remove()
+    if not count:
+        with writing(note):
+            note.parent.mkdir(parents=True, exist_ok=True)
+            note.touch()
     return count
 
 
-def _make_items(context: Context, recipe: Recipe) -> Iterator[OwnItem]:
-    for identifier, text in list_documents(context.store, recipe.namespace, recipe.name):
-        document = json.loads(text)
-        first, *others = (
-            recipe.make(record, document["id"]) for record in _read(identifier, document, recipe)
-        )
-        for other in others:
-            first.join(other)
-        yield first
+def renew_items(
+    store: Writer,
+    recipe: Recipe,
+    name: str,
+    text: str,
+    has_item: Callable[[str], bool] = lambda identifier: False,
+) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of items of the table `name` in the store, whose recipe was `text`.
+
+    Those that do not change have none, nor those of which `has_item` says that files have them. If
+    the identifier is at other paths now, an item gets another, and its old one is deleted. It stays
+    as it is if it has none there, or if another item has it.
+    """
+    before = json.loads(text)[1]["identifier"]
+    taken = set[int]()
+    for identifier, stored in list_documents(store, recipe.namespace, name):
+        document = json.loads(stored)
+        is_renamed = name != recipe.name or recipe.identifies_otherwise(document["form"], before)
+        if has_item(identifier) and not is_renamed:
+            continue
+        try:
+            item = _make_item(identifier, document, recipe, None if is_renamed else document["id"])
+        except IdentifierError:
+            continue
+        is_made = has_item(item.identifier)
+        if not is_made:
+            if hash_identifier(item.identifier) in taken:
+                continue
+            row = item.row(recipe.name)
+            if row[-1] != document["digest"] and not (is_renamed and item.deleted):
+                yield row
+        taken.add(hash_identifier(item.identifier))
+        is_free = not has_item(identifier) and hash_identifier(identifier) not in taken
+        if item.identifier != identifier and is_free:
+            yield identifier, True, [], [], None, None
+
+
+def _make_item(
+    identifier: str, document: Mapping[str, Any], recipe: Recipe, id_: str | None
+) -> OwnItem:
+    """Make an item of what the store has of it. Raises IdentifierError."""
+    first, *others = (recipe.make(record, id_) for record in _read(identifier, document, recipe))
+    for other in others:
+        first.join(other)
+    return first
 
 
 def _read(identifier: str, document: Mapping[str, Any], recipe: Recipe) -> Iterator[SourceRecord]:

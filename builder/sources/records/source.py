@@ -16,8 +16,8 @@ from builder.sources.records import forms
 from builder.sources.records.forms import columns
 from builder.sources.records.forms.form import ByteSource, FileForm, read_head
 from builder.sources.records.ingest import RecordsIngest, RecordsReport, RecordTable
-from builder.sources.records.listed import read_guesses
-from builder.sources.records.recipe import Recipe
+from builder.sources.records.listed import list_guesses, read_all_recipes
+from builder.sources.records.recipe import open_recipe
 from builder.sources.records.record import ReadOptions, RecordItem, RecordsError
 from builder.sources.source import (
     Claim,
@@ -31,7 +31,6 @@ from builder.store import workdir
 from builder.store.context import Context
 from builder.store.durable import writing
 from functions.config.records import complete_table
-from functions.oai.format import TEMPLATES, folders
 from functions.snapshot import oai_name
 
 _OTHERS = re.compile(
@@ -39,8 +38,6 @@ _OTHERS = re.compile(
 )
 """Names of files that other sources read: they need not be opened."""
 _NAME = re.compile(r"[^A-Za-z0-9\-_.]+")
-_LIST = re.compile(r"\.(txt|csv|tsv|lst|list|ids)$", re.IGNORECASE)
-"""Names of lists of identifiers: what has such a name is no path of a record."""
 _BRACES = re.compile(r"[*?\[]")
 
 
@@ -135,12 +132,15 @@ def _read(
     arguments, configuration = context.arguments, context.configuration
     find_namespace(context)
     unread: dict[str, str] = {}
+    recipes = read_all_recipes(context.store)
+    guesses = list_guesses(recipes, configuration["records"])
+    abandoned = frozenset(name for name, patterns in guesses.items() if not patterns)
     tables = [
-        _open_table(context, table, declared[table["name"]], unread)
+        _open_table(context, table, declared[table["name"]], unread, guesses)
         for table in configuration["records"]
         if table["name"] in declared
     ]
-    tables += _guess_tables(context, guessed)
+    tables += _guess_tables(context, guessed, guesses)
     readings = frozenset(reading for reading, *_ in find_readings(context.store))
     home = find_home(context)
     with workdir.open_workdir(workdir.folder_of(home, None)) as work:
@@ -153,6 +153,8 @@ def _read(
                 readings,
                 arguments.again,
                 None in arguments.accept_loss,
+                recipes,
+                abandoned,
             ).carry_out(tables)
         work.remove()
     report.unread |= unread
@@ -171,7 +173,11 @@ def _report(report: RecordsReport) -> SourceReport:
 
 
 def _open_table(
-    context: Context, table: Mapping[str, Any], paths: Sequence[Path], unread: dict[str, str]
+    context: Context,
+    table: Mapping[str, Any],
+    paths: Sequence[Path],
+    unread: dict[str, str],
+    guesses: Mapping[str, Sequence[str]],
 ) -> RecordTable:
     """Return a table of the configuration; `unread` gets the files that no form reads."""
     if table["form"] and forms.find_form(table["form"]) is None:
@@ -194,8 +200,12 @@ def _open_table(
         if not (_BRACES.search(name) or (home / name).exists()):
             unread[name] = "there is no such file"
             is_whole = False
+    base = home.absolute()
     return RecordTable(
-        open_recipe(context, table), files, is_whole=is_whole and len(files) >= max(1, len(paths))
+        open_recipe(context.configuration, home, table),
+        files,
+        is_whole=is_whole and len(files) >= max(1, len(paths)),
+        follows=tuple(n for n, p in guesses.items() if any(is_of(path, base, p) for path in paths)),
     )
 
 
@@ -216,34 +226,15 @@ def _run_query(context: Context, path: ByteSource, options: ReadOptions) -> Iter
     yield from columns.read_query(path.read_text("utf-8"), home, options)
 
 
-def open_recipe(context: Context, table: Mapping[str, Any], *, is_guess: bool = False) -> Recipe:
-    """Return the recipe of a complete table. Its key `deleted` may name a file of identifiers."""
-    configuration = context.configuration
-    own = configuration["formats.templates"]
-    path = context.configuration_path.parent / table["deleted"]
-    gone: frozenset[str] | None = None
-    if _LIST.search(table["deleted"]) and not path.is_file():
-        raise UsageError(f"[[records]] {table['name']}: deleted: {table['deleted']}: no such file")
-    if table["deleted"] and path.is_file():
-        with explaining(table["deleted"], "read"):
-            lines = map(str.strip, path.read_text("utf-8-sig").splitlines())
-            gone = frozenset(line for line in lines if line)
-    places = folders(TEMPLATES, Path(own) if own else None)
-    return Recipe(
-        table, str(configuration["repository.namespace"]), places, gone, is_guess=is_guess
-    )
-
-
-def _guess_tables(context: Context, files: Mapping[Path, FileForm]) -> Iterator[RecordTable]:
+def _guess_tables(
+    context: Context, files: Mapping[Path, FileForm], before: Mapping[str, Sequence[str]]
+) -> Iterator[RecordTable]:
     """Yield a table for each file, or for the files of a folder that have one form.
 
     Files of a table that was guessed before are of that table, whatever else is beside them now.
     """
     home = context.configuration_path.parent.absolute()
-    names = {table["name"] for table in context.configuration["records"]}
-    before = read_guesses(context.store) if files else {}
-    before = {name: patterns for name, patterns in before.items() if name not in names}
-    names |= before.keys()
+    names = {table["name"] for table in context.configuration["records"]} | before.keys()
     groups: dict[tuple[Path, str], dict[Path, FileForm]] = {}
     settled: dict[str, dict[Path, FileForm]] = {}
     for path, form in files.items():
@@ -276,7 +267,9 @@ def _guess_tables(context: Context, files: Mapping[Path, FileForm]) -> Iterator[
         tables.append((name, _list_patterns(folder, group, home), group))
     for name, patterns, group in tables:
         table = complete_table({"name": name, "files": patterns})
-        yield RecordTable(open_recipe(context, table, is_guess=True), group, is_guess=True)
+        yield RecordTable(
+            open_recipe(context.configuration, home, table, is_guess=True), group, is_guess=True
+        )
 
 
 def is_of(path: Path, home: Path, patterns: Sequence[str]) -> bool:

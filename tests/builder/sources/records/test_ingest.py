@@ -142,6 +142,70 @@ def test_a_guess_of_a_folder_names_the_files_that_it_read(home: Home) -> None:
     assert publish(home) == (4, 0, 0)
 
 
+def test_a_foreign_identifier_is_of_one_table(home: Home) -> None:
+    ingest(home, write(home, "a.xml", STATIC.encode()))
+    assert publish(home) == (1, 0, 0)
+    other = write(home, "b.xml", STATIC.replace("Bees", "Wasps").encode())
+    gone = STATIC.replace("<oai:header>", '<oai:header status="deleted">').encode()
+    for data in (other.read_bytes(), gone):
+        other.write_bytes(data)
+        report = ingest(home, other, code=1)
+        assert report["faults"] == {"record-repeated": 1}
+        assert "table b has it, but it is of table a" in report["first"][0]
+        assert publish(home) == (0, 0, 0)
+    assert rows(home, "SELECT title FROM own_records") == [{"title": "Bees"}]
+    ingest(home, write(home, "a.xml", STATIC.replace("Bees", "Ants").encode()))
+    assert publish(home) == (0, 1, 0)
+
+
+def test_a_guess_that_is_declared_under_another_name_is_not_doubled(home: Home) -> None:
+    ingest(home, write(home, "a.mrc", marc(1), marc(2)))
+    ingest(home, write(home, "a.xml", STATIC.encode()))
+    publish(home)
+    declare(home, DECLARED)
+    declare(home, '[[records]]\nname = "other"\nfiles = "export/a.xml"\n')
+    assert ingest(home)["superseded"] == 2
+    assert publish(home) == (2, 3, 2)
+    listed = rows(home, "SELECT repository FROM own_records ORDER BY ALL")
+    assert [row["repository"] for row in listed] == ["catalogue", "catalogue", "other"]
+    assert ingest(home) == {}
+
+
+@pytest.mark.parametrize("has_ingest", [True, False])
+def test_other_identifiers_supersede_the_old_ones(home: Home, has_ingest: bool) -> None:
+    section = '[[records]]\nname = "p"\nfiles = "export/p.csv"\nidentifier = "nr"\n'
+    declare(home, section)
+    path = write(home, "p.csv", b"nr,key,title\n1,2,A\n2,1,B\n3,c,C\n4,,D\n")
+    ingest(home)
+    assert publish(home) == (4, 0, 0)
+    path.write_text("nr,key,title\n1,2,A\n2,1,B\n5,e,E\n")  # the others are of earlier files
+    if has_ingest:
+        ingest(home)
+        publish(home)
+    home.config.write_text(home.config.read_text().replace('"nr"', '"key"'))
+    if has_ingest:
+        assert ingest(home)["superseded"] == 2
+        path.unlink()
+    assert publish(home) == ((2, 4, 2) if has_ingest else (1, 3, 1))
+    listed = rows(home, "SELECT id, title FROM own_records ORDER BY ALL")
+    pairs = [(row["id"], row["title"]) for row in listed]
+    assert pairs == [("1", "B"), ("2", "A"), ("4", "D"), ("c", "C"), *[("e", "E")] * has_ingest]
+    assert publish(home) == (0, 0, 0)
+
+
+def test_formats_that_change_nothing_make_no_snapshot(home: Home) -> None:
+    declare(home, DECLARED.replace('["type:{leader/6}"]', '["{leader/6}"]'))
+    ingest(home, write(home, "a.mrc", marc(1)))
+    publish(home)
+    before = home("status", "--json").json["snapshot"]
+    home.config.write_text(home.config.read_text().replace('["{leader/6}"]', '["{leader/6-6}"]'))
+    for _ in range(2):
+        assert publish(home) == (0, 0, 0)
+    assert home("status", "--json").json["snapshot"] == before
+    ingest(home)
+    assert publish(home) == (0, 0, 0)
+
+
 def test_what_lies_beside_archives_is_left_to_them(home: Home) -> None:
     write(home, "a.mrc", marc(1))
     write(home, "crawl.json", b'{"id": "1", "title": "a crawl"}')
