@@ -33,7 +33,7 @@ from builder.sources.redif.spool import (
     Segment,
     Spool,
 )
-from builder.sources.redif.staging import PREFIX, UNKNOWN, UNREAD, Acceptance, compare, stage
+from builder.sources.redif.staging import ALL_READ, PREFIX, UNREAD, Acceptance, compare, stage
 from builder.sources.redif.tree import open_member, tree_members
 from builder.store.durable import writing
 from builder.store.workdir import Work
@@ -170,8 +170,7 @@ class _RedifIngest:
     def read(self) -> str:
         """Copy the files of the sources to this machine and parse them; return their digest."""
         known_files = self._known_files
-        table = known_files.templates if known_files else None
-        spool = self._open_spool(known_files.following if known_files else 0, table)
+        spool = self._open_spool(known_files.following if known_files else 0)
         with ExitStack() as stack:
             progress = _ParsingProgress(self._runtime.bar, stack)
             self._parse(self._copy(spool, progress), progress.add)
@@ -181,11 +180,9 @@ class _RedifIngest:
             raise UsageError(f"{self._job.label} has no readable ReDIF file{why}")
         return spool.digest()
 
-    def _open_spool(self, ordinal: int, known_templates: Path | None = None) -> Spool:
+    def _open_spool(self, ordinal: int) -> Spool:
         runtime, first = self._runtime, len(self._segments)
-        return Spool(
-            self._folder, runtime.largest, runtime.encodings, first, ordinal, known_templates
-        )
+        return Spool(self._folder, runtime.largest, runtime.encodings, first, ordinal)
 
     def _copy(self, spool: Spool, progress: "_ParsingProgress") -> Iterator[Segment]:
         """Copy the files of the sources, and yield each segment as soon as it is complete."""
@@ -265,7 +262,7 @@ class _RedifIngest:
 
     def _compare(self, connection: engine.Connection, run: ObiRun, place: Path) -> None:
         known_files, before = self._known_files, run.turn()
-        statements = UNKNOWN if known_files is None else known_files.statements(self._dropped)
+        statements = ALL_READ if known_files is None else known_files.statements(self._dropped)
         last = next((past.digest for past in reversed(before) if past.kind == KIND), None)
         scope = None if known_files is None else known_files.scope(last)
         with self._runtime.bar("comparing", len(before), " runs") as bar:

@@ -20,7 +20,7 @@ from builder.snapshot.sql import Statements
 from builder.sources.redif.form.document import ARCHIVE, SERIES
 from builder.sources.redif.listing import FoundFile, Listings
 from builder.sources.redif.scope import ChangeScope
-from builder.sources.redif.staging import PREFIX, UNKNOWN
+from builder.sources.redif.staging import ALL_READ, PREFIX
 from builder.store.durable import digest_file, writing
 from builder.store.parquet.writer import RowWriter, parse_columns
 from builder.store.workdir import KNOWN_PREFIX
@@ -86,11 +86,6 @@ class KnownFiles:
         """The first ordinal that no known file has."""
         return self._facts.following if self._facts else 0
 
-    @property
-    def templates(self) -> Path | None:
-        """The table of known templates."""
-        return self._table("template") if self._facts else None
-
     def compare(
         self, source: int, folder: str, files: Sequence[FoundFile], others: Sequence[str]
     ) -> Collection[str]:
@@ -125,15 +120,13 @@ class KnownFiles:
         Files that were read nevertheless are left out, and those with the ordinals `dropped`.
         """
         if self._facts is None:
-            return UNKNOWN
+            return ALL_READ
         places = {name: engine.quote(str(self._table(name))) for name in ("file", "template")}
         gone, without = engine.quote(str(self._draft / _GONE)), ", ".join(map(str, (-1, *dropped)))
         return (
             _SQL.get("known_file", path=places["file"]),
             _SQL.get("known_template", path=places["template"]),
             _SQL.get("gone_file", path=gone, dropped=without),
-            _SQL.get("reused"),
-            _SQL.get("unknown"),
             _SQL.get("tree_file"),
             _SQL.get("tree_template"),
         )

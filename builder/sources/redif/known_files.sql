@@ -11,17 +11,6 @@ SELECT ordinal, rel FROM known_file SEMI JOIN read_parquet({path}) USING (source
 UNION
 SELECT ordinal, rel FROM known_file WHERE ordinal IN ({dropped})
 
--- name: reused
--- Templates that were not parsed because they are known.
-CREATE TABLE reused AS
-SELECT r.ordinal, r.place, r.line, k.ordinal AS known_ordinal, k.place AS known_place
-FROM parsed_reuse r JOIN known_template k USING (mark, second_mark)
-
--- name: unknown
--- Files with a template that was taken for a known one.
-CREATE VIEW unknown AS
-SELECT ordinal FROM parsed_reuse ANTI JOIN reused USING (ordinal, place)
-
 -- name: tree_file
 CREATE VIEW tree_file AS FROM parsed_file
 UNION ALL BY NAME
@@ -31,9 +20,6 @@ SELECT * EXCLUDE (rel, home, headed) FROM known_file ANTI JOIN gone_file USING (
 CREATE VIEW tree_template AS FROM parsed_template
 UNION ALL BY NAME
 FROM known_template ANTI JOIN gone_file USING (ordinal)
-UNION ALL BY NAME
-SELECT r.ordinal, r.place, r.line, k.* EXCLUDE (ordinal, place, line)
-FROM reused r JOIN known_template k ON k.ordinal = known_ordinal AND k.place = known_place
 
 -- name: shared_handle
 CREATE TABLE shared_handle AS
@@ -46,7 +32,7 @@ FROM listed_file WHERE source IN ({trees}) ORDER BY ordinal
 
 -- name: kept_template
 SELECT ordinal, place, line, length, encoding, type, valid, handle, text_sha256, name, restriction,
-    provider, content, if(handle IN (FROM shared_handle), NULL, mark) AS mark, second_mark
+    provider, content
 FROM tree_template
 WHERE ordinal NOT IN (SELECT ordinal FROM listed_file WHERE source NOT IN ({trees}))
 

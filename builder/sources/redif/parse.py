@@ -2,20 +2,12 @@
 
 A process parses one segment at a time. Rows stay small, because heads of documents go into one file
 beside them. Each row has the place of its head.
-
-Marks are digests by which templates that the last ingest parsed are known, and not parsed again:
-of a template's bytes, and of its file's path and encoding. A template with faults has none, because
-faults name lines. Nor has an archive or a series, which others inherit from. A mark has 128 bits,
-of which half are enough to look it up.
 """
 
 import hashlib
 import io
 import os
-from array import array
-from bisect import bisect_left
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
@@ -31,74 +23,11 @@ from builder.sources.redif.form.document import (
 )
 from builder.sources.redif.form.specification import Diagnostic, guess_type
 from builder.sources.redif.form.template import Template, file_blocks
-from builder.sources.redif.form.template_text import LIMIT, EncodedLines, TemplateText
+from builder.sources.redif.form.template_text import LIMIT
 from builder.sources.redif.spool import ALONE, KEPT, Segment, Spooled
 from builder.store.durable import writing
 from builder.store.parquet.writer import RowWriter, parse_columns
 from functions.archive.redif_text import make_text
-from functions.store import engine
-
-Mark = tuple[int | None, int | None]
-_NONE: Mark = None, None
-_LIST = "SELECT mark FROM read_parquet($path) WHERE mark IS NOT NULL ORDER BY mark"
-
-
-def known_marks(path: Path) -> "Sequence[int]":
-    """Return the first halves of the marks of a table of templates, ascending.
-
-    A process reads a table once. Raises StoreError.
-    """
-    with writing(path):
-        return _list_marks(path, path.stat().st_mtime_ns)
-
-
-@lru_cache(1)
-def _list_marks(path: Path, modified: int) -> "Sequence[int]":
-    marks = array("q")
-    with engine.connect() as connection, engine.reading(str(path)):
-        for rows in engine.batches(connection, _LIST, {"path": str(path)}):
-            marks.extend(rows)
-    return marks
-
-
-class FileMarks:
-    """The marks of the templates of one file; `marks` has the known ones, None if there are none.
-
-    `reused` has place, line and marks of the known templates that were found.
-    """
-
-    def __init__(self, file: Spooled, marks: "Sequence[int] | None") -> None:
-        self._marks = marks
-        self._path = f"{file.source} {file.path} {file.encoding}".encode("utf-8", "replace")
-        self._last: tuple[int, Mark] = -1, _NONE
-        self.reused: list[tuple[int, int, int | None, int | None]] = []
-
-    def has(self, source: EncodedLines, part: TemplateText) -> bool:
-        """Return whether a template is known; if not, its mark is noted."""
-        if part.cut:
-            return False
-        digest = hashlib.blake2b(b"%s %d\0" % (self._path, len(source.mark or "")), digest_size=16)
-        digest.update(part.data.rstrip())  # the last one of a file lacks a blank line
-        text = digest.digest()
-        mark = int.from_bytes(text[:8], "big", signed=True)
-        second = int.from_bytes(text[8:], "big", signed=True)
-        self._last = part.offset, (mark, second)
-        if self._marks is None:
-            return False
-        at = bisect_left(self._marks, mark)
-        if at == len(self._marks) or self._marks[at] != mark:
-            return False
-        self.reused.append((part.offset, part.line, mark, second))
-        return True
-
-    def of(self, template: Template) -> Mark:
-        """Return the mark of the template that was parsed last."""
-        offset, mark = self._last
-        is_plain = template.handle is not None and template.type not in (None, ARCHIVE, SERIES)
-        return (
-            mark if is_plain and not template.diagnostics and offset == template.offset else _NONE
-        )
-
 
 _REPORT_EVERY = 1000  # templates
 _STATES = {code: code for code in ("html", "empty-file", "no-template")} | {
@@ -120,9 +49,8 @@ TABLES = {
             "handle_written VARCHAR, text_md5 VARCHAR, text_sha256 VARCHAR, md5 VARCHAR, "
             "sha256 VARCHAR, segment INTEGER, bytes BIGINT, head BIGINT, size BIGINT, own BOOLEAN, "
             "sets VARCHAR[], name VARCHAR, restriction VARCHAR[], provider VARCHAR[], "
-            "content VARCHAR, mark BIGINT, second_mark BIGINT"
+            "content VARCHAR"
         ),
-        "reuse": "ordinal BIGINT, place BIGINT, line BIGINT, mark BIGINT, second_mark BIGINT",
         "refipo": (
             "ordinal BIGINT, place BIGINT, position BIGINT, url VARCHAR, id VARCHAR, "
             "format VARCHAR, function VARCHAR, size VARCHAR, restriction VARCHAR, fault VARCHAR"
@@ -138,9 +66,6 @@ The text of a template has `bytes` bytes. Of one with a handle, the head of its 
 segment's texts at `head` and has `size` bytes. If `own`, its bytes in the file do not give its text
 again, and the text follows the head. `name`, `restriction` and `provider` are what others inherit;
 `content` is the type of templates in a series.
-
-`reuse` has the templates that the last ingest parsed, with the same bytes in the same file. They
-are known by two marks, and lack only rows of `template`.
 """
 
 
@@ -174,9 +99,6 @@ class _Parsing:
         self._at = self._templates = 0
         self._reported = (0, 0)
         self._read = 0
-        self._marks = (
-            known_marks(segment.known_templates) if segment.known_templates is not None else None
-        )
 
     def file(self, file: Spooled, data: BinaryIO) -> None:
         """Parse one file."""
@@ -185,8 +107,7 @@ class _Parsing:
         stream = io.BytesIO(data.read(file.bytes)) if small else data
         templates = nameless = invalid = archives = 0
         state: str | None = None
-        marks = FileMarks(file, self._marks)
-        for event in template.read_templates(stream, file.path, LIMIT, file.encoding, marks.has):
+        for event in template.read_templates(stream, file.path, LIMIT, file.encoding):
             if isinstance(event, Template):
                 templates += 1
                 nameless += event.handle is None
@@ -199,14 +120,10 @@ class _Parsing:
                 invalid += not event.valid
                 likely = event.type or getattr(guess_type(event.type_written), "type", None)
                 archives += likely == ARCHIVE
-                self._template(file, event, data, marks)
+                self._template(file, event, data)
             else:
                 state = _STATES.get(event.code, state)
                 self._fault(file, event, None)
-        for row in marks.reused:
-            self._writers["reuse"].append((file.ordinal, *row))
-        templates += len(marks.reused)
-        self._templates += len(marks.reused)
         self._read += file.bytes
         self._tell()
         self._writers["file"].append(
@@ -224,9 +141,7 @@ class _Parsing:
             writer.close()
         self._tell(end=True)
 
-    def _template(
-        self, file: Spooled, template: Template, data: BinaryIO, marks: FileMarks
-    ) -> None:
+    def _template(self, file: Spooled, template: Template, data: BinaryIO) -> None:
         text = template.text.encode("utf-8", "replace") + b"\n"
         raw = os.pread(data.fileno(), template.length, file.start + template.offset)
         own = make_text(raw, template.encoding) != text
@@ -251,7 +166,6 @@ class _Parsing:
                 hashlib.sha256(text).hexdigest(),
                 *(self._segment.number, len(text), at, len(head), own, sets),
                 *(parent.name, parent.restriction, parent.provider, content),
-                *marks.of(template),
             )
         )
         self._templates += 1

@@ -12,14 +12,9 @@ SELECT handle FROM (
           UNION ALL
           SELECT f.path, t.handle, t.text_sha256, false
           FROM known_template t JOIN known_file f USING (ordinal)
-          SEMI JOIN gone_file USING (ordinal)
-          ANTI JOIN reused ON known_ordinal = t.ordinal AND known_place = t.place)
+          SEMI JOIN gone_file USING (ordinal))
     WHERE handle IS NOT NULL GROUP BY path, handle, text_sha256)
 WHERE now != 1 OR before != 1
-UNION
-SELECT handle FROM known_template t JOIN (
-    SELECT known_ordinal, known_place FROM reused GROUP BY ALL HAVING count(*) > 1)
-    ON known_ordinal = t.ordinal AND known_place = t.place
 
 -- name: read_template
 CREATE TABLE read_template AS

@@ -122,15 +122,11 @@ class Spooled:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A segment in the folder of a spool, numbered from 0; `bytes` counts all its files.
-
-    `known_templates` is the table of templates that the last ingest parsed.
-    """
+    """A segment in the folder of a spool, numbered from 0; `bytes` counts all its files."""
 
     folder: Path
     number: int
     bytes: int
-    known_templates: Path | None = None
 
     @property
     def path(self) -> Path:
@@ -154,8 +150,7 @@ class Spool:
     """Copies files of up to `largest` bytes, one after the other, into segments in a folder.
 
     Segments are numbered from `first`, and files get ordinals from `ordinal` on. `encodings` has
-    the encoding of files by their archive's folder, and `known_templates` is the table of known
-    templates.
+    the encoding of files by their archive's folder.
     """
 
     folder: Path
@@ -163,7 +158,6 @@ class Spool:
     encodings: Mapping[str, str] = field(default_factory=dict)
     first: int = 0
     ordinal: int = 0
-    known_templates: Path | None = None
     segments: list[Segment] = field(default_factory=list)
     bytes: int = 0
     _digest: Any = field(default_factory=hashlib.sha256)
@@ -239,7 +233,7 @@ class Spool:
             with writing(self.folder):
                 self._open.close()
             self._open = None
-            self.segments.append(Segment(self.folder, self._number, self._at, self.known_templates))
+            self.segments.append(Segment(self.folder, self._number, self._at))
 
     @property
     def _number(self) -> int:

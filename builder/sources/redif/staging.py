@@ -66,10 +66,9 @@ FROM (SELECT *,
       FROM (SELECT *, if(starts_with(path, root), path[length(root) + 1:], '/' || path) AS rel
             FROM read_file JOIN root USING (source)))
 """
-UNKNOWN = (
+ALL_READ = (
     "CREATE VIEW tree_file AS FROM parsed_file",
     "CREATE VIEW tree_template AS FROM parsed_template",
-    "CREATE VIEW unknown AS SELECT ordinal FROM parsed_reuse",
 )
 """The statements where all files were read."""
 _WHOLE = (
@@ -184,8 +183,7 @@ WHERE f.counts AND o.digest IS DISTINCT FROM f.sha256
 UNREAD = """
 SELECT ordinal, source, path FROM staged_file
 WHERE counts AND (segment IS NULL AND ordinal IN (SELECT ordinal FROM fresh)
-    OR ordinal IN (SELECT ordinal FROM step WHERE segment IS NULL AND became IN ({})
-                   UNION ALL SELECT ordinal FROM unknown))
+    OR ordinal IN (SELECT ordinal FROM step WHERE segment IS NULL AND became IN ({})))
 ORDER BY ordinal
 """.format(", ".join(f"'{became}'" for became in STORED))
 """The query of the files that must be read whole after all."""
@@ -196,7 +194,7 @@ def stage(
     segments: Sequence[Segment],
     origins: Sequence[FileOrigin],
     flaws: Sequence[tuple[int, Flaw]],
-    statements: Sequence[str] = UNKNOWN,
+    statements: Sequence[str] = ALL_READ,
     scope: ChangeScope | None = None,
     *,
     dropped: Sequence[int] = (),

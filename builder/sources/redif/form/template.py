@@ -4,7 +4,7 @@ A fault gives a diagnostic beside the template; it never excludes the template.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO, NamedTuple
 
@@ -82,13 +82,12 @@ def read_templates(
     file: str = "",
     limit: int = LIMIT,
     other: str | None = None,
-    is_known: Callable[[EncodedLines, TemplateText], bool] = lambda source, part: False,
 ) -> Iterator[Template | Diagnostic]:
     """Yield the templates of one file in order, and diagnostics of the file itself.
 
     Diagnostics name the file `file`. Lines that are not UTF-8 are decoded as `other`, by default as
     windows-1252, if the file has no mark. At most `limit` bytes of a template are read, and about
-    as much of the file is held in memory. Templates that are known are not parsed, and not yielded.
+    as much of the file is held in memory.
     Raises only the stream's OSError.
     """
     empty, is_html, has_template = True, False, False
@@ -96,8 +95,6 @@ def read_templates(
         empty = empty and not (part.data or source.start)
         if part.template:
             has_template = True
-            if is_known(source, part):
-                continue
             yield _build_template(source, part, file, other)
         else:
             for diagnostic in _check_preamble(source, part, file):

@@ -8,11 +8,7 @@ from typing import Any
 
 import pytest
 
-from builder.sources.redif.form import template
-from builder.sources.redif.form.template import Template
-from builder.sources.redif.form.template_text import EncodedLines, TemplateText
 from builder.store.workdir import KNOWN_PREFIX
-from tests.builder.sources.redif.samples import without
 from tests.builder.sources.redif.trees import (
     archive,
     counts,
@@ -88,44 +84,6 @@ def test_a_known_file_is_read_where_its_template_counts_again(home: Home, tmp_pa
     assert document["fields"]["title"] == ["Elsewhere"]
     assert document["series_name"] == "Working Papers"
     assert home("verify").code == 0
-
-
-def test_a_template_whose_bytes_are_the_same_is_not_parsed_again(
-    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    parsed: list[int] = []
-    build = template._build_template
-
-    def count(source: EncodedLines, part: TemplateText, *more: Any) -> Template:
-        parsed.append(part.line)
-        return build(source, part, *more)
-
-    monkeypatch.setattr(template, "_build_template", count)
-    first, *others = (paper(number) for number in range(6))
-    name, wrong = "aaa/wpaper/1.rdf", without("Title", paper(9))
-    files = {**archive(), name: b"\n".join([first, *others, wrong])}
-    for number, (data, lines) in enumerate(
-        [
-            (
-                b"\n".join([paper(0, "On Bowls"), *others, wrong]),
-                [1, 79],
-            ),  # the one with a fault too
-            (b"# 1\n" + b"\n".join([first, *others]), [2]),
-            (b"\xef\xbb\xbf" + first, [1]),  # another encoding
-            (b"\n".join([first, *others[:2]]), [1, 14, 27]),
-            (b"\n".join([*others[:2], first, first]), []),
-            (b"\n".join([*others[:2], first]), [27]),  # it had shared its handle
-        ]
-    ):
-        ingested(home, aged(tree(tmp_path / "RePEc", files), OLD + number), "--accept-loss")
-        files[name] = data
-        aged(tree(tmp_path / "RePEc", files), OLD + number)
-        path = tmp_path / "RePEc" / name
-        os.utime(path, (OLD + number + 1, OLD + number + 1))
-        parsed.clear()
-        ingested(home, tmp_path / "RePEc", "--accept-loss")
-        assert parsed == lines
-        assert home("verify").code == 0
 
 
 def test_another_source_may_have_changed_the_store_meanwhile(
