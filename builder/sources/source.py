@@ -29,13 +29,17 @@ class SourceInput:
 class SourceReport:
     """What was read: a summary, and a part of the JSON document.
 
-    `faults`: the data has faults. `failed`: something could not be read.
+    `faults` counts those of the data. `failed` says what could not be read, "" if all could. What
+    is `new`, `changed` and `deleted` is counted by sources with defaults.
     """
 
     text: str
     document: Mapping[str, Any]
-    faults: bool = False
-    failed: bool = False
+    faults: int = 0
+    failed: str = ""
+    new: int = 0
+    changed: int = 0
+    deleted: int = 0
 
 
 @dataclass(frozen=True, slots=True)

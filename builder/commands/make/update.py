@@ -1,7 +1,8 @@
 """`sheaf update`."""
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -10,14 +11,17 @@ from builder.commands.make import harvest, ingest, publish
 from builder.commands.make.harvest import ListOptions
 from builder.errors import UsageError
 from builder.http.client import user_agent
+from builder.intake.mirror import refuse_beside_replica
 from builder.publish.report import report_document, report_text
 from builder.sources.harvest import HARVEST, night
 from builder.sources.harvest.folder import lock_folder
-from builder.sources.harvest.night import FAILED, WHOLE, Standing
+from builder.sources.harvest.mirror import read_replica
+from builder.sources.harvest.night import WHOLE, Standing
 from builder.sources.harvest.repository import find_repository, list_addresses, place_of
 from builder.sources.harvest.run import HarvestJob, HarvestResult
 from builder.sources.harvest.source import find_harvest_home
 from builder.sources.harvest.window import HarvestDates
+from builder.sources.source import Source, SourceReport
 from builder.store.context import Context
 from functions.snapshot import layout
 from functions.snapshot.errors import ConfigurationError, SheafError
@@ -39,7 +43,7 @@ def run(context: Context) -> int:
     if twice := [place for place in places if places.count(place) > 1]:
         raise ConfigurationError(f"two of the repositories are one: {twice[0]}")
     harvest.check_proxies(context, owners)
-    context.store.tag(layout.POINTER)  # an unreachable store is reported now, not after hours
+    _check_sources(context, is_empty=not lists)
     home, agent = find_harvest_home(context), user_agent(context.configuration)
     with lock_folder(home):
         began, standings = context.now(), night.read_standings(home)
@@ -52,11 +56,9 @@ def run(context: Context) -> int:
                 if len(ended[name]) == len(lists[name]):
                     before = standings.get(name, Standing())
                     standings[name] = before.end_night(ended[name], began)
-            texts, document, is_empty = _ingest(context, standings)
+            texts, document = _ingest(context, standings)
         finally:
             night.write_standings(home, standings)
-        if is_empty and not lists:
-            raise UsageError("nothing to update: add [[repositories]] or another source")
         rows = night.list_rows(home, lists, context.now())
         document["rows"] = rows
         try:
@@ -94,33 +96,54 @@ def _plan(context: Context, rule: Mapping[str, Any]) -> dict[HarvestJob, ListOpt
     }
 
 
-def _ingest(
-    context: Context, standings: dict[str, Standing]
-) -> tuple[list[str], dict[str, Any], bool]:
-    """Ingest what each source reads by default; return texts, documents, and if it was nothing.
+def _check_sources(context: Context, *, is_empty: bool) -> None:
+    """Raise UsageError if nothing is configured, or a store that replicates refuses something.
+
+    That is told now, and so is an unreachable store: not after hours.
+    """
+    context.store.tag(layout.POINTER)
+    read_replica(context.configuration, context.store)
+    inner = _join_defaults(context, ingest)
+    for source, reader in ingest.load_sources():
+        names: Sequence[str] | None = None
+        with suppress(SheafError):  # the table of results names it
+            names = reader.defaults(inner)
+        if source is not HARVEST and (names is None or names):
+            refuse_beside_replica(context.configuration, _name_source(source))
+            is_empty = False
+    if is_empty:
+        raise UsageError("nothing to update: add [[repositories]] or another source")
+
+
+def _name_source(source: Source) -> str:
+    return f"{source.package.rpartition('.')[2]} (source)"
+
+
+def _ingest(context: Context, standings: dict[str, Standing]) -> tuple[list[str], dict[str, Any]]:
+    """Ingest what each source reads by default; return texts and documents.
 
     A source that fails is named in `standings`, and holds no other one back. What is harvested is
     named only if it cannot be read: its repositories are.
     """
-    inner, began, is_empty = _join_defaults(context, ingest), context.now(), True
+    inner, began = _join_defaults(context, ingest), context.now()
     documents, texts = dict[str, Any](), list[str]()
     for source, reader in ingest.load_sources():
-        name, state, reason = f"{source.package.rpartition('.')[2]} (source)", WHOLE, ""
+        name, reports, failure = _name_source(source), list[SourceReport](), ""
         before = standings.pop(name, Standing())
         try:
             if not (names := reader.defaults(inner)):
                 continue
-            for report in filter(None, [read() for read in ingest.plan_reads(inner, names)]):
-                documents |= report.document
-                texts.append(report.text)
-                if report.failed:
-                    state, reason = FAILED, "something could not be read: see below"
+            reports += filter(None, [read() for read in ingest.plan_reads(inner, names)])
         except SheafError as error:
-            state, reason = FAILED, str(error)
-        is_empty = False
-        if source is not HARVEST or state == FAILED:
-            standings[name] = before.follow(state, began, reason)
-    return texts, documents, is_empty
+            failure = str(error)
+        for report in reports:
+            documents |= report.document
+            texts.append(report.text)
+        reason = failure or "; ".join(report.failed for report in reports if report.failed)
+        standing = before.end_ingest(reports, began, reason)
+        if source is not HARVEST or reason:
+            standings[name] = standing
+    return texts, documents
 
 
 def _join_defaults(context: Context, body: Any) -> Context:

@@ -10,7 +10,9 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
+from textwrap import TextWrapper
 from typing import Any
 
 from builder.errors import explaining
@@ -18,6 +20,7 @@ from builder.http.secrets import clean_text
 from builder.sources.harvest.errors import HarvestError
 from builder.sources.harvest.run import HarvestResult
 from builder.sources.harvest.state import COMPLETE
+from builder.sources.source import SourceReport
 from builder.store import documents
 from builder.store.durable import replace_durably
 from builder.text import tally, visible
@@ -26,8 +29,9 @@ from functions.snapshot.errors import SheafError
 
 STANDINGS = "update.json"
 WHOLE, PARTIAL, FAILED = "whole", "partial", "failed"
-_COLUMNS = ("repository", "state", "new", "changed", "deleted", "lag", "reason")
+_COLUMNS = ("repository", "state", "new", "changed", "deleted", "faults", "lag")
 _LONGEST = 300
+_WIDTH = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,8 @@ class Standing:
     PARTIAL says that records came. `whole` is when the last night began in which all lists came to
     their ends, though single records may be missing. `failing` is when the first night began since
     all was WHOLE. Each is "" if there is none. `reason` is also a remark on a whole one. The counts
-    are those of the runs of its lists.
+    are those of the runs of its lists, or of a source's ingest; `faults` are records that were
+    mended or lost.
     """
 
     state: str = "new"
@@ -47,6 +52,7 @@ class Standing:
     new: int = 0
     changed: int = 0
     deleted: int = 0
+    faults: int = 0
 
     def follow(self, state: str, began: datetime, reason: str) -> "Standing":
         """Return the standing after a night that began then, without counts."""
@@ -70,7 +76,20 @@ class Standing:
             new=sum(result.counts.new for result in results),
             changed=sum(result.counts.changed + result.counts.another for result in results),
             deleted=sum(result.counts.deleted + result.counts.removed for result in results),
+            faults=sum(result.counts.mended + result.counts.lost for result in results),
         )
+
+    def end_ingest(
+        self, reports: Sequence[SourceReport], began: datetime, reason: str
+    ) -> "Standing":
+        """Return the standing of a source after its ingest; `reason` says what failed, if any."""
+        new, changed, deleted, faults = (
+            sum(getattr(report, name) for report in reports)
+            for name in ("new", "changed", "deleted", "faults")
+        )
+        state = WHOLE if not reason else PARTIAL if new + changed + deleted else FAILED
+        row = self.follow(state, began, reason)
+        return replace(row, new=new, changed=changed, deleted=deleted, faults=faults)
 
 
 def _find_reason(outcome: HarvestResult | SheafError) -> str:
@@ -113,16 +132,35 @@ def list_rows(home: Path, names: Iterable[str], now: datetime) -> list[dict[str,
 
 
 def make_table(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Return rows as lines under a heading, with lags in days."""
+    """Return rows as lines under a heading; the reason of each follows, in lines of its own."""
     lines: list[tuple[str, ...]] = [_COLUMNS]
+    reasons = [""]
     for row in rows:
-        lag = "never" if row["lag"] is None else f"{row['lag'] / 86_400:.1f} d"
-        since = row["failing"] and f"failing since {row['failing']}: "
-        cells = {**row, "lag": lag, "reason": f"{since}{row['reason']}"}
+        cells = {**row, "lag": _write_lag(row["lag"])}
         lines.append(tuple(str(cells[column]) for column in _COLUMNS))
+        since = row["failing"] and f"failing since {row['failing']}: "
+        reasons.append(f"{since}{row['reason']}")
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    form = "  ".join(f"{{:{side}{width}}}" for side, width in zip("<<>>>><", widths, strict=True))
-    return "\n".join(form.format(*line).rstrip() for line in lines)
+    form = "  ".join(f"{{:{side}{width}}}" for side, width in zip("<<>>>>>", widths, strict=True))
+    wrap = TextWrapper(
+        _WIDTH,
+        initial_indent="    ",
+        subsequent_indent="    ",
+        break_long_words=False,  # paths and URLs can be copied
+        break_on_hyphens=False,
+    ).wrap
+    texts = ([form.format(*line), *wrap(why)] for line, why in zip(lines, reasons, strict=True))
+    return "\n".join(chain(*texts))
+
+
+def _write_lag(seconds: int | None) -> str:
+    """Return a lag in its largest unit of which it has two."""
+    if seconds is None:
+        return "never"
+    for unit, size in (("d", 86_400), ("h", 3600)):
+        if seconds >= 2 * size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds // 60} min"
 
 
 class Deadline(threading.Event):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from builder.errors import explaining
 from builder.intake import intake
+from builder.intake.captures import FAULT_CODES
 from builder.intake.paths import STDIN
 from builder.sources.harvest.errors import HarvestError
 from builder.sources.source import (
@@ -48,7 +49,7 @@ def find_harvests(source: str) -> tuple[Path, ...]:
 
 def _aggregate(context: Context, folders: Sequence[Path]) -> SourceReport:
     """Read the new parts of harvests into the intake, or with --again all parts."""
-    from builder.sources.harvest.ingest import HarvestIngest
+    from builder.sources.harvest.ingest import DAMAGED, HarvestIngest
     from builder.sources.harvest.mirror import read_replica
     from builder.sources.harvest.repository import list_addresses
     from builder.sources.readings import find_readings
@@ -74,24 +75,26 @@ def _aggregate(context: Context, folders: Sequence[Path]) -> SourceReport:
     return SourceReport(
         gathered.text({row.prefix: row.crosswalks for row in formats.rows}),
         {"harvested": asdict(gathered)},
-        faults=gathered.faults.total() > 0,
-        failed=not gathered.is_whole,
+        faults=gathered.faults.total(),
+        failed="" if gathered.is_whole else FAULT_CODES[DAMAGED],
     )
 
 
 def _find_defaults(context: Context) -> Sequence[str]:
-    """Return the harvests of `sheaf update` whose last lists are whole; others keep what they had.
+    """Return the harvests of configured repositories whose last lists are whole.
 
-    One with a damaged state is left out, too.
+    Others keep what they had. One with a damaged state is left out, too.
     """
     from builder.sources.harvest import folder
+    from builder.sources.harvest.repository import find_repository, list_addresses
 
-    names = []
-    for path in find_harvests(str(find_harvest_home(context))):
+    names, named = [], list_addresses(context.configuration)
+    for path in find_harvests(str(find_harvest_home(context))) if named else ():
         with suppress(HarvestError):
-            if (state := folder.read(path)) is not None and state.is_whole:
+            state = folder.read(path)
+            if state and state.is_whole and find_repository(named, state.base_url).name:
                 names.append(str(path))
-    return names if context.configuration["repositories"] else ()
+    return names
 
 
 def find_harvest_home(context: Context) -> Path:

@@ -72,6 +72,7 @@ class RecordsReport:
 
     `renewed` counts records that no file has, made of what the store has; `superseded` identifiers
     that were deleted, as their records have others now.
+    `changed` are those of `records` that came before in another form, as far as the index knows.
     `unread` has the reason for each file without a readable record, or that ends early; `losses`
     the tables whose losses wait, each with their number, and `reasons` say why. `faults` counts
     by code.
@@ -79,6 +80,7 @@ class RecordsReport:
 
     run: str
     records: int = 0
+    changed: int = 0
     same: int = 0
     deleted: int = 0
     files: int = 0
@@ -267,6 +269,7 @@ class RecordsIngest:
         count = sum(report.faults.values()) - before
         if not many:
             failed = True
+            index.doubt_file()  # so that each run names it
             report.unread.setdefault(str(path), self._reasons.get(name, "it has no record"))
         return IntakeSource(
             source=name,
@@ -324,7 +327,7 @@ class RecordsIngest:
         index: RecordIndex,
     ) -> None:
         """Write the row of an item, which came with that digest; `where` are file and place."""
-        name, place = where
+        (name, place), replaced = where, index.replaced
         if oai_name.is_foreign(item.identifier, table.recipe.namespace):
             owner = self._owners.find(item.identifier, table.name)
             if owner not in (table.name, *table.follows, *self.abandoned):
@@ -340,6 +343,7 @@ class RecordsIngest:
             self._note(name, code, item.id, f"{place}: {detail}", done)
         self._rows.append(item.row(table.name))
         self.report.records += not item.deleted
+        self.report.changed += index.replaced > replaced and not item.deleted
         self.report.deleted += item.deleted
 
     def _delete_missing(self, table: RecordTable, index: RecordIndex, reason: str) -> bool:

@@ -36,6 +36,8 @@ class RecordIndex:
         """Whether a file is new, has changed or is gone."""
         self.is_settled = False
         """Whether nothing waits to be deleted since the last change."""
+        self.replaced = 0
+        """Number of items of an earlier run that have another record now."""
         with self._wrap_errors():
             path.parent.mkdir(parents=True, exist_ok=True)
             self._base = self._open()
@@ -140,6 +142,7 @@ class RecordIndex:
         if run == self._run or file in self._whole:
             return False
         execute("REPLACE INTO records VALUES (?, ?, ?, ?)", values)
+        self.replaced += 1
         return True
 
     def end_run(self) -> None:

@@ -164,11 +164,15 @@ def _read(
 
 
 def _report(report: RecordsReport) -> SourceReport:
+    reasons = (report.unread | report.reasons).items()
     return SourceReport(
         report.text(),
         {"records": asdict(report)},
-        faults=bool(report.faults),
-        failed=bool(report.unread or report.losses),
+        faults=sum(report.faults.values()),
+        failed="; ".join(f"{name}: {reason}" for name, reason in reasons),
+        new=report.records - report.changed,
+        changed=report.changed,
+        deleted=report.deleted,
     )
 
 

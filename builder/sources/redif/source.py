@@ -100,7 +100,10 @@ def _read(context: Context, jobs: Sequence[RedifJob]) -> SourceReport:
     return SourceReport(
         "\n".join(report.text() for report in reports),
         {"redif": [*map(asdict, reports)]},
-        faults=any(report.faults for report in reports),
+        faults=sum(sum(report.faults.values()) for report in reports),
+        new=sum(report.appearances + report.reappearances for report in reports),
+        changed=sum(report.changes for report in reports),
+        deleted=sum(report.deletions for report in reports),
     )
 
 

@@ -73,8 +73,8 @@ def _read(
     return SourceReport(
         result.text(),
         result.document(),
-        faults=any(source.faults for source in sources),
-        failed=any(source.failed for source in sources) or result.is_empty,
+        faults=sum(source.faults for source in sources),
+        failed=next((s.source for s in sources if s.failed), "no captures" * result.is_empty),
     )
 
 

@@ -206,8 +206,12 @@ def test_nights_of_repositories_of_which_a_third_misbehaves(
             assert (row["state"], items) == ("whole", own)
             continue
         assert row["state"] in ("partial", "failed")
-        lag = "never" if row["lag"] is None else f"{row['lag'] / 86_400:.1f} d"
-        assert f"  {lag}  failing since {row['failing']}: {row['reason']}" in status.out
+        lag = "never" if row["lag"] is None else r"\d+ (min|h|d)"
+        assert re.search(rf"^{name} +{row['state']}( +\d+){{4}} +{lag}$", status.out, re.MULTILINE)
+        since = f"failing since {row['failing']}: {row['reason']}"
+        assert "".join(since.split()) in "".join(status.out.split())
+    table = status.out[status.out.index("\nrepository ") :]
+    assert max(len(line) for line in table.splitlines() if " " in line.strip()) <= 80
     assert [len(aggregator.published(name)) for name in ("errors", "unavailable")] == [0, 0]
     assert len(aggregator.published("xml")) == len(aggregator.expected("xml")) - 1
 
@@ -219,6 +223,7 @@ def test_what_an_update_needs_is_told_before_it_begins(
     done = home("update")
     assert (done.code, done.err.count("\n")) == (2, 1)
     assert "nothing to update: add [[repositories]]" in done.err
+    assert not (home.folder / "harvests").exists()
     text = home.config.read_text()
     for key, value, why in [
         ("header", None, "header of a is in the variable A_KEY, which is not set"),
@@ -275,7 +280,7 @@ def test_other_sources_are_part_of_the_night_and_none_holds_another_back(
             ["a", "whole"],
             ["redif", "(source)"],
         ]
-        assert f"{tree}: no such file" in done.out
+        assert f"{tree}: no such file" in " ".join(done.out.split())
         assert len(state(home)) == 3
         shutil.copytree(SAMPLES, tree)
         provider.change(provider.items["oai:a.cz:1"], title="Another")
@@ -283,12 +288,61 @@ def test_other_sources_are_part_of_the_night_and_none_holds_another_back(
             patch.setattr(publish, "publish", _interrupt)
             assert home("update").code == 130
         waiting = home("status").out
-        assert re.search(r"^redif \(source\) +whole .* 0\.0 d$", waiting, re.MULTILINE)
+        assert re.search(r"^redif \(source\) +whole +11 +0 +0 +7 +0 min$", waiting, re.MULTILINE)
         done = home("update")
         assert done.code == 0, done.err
     rows = state(home)
     assert rows["oai:a.cz:1"][2] == "Another"
     assert sum(":RePEc:" in name for name in rows) > 5
+
+
+def test_own_records_have_counts_and_a_file_without_any_fails_each_night(tmp_path: Path) -> None:
+    home = make_home(tmp_path / "home")
+    table = '[[records]]\nname = "people"\nfiles = ["*.csv"]\nidentifier = "id"\ncomplete = true\n'
+    home.config.write_text(f"{home.config.read_text()}\n{table}")
+    people = [f"{n},Person {n}" for n in range(60)]
+    file, other = home.folder / "people.csv", home.folder / "others.csv"
+    for change, row in [
+        (lambda: None, "whole +60 +0 +0 +0 +0 min"),
+        (lambda: people.__setitem__(7, "7,Another"), "whole +0 +1 +0 +0 +0 min"),
+        (lambda: people.pop(), "whole +0 +0 +1 +0 +0 min"),
+        (lambda: people.append("60,A\n,B"), "whole +1 +0 +0 +1 +0 min"),
+        (lambda: other.write_text("id,title\n,C"), "failed +0 +0 +0 +1 +0 min"),
+        (lambda: None, "failed +0 +0 +0 +1 +0 min"),
+        (other.unlink, "whole +0 +0 +0 +0 +0 min"),
+    ]:
+        change()
+        if (text := "\n".join(["id,title", *people, ""])) != (file.exists() and file.read_text()):
+            file.write_text(text)
+        done = home("update")
+        assert re.search(rf"^records \(source\) +{row}$", done.out, re.MULTILINE), done.out
+        assert done.code == row.startswith("failed"), done.err
+        status = " ".join(home("status").out.split())
+        assert ("others.csv: row 2: nothing at id" in status) == done.code
+
+
+@pytest.mark.parametrize("more", ["records", "repository", "replicate"])
+def test_what_a_mirror_refuses_is_told_before_anything_is_harvested(
+    tmp_path: Path, more: str
+) -> None:
+    home, table = make_home(tmp_path / "home"), '[[repositories]]\nname = "{}"\nurl = "{}"\n'
+    text = home.config.read_text()
+    with serving(items(3)) as first, serving(items(3)) as second:
+        home.config.write_text(f"{text}\n{table.format('a', first.url)}replicate = true\n")
+        assert home("update").code == 0
+        b = table.format("b", second.url)
+        rows = {
+            "repository": b,
+            "replicate": f"{b}replicate = true\n",
+            "records": f"{table.format('a', first.url)}replicate = true\n"
+            '[[records]]\nname = "r"\nfiles = ["*.csv"]\n',
+        }
+        home.config.write_text(f"{text}\n{rows[more]}")
+        calls = len(first.calls)
+        done = home("update")
+        assert (done.code, done.err.count("\n"), done.out) == (2, 1, ""), done.err
+        assert "this store replicates" in done.err
+        assert (len(first.calls), second.calls) == (calls, [])
 
 
 def _interrupt(context: Context) -> None:
