@@ -45,7 +45,7 @@ HEAVY = {
     "boto3": "builder/store/aws.py",
     "botocore": "builder/store/aws.py",
     "chardetng_py": "functions/archive/charset.py",
-    "cryptography": "builder/outputs/log/ed25519.py",
+    "cryptography": "builder/outputs/log/note.py",
     "distributed": "builder/sources/webarchives/ingest/engines.py",
     "duckdb": "functions/store/engine.py",
     "fastavro": "builder/outputs/tables/avro.py",

@@ -178,8 +178,6 @@ def _add_outputs(audit: StoreAudit, findings: Sequence[Finding]) -> list[Finding
             Finding("purge-unfinished", key, problem) for key in audit.store.keys(layout.PURGES)
         ]
         findings = [*findings, *publish_findings(audit.store, audit.now), *purges]
-    is_damaged = any(finding.kind == DAMAGE for finding in findings)
-    audit = replace(audit, rows=audit.rows and not is_damaged)
     of_outputs = [finding for output in OUTPUTS for finding in output.verify(audit)]
     places = {finding.object for finding in of_outputs}
     others = (f for f in findings if f.code != "part-missing" or f.object not in places)

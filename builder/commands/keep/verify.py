@@ -15,8 +15,7 @@ from builder.outputs.log.bundle import (
     verdict_document,
     verify_bundle,
 )
-from builder.outputs.log.checkpoint import open_checkpoint
-from builder.outputs.log.note import ProofError, VerifierKey
+from builder.outputs.log.note import ProofError, VerifierKey, open_checkpoint
 from builder.progress import show_bytes
 from builder.store.context import Context
 from builder.store.s3 import open_store

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from builder.outputs.log.checkpoint import Checkpoint, open_checkpoint
 from builder.outputs.log.entry import LogEntry, RunHead, sequence_line
 from builder.outputs.log.merkle import hash_leaf, trace_root
-from builder.outputs.log.note import ProofError, VerifierKey
+from builder.outputs.log.note import Checkpoint, ProofError, VerifierKey, open_checkpoint
 from builder.outputs.log.rows import BLOCK_ROWS, LOOKUP, LOOKUP_ROW, RECORDS, WIDTHS, hash_group
 from builder.text import visible
 from functions.snapshot import oai_name

@@ -11,7 +11,6 @@ from contextlib import suppress
 from itertools import groupby
 from operator import attrgetter
 
-from builder.outputs.log.checkpoint import Checkpoint
 from builder.outputs.log.entry import LogEntry, TreeHead, hash_sequences, list_sequences
 from builder.outputs.log.index import (
     NEWEST,
@@ -24,7 +23,7 @@ from builder.outputs.log.index import (
     run_keys,
 )
 from builder.outputs.log.merkle import root_of
-from builder.outputs.log.note import ProofError
+from builder.outputs.log.note import Checkpoint, ProofError
 from builder.outputs.log.rows import COLUMNS, LOOKUP, RECORDS, WIDTHS, GroupRows, read_groups
 from builder.outputs.log.signer import LogSigner
 from builder.outputs.log.tiles import CHECKPOINT, TileTree, list_partials, open_log

@@ -1,15 +1,20 @@
-"""Signed notes and verifier keys (C2SP signed-note, Ed25519).
+"""Signed notes and their keys (C2SP signed-note, Ed25519 of RFC 8032), and checkpoints of a log.
 
 A note is a text that ends with a line feed, an empty line, and lines with signatures. A line names
-its key, and has the key's id and the signature as Base64.
+its key, and has the key's id and the signature as Base64. A checkpoint (C2SP tlog-checkpoint) is
+the text of a note: size and root of a log. This is the only file that imports cryptography, which
+is an extra.
 """
 
 import base64
 import binascii
 import hashlib
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from builder.errors import UsageError
 from functions.snapshot.errors import SheafError
 
 
@@ -22,9 +27,16 @@ _DASH = "\u2014"
 _KEY_BYTES, _ID_BYTES, _SIGNATURE_BYTES = 32, 4, 64
 _MOST = 100
 """Signatures of a note that are read."""
+_SIZE = re.compile("0|[1-9][0-9]{,17}")
 
-Check = Callable[[bytes, bytes, bytes], bool]
-"""Whether a public key signed a message: key, signature, message."""
+
+def load_library() -> Any:
+    """Return the module of the library. Raises UsageError if it is not installed."""
+    try:
+        from cryptography.hazmat.primitives.asymmetric import ed25519
+    except ImportError as error:
+        raise UsageError("cryptography is missing: install sheaf-archive[sign]") from error
+    return ed25519
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +67,17 @@ class VerifierKey:
             raise ProofError(f"{text!r} is not a verifier key: name+id+key")
         return verifier
 
+    def is_signed(self, signature: bytes, message: bytes) -> bool:
+        """Return whether this key signed the message."""
+        library = load_library()
+        from cryptography.exceptions import InvalidSignature
+
+        try:
+            library.Ed25519PublicKey.from_public_bytes(self.public).verify(signature, message)
+        except (InvalidSignature, ValueError):
+            return False
+        return True
+
 
 @dataclass(frozen=True, slots=True)
 class SecretKey:
@@ -76,6 +99,18 @@ class SecretKey:
         if len(parts) != 5 or parts[:2] != ["PRIVATE", "KEY"] or not is_name(parts[2]):
             raise ProofError("expected a private key of notes: PRIVATE+KEY+name+id+seed")
         return SecretKey(parts[2], parts[3], read_key(parts[4]))
+
+    def find_public(self) -> VerifierKey:
+        """Return the public key. Raises ProofError if the id of this one is wrong."""
+        private = load_library().Ed25519PrivateKey.from_private_bytes(self.seed)
+        key = VerifierKey(self.name, private.public_key().public_bytes_raw())
+        if key.id.hex() != self.id:
+            raise ProofError(f"the private key of {self.name} does not match its id {self.id}")
+        return key
+
+    def sign(self, message: bytes) -> bytes:
+        """Return the signature of a message, 64 bytes."""
+        return bytes(load_library().Ed25519PrivateKey.from_private_bytes(self.seed).sign(message))
 
 
 def is_name(text: str) -> bool:
@@ -124,7 +159,7 @@ def split_note(note: str) -> tuple[str, list[tuple[str, bytes]]]:
     return text + "\n", signatures
 
 
-def open_note(note: str, keys: Sequence[VerifierKey], check: Check) -> tuple[str, VerifierKey]:
+def open_note(note: str, keys: Sequence[VerifierKey]) -> tuple[str, VerifierKey]:
     """Return the text of a note, and the key of `keys` that signed it.
 
     Signatures of other keys are ignored. Raises ProofError.
@@ -134,10 +169,43 @@ def open_note(note: str, keys: Sequence[VerifierKey], check: Check) -> tuple[str
         for key in keys:
             if key.name == name and data[:_ID_BYTES] == key.id:
                 signature = data[_ID_BYTES:]
-                if len(signature) == _SIGNATURE_BYTES and check(
-                    key.public, signature, text.encode()
-                ):
+                if len(signature) == _SIGNATURE_BYTES and key.is_signed(signature, text.encode()):
                     return text, key
                 raise ProofError(f"the signature of {name} on a note is wrong")
     names = ", ".join(name for name, _ in signatures)
     raise ProofError(f"a note is signed by {names}, and not by a key that was given")
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The name of a log, its number of entries, and the root of its tree."""
+
+    origin: str
+    size: int
+    root: bytes
+
+    def to_text(self) -> str:
+        """Return the text that is signed."""
+        return f"{self.origin}\n{self.size}\n{encode(self.root)}\n"
+
+    @staticmethod
+    def parse(text: str) -> "Checkpoint":
+        """Parse the output of `to_text`; further lines are ignored. Raises ProofError."""
+        lines = text.split("\n")
+        if len(lines) < 4 or not lines[0] or not _SIZE.fullmatch(lines[1]):
+            raise ProofError("a note is not a checkpoint of a log")
+        root = decode(lines[2])
+        if len(root) != 32:
+            raise ProofError("a note is not a checkpoint of a log")
+        return Checkpoint(lines[0], int(lines[1]), root)
+
+
+def open_checkpoint(text: str, keys: Sequence[VerifierKey] | None) -> Checkpoint:
+    """Return the checkpoint in a note; `keys` of None checks no signature. Raises ProofError."""
+    if keys is None:
+        return Checkpoint.parse(split_note(text)[0])
+    body, key = open_note(text, keys)
+    checkpoint = Checkpoint.parse(body)
+    if checkpoint.origin != key.name:
+        raise ProofError(f"a checkpoint of the log {checkpoint.origin} is signed by {key.name}")
+    return checkpoint

@@ -8,12 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 
-from builder.outputs.log.checkpoint import open_checkpoint
-from builder.outputs.log.clean import remove_retired
 from builder.outputs.log.compare import compare_logs
-from builder.outputs.log.index import NEWEST, index_key, run_keys
+from builder.outputs.log.index import NEWEST, RUNS, SNAPSHOTS, index_key, run_keys
 from builder.outputs.log.log import sign_snapshots
-from builder.outputs.log.note import ProofError, VerifierKey
+from builder.outputs.log.note import ProofError, VerifierKey, open_checkpoint
 from builder.outputs.log.signer import open_signer
 from builder.outputs.log.tiles import (
     CHECKPOINT,
@@ -27,12 +25,16 @@ from builder.outputs.log.tiles import (
 from builder.outputs.log.verify import log_findings
 from builder.outputs.output import CopyComparison, Output, OutputComparison, OutputUpdate
 from builder.runtime import Runtime
+from builder.snapshot import consistency, recovery
 from builder.snapshot.audit import StoreAudit
+from builder.snapshot.orphans import ORPHAN_AGE
 from builder.store.copier import CopiedObject, ObjectCopier, Stage, read_document
 from builder.store.findings import Finding
 from functions.config.configuration import Configuration
-from functions.snapshot.errors import DamagedStore, StoreError
+from functions.snapshot.errors import DamagedStore, MissingObject, StoreError
+from functions.snapshot.pointer import Pointer
 from functions.snapshot.store import Writer
+from functions.store.catalog import Catalogue
 
 
 class LogOutput(Output):
@@ -52,8 +54,30 @@ class LogOutput(Output):
         return OutputUpdate(lambda s, r: sign_snapshots(s, signer, r), objects, (), keys)
 
     def retire(self, store: Writer, runtime: Runtime, *, anew: bool) -> int:
-        """Remove proof indexes of retired snapshots. Raises StoreError."""
-        return remove_retired(store, runtime.clock(), anew=anew)
+        """Remove the proof indexes of retired snapshots, and runs that no index names.
+
+        A publish that signs meanwhile writes its runs before its index. So young runs stay, unless
+        `anew`, and those that a new index names. The log itself stays for good. Raises StoreError.
+        """
+        young = runtime.clock() - ORPHAN_AGE
+        old = [run.key for run in store.entries(RUNS) if anew or run.modified <= young]
+        there = list(store.keys(SNAPSHOTS))
+        pointer, _ = recovery.current(store) if there else (Pointer(), None)
+        if (newest := pointer.newest()) is None:
+            return 0
+        skipped = Catalogue(store).manifest(newest.snapshot).skipped
+        current = {index_key(n) for n in consistency.kept_snapshots(pointer, skipped)}
+        gone = [key for key in there if key not in current]
+        if not gone:
+            return 0
+        staying = {NEWEST, *current.intersection(there), *store.keys(SNAPSHOTS)}.difference(gone)
+        named: set[str] = set()
+        for key in staying:
+            with suppress(MissingObject):
+                named |= run_keys(store.read(key))
+        gone += [key for key in old if key not in named]
+        store.remove(*gone)
+        return len(gone)
 
     def verify(self, audit: StoreAudit) -> Sequence[Finding]:
         """Check the log, also at an address that cannot be listed.
@@ -62,7 +86,7 @@ class LogOutput(Output):
         """
         keys = None if audit.keys is None else [*map(VerifierKey.parse, audit.keys)]
         earlier = None if audit.checkpoint is None else open_checkpoint(audit.checkpoint, keys)
-        return list(log_findings(audit.store, keys, earlier, rows=audit.rows))
+        return list(log_findings(audit.store, keys, earlier))
 
     def compare(self, comparison: CopyComparison) -> OutputComparison:
         """Compare the logs. Raises ProofError if a key is none, and StoreError."""

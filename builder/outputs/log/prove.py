@@ -14,12 +14,11 @@ from builder.outputs.log.bundle import (
     SequenceProof,
     verify_bundle,
 )
-from builder.outputs.log.checkpoint import open_checkpoint
 from builder.outputs.log.entry import LogEntry, hash_sequences
 from builder.outputs.log.index import NEWEST, ProofIndex, RunTree, index_key
 from builder.outputs.log.log import read_index
 from builder.outputs.log.merkle import Nodes, hash_leaf, nodes_of, prove_inclusion, prove_leaf
-from builder.outputs.log.note import ProofError
+from builder.outputs.log.note import ProofError, open_checkpoint
 from builder.outputs.log.rows import (
     BLOCK_ROWS,
     LOOKUP,

@@ -1,14 +1,18 @@
 """Signers: a private key from a file, the environment or Secrets Manager, or one in KMS."""
 
 import os
-import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from builder.outputs.log import ed25519
-from builder.outputs.log.note import ProofError, SecretKey, VerifierKey, sign_note
+from builder.outputs.log.note import (
+    ProofError,
+    SecretKey,
+    VerifierKey,
+    load_library,
+    sign_note,
+)
 from builder.store import aws
 from functions.config import signing
 from functions.config.configuration import Configuration
@@ -46,7 +50,7 @@ def open_signer(
     value = str(settings[signing.NAME])
     if not value:
         return None
-    ed25519.load_library()
+    load_library()
     try:
         return _open(value, name_log(settings), connect)
     except (ProofError, OSError, UnicodeDecodeError) as error:
@@ -63,11 +67,12 @@ def create_key(path: Path, name: str) -> VerifierKey:
 
     Raises FileExistsError, OSError.
     """
-    seed = secrets.token_bytes(32)
-    key = VerifierKey(name, ed25519.find_public(seed))
+    private = load_library().Ed25519PrivateKey.generate()
+    key = VerifierKey(name, private.public_key().public_bytes_raw())
+    secret = SecretKey(name, key.id.hex(), private.private_bytes_raw())
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "w", encoding="ascii") as file:
-        file.write(SecretKey(name, key.id.hex(), seed).to_text() + "\n")
+        file.write(secret.to_text() + "\n")
     return key
 
 
@@ -89,11 +94,11 @@ def _of_text(text: str) -> LogSigner:
     """Return the signer of a private key; further lines are verifier keys from before it."""
     line, *others = text.split()
     secret = SecretKey.parse(line)
-    key = ed25519.open_secret(secret)
+    key = secret.find_public()
     former = tuple(map(VerifierKey.parse, others))
     if names := {verifier.name for verifier in former} - {key.name}:
         raise ProofError(f"a log has one name, but its keys have {key.name} and {names.pop()}")
-    return LogSigner(key, lambda message: ed25519.sign(secret.seed, message), former)
+    return LogSigner(key, secret.sign, former)
 
 
 def _of_kms(client: Any, key: str, name: str) -> LogSigner:
@@ -111,7 +116,7 @@ def _of_kms(client: Any, key: str, name: str) -> LogSigner:
                 KeyId=key, Message=message, MessageType="RAW", SigningAlgorithm=_ALGORITHM
             )
         signature = bytes(done["Signature"])
-        if not ed25519.is_signed(verifier.public, signature, message):
+        if not verifier.is_signed(signature, message):
             raise StoreError(f"{key}: its signature does not match its public key")
         return signature
 

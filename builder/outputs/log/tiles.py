@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from builder.outputs.log.checkpoint import Checkpoint, open_checkpoint
 from builder.outputs.log.merkle import find_root, hash_leaf, nodes_of, prove_inclusion, trace_root
-from builder.outputs.log.note import ProofError, VerifierKey
+from builder.outputs.log.note import Checkpoint, ProofError, VerifierKey, open_checkpoint
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.store import Reader
 

@@ -4,13 +4,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 
-from builder.outputs.log.checkpoint import Checkpoint, open_checkpoint
 from builder.outputs.log.entry import LogEntry, TreeHead, hash_sequences, list_sequences
 from builder.outputs.log.index import NEWEST, index_key
-from builder.outputs.log.log import describes, find_runs, read_index
+from builder.outputs.log.log import describes, read_index
 from builder.outputs.log.merkle import Nodes, find_root, hash_leaf, nodes_of, root_of
-from builder.outputs.log.note import ProofError, VerifierKey
-from builder.outputs.log.rows import LOOKUP, RECORDS
+from builder.outputs.log.note import Checkpoint, ProofError, VerifierKey, open_checkpoint
 from builder.outputs.log.tiles import CHECKPOINT, LOG, WIDTH, TileTree, list_tiles, tile_key
 from builder.snapshot import consistency
 from builder.store.findings import Finding
@@ -18,7 +16,6 @@ from builder.store.identity import read_identity
 from builder.store.web_store import WebStore
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore, MissingObject
-from functions.snapshot.manifest import Manifest
 from functions.snapshot.store import Reader, Writer
 from functions.store.catalog import Catalogue
 
@@ -27,14 +24,12 @@ def log_findings(
     store: Writer,
     keys: Sequence[VerifierKey] | None,
     earlier: Checkpoint | None = None,
-    *,
-    rows: bool = False,
 ) -> Iterator[Finding]:
     """Yield what is wrong with the log.
 
     With `keys` of None, only the checkpoint's signature is checked, by the keys that the store's
     identity names: that finds damage, not forgery. The log must continue the `earlier` checkpoint.
-    With `rows`, the rows of the newest snapshot in the log are read. Raises StoreError.
+    Raises StoreError.
     """
     try:
         text = store.read(CHECKPOINT).decode("utf-8", "replace")
@@ -81,7 +76,7 @@ def log_findings(
     ):
         problem = f"it does not continue the earlier checkpoint of {earlier.size} entries"
         yield Finding("log-split", CHECKPOINT, problem)
-    yield from _check_snapshots(store, entries, rows=rows)
+    yield from _check_snapshots(store, entries)
 
 
 def _check_tiles(
@@ -138,10 +133,8 @@ def _check_chain(
             yield Finding("log-split", CHECKPOINT, problem)
 
 
-def _check_snapshots(
-    store: Reader, entries: Sequence[LogEntry], *, rows: bool
-) -> Iterator[Finding]:
-    """Compare the entries with the snapshots that are kept."""
+def _check_snapshots(store: Reader, entries: Sequence[LogEntry]) -> Iterator[Finding]:
+    """Compare the entries with the snapshots that are kept, and the newest index with the last."""
     catalogue = Catalogue(store)
     try:
         pointer = catalogue.pointer()
@@ -160,57 +153,42 @@ def _check_snapshots(
             yield Finding("log-ahead", CHECKPOINT, problem)
     for number in numbers:
         if number in named:
-            yield from _compare(catalogue, named[number], rows=rows and number == last)
+            yield from _compare(catalogue, named[number])
         elif min(named) < number < last:
             yield Finding("log-mismatch", layout.manifest_key(number), "the log leaves it out")
-    yield from _check_end(store, [number for number in numbers if number > last], last)
-
-
-def _check_end(store: Reader, left: Sequence[int], last: int) -> Iterator[Finding]:
-    """Check whether snapshots, or the newest index, are behind the log."""
+    left = [number for number in numbers if number > last]
     if len(left) > 1:
         problem = f"it ends with snapshot {last}, and the store has {left} too"
         yield Finding("log-truncated", CHECKPOINT, problem)
     elif left:
         yield Finding("log-behind", CHECKPOINT, f"it lacks the newest snapshot, {left[0]}")
-    try:
+    is_old = True
+    with suppress(MissingObject, DamagedStore):
         is_old = store.read(NEWEST) != store.read(index_key(last))
-    except (MissingObject, DamagedStore):
-        is_old = True
     if is_old:
         yield Finding("log-behind", NEWEST, f"it is not the index of snapshot {last}")
 
 
-def _compare(catalogue: Catalogue, entry: LogEntry, *, rows: bool) -> Iterator[Finding]:
+def _compare(catalogue: Catalogue, entry: LogEntry) -> Iterator[Finding]:
     """Compare a snapshot and its index with its entry."""
-    number = entry.snapshot
-    key = layout.manifest_key(number)
     try:
-        manifest = catalogue.manifest(number)
-        leaves = hash_sequences(list_sequences(manifest))
+        manifest = catalogue.manifest(entry.snapshot)
+        sequences = list_sequences(manifest)
+        leaves = hash_sequences(sequences)
         publishes = TreeHead(len(leaves), root_of(leaves))
         if (manifest.digest, publishes) != (entry.manifest, entry.sequences):
-            yield Finding("log-mismatch", key, "it is not the manifest that was signed")
+            problem = "it is not the manifest that was signed"
+            yield Finding("log-mismatch", layout.manifest_key(entry.snapshot), problem)
             return
-        yield from _check_index(catalogue, entry, manifest)
-        if rows:
-            runs = find_runs(catalogue, manifest, 1, {})
-            heads = [tuple(run.head() for run in runs[table]) for table in (LOOKUP, RECORDS)]
-            if heads != [entry.lookup, entry.records]:
-                yield Finding("log-mismatch", key, "its records are not those that were signed")
+        key = index_key(entry.snapshot)
+        try:
+            index = read_index(catalogue.reader, key)
+        except (DamagedStore, MissingObject) as error:
+            yield Finding("log-index", key, str(error))
+            return
+        ours = (entry.to_text(), entry.effective, sequences)
+        theirs = (index.entry, index.effective, index.sequences)
+        if theirs != ours or not describes(index, entry, manifest, catalogue):
+            yield Finding("log-index", key, "it does not match its entry in the log")
     except (DamagedStore, MissingObject):
         return  # reported with the snapshots
-
-
-def _check_index(catalogue: Catalogue, entry: LogEntry, manifest: Manifest) -> Iterator[Finding]:
-    key = index_key(entry.snapshot)
-    try:
-        index = read_index(catalogue.reader, key)
-    except (DamagedStore, MissingObject) as error:
-        yield Finding("log-index", key, str(error))
-        return
-    ours = (entry.to_text(), entry.effective, list_sequences(manifest))
-    if (index.entry, index.effective, index.sequences) != ours or not describes(
-        index, entry, manifest, catalogue
-    ):
-        yield Finding("log-index", key, "it does not match its entry in the log")

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from builder.outputs.log.bundle import ProofBundle, Verdict, verify_bundle
-from builder.outputs.log.checkpoint import Checkpoint
-from builder.outputs.log.note import VerifierKey
+from builder.outputs.log.note import Checkpoint, VerifierKey
 from builder.outputs.log.prove import Prover
 from builder.outputs.log.signer import create_key
 from builder.outputs.log.verify import log_findings
@@ -44,12 +43,10 @@ class Signed:
         """Return what the bundle proves."""
         return verify_bundle(self.prove(identifier, as_of), [self.key])
 
-    def codes(
-        self, earlier: Checkpoint | None = None, *, trusting: bool = False, rows: bool = True
-    ) -> list[str]:
+    def codes(self, earlier: Checkpoint | None = None, *, trusting: bool = False) -> list[str]:
         """Return the codes of what verify finds in the log."""
         keys = None if trusting else [self.key]
-        findings = log_findings(self.world.store, keys, earlier, rows=rows)
+        findings = log_findings(self.world.store, keys, earlier)
         return [finding.code for finding in findings]
 
     def check(self, data: bytes, folder: Path) -> subprocess.CompletedProcess[str]:
