@@ -8,7 +8,7 @@ of the snapshot.
 
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from builder.outputs.follow import change_store
 from builder.runtime import Runtime
 from builder.snapshot.transaction import Change, ChangeResult, Transaction
 from functions.config.configuration import Configuration
+from functions.oai.format import NO_ROW
 from functions.oai.render.copy_address import CopyAddresses
 from functions.snapshot import layout
 from functions.snapshot.errors import ConfigurationError, Conflict, SheafError, StoreError
@@ -153,7 +154,10 @@ class IntakeChange(Change):
                 tables = SnapshotTables(connection, draft, before, change.rows or None)
                 after = tables.items(self.runtime.progress)
             words.complete(connection, draft)
-            manifest, described = None, self._with_formats(before)
+            if (origin and origin.sets) != (before.origin and before.origin.sets):
+                self._keep_sets(draft)
+            came = {*change.fields.get("offers", ()), *(origin.formats if origin else ())}
+            manifest, described = None, self._with_formats(before, came)
             has_words = draft.tables.get(layout.WORDS) != before.tables.get(layout.WORDS)
             has_rows = faults or sources or change.has_rows or has_words or origin != before.origin
             if after is not before or has_rows or described is not before:
@@ -185,6 +189,14 @@ class IntakeChange(Change):
         more = change.provenance.get(table, "")
         return add_provenance(change.connection, change.draft, table, files, more)
 
+    def _keep_sets(self, draft: "Draft") -> None:
+        """Replace the sets of a mirror's origin by those that the last run of the intake has."""
+        from functions.store import engine
+
+        sql = f"SELECT set_spec, name FROM {engine.table('$files')} ORDER BY set_spec"
+        query = sql, {"files": self._files("set_names")[-1:]}
+        draft.tables["origin_sets"] = draft.leaves(draft.write("origin_sets", [query]))
+
     def _announce_need(self) -> None:
         """Say how much disk a large publish needs, and how much there is."""
         captures = sum(source.captures for run in self._runs for source in run.sources)
@@ -199,22 +211,27 @@ class IntakeChange(Change):
             + ("; set TMPDIR to a larger disk" if free < scratch else "")
         )
 
-    def _with_formats(self, before: Manifest) -> Manifest:
+    def _with_formats(self, before: Manifest, came: Collection[str] = ()) -> Manifest:
         """Return the manifest with what makes the formats; itself if that is as it was.
 
-        A new digest takes effect with this snapshot. Raises ConfigurationError if it is new because
+        New items `came` in formats with these prefixes, which need no row in formats.toml. A new
+        digest takes effect with this snapshot. Raises ConfigurationError if it is new because
         of a setting, and that is not wanted.
         """
         if not self.formats:
             return before
         makings, copies = dict(before.formats), CopyAddresses.of(self.configuration)
+        digests = dict(self.formats)
+        if raw := digests.pop(NO_ROW, ""):
+            came = {*came, *before.offers, *(before.origin.formats if before.origin else ())}
+            digests |= dict.fromkeys(came - digests.keys(), raw)
         settings = {  # which records show
             "repository.name": self.configuration["repository.name"],
             "content.address": " ".join(copies.templates),
         }
         changed = [
             prefix
-            for prefix, digest in self.formats.items()
+            for prefix, digest in digests.items()
             if makings.setdefault(prefix, Making(digest)).digest != digest
         ]
         if changed and not self.redate:
@@ -229,7 +246,7 @@ class IntakeChange(Change):
             self.runtime.say(
                 f"the XML of {prefix} has changed: all its records get a new datestamp"
             )
-            makings[prefix] = Making(self.formats[prefix], UNSTAMPED)
+            makings[prefix] = Making(digests[prefix], UNSTAMPED)
         if makings == before.formats and settings == before.settings:
             return before
         return replace(before, formats=makings, settings=settings)

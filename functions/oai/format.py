@@ -58,6 +58,12 @@ class Format:
         return urljoin(base_url, SCHEMA_PATH + self.schema) if own else self.schema
 
 
+NO_ROW = ""
+"""Stands for the prefixes without a row, where digests are listed by prefix."""
+AS_IT_CAME = Format(NO_ROW, "", "", dict.fromkeys(sorted(IN_FORMATS), RAW))
+"""How records are given in such formats; the digest is that of the shared template."""
+
+
 @dataclass(frozen=True, slots=True)
 class Formats:
     """All formats, in the order of ListMetadataFormats."""

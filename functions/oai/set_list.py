@@ -51,8 +51,8 @@ class SetListService:
         if request.token is None:
             manifest = self._repository.manifest(reading.entry.snapshot)
             place, cursor = SetCursor(_newest(manifest), LIVE, ""), 0
-            counted = 0 if manifest.origin_sets else manifest.sets
-            size = counted + len(self._lacking(manifest, place.sequence))
+            lacking = () if manifest.origin_sets else self._lacking(manifest, place.sequence)
+            size = manifest.origin_sets or manifest.sets + len(lacking)
         else:
             # Another reader's clock may be ahead, and the store's id may begin with that snapshot.
             newest = self._repository.manifest(reading.reached)
@@ -60,8 +60,7 @@ class SetListService:
             if not is_known(self._repository, token.snapshot, reading):
                 raise tokens.refusal()
             manifest, retired = find_manifest(self._repository, token.snapshot, reading)
-            names = (*self._configured, *manifest.origin_sets)
-            token = name_set(self._repository, manifest, token, names)
+            token = name_set(self._repository, manifest, token, self._configured)
             resumed = SetCursor.from_text(token.after)
             if resumed is None:
                 raise tokens.refusal()
@@ -83,7 +82,7 @@ class SetListService:
     def _page(
         self,
         manifest: Manifest,
-        rows: Sequence[tuple[SetCursor, SetRow | None]],
+        rows: Sequence[tuple[SetCursor, SetRow | str | None]],
         limit: int,
         cursor: int,
         size: int,
@@ -109,13 +108,19 @@ class SetListService:
 
     def _rows(
         self, manifest: Manifest, place: SetCursor, limit: int
-    ) -> Sequence[tuple[SetCursor, SetRow | None]]:
-        """Return up to `limit` sets behind a place; a set without records has None as row."""
-        if not (manifest.sets or self._configured or manifest.origin_sets):
+    ) -> Sequence[tuple[SetCursor, SetRow | str | None]]:
+        """Return up to `limit` sets behind a place; a set without records has None as row.
+
+        The sets of a mirror are those that its origin lists, with and without records, by name.
+        """
+        if manifest.origin_sets:
+            after = place.spec if place.stage == NAMED else ""
+            listed = self._repository.origin_sets(manifest, after, limit)
+            return [(SetCursor(place.sequence, NAMED, spec), name) for spec, name in listed]
+        if not (manifest.sets or self._configured):
             raise error(NO_SETS, "This repository has no sets.")
         rows: list[tuple[SetCursor, SetRow | None]] = []
-        # The sets of a mirror are those that its origin lists, with and without records.
-        for stage in range(NAMED if manifest.origin_sets else place.stage, NAMED + 1):
+        for stage in range(place.stage, NAMED + 1):
             after = place.spec if stage == place.stage else ""
             for spec, row in self._sets_of_stage(
                 manifest, SetCursor(place.sequence, stage, after), limit - len(rows)
@@ -142,17 +147,15 @@ class SetListService:
             yield from ((row.spec, row) for row in rows)
 
     def _lacking(self, manifest: Manifest, sequence: int) -> Sequence[str]:
-        """Return the configured sets that had no record yet at a publish; of a mirror, all sets."""
-        if manifest.origin_sets:
-            return sorted(manifest.origin_sets)
+        """Return the configured sets that had no record yet at a publish."""
         if not self._configured:
             return ()
         births = self._repository.births(manifest, self._configured)
         return [s for s in self._configured if s not in births or births[s] > sequence]
 
-    def _name_set(self, manifest: Manifest, spec: str, row: SetRow | None) -> NamedSet:
-        if spec in manifest.origin_sets:
-            name = oai_name.set_name(spec, self._names, manifest.origin_sets[spec])
+    def _name_set(self, manifest: Manifest, spec: str, row: SetRow | str | None) -> NamedSet:
+        if isinstance(row, str):
+            name = oai_name.set_name(spec, self._names, row)
             return NamedSet(spec, name, (), 0, 0, None, None)
         live, deleted = (row.live, row.records - row.live) if row else (0, 0)
         if row:  # no datestamp is older than a change of the format's rendering

@@ -15,7 +15,7 @@ import binascii
 import hashlib
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -202,17 +202,25 @@ def name_set(
     """
     if token.shortened is None:
         return token
-    return token.with_set(chain(more, _beginning(repository, manifest, token.shortened[0])))
+
+    def list_sets(after: str) -> list[str]:
+        return [row.spec for row in repository.sets(manifest, after, _SOUGHT)]
+
+    def list_origin_sets(after: str) -> list[str]:
+        return [spec for spec, _ in repository.origin_sets(manifest, after, _SOUGHT)]
+
+    parts = (_beginning(each, token.shortened[0]) for each in (list_sets, list_origin_sets))
+    return token.with_set(chain(more, *parts))
 
 
-def _beginning(repository: Repository, manifest: Manifest, start: str) -> Iterator[str]:
+def _beginning(list_specs: Callable[[str], list[str]], start: str) -> Iterator[str]:
     after = start
-    while rows := repository.sets(manifest, after, _SOUGHT):
-        for row in rows:
-            if not row.spec.startswith(start):
+    while specs := list_specs(after):
+        for spec in specs:
+            if not spec.startswith(start):
                 return
-            yield row.spec
-        after = rows[-1].spec
+            yield spec
+        after = specs[-1]
 
 
 def _text(data: bytes, namespace: str, store: str = "") -> str:

@@ -63,6 +63,7 @@ class DuckRepository:
         self.close, self.witness = self._files.close, self._catalogue.witness
         self.children, self.find_set = self._sets.children, self._sets.find
         self.sets, self.births = self._sets.rows, self._sets.births
+        self.origin_sets = self._sets.of_origin
         self.has_set = self._sets.exists
         figures = FigureTable(self._catalogue, self._files)
         self.figures, self.publishes = figures.read, figures.publishes

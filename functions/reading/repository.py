@@ -229,6 +229,10 @@ class Repository(Protocol):
         """
         ...
 
+    def origin_sets(self, manifest: Manifest, after: str, limit: int) -> Sequence[tuple[str, str]]:
+        """Return up to `limit` sets of a mirror's origin behind `after`, each with its name."""
+        ...
+
     def births(self, manifest: Manifest, specs: Sequence[str]) -> Mapping[str, int]:
         """Return those of the specifications that exist, with the sequence they began in."""
         ...

@@ -21,6 +21,7 @@ _LIVELY_BEFORE = (
     "turns[1] <= $sequence AND (len(list_filter(turns, lambda t: t <= $sequence)) % 2 = 1) = $live"
 )
 _CHILDREN = "starts_with(set_spec, $within) AND len(string_split(set_spec, ':')) = $depth"
+_NAMES = f"SELECT set_spec, name FROM {FILE} WHERE set_spec > $after ORDER BY ALL LIMIT $limit"
 _BIRTHS = f"SELECT set_spec, turns[1] FROM {FILE} WHERE list_contains($specs, set_spec)"
 
 
@@ -62,6 +63,15 @@ class SetTable:
             if len(sets) >= limit:
                 break
         return tuple(sets)
+
+    def of_origin(self, manifest: Manifest, after: str, limit: int) -> Sequence[tuple[str, str]]:
+        """Return up to `limit` sets of a mirror's origin behind `after`, each with its name."""
+        sets: list[tuple[str, str]] = []
+        for file, groups in self._catalogue.groups(manifest, "origin_sets", after, None):
+            sets += self._files.rows(_NAMES, file, groups, after=after, limit=limit - len(sets))
+            if len(sets) >= limit:
+                break
+        return sets
 
     def children(
         self, manifest: Manifest, under: str, after: str, limit: int

@@ -56,6 +56,11 @@ NAMES = (
 )
 """Set names from the harvested repositories."""
 
+ORIGIN_SETS = (
+    Column("set_spec", "VARCHAR", "a set that the origin of a mirror lists", "theses"),
+    Column("name", "VARCHAR", "its name there", "Theses"),
+)
+
 
 RESULT = (
     Column("ingest_type", "VARCHAR", "type of the request: dataset", "dataset"),
@@ -136,12 +141,14 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "ingest_fileset_platform": RESULT,
     "files": FILE,
     "sightings": SIGHTINGS,
+    "origin_sets": ORIGIN_SETS,
 }
 
 ORDER: dict[str, tuple[str, ...]] = {
     "ingest_fileset_platform": ("base_url", "ingest_type"),
     "files": ("identifier", "path"),
     "sightings": ("id", "place", "prefix", "list", "run"),
+    "origin_sets": ("set_spec",),
 }
 """The columns that each table is sorted by; together they are unique."""
 

@@ -74,6 +74,7 @@ SERVED = (
     "figures",
     "publishes",
     "sets",
+    "origin_sets",
     "records",
     "copies",
     "lookup",

@@ -197,7 +197,7 @@ class MirrorOrigin(Struct, frozen=True):
 
     `place` stands for it, whatever its address is. `descriptions` are elements of XML, and
     `deleted` is its deletedRecord. `formats` maps each harvested prefix to its schema and
-    namespace, `sets` each setSpec to its setName.
+    namespace. `sets` is a digest of the table of its sets, "" if it lists none.
     """
 
     place: str
@@ -207,7 +207,7 @@ class MirrorOrigin(Struct, frozen=True):
     descriptions: tuple[str, ...]
     deleted: str
     formats: Mapping[str, tuple[str, str]]
-    sets: Mapping[str, str]
+    sets: str
 
     @property
     def deleted_record(self) -> str:
@@ -282,9 +282,9 @@ class Manifest:
         return layout.views_key(self.snapshot)
 
     @property
-    def origin_sets(self) -> Mapping[str, str]:
-        """The names of the origin's sets by setSpec, if the store replicates one that lists any."""
-        return self.origin.sets if self.origin else {}
+    def origin_sets(self) -> int:
+        """The number of sets that the origin lists, 0 if the store replicates none."""
+        return self.rows("origin_sets")
 
     @property
     def last_position(self) -> int:

@@ -110,6 +110,9 @@ CREATE OR REPLACE TEMP VIEW sightings AS
 SELECT * FROM {sightings_files}
 QUALIFY row_number() OVER (PARTITION BY id, place, prefix, list ORDER BY run DESC) = 1;
 
+CREATE OR REPLACE TEMP VIEW origin_sets AS
+SELECT * FROM {origin_sets_files};
+
 CREATE OR REPLACE TEMP VIEW figures AS
 SELECT * FROM {figures_files};
 

@@ -187,7 +187,11 @@ class HarvestIngest:
             self._faults = IntakeWriter(scratch, "000000")
             sources: list[IntakeSource] = []
             harvests = [open_harvest(place, self.named) for place in places]
-            origin = self.replica.describe(harvests) if self.replica else None
+            origin = None
+            if self.replica:
+                origin, sets = self.replica.describe(harvests)
+                for row in sets if origin else ():
+                    names.append(row)
             for harvest in harvests:
                 gathered.harvests += 1
                 new_parts = list(self._read_parts(harvest))

@@ -1,5 +1,7 @@
 """Mirror: what an ingest does differently for the repository that the store replicates."""
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     from builder.sources.harvest.ingest import Harvest
 
 
+Pairs = Sequence[tuple[str, str]]
+
+
 @dataclass(frozen=True, slots=True)
 class Replica:
     """The repository to replicate: its `place`, what is published of it, and settings.
@@ -30,10 +35,11 @@ class Replica:
     provenance: bool
     lead: int
 
-    def describe(self, harvests: Sequence["Harvest"]) -> MirrorOrigin | None:
-        """Return the origin as its harvests have it, the latest deciding; None as published.
+    def describe(self, harvests: Sequence["Harvest"]) -> tuple[MirrorOrigin | None, Pairs]:
+        """Return the origin as its harvests have it, and the names of its sets by setSpec, sorted.
 
-        Raises UsageError for a harvest of another repository.
+        The latest harvest decides. The origin is None if it is as published. Raises UsageError for
+        a harvest of another repository.
         """
         formats: dict[str, tuple[str, str]] = {}
         names: Mapping[str, str] = {}
@@ -49,6 +55,8 @@ class Replica:
             row = state.format
             if row.get("schema") and row.get("metadataNamespace"):
                 formats[state.prefix] = row["schema"], row["metadataNamespace"]
+        sets = sorted({replicate_set(s): name or s for s, name in names.items() if s}.items())
+        digest = hashlib.sha256(json.dumps(sets).encode()).hexdigest() if sets else ""
         origin = MirrorOrigin(
             place=self.place,
             base_url=state.base_url,
@@ -57,9 +65,9 @@ class Replica:
             descriptions=state.descriptions,
             deleted=state.identify.get("deletedRecord", "no"),
             formats=formats,
-            sets={replicate_set(spec): name or spec for spec, name in names.items() if spec},
+            sets=digest,
         ).follow(self.published)
-        return None if origin == self.published else origin
+        return None if origin == self.published else origin, sets
 
     def measure_ahead(self, harvest: "Harvest", run: int, latest: str) -> int:
         """Return by how many seconds the origin's clock is ahead at least; 0 within publish.lead.

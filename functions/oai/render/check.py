@@ -11,7 +11,7 @@ from xml.parsers import expat
 
 from functions.config.configuration import Configuration
 from functions.kinds import KINDS
-from functions.oai.format import TEMPLATES, Format, Formats, load
+from functions.oai.format import AS_IT_CAME, NO_ROW, TEMPLATES, Format, Formats, load
 from functions.oai.render import about, schemas
 from functions.oai.render.copy_address import CopyAddresses
 from functions.oai.render.render import Renderer
@@ -58,9 +58,13 @@ def open_formats(configuration: Configuration) -> tuple[Formats, Renderer]:
 
 
 def digests(configuration: Configuration) -> Mapping[str, str]:
-    """Return by prefix a digest of each format's templates. Raises as `open_formats` does."""
+    """Return by prefix a digest of each format's templates; NO_ROW stands for all others.
+
+    Raises as `open_formats` does.
+    """
     formats, renderer = open_formats(configuration)
-    return {row.prefix: renderer.digest(row) for row in formats.rows}
+    digests = {row.prefix: renderer.digest(row) for row in formats.rows}
+    return digests | {NO_ROW: renderer.digest(AS_IT_CAME)}
 
 
 @lru_cache(maxsize=16)

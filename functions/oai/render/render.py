@@ -20,7 +20,14 @@ from markupsafe import Markup
 from functions.config.configuration import Configuration
 from functions.kinds import DOCUMENTED, IN_FORMATS, KINDS, WITH_OFFERS, find_kind
 from functions.oai.answer import Answer, ColumnsOf, OneRecord, Read, RecordList
-from functions.oai.format import TEMPLATES, Format, Formats, folders, select_available
+from functions.oai.format import (
+    AS_IT_CAME,
+    TEMPLATES,
+    Format,
+    Formats,
+    folders,
+    select_available,
+)
 from functions.oai.render import about, template_filters
 from functions.oai.render.copy_address import NO_COPIES, CopyAddresses
 from functions.oai.render.loop import Abouts, RecordLoop
@@ -278,7 +285,8 @@ def lookups(
 ) -> tuple[Callable[[str], str | None], ColumnsOf]:
     """Return two functions of a prefix: a digest of its templates, and the columns they need.
 
-    Both return None for an unknown prefix. Shipped templates are compiled at the first call, and
+    The digest of a prefix without a row is that of records as they came; the columns are None then,
+    unless such records are offered. Shipped templates are compiled at the first call, and
     only those of kinds that there are, because a cold start has no time for all of them. An
     operator's own are read now: their files may change.
     """
@@ -302,7 +310,8 @@ def lookups(
         for prefix in rows:
             digest(prefix)
             fields(prefix, KINDS)
-    return lambda prefix: digest(prefix) if prefix in rows else None, fields
+    raw = cache(lambda: renderer.digest(AS_IT_CAME))
+    return lambda prefix: digest(prefix) if prefix in rows else raw(), fields
 
 
 def _constants(row: Format, base_url: str, repository_name: str) -> Mapping[str, str]:

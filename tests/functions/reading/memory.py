@@ -208,6 +208,9 @@ class MemoryRepository:
         row = dict.fromkeys(schema.names(table))
         return ({**row, "source": source, "path": "/secret", "code": "c", "detail": source},)
 
+    def origin_sets(self, manifest: Manifest, after: str, limit: int) -> list[tuple[str, str]]:
+        return []
+
     def has_set(self, manifest: Manifest, spec: str) -> bool:
         return spec in self._at(manifest.snapshot).members
 

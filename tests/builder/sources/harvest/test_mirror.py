@@ -26,11 +26,22 @@ from builder.sources.harvest import folder as folders
 from builder.store.folder import FolderStore
 from functions.config.configuration import parse
 from functions.oai.application import Application
+from functions.oai.format import RAW, TEMPLATES
 from functions.reading.duck_repository import DuckRepository
 from functions.site.site import make_site
+from functions.snapshot import layout
+from functions.store.catalog import Catalogue
 from tests.builder.sources.harvest.element import Item
 from tests.builder.sources.harvest.listening import listening
-from tests.builder.sources.harvest.provider import NOW, PREFIXES, Answer, Call, Provider, items
+from tests.builder.sources.harvest.provider import (
+    NOW,
+    PREFIXES,
+    SETS,
+    Answer,
+    Call,
+    Provider,
+    items,
+)
 from tests.clock import CLOCK
 from tests.e2e.conftest import Home, make_home, sheaf, warc
 from tests.e2e.test_crowd import proxy
@@ -346,6 +357,49 @@ def test_an_aggregation_does_not_become_a_mirror(home: Home, origin: Provider) -
     assert again.code == 0, again.err
     assert home("publish", "--store", home.folder / "mirror").code == 0
     assert len(origin.calls) == asked
+
+
+def test_many_sets_are_listed_without_a_place_in_the_manifest(
+    home: Home, origin: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = "s" * 200
+    more = {f"{long}:{n:05}": f"Name {n} & more" for n in range(3000)}
+    monkeypatch.setattr("tests.builder.sources.harvest.provider.SETS", {**SETS, **more})
+    replicate(home, origin.url)
+    publish(home, origin.url)
+    expected = {s.setSpec: s.setName for s in Sickle(origin.url).ListSets()}
+    with home.served() as base:
+        assert {s.setSpec: s.setName for s in Sickle(base).ListSets()} == expected
+    manifest = Catalogue(FolderStore(home.folder / "store")).pointer().newest()
+    assert manifest is not None
+    path = home.folder / "store" / layout.manifest_key(manifest.snapshot)
+    assert path.stat().st_size < 100_000
+    monkeypatch.setattr("tests.builder.sources.harvest.provider.SETS", SETS)
+    publish(home, origin.url)
+    with home.served() as base:
+        assert {s.setSpec: s.setName for s in Sickle(base).ListSets()} == SETS
+    assert home("verify").code == 0
+
+
+def test_formats_without_a_row_have_a_digest(
+    home: Home, origin: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A change of the template gives their records new datestamps."""
+    replicate(home, origin.url)
+    publish(home, origin.url)
+    catalogue = Catalogue(FolderStore(home.folder / "store"))
+    newest = catalogue.pointer().newest()
+    assert newest is not None
+    making = catalogue.manifest(newest.snapshot).formats
+    assert making.keys() >= {*PREFIX}
+    assert (making["x-own"].digest != "", making["x-own"].since) == (True, None)
+    own = home.folder / "own"
+    (own / "crosswalks").mkdir(parents=True)
+    text = (TEMPLATES / "crosswalks" / RAW).read_text()
+    (own / "crosswalks" / RAW).write_text(f"{text}\n<!-- -->")
+    config = home.config.read_text()
+    home.config.write_text(config.replace('# templates = ""', f'templates = "{own}"'))
+    assert "the XML of x-own has changed" in publish(home, origin.url)
 
 
 @pytest.mark.parametrize("kind", ["nginx", "caddy"])
