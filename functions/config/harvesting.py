@@ -54,29 +54,11 @@ def _find_fault(value: Any) -> Fault | None:
     return None
 
 
-def _are_addresses(value: Any) -> bool:
-    """Return whether `value` is a table from names to lists of base URLs, each in one of them."""
-    if not key.table_of(_NAME, list_of(check.is_url, "URLs", least=1).test, "").test(value):
-        return False
-    urls = [url for own in value.values() for url in own]
-    return len({*urls}) == len(urls)
-
-
 HARVEST_KEYS: tuple[Field, ...] = (
     row(
         "harvest.home",
         Field("harvests", check.is_text, "a folder"),
         "folder of what `sheaf update` harvests; relative to sheaf.toml",
-    ),
-    row(
-        "harvest.repositories",
-        Field(
-            {},
-            _are_addresses,
-            "a table from names (letters, digits, - and _) to lists of different base URLs",
-        ),
-        "names for `sheaf harvest`: the present base URL of each, then former ones; "
-        "`repositories` says more",
     ),
     row(
         "repositories",

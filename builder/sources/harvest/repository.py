@@ -1,9 +1,8 @@
 """Repositories that are harvested: each is one, whatever address it has.
 
 `repositories` in the configuration gives a repository a name, its present address, and those that
-it had before; so does the older `harvest.repositories`. Identifiers and sets of its items follow
-from the first address that it ever had, so a move changes none of them. A repository that is not
-named is its address.
+it had before. Identifiers and sets of its items follow from the first address that it ever had, so
+a move changes none of them. A repository that is not named is its address.
 """
 
 from collections.abc import Mapping, Sequence
@@ -52,9 +51,7 @@ class _Values(Protocol):
 
 def list_addresses(configuration: _Values) -> Mapping[str, Sequence[str]]:
     """Return the addresses of each named repository, the present one first."""
-    own = {rule["name"]: [rule["url"], *rule["former"]] for rule in configuration["repositories"]}
-    older = configuration["harvest.repositories"]
-    return own | {name: urls for name, urls in older.items() if name not in own}
+    return {rule["name"]: [rule["url"], *rule["former"]] for rule in configuration["repositories"]}
 
 
 def find_repository(named: Mapping[str, Sequence[str]], address: str) -> HarvestedRepository:

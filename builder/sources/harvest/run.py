@@ -248,7 +248,8 @@ class HarvestSession:
         if not self.dates.full and state.parts and not self.job.replicated:
             return {}
         sets, whole = self._sets()
-        if sets:
+        # A list that broke off takes no name away that an earlier one brought.
+        if sets and (whole or not (harvest.path / folder.SETS).exists()):
             harvest.keep_sets([*sets.items()])
         return sets if whole else {}
 

@@ -551,7 +551,8 @@ def test_a_repository_that_moved_keeps_its_items(home: Home, folder: Path) -> No
     assert published(home, folder) == (2, 0, 0)
     before = state(home)
     config = home.config.read_text()
-    home.config.write_text(f'{config}\n[harvest.repositories]\nm = ["{new}", "{old}"]\n')
+    table = f'[[repositories]]\nname = "m"\nurl = "{new}"\nformer = ["{old}"]\n'
+    home.config.write_text(f"{config}\n{table}")
     moved = find_repository({"m": [new, old]}, new)
     assert folders.find_folder(folder, moved, new, "oai_dc", None) == own
     assert folders.find_folder(folder, moved, new, "marc21", None).name.startswith("m-marc21-")

@@ -381,6 +381,29 @@ def test_many_sets_are_listed_without_a_place_in_the_manifest(
     assert home("verify").code == 0
 
 
+def test_a_list_of_sets_that_breaks_off_takes_no_set_away(
+    home: Home, origin: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each night asks for all sets of the origin; the next whole list counts again."""
+    monkeypatch.setenv("SHEAF_HTTP_TRIES", "1")
+    replicate(home, origin.url)
+    assert home("update").code == 0
+
+    def break_off(provider: Provider, call: Call, answer: Answer) -> Answer:
+        if call.verb != "ListSets":
+            return answer
+        first, _, rest = answer.body.partition(b"</set>")
+        token = b"<resumptionToken>more</resumptionToken></ListSets></OAI-PMH>"
+        is_first = "resumptionToken" not in call.arguments
+        return replace(answer, body=first + b"</set>" + token, status=200 if is_first else 500)
+
+    origin.answers.append(break_off)
+    origin.change(origin.items["local 7"], title="Changed")
+    assert home("update").code == 0
+    with home.served() as base:
+        assert {s.setSpec: s.setName for s in Sickle(base).ListSets()} == SETS
+
+
 def test_formats_without_a_row_have_a_digest(
     home: Home, origin: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
