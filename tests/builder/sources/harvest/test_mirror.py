@@ -392,7 +392,7 @@ def test_a_list_of_sets_that_breaks_off_takes_no_set_away(
     def break_off(provider: Provider, call: Call, answer: Answer) -> Answer:
         if call.verb != "ListSets":
             return answer
-        first, _, rest = answer.body.partition(b"</set>")
+        first, *_ = answer.body.partition(b"</set>")
         token = b"<resumptionToken>more</resumptionToken></ListSets></OAI-PMH>"
         is_first = "resumptionToken" not in call.arguments
         return replace(answer, body=first + b"</set>" + token, status=200 if is_first else 500)

@@ -8,7 +8,7 @@ import random
 import re
 import shutil
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lxml import etree
+from sickle import Sickle
 
 from builder.commands.demo import samples
 from builder.commands.make import publish
@@ -25,15 +27,17 @@ from builder.sources.harvest.run import HarvestJob, HarvestResult
 from builder.sources.harvest.window import HarvestDates
 from builder.store.context import Context, from_environment
 from tests.builder.sources.harvest.defects import DEFECTS, defective
-from tests.builder.sources.harvest.element import Item
+from tests.builder.sources.harvest.element import Item, metadata
 from tests.builder.sources.harvest.listening import listening, serving
 from tests.builder.sources.harvest.provider import Answer, Call, Provider, items
 from tests.builder.sources.harvest.test_aggregate import state
 from tests.clock import Clock
 from tests.e2e.conftest import Home, Result, make_home, sheaf
+from tests.functions.oai.validity import OAI
 from tests.secret_urls import SECRET
 
 DAY = timedelta(days=1)
+XSI = "http://www.w3.org/2001/XMLSchema-instance"
 SAMPLES = Path(samples.__file__).parent / "files" / "RePEc"
 HEALTHY = (
     *("day", "no-size", "single-use-tokens", "extra-empty-page", "padded-token", "errors-400"),
@@ -41,6 +45,10 @@ HEALTHY = (
 )
 """What is true of each repository in order: a defect that is mended, or what happens to it."""
 Change = Callable[[Provider, Call, Answer], Answer]
+
+
+def to_c14n(element: Any) -> bytes:
+    return bytes(etree.tostring(element, method="c14n", exclusive=True))
 
 
 def _with_tokens(change: Change) -> Change:
@@ -150,6 +158,24 @@ class Aggregator:
             items |= {n: replace(i, deleted=True) for n, i in self.gone.items()}
         return {n: (i.deleted, "" if i.deleted else i.title) for n, i in items.items()}
 
+    def compare_served(self, names: Iterable[str]) -> None:
+        """Compare what clients see with all metadata and sets of these repositories."""
+        seen: dict[str, dict[str, object]] = {name: {} for name in self.providers}
+        with self.home.served() as base:
+            for record in Sickle(base).ListRecords(metadataPrefix="oai_dc"):
+                head, element = record.header, record.xml.find(f"{OAI}metadata/*")
+                name = head.identifier.split(":")[1].removesuffix(".cz")
+                has_set = any(spec.endswith(":a") for spec in head.setSpecs)
+                seen[name][head.identifier] = head.deleted or (has_set, to_c14n(element))
+        for name in names:
+            own, titles = seen[name], self.expected(name)
+            assert own.keys() == titles.keys()
+            for identifier, (is_deleted, title) in titles.items():
+                item = Item(identifier, self.clock.now(), title)
+                text = f'<x xmlns:xsi="{XSI}">{metadata(item, "oai_dc")}</x>'
+                wanted = is_deleted or (True, to_c14n(etree.fromstring(text)[0]))
+                assert own[identifier] == wanted, (name, identifier)
+
     def published(self, name: str) -> dict[str, tuple[bool, str]]:
         rows = state(self.home).items()
         return {
@@ -195,6 +221,7 @@ def test_nights_of_repositories_of_which_a_third_misbehaves(
     for name in HEALTHY:
         assert (rows[name]["state"], rows[name]["failing"]) == ("whole", ""), rows[name]
         assert aggregator.published(name) == aggregator.expected(name), name
+    aggregator.compare_served(HEALTHY)
     status = aggregator("status")
     for name, (_, reason) in MISBEHAVING.items():
         row, items, own = rows[name], aggregator.published(name), aggregator.expected(name)
