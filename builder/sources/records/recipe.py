@@ -5,7 +5,7 @@ What the table does not declare follows from the form (templates/crosswalks/reco
 
 import html
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import product
@@ -30,8 +30,10 @@ from functions.snapshot.oai_name import MANDATORY
 LACKING, INVALID = "record-lacks", "record-invalid"
 METHOD = "1"
 """Way in which items are made; records that were read in another way are read again."""
-NO_NAMESPACE = "urn:none"
-"""Stands for the namespace of elements that have none: OAI-PMH asks for a URI."""
+NO_NAMESPACE = "urn:x-none:xml"
+"""Namespace of elements that have none, and whose form has none: OAI-PMH.xsd forbids these."""
+_START = re.compile(r"<[^\s/>]+(?:[^\"'<>]++|\"[^\"]*\"|'[^']*')*>")
+_UNDECLARED = re.compile(r"""\sxmlns\s*=\s*(?:""|'')""")
 _DUBLIN_CORE = re.compile(
     r"<(?:[\w\x80-\U0010ffff.-]+:)?(title|creator|date|subject|type|description|identifier)"
     r"(?:\s[^>]*)?>([^<]+)<"
@@ -288,20 +290,28 @@ class Recipe:
             return self._note(prefix, schema, namespace, metadata)
         if not record.xml:
             return None
+        is_bare = False
         if not isinstance(record.content, MarcRecord):
             name = etree.QName(record.content)  # type: ignore[arg-type]
             prefix = record.prefix or prefix
-            if (own := name.namespace or NO_NAMESPACE) != namespace:
+            is_bare = not name.namespace
+            if is_bare and (record.form == "xml" or record.prefix):
+                own = NO_NAMESPACE
+            else:
+                own = name.namespace or namespace
+            if own != namespace:
                 locations = _SCHEMA.search(record.xml[:4096])
                 pairs = locations[1].split() if locations else []
                 schema = dict(zip(pairs[::2], pairs[1::2], strict=False)).get(own, schema or own)
                 if not record.prefix:
-                    prefix = _name_format(prefix if namespace else "", name.localname, own)
+                    prefix = _name_format(prefix, own)
                 namespace = own
         if (detail := check_record(record, prefix, self._places)) is not None:
             faults.append((INVALID, f"{prefix}: {detail}"))
-        entry = self._note(prefix, schema, namespace, record.xml)
-        return {**entry, "form": record.form, **({"sets": [*record.sets]} if record.sets else {})}
+        xml = put_in_namespace(record.xml, namespace) if is_bare else record.xml
+        entry = self._note(prefix, schema, namespace, xml)
+        more = {"sets": [*record.sets]} if record.sets else {}
+        return {**entry, "form": record.form, **more, **({"bare": True} if is_bare else {})}
 
     def _note(self, prefix: str, schema: str, namespace: str, xml: str) -> dict[str, Any]:
         self.formats[prefix] = (schema, namespace)
@@ -400,8 +410,16 @@ def _is_address(text: str) -> bool:
     return text.startswith(("http://", "https://"))
 
 
-def _name_format(prefix: str, element: str, namespace: str) -> str:
+def _name_format(prefix: str, namespace: str) -> str:
     """Return the prefix of a format in another namespace than its form has."""
     end = "" if namespace == NO_NAMESPACE else namespace.rstrip("/#").rpartition("/")[2]
-    parts: Iterable[str] = (prefix, end) if prefix and end else (prefix or element,)
-    return "-".join(_NOT_PREFIX.sub("-", part) for part in parts)
+    return "-".join(_NOT_PREFIX.sub("-", part) for part in (prefix, end) if part)
+
+
+def put_in_namespace(xml: str, namespace: str) -> str:
+    """Return an element without a namespace, with this one as its default."""
+    start = _START.match(xml)
+    assert start
+    tag = _UNDECLARED.sub("", start[0])
+    name = re.split(r"[\s/>]", tag, maxsplit=1)[0]
+    return f'{name} xmlns="{namespace}"{tag[len(name) :]}{xml[start.end() :]}'

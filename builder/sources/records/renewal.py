@@ -140,6 +140,8 @@ def _read(identifier: str, document: Mapping[str, Any], recipe: Recipe) -> Itera
     came = [entry for entry in document["records"] if "form" in entry]
     for entry in came or [{"form": document["form"], "metadata": source}]:
         xml, form = entry["metadata"], entry["form"]
+        if entry.get("bare"):  # its paths are those of elements without a namespace
+            xml = xml.replace(f' xmlns="{entry["namespace"]}"', "", 1)
         parser = etree.XMLParser(
             resolve_entities=False,
             no_network=True,

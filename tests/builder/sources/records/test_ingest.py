@@ -342,6 +342,40 @@ def test_other_formats_are_made_of_what_is_stored(home: Home) -> None:
     assert home("verify").code == 0
 
 
+def test_elements_without_a_namespace_are_valid_in_an_answer(home: Home) -> None:
+    section = '[[records]]\nname = "x"\nfiles = "export/x.xml"\nidentifier = "a/@id"\n'
+    declare(home, section)
+    write(home, "x.xml", b"<r><b c='>'><a id='1'/></b><b xmlns=''><a id='2'/></b></r>")
+    ead = b'<ead><eadheader><eadid>e1</eadid></eadheader><archdesc level="fonds"/></ead>'
+    ingest(home)
+    ingest(home, write(home, "e.xml", ead))
+    assert publish(home) == (3, 0, 0)
+    with home.served() as base:
+        for prefix, namespace in (("xml", "urn:x-none:xml"), ("ead", "urn:isbn:1-931666-22-9")):
+            listed = answer(base, "ListRecords", metadataPrefix=prefix)
+            elements = [metadata[0] for metadata in listed.iter(f"{OAI}metadata")]
+            assert {etree.QName(element).namespace for element in elements} == {namespace}
+            formats = answer(base, "ListMetadataFormats").iter(f"{OAI}metadataNamespace")
+            assert namespace in {e.text for e in formats}
+    home.config.write_text(home.config.read_text() + 'fields = { title = "a/@id" }\n')
+    assert publish(home) == (0, 2, 0)
+    titles = rows(home, "SELECT title FROM own_records WHERE repository = 'x' ORDER BY ALL")
+    assert [row["title"] for row in titles] == ["1", "2"]
+    ingest(home)
+    assert publish(home) == (0, 0, 0)
+
+
+@pytest.mark.skipif(not FILES.is_dir(), reason="the shared files of records are not here")
+def test_records_of_a_static_repository_are_valid_as_they_are(home: Home) -> None:
+    path = FILES / "static-repository/www.openarchives.org_StaticRepositoryExample.xml"
+    assert ingest(home, path)["faults"] == {}
+    publish(home)
+    with home.served() as base:
+        arguments = urlencode({"verb": "ListRecords", "metadataPrefix": "oai_dc"})
+        with urlopen(f"{base}?{arguments}", timeout=60) as reply:
+            assert len([*valid(reply.read()).iter(f"{OAI}metadata")]) == 2
+
+
 def test_an_item_of_several_records_keeps_its_identifier_and_formats(home: Home) -> None:
     path = write(home, "static.xml", STATIC.encode())
     ingest(home, path)
