@@ -43,6 +43,8 @@ _MOST_FAULTS = 1000
 _SHOWN = 10
 _LEFT_OUT, REPAIRED = "left out", "repaired"
 NO_IDENTIFIER, REPEATED = "record-no-identifier", "record-repeated"
+_LOST = (NO_IDENTIFIER, "bad-record")
+"""Faults of records that may be of any item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,8 @@ class RecordsReport:
     `renewed` counts records that no file has, made of what the store has; `superseded` identifiers
     that were deleted, as their records have others now.
     `changed` are those of `records` that came before in another form, as far as the index knows.
-    `unread` has the reason for each file without a readable record, or that ends early; `losses`
+    `passed` are files beside records that hold none, `unchecked` formats without a schema. `unread`
+    has the reason for each file without a readable record, or that ends early; `losses`
     the tables whose losses wait, each with their number, and `reasons` say why. `faults` counts
     by code.
     """
@@ -91,8 +94,15 @@ class RecordsReport:
     unread: dict[str, str] = field(default_factory=dict)
     losses: dict[str, int] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
+    passed: list[str] = field(default_factory=list)
+    unchecked: list[str] = field(default_factory=list)
     guesses: list[str] = field(default_factory=list)
     first: list[str] = field(default_factory=list)
+
+    @property
+    def present(self) -> int:
+        """How many records the files have that are items."""
+        return self.records + self.same + self.deleted
 
     def text(self) -> str:
         """Return a summary for people, and the sections that would declare what was guessed."""
@@ -108,6 +118,11 @@ class RecordsReport:
         lines += [f"{count:,} x {FAULT_CODES[code]}" for code, count in self.faults.items()]
         lines += [f"  {text}" for text in self.first]
         lines += [f"{name}: {reason}" for name, reason in self.unread.items()]
+        if self.passed:
+            names = ", ".join(self.passed[:_SHOWN]) + ", ..." * (len(self.passed) > _SHOWN)
+            lines.append(f"{tally(len(self.passed), 'file')} without records passed over: {names}")
+        if self.unchecked:
+            lines.append(f"formats not checked, as there is no schema: {', '.join(self.unchecked)}")
         lines += [
             f"{name}: {tally(count, 'record')} that the files no longer hold are not deleted, as "
             f"{self.reasons[name]}"
@@ -140,8 +155,8 @@ class RecordsIngest:
     _rows: RowWriter = field(init=False)
     _faults: IntakeWriter = field(init=False)
     _owners: ForeignOwners = field(init=False)
-    _reasons: dict[str, str] = field(init=False, default_factory=dict)
-    _named: Counter[tuple[str, str]] = field(init=False, default_factory=Counter)
+    _reason: str = field(init=False, default="")
+    _named: Counter[str] = field(init=False, default_factory=Counter)
 
     def carry_out(self, tables: Sequence[RecordTable]) -> RecordsReport:
         """Read the tables, commit what is new, and report. Raises UsageError and StoreError."""
@@ -168,6 +183,7 @@ class RecordsIngest:
                         names.append((spec, name))
                     if table.is_guess and table.recipe.formats:
                         self.report.guesses.append(table.recipe.declare())
+            self.report.unchecked = sorted({p for t in tables for p in t.recipe.unchecked})
             for writer in (self._rows, described, names, self._faults):
                 writer.close()
             if sources or self.report.deleted:
@@ -211,7 +227,7 @@ class RecordsIngest:
         for path in changed:
             before = asdict(self.report)
             source = self._read_file(table, path, index)
-            failed |= source.failed
+            failed |= source.reading is None or not (source.skipped or self._named[REPEATED])
             after = asdict(self.report)
             # A query is carried out each time: if nothing is new, it leaves no trace.
             if table.files[path].name != "query" or any(
@@ -220,71 +236,68 @@ class RecordsIngest:
                 yield source
         index.end_run()
         if index.has_changes or self.accept_loss or not index.is_settled:
-            reason = "a file of it could not be read" if failed else ""
+            reason = "a file of it could not be read, or has no record" if failed else ""
             if faulty := index.list_faulty():
                 reason = reason or f"{faulty[0]} has records that could not be read"
             index.settle(done=self._delete_missing(table, index, reason))
 
     def _read_file(self, table: RecordTable, path: Path, index: RecordIndex) -> IntakeSource:
         """Write the rows of a file; what cannot be read of it is a fault."""
-        report, name, form = self.report, path.name, table.files[path]
-        before, written = sum(report.faults.values()), report.records + report.same + report.deleted
-        digest, failed = "", True
-        counted = {c: self._named[name, c] for c in (REPEATED, NO_IDENTIFIER, "bad-record")}
+        report, form, written = self.report, table.files[path], self.report.present
+        label = f"[[records]] {table.name}" if form.name == "query" else str(path)
+        self._named.clear()
+        self._reason, size, digest, reading = "", 0, "", None
         try:
             with path.open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
-            reading = (
-                OWN_READING + hashlib.sha256(f"{table.recipe.text}{digest}".encode()).hexdigest()
-            )
+                size = file.tell()
+            reading = hashlib.sha256(f"{table.recipe.text}{digest}".encode()).hexdigest()
+            reading = OWN_READING + reading
             index.begin_file(path, reading)
-            spool = ItemSpool(self.scratch / f"{report.files}.spool")
-            declared = table.recipe.table
-            options = ReadOptions(
-                declared["element"] or None,
-                declared["encoding"] or None,
-                declared["separator"] or None,
-                index.is_known,
-            )
-            for record in form.read(path, options):
-                self._take(table, record, name, index, spool)
-            for item, place, repeated in spool.join():
-                # All records of such items are parsed, so that each has all its formats.
-                self._write(
-                    table, item, (name, place), hash_record("", item.identifier.encode()), index
-                )
-                for at in repeated:
-                    self._note(name, REPEATED, item.id, at, _LEFT_OUT)
-            failed = False
+            self._read_records(table, path, index)
         except (RecordsError, OSError) as error:
             index.doubt_file()
-            reading = None
-            self._note(name, "unreadable", None, str(error), "what was read of it is used")
-            report.unread[str(path)] = str(error)
+            digest, reading = "", None
+            self._note(path.name, "unreadable", None, str(error), "what was read of it is used")
+            report.unread[label] = str(error)
         else:
-            left = {code: self._named[name, code] - count for code, count in counted.items()}
-            index.note_file(left.pop(REPEATED), sum(left.values()))
+            repeats, faulty = self._named[REPEATED], sum(self._named[code] for code in _LOST)
+            index.note_file(repeats, faulty)
+            if not (report.present - written or repeats):
+                index.doubt_file()  # so that each run names it; it may be damaged
         report.files += 1
-        many = report.records + report.same + report.deleted - written
-        count = sum(report.faults.values()) - before
-        if not many:
-            failed = True
-            index.doubt_file()  # so that each run names it
-            report.unread.setdefault(str(path), self._reasons.get(name, "it has no record"))
+        if report.present == written:
+            report.unread.setdefault(label, self._reason or "it has no record")
         return IntakeSource(
-            source=name,
-            digest=digest if reading else "",
+            source=path.name,
+            digest=digest,
             path=str(path),
             format=f"records.{form.name}" if reading else "",
-            bytes=path.stat().st_size,
+            bytes=size,
             captures=0,
-            skipped=many,
-            faults=count,
+            skipped=report.present - written,
+            faults=self._named.total(),
             skips={},
             codes={} if reading else {"unreadable": 1},
-            failed=failed,
+            failed=label in report.unread,
             reading=reading,
         )
+
+    def _read_records(self, table: RecordTable, path: Path, index: RecordIndex) -> None:
+        """Write the rows of the records of a file. Raises RecordsError where it cannot go on."""
+        declared, name = table.recipe.table, path.name
+        keys = ("element", "encoding", "separator")
+        element, encoding, separator = (declared[key] or None for key in keys)
+        options = ReadOptions(element, encoding, separator, index.is_known)
+        spool = ItemSpool(self.scratch / f"{self.report.files}.spool")
+        for record in table.files[path].read(path, options):
+            self._take(table, record, name, index, spool)
+        for item, place, repeated in spool.join():
+            # All records of such items are parsed, so that each has all its formats.
+            digest = hash_record("", item.identifier.encode())
+            self._write(table, item, (name, place), digest, index)
+            for at in repeated:
+                self._note(name, REPEATED, item.id, at, _LEFT_OUT)
 
     def _take(
         self,
@@ -377,13 +390,13 @@ class RecordsIngest:
     def _note(self, name: str, code: str, field_: str | None, detail: str, done: str) -> None:
         """Count a fault of a file, and name it up to a limit."""
         self.report.faults[code] = self.report.faults.get(code, 0) + 1
-        self._named[name, code] += 1
+        self._named[code] += 1
         if done != REPAIRED:
-            self._reasons.setdefault(name, detail)
+            self._reason = self._reason or detail
         if len(self.report.first) < _SHOWN:
             self.report.first.append(f"{name}: {detail}"[:300])
-        if self._named[name, code] <= _MOST_FAULTS:
+        if self._named[code] <= _MOST_FAULTS:
             self._faults.fault(Fault(name, None, code, field_, detail, done))
-        elif self._named[name, code] == _MOST_FAULTS + 1:
+        elif self._named[code] == _MOST_FAULTS + 1:
             detail = f"{_MOST_FAULTS:,} of {code} are named"
             self._faults.fault(Fault(name, None, "faults-cut", None, detail, "counted"))

@@ -20,7 +20,7 @@ from builder.sources.records.crosswalks import Crosswalk, CrosswalkError
 from builder.sources.records.paths import compile_path, compile_pattern
 from builder.sources.records.record import MarcRecord, SourceRecord, hash_record
 from builder.sources.records.record_forms import AS_IS, RecordForm, form_of, read_forms
-from builder.sources.records.schemas import check_record
+from builder.sources.records.schemas import check_record, has_schema
 from builder.store.documents import encode_json
 from functions.config.configuration import Configuration, to_toml
 from functions.oai.format import TEMPLATES, folders
@@ -189,6 +189,8 @@ class Recipe:
         """What an item depends on beside its record, as JSON."""
         self.formats: dict[str, tuple[str, str]] = {}
         """Schema and namespace of each format of the items made so far."""
+        self.unchecked: set[str] = set()
+        """Their formats of which no schema is at hand."""
         self._forms: dict[str, RecordForm] = {}
         self._columns: dict[str, None] = {}
         self._of_form = cache(self._list_formats)
@@ -280,6 +282,8 @@ class Recipe:
         """Return the record in a format; None if it cannot be given in it, which is a fault."""
         prefix, schema, namespace, crosswalk = format_
         if crosswalk is not None:
+            if crosswalk.is_unchecked:
+                self.unchecked.add(prefix)
             repairs: list[str] = []
             try:
                 metadata = crosswalk(record, context, repairs)
@@ -306,7 +310,9 @@ class Recipe:
                 if not record.prefix:
                     prefix = _name_format(prefix, own)
                 namespace = own
-        if (detail := check_record(record, prefix, self._places)) is not None:
+        if not has_schema(prefix, self._places):
+            self.unchecked.add(prefix)
+        elif (detail := check_record(record, prefix, self._places)) is not None:
             faults.append((INVALID, f"{prefix}: {detail}"))
         xml = put_in_namespace(record.xml, namespace) if is_bare else record.xml
         entry = self._note(prefix, schema, namespace, xml)

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ from builder.intake.paths import STDIN, list_files
 from builder.sources.readings import find_readings
 from builder.sources.records import forms
 from builder.sources.records.forms import columns
+from builder.sources.records.forms.charsets import find_decoder
 from builder.sources.records.forms.form import ByteSource, FileForm, read_head
 from builder.sources.records.ingest import RecordsIngest, RecordsReport, RecordTable
 from builder.sources.records.listed import list_guesses, read_all_recipes
@@ -32,6 +34,7 @@ from builder.store.context import Context
 from builder.store.durable import writing
 from functions.config.records import complete_table
 from functions.snapshot import oai_name
+from functions.snapshot.item_tables import OWN_READING
 
 _OTHERS = re.compile(
     r"\.(w?arc(\.gz)?|wacz|cdxj?(\.gz)?|rdf|redif)$|^harvest\.json$", re.IGNORECASE
@@ -113,16 +116,13 @@ def _find_declared(context: Context) -> dict[str, list[Path]]:
     return files_of
 
 
-def _recognise(path: Path, table: Mapping[str, Any] | None = None) -> FileForm | None:
+def _recognise(path: Path) -> FileForm | None:
     """Return the form of a file; None if it holds no records, or cannot be read."""
-    if table and table["form"]:
-        return forms.find_form(table["form"])
-    if not table and _OTHERS.search(path.name):
+    if _OTHERS.search(path.name):
         return None
-    try:
-        return forms.recognise(read_head(path), table is not None)
-    except (RecordsError, OSError):
-        return None
+    with suppress(RecordsError, OSError):
+        return forms.recognise(read_head(path))
+    return None
 
 
 def _read(
@@ -131,17 +131,19 @@ def _read(
     """Read the tables and the other files; return None if all are known."""
     arguments, configuration = context.arguments, context.configuration
     find_namespace(context)
-    unread: dict[str, str] = {}
     recipes = read_all_recipes(context.store)
     guesses = list_guesses(recipes, configuration["records"])
     abandoned = frozenset(name for name, patterns in guesses.items() if not patterns)
+    sources = [*find_readings(context.store)]
+    earlier = {path for reading, path, _ in sources if reading.startswith(OWN_READING)}
+    opening = _Opening(context, frozenset(earlier), guesses)
     tables = [
-        _open_table(context, table, declared[table["name"]], unread, guesses)
+        opening.open(table, declared[table["name"]])
         for table in configuration["records"]
         if table["name"] in declared
     ]
     tables += _guess_tables(context, guessed, guesses)
-    readings = frozenset(reading for reading, *_ in find_readings(context.store))
+    readings = frozenset(reading for reading, *_ in sources)
     home = find_home(context)
     with workdir.open_workdir(workdir.folder_of(home, None)) as work:
         with work.scratch() as scratch:
@@ -157,7 +159,8 @@ def _read(
                 abandoned,
             ).carry_out(tables)
         work.remove()
-    report.unread |= unread
+    report.unread |= opening.unread
+    report.passed = opening.passed
     if not (report.files or report.deleted or report.unread or report.losses):
         return None
     return _report(report)
@@ -176,41 +179,82 @@ def _report(report: RecordsReport) -> SourceReport:
     )
 
 
-def _open_table(
-    context: Context,
-    table: Mapping[str, Any],
-    paths: Sequence[Path],
-    unread: dict[str, str],
-    guesses: Mapping[str, Sequence[str]],
-) -> RecordTable:
-    """Return a table of the configuration; `unread` gets the files that no form reads."""
+@dataclass(slots=True)
+class _Opening:
+    """What opens the tables of the configuration, of whose files `earlier` were read before.
+
+    `guesses` are the patterns of tables of the store that are not declared. `unread` gets reasons
+    for what no form reads, `passed` the files that are beside records.
+    """
+
+    context: Context
+    earlier: frozenset[str]
+    guesses: Mapping[str, Sequence[str]]
+    unread: dict[str, str] = field(default_factory=dict)
+    passed: list[str] = field(default_factory=list)
+
+    def open(self, table: Mapping[str, Any], paths: Sequence[Path]) -> RecordTable:
+        """Return a table with its files. Raises UsageError for what it cannot mean."""
+        home = self.context.configuration_path.parent.absolute()
+        _check_table(table, home)
+        files: dict[Path, FileForm] = {}
+        others: list[str] = []
+        missing = [n for n in table["files"] if not (_BRACES.search(n) or (home / n).exists())]
+        for path in paths:
+            # What only lies in a folder must show by itself that it is a file of records.
+            is_named = any(_is_named(home / pattern, path) for pattern in table["files"])
+            try:
+                with explaining("it", "read", RecordsError):
+                    form = forms.find_form(table["form"])
+                    form = form or forms.recognise(read_head(path), is_named)
+            except RecordsError as error:
+                self.unread[str(path)] = str(error)
+                continue
+            if form:
+                files[path] = form
+            elif is_named or str(path) in self.earlier:
+                self.unread[str(path)] = "no form of records is recognised: declare its form"
+            else:
+                others.append(str(path))
+        is_whole = not missing and len(files) + len(others) == len(paths) > 0
+        if table["query"]:
+            is_whole = True
+            files[_write_query(self.context, table)] = FileForm(
+                "query", "a query", lambda head, is_declared: False, partial(_run_query, home)
+            )
+        elif not paths or (missing and not files):
+            self.unread[", ".join(table["files"])] = "there is no such file"
+        self.unread |= dict.fromkeys(missing if files else (), "there is no such file")
+        if files:
+            self.passed += others
+        else:
+            self.unread |= dict.fromkeys(others, "no form of records is recognised")
+        follows = (n for n, p in self.guesses.items() if any(is_of(f, home, p) for f in paths))
+        recipe = open_recipe(self.context.configuration, home, table)
+        return RecordTable(recipe, files, is_whole=is_whole and bool(files), follows=(*follows,))
+
+
+def _is_named(pattern: Path, path: Path) -> bool:
+    """Return whether a pattern names a file, or files of its suffix; a folder does not."""
+    is_suffix = pattern.suffix not in ("", ".*") and fnmatchcase(path.name, pattern.name)
+    return pattern == path or is_suffix
+
+
+def _check_table(table: Mapping[str, Any], home: Path) -> None:
+    """Refuse a form, an encoding or a query that cannot be meant. Raises UsageError."""
+    reason = ""
     if table["form"] and forms.find_form(table["form"]) is None:
         names = ", ".join(form.name for form in forms.FORMS)
-        raise UsageError(f"[[records]] {table['name']}: form is {table['form']}; known: {names}")
-    files, is_whole = {}, True
-    for path in paths:
-        if form := _recognise(path, table):
-            files[path] = form
-        else:
-            unread[str(path)] = "no form of records is recognised: declare its form"
+        reason = f"form is {table['form']}; known: {names}"
+    if table["encoding"]:
+        try:
+            find_decoder(table["encoding"])(b"")
+        except (LookupError, TypeError, ValueError):  # such as base64, which is no text
+            reason = f"its encoding is unknown: {table['encoding']}"
     if table["query"]:
-        files[_write_query(context, table)] = FileForm(
-            "query", "a query", lambda head, is_declared: False, partial(_run_query, context)
-        )
-    elif not paths:
-        unread[", ".join(table["files"])] = "there is no such file"
-    home = context.configuration_path.parent
-    for name in table["files"] if paths else ():
-        if not (_BRACES.search(name) or (home / name).exists()):
-            unread[name] = "there is no such file"
-            is_whole = False
-    base = home.absolute()
-    return RecordTable(
-        open_recipe(context.configuration, home, table),
-        files,
-        is_whole=is_whole and len(files) >= max(1, len(paths)),
-        follows=tuple(n for n, p in guesses.items() if any(is_of(path, base, p) for path in paths)),
-    )
+        reason = columns.check_query(table["query"], home)
+    if reason:
+        raise UsageError(f"[[records]] {table['name']}: {reason}")
 
 
 def _write_query(context: Context, table: Mapping[str, Any]) -> Path:
@@ -223,10 +267,9 @@ def _write_query(context: Context, table: Mapping[str, Any]) -> Path:
     return path
 
 
-def _run_query(context: Context, path: ByteSource, options: ReadOptions) -> Iterator[RecordItem]:
+def _run_query(home: Path, path: ByteSource, options: ReadOptions) -> Iterator[RecordItem]:
     """Yield the rows of the query in a file. Files that it names are relative to sheaf.toml."""
     assert isinstance(path, Path)
-    home = context.configuration_path.parent.absolute()
     yield from columns.read_query(path.read_text("utf-8"), home, options)
 
 

@@ -27,6 +27,8 @@ _SAMPLE = 50  # rows
 _NAME = re.compile(r"(?!\w+://)[^\W\d][^\n\r\0]{0,79}")
 _QUOTED = re.compile(r'"[^"]*"')
 _MEMORY = 512  # megabytes
+_WRONG = re.compile("(Parser|Binder|Catalog|Syntax) Error")
+"""How DuckDB's messages begin if no other files would help."""
 _DEFAULTS = ReadOptions()
 
 
@@ -196,4 +198,24 @@ def read_query(sql: str, home: Path, options: ReadOptions = _DEFAULTS) -> Iterat
 
             yield from form.read_pieces(pieces, "\x1f".join(names), options, parse)
     except engine.QueryError as error:
-        raise RecordsError(f"its query fails: {str(error).splitlines()[0]}") from error
+        raise RecordsError(_explain(error)) from error
+
+
+def check_query(sql: str, home: Path) -> str:
+    """Return what is wrong with a user's SELECT, whatever its files have; "" if nothing is."""
+    if not engine.is_select(sql):
+        return "its query is not one SELECT"
+    try:
+        with engine.connect(memory_megabytes=_MEMORY) as connection:
+            connection.execute(f"SET file_search_path = {engine.quote(str(home))}")
+            engine.query(connection, f"EXPLAIN {sql}")
+    except engine.QueryError as error:
+        return _explain(error) if _WRONG.match(str(error)) else ""
+    return ""
+
+
+def _explain(error: engine.QueryError) -> str:
+    reason = str(error).splitlines()[0]
+    is_text = "utf-8" in str(error).lower() or "unicode" in str(error).lower()
+    more = "; name the file in `files`, with its `encoding`, instead" if is_text else ""
+    return f"its query fails: {reason}{more}"

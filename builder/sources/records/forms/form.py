@@ -90,15 +90,27 @@ def open_source(source: ByteSource) -> Iterator[IO[bytes]]:
             is_packed = stream.peek(2)[:2] == b"\x1f\x8b"
             with gzip.open(stream) if is_packed else stream as plain:
                 yield cast(IO[bytes], plain)
-    except (OSError, EOFError, zlib.error) as error:
+    except EOFError as error:
+        raise RecordsError("its gzip is cut off") from error
+    except (OSError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise RecordsError(f"it cannot be read: {reason}") from error
 
 
 def read_head(source: ByteSource) -> bytes:
-    """Return the first 64 KiB of a file or stream, after gunzip. Raises RecordsError."""
-    with open_source(source) as stream:
-        return stream.read(HEAD)
+    """Return the first 64 KiB of a file or stream, after gunzip; less of a gzip that is cut off.
+
+    Raises RecordsError if nothing can be read.
+    """
+    head = b""
+    try:
+        with open_source(source) as stream:
+            while len(head) < HEAD and (piece := stream.read1(HEAD - len(head))):  # type: ignore[attr-defined]
+                head += piece
+    except RecordsError:
+        if not head:
+            raise
+    return head
 
 
 def find_encoding(head: bytes, declared: str | None = None) -> str:

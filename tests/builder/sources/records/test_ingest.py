@@ -1,5 +1,6 @@
 """Files of records become items: guessed, declared, changed, repeated, missing or deleted."""
 
+import gzip
 import json
 import tomllib
 from collections.abc import Mapping
@@ -508,6 +509,77 @@ def test_a_list_of_identifiers_deletes(home: Home) -> None:
     gone.write_text(f"{row['id']}\nnobody\n")
     assert ingest(home)["deleted"] == 1
     assert publish(home) == (0, 1, 1)
+
+
+def test_what_is_no_record_in_a_folder_withholds_no_deletion(home: Home) -> None:
+    declare(home, DECLARED.replace("export/*.mrc", "export"))
+    write(home, "README.txt", b"These are our records.\n")
+    path = write(home, "a.mrc", marc(1), marc(2))
+    done = home("ingest")
+    assert (done.code, "passed over: " in done.out) == (0, True)
+    publish(home)
+    write(home, "a.mrc", marc(1))
+    assert ingest(home)["deleted"] == 1
+    assert publish(home) == (0, 1, 1)
+    path.write_bytes(b"<html>Sorry</html>")  # it was read before
+    report = ingest(home, code=1)
+    assert (str(path) in report["unread"], report["deleted"]) == (True, 0)
+    path.unlink()
+    assert "README.txt" in next(iter(ingest(home, code=1)["unread"]))
+    assert publish(home)[2] == 0
+
+
+def test_a_gzip_that_is_cut_off_is_named_so_and_deletes_nothing(home: Home) -> None:
+    declare(home, DECLARED.replace("*.mrc", "*.gz"))
+    whole = gzip.compress(b"".join(map(marc, range(5))))
+    write(home, "a.mrc.gz", whole)
+    ingest(home)
+    publish(home)
+    for path in (write(home, "a.mrc.gz", whole[: len(whole) // 2]), None):
+        report = ingest(home, *([path] if path else []), code=1)
+        assert [*report["unread"].values()] == ["its gzip is cut off"]
+        assert publish(home)[2] == 0
+    other = home.folder / "other.mrc.gz"
+    other.write_bytes(whole[: len(whole) // 2])
+    assert f"{other}: its gzip is cut off" in home("ingest", other).out
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "reason"),
+    [
+        ("query", "SELEC 1", "its query is not one SELECT"),
+        ("query", "SELECT a FROM (SELECT 1 AS b)", 'Referenced column "a" not found'),
+        ("files", 'export/*"\nencoding = "windows-1259', "its encoding is unknown: windows-1259"),
+    ],
+)
+def test_what_a_table_cannot_mean_is_one_line(
+    home: Home, key: str, value: str, reason: str
+) -> None:
+    declare(home, f'[[records]]\nname = "p"\n{key} = "{value}"\n')
+    write(home, "a.csv", b"id,title\n1,A\n")
+    done = home("ingest")
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert "[[records]] p: " in done.err
+    assert reason in done.err
+
+
+def test_a_query_that_reads_no_file_deletes_nothing(home: Home) -> None:
+    query = "SELECT * FROM read_csv('export/p.csv')"
+    declare(home, f'[[records]]\nname = "p"\nquery = "{query}"\ncomplete = true\n')
+    path = write(home, "p.csv", b"id,title\n1,A\n")
+    ingest(home)
+    publish(home)
+    path.unlink()
+    assert "[[records]] p" in ingest(home, code=1)["unread"]
+    path.write_bytes("id,title\n1,Včely\n".encode("cp1250"))
+    (reason,) = ingest(home, code=1)["unread"].values()
+    assert "name the file in `files`, with its `encoding`" in reason
+    assert publish(home)[2] == 0
+
+
+def test_formats_without_a_schema_are_listed_as_unchecked(home: Home) -> None:
+    report = ingest(home, write(home, "a.xml", STATIC.encode()), write(home, "a.mrc", marc(1)))
+    assert report["unchecked"] == ["x"]
 
 
 def test_a_folder_without_records_is_no_success(home: Home) -> None:
