@@ -116,8 +116,11 @@ class IntakeRun:
 
 
 def run_name(now: datetime) -> str:
-    """Return a name for a run that begins now; no two runs get the same."""
-    return f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
+    """Return a name for a run that begins now; no two runs get the same.
+
+    The order of names is that of the runs, to the microsecond.
+    """
+    return f"{now:%Y%m%dT%H%M%SZ}-{now.microsecond:05x}{secrets.token_hex(3)}"
 
 
 def part_path(folder: Path, table: str, name: str) -> Path:

@@ -1,12 +1,12 @@
 """Provenance: the tables of a snapshot with each fault, and each archive file read, once."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from builder.intake.lines import line_table
 from builder.snapshot import scratch_tables
 from builder.snapshot.compaction import RECORDS_RATIO, runs_to_merge
 from builder.snapshot.draft import Draft, Query
-from builder.snapshot.lookup import fetch_groups, rows_of
+from builder.snapshot.lookup import fetch_groups, put, rows_of
 from functions.snapshot import layout, schema
 from functions.store import engine
 
@@ -28,6 +28,34 @@ concerns all faults of its file.
 """
 _FULL_LEAF = layout.LEAF_FILES * layout.FILE_GROUPS * layout.GROUP_ROWS
 _FILES = engine.table("$files")
+_MENDED = (
+    "CREATE OR REPLACE TABLE mended_sources AS SELECT unnest($sources::VARCHAR[]) AS source, "
+    "unnest($numbers::INTEGER[]) AS number"
+)
+_UNMENDED = (
+    "(SELECT f.* FROM read_parquet($files, filename = 'part', hive_partitioning = false) f "
+    "LEFT JOIN mended_sources m USING (source) "
+    "WHERE m.number IS NULL OR list_position($files, f.part) > m.number)"
+)
+"""The intake's faults that were not mended by a later run."""
+
+
+def forget_faults(connection: engine.Connection, draft: Draft, mended: Mapping[str, int]) -> bool:
+    """Remove the faults of sources that were read whole again; return whether there were any.
+
+    `mended` has, for each source, how many of the intake's files with faults are of earlier runs:
+    add_provenance passes over their rows.
+    """
+    connection.execute(_MENDED, {"sources": [*mended], "numbers": [*mended.values()]})
+    sources: Query = ("SELECT source FROM mended_sources", {})
+    with engine.reading("the last snapshot"):
+        earlier = fetch_groups(connection, draft, "faults", sources) if mended else []
+        rows = f"FROM {_FILES} WHERE source IN (SELECT source FROM mended_sources) LIMIT 1"
+        if not earlier or not connection.execute(rows, {"files": earlier}).fetchall():
+            return False
+        nothing = f"SELECT {', '.join(schema.names('faults'))} FROM {_FILES} WHERE false"
+        put(connection, draft, "faults", "source", "mended_sources", nothing)
+    return True
 
 
 def add_provenance(
@@ -35,7 +63,7 @@ def add_provenance(
 ) -> int:
     """Add the rows of the intake's files that the last snapshot lacks; return how many.
 
-    `more` is a query of further rows.
+    `more` is a query of further rows. Comes after `forget_faults`.
     """
     if not paths and not more:
         return 0
@@ -61,7 +89,7 @@ def _gather_provenance(
     connection: engine.Connection, draft: Draft, table: str, paths: list[str], more: str
 ) -> int:
     """Make `intake_<table>` and `added_<table>`; return how many rows it has."""
-    source = line_table(paths, schema.SOURCE) if table == "sources" else _FILES
+    source = line_table(paths, schema.SOURCE) if table == "sources" else _UNMENDED
     key, names = PROVENANCE_KEYS[table], ", ".join(schema.names(table))
     queries = [f"SELECT {names} FROM {source}"] if paths else []
     queries += [f"SELECT {names} FROM ({more})"] if more else []

@@ -23,6 +23,7 @@ from functions.oai.format import NO_ROW
 from functions.oai.render.copy_address import CopyAddresses
 from functions.snapshot import layout
 from functions.snapshot.errors import ConfigurationError, Conflict, SheafError, StoreError
+from functions.snapshot.item_tables import OWN_READING
 from functions.snapshot.manifest import UNSTAMPED, Making, Manifest
 from functions.snapshot.store import Writer
 
@@ -180,9 +181,12 @@ class IntakeChange(Change):
 
     def _add_provenance(self, change: "KindChange", table: str) -> int:
         """Add the faults, or the sources, of the intake and of kinds; return how many are new."""
-        from builder.publish.provenance import add_provenance
+        from builder.publish.provenance import add_provenance, forget_faults
 
         files = self._files(table)
+        if table == "faults":
+            mended = self._list_mended()
+            change.has_rows |= forget_faults(change.connection, change.draft, mended)
         if table == "sources":
             listed = intake.write_sources(self._runs, change.draft.folder)
             files = [str(listed)] if listed else []
@@ -196,6 +200,20 @@ class IntakeChange(Change):
         sql = f"SELECT set_spec, name FROM {engine.table('$files')} ORDER BY set_spec"
         query = sql, {"files": self._files("set_names")[-1:]}
         draft.tables["origin_sets"] = draft.leaves(draft.write("origin_sets", [query]))
+
+    def _list_mended(self) -> dict[str, int]:
+        """Return the files of own records that were read whole, as `forget_faults` wants them.
+
+        Other sources are read once, or have the same faults again.
+        """
+        mended, count = dict[str, int](), 0
+        for run in self._runs:
+            whole = (s for s in run.sources if (s.reading or "").startswith(OWN_READING))
+            mended |= dict.fromkeys((source.source for source in whole), count)
+            count += sum(
+                key.rpartition("/")[2].startswith("faults-") for key in self._keys[run.name]
+            )
+        return mended
 
     def _announce_need(self) -> None:
         """Say how much disk a large publish needs, and how much there is."""

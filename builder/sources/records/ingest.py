@@ -139,7 +139,7 @@ class RecordsIngest:
 
     `home` has the indexes, and `scratch` is for local files. `readings` are those of files that the
     store has; with `again`, all are read. `recipes` are those of the store, and `abandoned` tables
-    are declared no longer: their foreign identifiers are free.
+    are declared no longer: their foreign identifiers are free. `folder` is the configuration's.
     """
 
     store: Writer
@@ -151,11 +151,13 @@ class RecordsIngest:
     accept_loss: bool = False
     recipes: Mapping[str, str] = field(default_factory=dict)
     abandoned: frozenset[str] = frozenset()
+    folder: Path = Path()
     report: RecordsReport = field(init=False)
     _rows: RowWriter = field(init=False)
     _faults: IntakeWriter = field(init=False)
     _owners: ForeignOwners = field(init=False)
     _reason: str = field(init=False, default="")
+    _faulty: str = field(init=False, default="")
     _named: Counter[str] = field(init=False, default_factory=Counter)
 
     def carry_out(self, tables: Sequence[RecordTable]) -> RecordsReport:
@@ -245,8 +247,9 @@ class RecordsIngest:
         """Write the rows of a file; what cannot be read of it is a fault."""
         report, form, written = self.report, table.files[path], self.report.present
         label = f"[[records]] {table.name}" if form.name == "query" else str(path)
+        name = label if form.name == "query" else self._name_file(table, path)
         self._named.clear()
-        self._reason, size, digest, reading = "", 0, "", None
+        self._reason, self._faulty, size, digest, reading = "", "", 0, "", None
         try:
             with path.open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -254,11 +257,11 @@ class RecordsIngest:
             reading = hashlib.sha256(f"{table.recipe.text}{digest}".encode()).hexdigest()
             reading = OWN_READING + reading
             index.begin_file(path, reading)
-            self._read_records(table, path, index)
+            self._read_records(table, path, name, index)
         except (RecordsError, OSError) as error:
             index.doubt_file()
             digest, reading = "", None
-            self._note(path.name, "unreadable", None, str(error), "what was read of it is used")
+            self._note(name, "unreadable", None, str(error), "what was read of it is used")
             report.unread[label] = str(error)
         else:
             repeats, faulty = self._named[REPEATED], sum(self._named[code] for code in _LOST)
@@ -269,9 +272,9 @@ class RecordsIngest:
         if report.present == written:
             report.unread.setdefault(label, self._reason or "it has no record")
         return IntakeSource(
-            source=path.name,
+            source=name,
             digest=digest,
-            path=str(path),
+            path=label,
             format=f"records.{form.name}" if reading else "",
             bytes=size,
             captures=0,
@@ -283,9 +286,18 @@ class RecordsIngest:
             reading=reading,
         )
 
-    def _read_records(self, table: RecordTable, path: Path, index: RecordIndex) -> None:
+    def _name_file(self, table: RecordTable, path: Path) -> str:
+        """Return a file's name among the sources: seen from the configuration, if it is below it.
+
+        What is read whole supersedes the faults of that name, so that no two files share it.
+        """
+        if path.is_relative_to(self.folder):
+            return path.relative_to(self.folder).as_posix()
+        return f"{table.name}/{path.name}"
+
+    def _read_records(self, table: RecordTable, path: Path, name: str, index: RecordIndex) -> None:
         """Write the rows of the records of a file. Raises RecordsError where it cannot go on."""
-        declared, name = table.recipe.table, path.name
+        declared = table.recipe.table
         keys = ("element", "encoding", "separator")
         element, encoding, separator = (declared[key] or None for key in keys)
         options = ReadOptions(element, encoding, separator, index.is_known)
@@ -317,7 +329,8 @@ class RecordsIngest:
         if isinstance(record, RecordFault):
             detail = f"{record.place}: {record.detail}"
             done = REPAIRED if record.code in HARMLESS_CODES else _LEFT_OUT
-            self._note(name, record.code, record.field, detail, done)
+            if self._note(name, record.code, record.field, detail, done):
+                self._faulty = record.place
             return
         try:
             item = table.recipe.make(record)
@@ -348,12 +361,15 @@ class RecordsIngest:
                 self._note(name, REPEATED, item.id, detail, _LEFT_OUT)
                 return
             self._owners.pass_on(item.identifier, table.name)
+        is_faulty = self._faulty == place
         if not index.add(item.identifier, digest):
             self._note(name, REPEATED, item.id, place, _LEFT_OUT)
             return
         for code, detail in item.faults:
             done = "served without it" if code == LACKING else "served"
-            self._note(name, code, item.id, f"{place}: {detail}", done)
+            is_faulty |= self._note(name, code, item.id, f"{place}: {detail}", done)
+        if is_faulty:  # it is parsed again with its file, so that its faults are said again
+            index.doubt_record(item.identifier)
         self._rows.append(item.row(table.name))
         self.report.records += not item.deleted
         self.report.changed += index.replaced > replaced and not item.deleted
@@ -387,8 +403,8 @@ class RecordsIngest:
             report.deleted += 1
         return is_complete and table.name not in report.losses
 
-    def _note(self, name: str, code: str, field_: str | None, detail: str, done: str) -> None:
-        """Count a fault of a file, and name it up to a limit."""
+    def _note(self, name: str, code: str, field_: str | None, detail: str, done: str) -> bool:
+        """Count a fault of a file; return whether it is named, which is up to a limit."""
         self.report.faults[code] = self.report.faults.get(code, 0) + 1
         self._named[code] += 1
         if done != REPAIRED:
@@ -400,3 +416,4 @@ class RecordsIngest:
         elif self._named[code] == _MOST_FAULTS + 1:
             detail = f"{_MOST_FAULTS:,} of {code} are named"
             self._faults.fault(Fault(name, None, "faults-cut", None, detail, "counted"))
+        return self._named[code] <= _MOST_FAULTS

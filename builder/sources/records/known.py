@@ -145,6 +145,11 @@ class RecordIndex:
         self.replaced += 1
         return True
 
+    def doubt_record(self, identifier: str) -> None:
+        """Let the record of an item be parsed whenever its file is read."""
+        sql = "UPDATE records SET digest = NULL WHERE item = ?"
+        self._base.execute(sql, (hash_identifier(identifier),))
+
     def end_run(self) -> None:
         """Forget the records that no file has any more."""
         with self._wrap_errors():

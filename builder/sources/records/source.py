@@ -157,6 +157,7 @@ def _read(
                 None in arguments.accept_loss,
                 recipes,
                 abandoned,
+                context.configuration_path.parent.absolute(),
             ).carry_out(tables)
         work.remove()
     report.unread |= opening.unread

@@ -307,10 +307,38 @@ def test_records_that_cannot_be_items_are_faults_with_their_place(home: Home) ->
     assert publish(home) == (2, 0, 0)
     faults = rows(home, "SELECT source, code, detail FROM faults ORDER BY code")
     assert [(f["source"], f["code"]) for f in faults] == [
-        ("a.mrc", "bad-record"),
-        ("a.mrc", "record-repeated"),
+        ("export/a.mrc", "bad-record"),
+        ("export/a.mrc", "record-repeated"),
     ]
     assert all("record " in f["detail"] for f in faults)
+
+
+@pytest.mark.parametrize("is_published", [True, False])
+def test_a_file_that_is_read_whole_supersedes_its_earlier_faults(
+    home: Home, is_published: bool
+) -> None:
+    declare(home)
+    invalid = marc(1)[:20] + b"4504" + marc(1)[24:]
+    other = home.folder / "other" / "a.mrc"
+    other.parent.mkdir()
+    other.write_bytes(invalid)
+    ingest(home, other)
+    write(home, "a.mrc", marc(0), b"00000 no record\x1d", invalid, marc(2)[:-9])
+    ingest(home, code=1)
+    if is_published:
+        publish(home)
+    write(home, "a.mrc", marc(0), invalid, marc(2, "Another"))
+    ingest(home)
+    publish(home)
+    sql = "SELECT source, code FROM faults ORDER BY ALL"
+    faults = [(row["source"], row["code"]) for row in rows(home, sql)]
+    both = [("export/a.mrc", "record-invalid"), ("other/a.mrc", "record-invalid")]
+    assert faults == both
+    write(home, "a.mrc", marc(0), marc(1), marc(2, "Another"))
+    assert ingest(home)["same"] == 2
+    publish(home)
+    assert [(row["source"], row["code"]) for row in rows(home, sql)] == both[1:]
+    assert home("verify").code == 0
 
 
 def test_what_is_not_valid_is_served_and_is_a_fault(home: Home) -> None:
