@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 _LOSSES = {
-    "not-an-archive": "the file is not an ARC, WARC or WACZ file",
+    "not-an-archive": "the file is neither an archive (ARC, WARC, WACZ) nor one of records",
     "unreadable": "the file cannot be opened, or cannot be read to its end",
     "empty-file": "the file has no bytes",
     "unsupported-compression": "the file's compression is not supported",

@@ -335,7 +335,11 @@ class Recipe:
         for read in self._paths(form.name):
             if value := next(filter(None, map(str.strip, read(record))), None):
                 return value
-        raise IdentifierError(f"nothing at {', '.join(self._identifier(form.name))}")
+        places = ", ".join(self._identifier(form.name))
+        if not self.table["identifier"] and isinstance(record.content, Mapping):
+            places = f"columns that are known, and it has {', '.join(record.content)}"
+        remedy = "" if self.table["identifier"] else ": declare `identifier`"
+        raise IdentifierError(f"nothing at {places}{remedy}")
 
     def _landing(self, form: RecordForm) -> Iterator[Any]:
         paths = self.table["fields"].get("url") or form.fields.get("url", ())

@@ -76,7 +76,14 @@ def _split(texts: Iterator[str], element: str | None) -> Iterator[Piece | Record
     buffer = next(texts, "").lstrip("\ufeff \t\r\n")
     if element:
         buffer = _find_member(buffer + "".join(texts), element)
-    if _is_whole(buffer.partition("\n")[0].strip()):
+    first, _, rest = buffer.partition("\n")
+    while buffer.startswith("{") and not rest.strip() and len(buffer) <= form.LONGEST:
+        if not (more := next(texts, "")):
+            break
+        buffer += more
+        first, _, rest = buffer.partition("\n")
+    # An object that is alone may be an answer of an API around all records.
+    if rest.strip() and _is_whole(first.strip()):
         for number, line in enumerate(form.read_lines(chain((buffer,), texts)), 1):
             if len(line) > form.LONGEST:
                 yield RecordFault(f"line {number}", "bad-record", None, form.TOO_LONG)

@@ -184,8 +184,9 @@ def _find_shape(head: str, element: str | None) -> tuple[str, frozenset[str]]:
     for form, _ in forms_:
         if form != "xml":
             return form, next(frozenset(row[2].split()) for row in _ROWS if row[0] == form)
-    counts = Counter((start.getparent(), _local(start)) for start in starts[1:] if len(start))
-    repeated = (name for (_, name), number in counts.items() if number > 1)
+    counts = Counter((start.getparent(), _local(start)) for start in starts[1:])
+    parents = {(start.getparent(), _local(start)) for start in starts if len(start)}
+    repeated = (key[1] for key, number in counts.items() if number > 1 and key in parents)
     return "xml", frozenset({next(repeated, forms_[0][1])})
 
 

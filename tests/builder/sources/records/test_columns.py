@@ -121,7 +121,12 @@ def test_json_is_read_from_arrays_lines_and_single_objects() -> None:
     for text in (json.dumps([one, two], indent=1), json.dumps(one, indent=1) + json.dumps(two)):
         assert read(text.encode("utf-8-sig"), "json") == expected
     assert read(json.dumps({"x": {"y": [one, two]}}).encode(), "json", element="x.y") == expected
-    assert read(json.dumps({"meta": 2, "data": [one, two]}, indent=1).encode(), "json") == expected
+    for indent in (1, None):
+        text = json.dumps({"meta": 2, "data": [one, two]}, indent=indent)
+        assert read(f"{text}\n".encode(), "json") == expected
+    long = json.dumps({"a": "x" * 200_000})
+    text = f'{long}\n{{bad\n{{"a": "ž"}}\n'
+    assert read(text.encode(), "json")[1:] == [("line 2", "bad-record"), ("line 3", {"a": ("ž",)})]
     for cut in (b'[{"a": 1},', b'[{"a": "x', b'{\n"a": 1'):
         with pytest.raises(RecordsError, match="JSON"):
             read(cut, "json")

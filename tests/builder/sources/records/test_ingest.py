@@ -610,6 +610,12 @@ def test_formats_without_a_schema_are_listed_as_unchecked(home: Home) -> None:
     assert report["unchecked"] == ["x"]
 
 
+def test_what_has_no_known_identifier_says_what_to_declare(home: Home) -> None:
+    done = home("ingest", write(home, "p.csv", b"Name,Born\nEva,1900\n"))
+    assert done.code == 1
+    assert "nothing at columns that are known, and it has Name, Born: declare `iden" in done.out
+
+
 def test_a_folder_without_records_is_no_success(home: Home) -> None:
     (home.folder / "export" / "notes.txt").write_text("no record")
     done = home("ingest", home.folder / "export")

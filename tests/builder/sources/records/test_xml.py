@@ -177,6 +177,7 @@ def test_a_file_of_oai_pmh_gives_identifiers_formats_and_sets() -> None:
         ('<q><doi_record xmlns="http://www.crossref.org/qrschema/3.0"/></q>', "crossref", 1),
         (f"<all>{DC}{DC}{DC}</all>", "oai_dc", 3),
         ("<books><info/><book><t/></book><book><t/><t/></book></books>", "xml", 2),
+        ("<books><info/><book><t/></book><book/></books>", "xml", 2),
         ("<book><author/><author/></book>", "xml", 1),
         ("<?xml version='1.0'?><b/><?xml version='1.0'?><b/><!-- > --><?a b?>", "xml", 2),
     ],
