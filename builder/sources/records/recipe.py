@@ -5,6 +5,7 @@ What the table does not declare follows from the form (templates/crosswalks/reco
 
 import html
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -25,6 +26,7 @@ from builder.store.documents import encode_json
 from functions.config.configuration import Configuration, to_toml
 from functions.oai.format import TEMPLATES, folders
 from functions.snapshot import oai_name
+from functions.snapshot.errors import ConfigurationError
 from functions.snapshot.oai_name import MANDATORY
 
 LACKING, INVALID = "record-lacks", "record-invalid"
@@ -387,19 +389,27 @@ def open_recipe(
 
     Its key `deleted` may name a file of identifiers.
     """
-    own = configuration["formats.templates"]
-    path = home / table["deleted"]
+    place = f"[[records]] {table['name']}"
+    own, path = configuration["formats.templates"], home / table["deleted"]
     gone: frozenset[str] | None = None
     if _LIST.search(table["deleted"]) and not path.is_file():
-        raise UsageError(f"[[records]] {table['name']}: deleted: {table['deleted']}: no such file")
+        raise UsageError(f"{place}: deleted: {table['deleted']}: no such file")
     if table["deleted"] and path.is_file():
-        with explaining(table["deleted"], "read"):
-            lines = map(str.strip, path.read_text("utf-8-sig").splitlines())
-            gone = frozenset(line for line in lines if line)
+        try:
+            with explaining(f"{place}: deleted: {table['deleted']}", "read"):
+                data = path.read_bytes()
+            text = data.decode(
+                "utf-16" if data[:2] in (BOM_UTF16_LE, BOM_UTF16_BE) else "utf-8-sig"
+            )
+        except UnicodeDecodeError as error:
+            raise UsageError(f"{place}: deleted: {table['deleted']} is not UTF-8") from error
+        gone = frozenset(line for line in map(str.strip, text.splitlines()) if line)
     places = folders(TEMPLATES, Path(own) if own else None)
-    return Recipe(
-        table, str(configuration["repository.namespace"]), places, gone, is_guess=is_guess
-    )
+    namespace = str(configuration["repository.namespace"])
+    try:
+        return Recipe(table, namespace, places, gone, is_guess=is_guess)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{place}: {error}") from error
 
 
 def _compile_text(text: str) -> Any:

@@ -11,11 +11,13 @@ from typing import Any
 
 from lxml import etree
 
+from builder.errors import UsageError
 from builder.intake import intake
 from builder.intake.intake import TABLES, part_path
 from builder.sources.records.forms.marcxml import read_marcxml
 from builder.sources.records.known import hash_identifier
 from builder.sources.records.listed import list_documents, read_recipes, read_waiting_recipes
+from builder.sources.records.paths import PathError
 from builder.sources.records.recipe import IdentifierError, OwnItem, Recipe, open_recipe
 from builder.sources.records.record import SourceRecord, hash_record
 from builder.store import workdir
@@ -62,9 +64,12 @@ def renew_records(context: Context) -> int:
             for recipe, text in stale.items():
                 context.say(f"making the records of {recipe.name} anew: their formats changed")
                 before = count
-                for row in renew_items(context.store, recipe, recipe.name, text):
-                    rows.append(row)
-                    count += 1
+                try:
+                    for row in renew_items(context.store, recipe, recipe.name, text):
+                        rows.append(row)
+                        count += 1
+                except PathError as error:
+                    raise UsageError(f"[[records]] {recipe.name}: {error}") from error
                 if count > before or has_others:
                     for values in recipe.describe():
                         described.append(values)

@@ -32,6 +32,7 @@ from builder.sources.source import (
 from builder.store import workdir
 from builder.store.context import Context
 from builder.store.durable import writing
+from builder.store.folder import FolderStore
 from functions.config.records import complete_table
 from functions.snapshot import oai_name
 from functions.snapshot.item_tables import OWN_READING
@@ -50,7 +51,7 @@ def claim(context: Context, inputs: Sequence[SourceInput]) -> Claim:
     If a file of a table is named, all files of the table are read. Of a folder with archives, only
     MARC is taken: XML, JSON and CSV beside them are about the crawl.
     """
-    declared = _find_declared(context)
+    declared, store = _find_declared(context), _find_store(context)
     by_file: dict[Path, int] = {}
     number: int | None
     for number, (table, files) in enumerate(declared.items()):
@@ -76,7 +77,9 @@ def claim(context: Context, inputs: Sequence[SourceInput]) -> Claim:
         is_mixed = len(paths) > 1 and any(_OTHERS.search(path.name) for path in paths)
         others = []
         for path in paths:
-            if (number := by_file.get(path.absolute())) is not None:
+            if store and path.absolute().is_relative_to(store):
+                others.append(path)
+            elif (number := by_file.get(path.absolute())) is not None:
                 chosen[[*declared][number]] = None
             elif (form := _recognise(path)) and (form.name == "marc" or not is_mixed):
                 guessed[path] = form
@@ -91,6 +94,11 @@ def claim(context: Context, inputs: Sequence[SourceInput]) -> Claim:
     return Claim(rest, partial(_read, context, {name: declared[name] for name in chosen}, guessed))
 
 
+def _find_store(context: Context) -> Path | None:
+    """Return the folder of the store: what is in it is no source, also of a folder around it."""
+    return context.store.root.absolute() if isinstance(context.store, FolderStore) else None
+
+
 def _find_defaults(context: Context) -> Sequence[str]:
     """Return the tables of the configuration, by a file of each that has one, else by name."""
     declared = _find_declared(context)
@@ -100,6 +108,7 @@ def _find_defaults(context: Context) -> Sequence[str]:
 def _find_declared(context: Context) -> dict[str, list[Path]]:
     """Return the files of each table of the configuration."""
     home, files_of = context.configuration_path.parent.absolute(), {}
+    store = _find_store(context) if context.configuration["records"] else None
     for table in context.configuration["records"]:
         paths: dict[Path, None] = {}
         for pattern in table["files"]:
@@ -111,7 +120,7 @@ def _find_declared(context: Context) -> dict[str, list[Path]]:
                     matches = sorted(path for path in base.glob(str(own)) if path.is_file())
                 else:
                     matches = list_files([str(place)]) if place.exists() else []
-            paths |= dict.fromkeys(matches)
+            paths |= dict.fromkeys(p for p in matches if not (store and p.is_relative_to(store)))
         files_of[table["name"]] = [*paths]
     return files_of
 
@@ -214,7 +223,8 @@ class _Opening:
             if form:
                 files[path] = form
             elif is_named or str(path) in self.earlier:
-                self.unread[str(path)] = "no form of records is recognised: declare its form"
+                reason = "no form of records is recognised: declare its form"
+                self.unread[str(path)] = reason if path.stat().st_size else "it is empty"
             else:
                 others.append(str(path))
         is_whole = not missing and len(files) + len(others) == len(paths) > 0

@@ -577,6 +577,8 @@ def test_a_gzip_that_is_cut_off_is_named_so_and_deletes_nothing(home: Home) -> N
     [
         ("query", "SELEC 1", "its query is not one SELECT"),
         ("query", "SELECT a FROM (SELECT 1 AS b)", 'Referenced column "a" not found'),
+        ("files", 'export/*"\ndeleted = "gone.txt', "gone.txt is not UTF-8"),
+        ("files", 'export/*"\nformats.x = "nosuch', "nosuch: no such crosswalk"),
         ("files", 'export/*"\nencoding = "windows-1259', "its encoding is unknown: windows-1259"),
     ],
 )
@@ -585,10 +587,21 @@ def test_what_a_table_cannot_mean_is_one_line(
 ) -> None:
     declare(home, f'[[records]]\nname = "p"\n{key} = "{value}"\n')
     write(home, "a.csv", b"id,title\n1,A\n")
+    (home.folder / "gone.txt").write_bytes(b"\xe1\xe9\n")
     done = home("ingest")
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
     assert "[[records]] p: " in done.err
     assert reason in done.err
+
+
+def test_the_store_within_a_folder_is_no_source(home: Home) -> None:
+    write(home, "a.mrc", marc(1))
+    for _ in range(2):
+        done = home("ingest", home.folder)
+        publish(home)
+        assert "1 record of 1 file" in done.out or done.out == "everything was ingested before\n"
+    declare(home, DECLARED.replace("export/*.mrc", ".").replace("catalogue", "a"))
+    assert ingest(home)["files"] == 1
 
 
 def test_a_query_that_reads_no_file_deletes_nothing(home: Home) -> None:
