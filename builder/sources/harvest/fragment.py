@@ -12,11 +12,13 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import takewhile
 from typing import NamedTuple
+from urllib.parse import quote
 from xml.etree import ElementTree
 from xml.parsers import expat
 
 from builder.sources.harvest.errors import Broken
 from builder.sources.harvest.page import spans
+from functions.snapshot import oai_name
 from functions.snapshot.instant import from_datestamp
 
 _MARKUP = re.compile(
@@ -36,6 +38,9 @@ _FIELDS = {
     f"{{{NAMESPACE}}}metadataNamespace": "namespace",
 }
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:(?:[!#$&-;=?-\[\]_a-z~]++|%[0-9A-Fa-f]{2})+")
+_SAFE = "!#$&'()*+,/:;=?@[]~", "!$&'()*+,/:;=?@~"
+"""Characters that stay in a URI: at first all, then without those that have a place of their own.
+"""
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 _MOST_ORIGINS = 50
 
@@ -203,5 +208,11 @@ def _origin(values: Mapping[str, str]) -> HarvestOrigin | None:
 
 
 def is_uri(text: str) -> bool:
-    """Return whether a text is an absolute URI of ASCII (RFC 3986, simplified)."""
-    return _URI.fullmatch(text) is not None
+    """Return whether a text is an absolute URI of ASCII (RFC 3986), valid for the schema."""
+    return _URI.fullmatch(text) is not None and oai_name.is_uri(text)
+
+
+def to_uri(text: str) -> str:
+    """Return a URI for a text: itself if it is one, else with as few escapes as are needed."""
+    parts = (text if is_uri(text) else "", *(quote(text, safe=safe) for safe in _SAFE))
+    return next(filter(oai_name.is_uri, parts), "none")

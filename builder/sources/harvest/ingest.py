@@ -31,6 +31,7 @@ from builder.sources.harvest.fragment import (
     is_provenance,
     is_uri,
     origins,
+    to_uri,
 )
 from builder.sources.harvest.mirror import Replica, replicate_set
 from builder.sources.harvest.repository import HarvestedRepository, find_repository
@@ -48,7 +49,6 @@ UNREADABLE, FOREIGN = "harvest-unreadable", "harvest-namespace"
 EMPTIED, DAMAGED = "harvest-emptied", "harvest-damaged"
 _MOST_FAULTS = 1000
 """Faults of one code that are named in a harvest."""
-_SAFE = "!#$&'()*+,/:;=?@[]~"
 _METHOD = "2"
 """Way in which parts are read; parts that were read in another way are read again."""
 _encode = json.JSONEncoder(ensure_ascii=False).encode
@@ -373,9 +373,7 @@ def make_entry(
         harvested=_harvest_time(harvest, row),
         altered=row.fault is not None,
         base_url=harvest.state.base_url,
-        identifier=row.identifier
-        if is_uri(row.identifier)
-        else quote(row.identifier, safe=_SAFE) or "none",
+        identifier=to_uri(row.identifier),
         datestamp=_datestamp(harvest, row),
         namespace=namespace if is_uri(namespace) else f"urn:{quote(namespace, safe='') or 'none'}",
     )

@@ -544,6 +544,18 @@ def test_what_is_not_of_its_format_is_named_and_not_served(home: Home, folder: P
         asked(base, RECORDS)
 
 
+def test_identifiers_that_the_schema_forbids_are_escaped_in_the_provenance(
+    home: Home, folder: Path
+) -> None:
+    names = ("oai:a.cz:[1]", "oai:a.cz:a#b#c", "http://a.cz/x[1]", "a b#c", "oai:a.cz:100%")
+    harvest(folder, [row(replace(made("a"), identifier=name)) for name in names])
+    assert published(home, folder) == (5, 0, 0)
+    with home.served() as base:
+        text = etree.tostring(asked(base, RECORDS)).decode()
+    for shown in ("oai:a.cz:%5B1%5D", "oai:a.cz:a%23b%23c", "/x%5B1%5D", ">a%20b#c<", ":100%25<"):
+        assert shown in text
+
+
 def test_a_repository_that_moved_keeps_its_items(home: Home, folder: Path) -> None:
     old, new = "http://old.cz/oai", "https://new.cz/x"
     some = [made("m"), replace(made("m"), identifier="2")]
