@@ -34,8 +34,8 @@ def check_store(origin: MirrorOrigin | None, items: int, place: str | None) -> N
     """
     if origin is not None and origin.place != place:
         raise UsageError(
-            f"this store replicates {origin.base_url} and nothing else: keep `replicate = true` in "
-            f"its [[repositories]] table; for other items, {_ANOTHER}"
+            "this store replicates one repository, whose [[repositories]] table needs `replicate = "
+            f"true`, and {origin.place} as `url` or in `former`; for other items, {_ANOTHER}"
         )
     if origin is None and place is not None and items:
         raise UsageError(

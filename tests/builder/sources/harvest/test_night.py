@@ -369,6 +369,9 @@ def test_what_a_mirror_refuses_is_told_before_anything_is_harvested(
         done = home("update")
         assert (done.code, done.err.count("\n"), done.out) == (2, 1, ""), done.err
         assert "this store replicates" in done.err
+        assert (f"{first.host}:{first.port}/oai as `url` or in `former`" in done.err) == (
+            more != "records"
+        )
         assert (len(first.calls), second.calls) == (calls, [])
 
 
