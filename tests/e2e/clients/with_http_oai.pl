@@ -1,4 +1,4 @@
-# Harvests with HTTP::OAI. See tests/e2e/test_harvesters.py.
+# Harvests with HTTP::OAI. See tests/e2e/test_harvesters.py. A second argument: all elements.
 use strict;
 use warnings;
 use HTTP::OAI;
@@ -28,7 +28,9 @@ for my $selection (@{ decode_json(join '', <STDIN>) }) {
                 $record->identifier,
                 $deleted ? JSON::PP::true : JSON::PP::false,
                 [ $record->header->setSpec ],
-                $record->metadata ? $record->metadata->dc->{title} : undef,
+                $record->metadata
+                ? $ARGV[1] ? $record->metadata->dc : $record->metadata->dc->{title}
+                : undef,
             ];
         },
     );

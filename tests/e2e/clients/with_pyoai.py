@@ -21,10 +21,15 @@ def given(selection: dict[str, str]) -> dict[str, Any]:
     }
 
 
+def shown(metadata: Any) -> Any:
+    """Return the titles, or with a second argument all elements."""
+    return metadata.getMap() if sys.argv[2:] else metadata.getField("title")
+
+
 def harvested(url: str, selection: dict[str, Any]) -> list[list[Any]]:
     try:
         return [
-            [h.identifier(), bool(h.isDeleted()), h.setSpec(), m and m.getField("title")]
+            [h.identifier(), bool(h.isDeleted()), h.setSpec(), m and shown(m)]
             for h, m, _ in Client(url, registry).listRecords(metadataPrefix="oai_dc", **selection)
         ]
     except NoRecordsMatchError:

@@ -270,14 +270,14 @@ def test_other_clients_see_the_same(home: Home, origin: Provider, program: str) 
 
 
 def ask(program: str, url: str, folder: Path) -> object:
-    """Return what another client says of each record: identifier, deleted, sets, and its title."""
+    """Return what another client says of each record: identifier, deleted, sets, and metadata."""
     if program == "sheaf":
         assert sheaf("harvest", url, folder).code == 0
         (own,) = folder.iterdir()
         state = folders.read(own)
         assert state is not None
         return sorted(
-            (row.identifier, row.deleted, sorted(row.sets), [*row.dc.get("title", ())])
+            (row.identifier, row.deleted, sorted(row.sets), sorted(row.dc.items()))
             for row in folders.rows(own, state)
         )
     if program == "metha":
@@ -290,7 +290,7 @@ def ask(program: str, url: str, folder: Path) -> object:
                     r.header.identifier,
                     r.header.deleted,
                     sorted(r.header.setSpecs),
-                    None if r.header.deleted else r.get_metadata()["title"],
+                    [] if r.header.deleted else sorted(r.get_metadata().items()),
                 )
                 for r in client.list_records(metadata_prefix="oai_dc")
             )
@@ -301,11 +301,18 @@ def ask(program: str, url: str, folder: Path) -> object:
         pytest.skip("HTTP::OAI is not installed: `make clients`")
     if program.endswith(".py"):
         pytest.importorskip("oaipmh", reason="oaipmh of PyPI is not installed")
-    command = ["perl" if program.endswith(".pl") else sys.executable, str(PROGRAMS / program), url]
+    command = [
+        "perl" if program.endswith(".pl") else sys.executable,
+        str(PROGRAMS / program),
+        url,
+        "all",
+    ]
     done = subprocess.run(command, input="[{}]", capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     (records,) = json.loads(done.stdout)["lists"]
-    return sorted((name, gone, sorted(sets), title) for name, gone, sets, title in records)
+    return sorted(
+        (name, gone, sorted(sets), sorted((dc or {}).items())) for name, gone, sets, dc in records
+    )
 
 
 def test_provenance_and_the_sets_without_records_follow_the_origin(
