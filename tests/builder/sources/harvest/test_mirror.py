@@ -34,7 +34,6 @@ from functions.store.catalog import Catalogue
 from tests.builder.sources.harvest.element import Item
 from tests.builder.sources.harvest.listening import listening
 from tests.builder.sources.harvest.provider import (
-    NOW,
     PREFIXES,
     SETS,
     Answer,
@@ -432,38 +431,6 @@ def test_formats_without_a_row_have_a_digest(
     assert "the XML of x-own has changed" in publish(home, origin.url)
 
 
-@pytest.mark.parametrize("kind", ["nginx", "caddy"])
-def test_a_proxy_sends_harvesters_and_landing_pages_to_the_mirror(
-    home: Home, origin: Provider, tmp_path: Path, kind: str
-) -> None:
-    item = Item("oai:repo.example.org:17/a", NOW, "The seventeenth", ("a",))
-    origin.items[item.identifier] = item
-    replicate(home, origin.url)
-    config = home.folder / "sheaf.toml"
-    base = 'base_url = "https://repo.example.org/oai"'
-    config.write_text(config.read_text().replace('# base_url = ""', base))
-    publish(home, origin.url)
-    expected, calls = seen(origin.url), len(origin.calls)
-    with served(home) as host:
-        moved = {"127.0.0.1:8080": host[7:], "127.0.0.1:9000": f"127.0.0.1:{origin.port}"}
-        with proxy(kind, tmp_path, PAGE, moved) as port:
-            behind(f"http://127.0.0.1:{port}", host, expected, origin)
-    assert len(origin.calls) == calls + 1
-
-
-def behind(address: str, host: str, expected: object, origin: Provider) -> None:
-    """Look at Sheaf and the repository through a proxy."""
-    assert seen(f"{address}/oai") == expected
-    assert b"<baseURL>https://repo.example.org/oai<" in read(f"{address}/oai?verb=Identify")
-    page = read(f"{address}/item/17/a")
-    assert b"The seventeenth" in page
-    assert b"stylesheet" in page
-    assert read(f"{address}/style.css") == read(f"{host}/style.css")
-    before = len(origin.calls)
-    assert b"OAI-PMH" in read(f"{address}/elsewhere")
-    assert len(origin.calls) == before + 1
-
-
 @pytest.mark.shared(1)
 @pytest.mark.parametrize("kind", ["nginx", "caddy"])
 @pytest.mark.parametrize("count", [400, pytest.param(10_000, marks=pytest.mark.thorough)])
@@ -480,6 +447,8 @@ def test_no_request_for_a_list_or_a_page_reaches_a_slow_origin(
     provider.answers.append(lambda p, call, answer: replace(answer, pause=p.hang))
     with listening(provider):
         replicate(home, provider.url)
+        base = 'base_url = "https://repo.example.org/oai"'
+        home.config.write_text(home.config.read_text().replace('# base_url = ""', base))
         provider.hang = 0.05
         assert home("update").code == 0
         provider.hang = 60
@@ -492,7 +461,14 @@ def test_no_request_for_a_list_or_a_page_reaches_a_slow_origin(
                 closing(HTTPConnection("127.0.0.1", port, timeout=50)) as connection,
             ):
                 seen = send_requests(connection, own, count)
-        assert len(provider.calls) == calls
+                address = f"http://127.0.0.1:{port}"
+                assert read(f"{address}/style.css") == read(f"http://{host}/style.css")
+                answer = read(f"{address}/oai?verb=Identify")
+                assert b"<baseURL>https://repo.example.org/oai<" in answer
+                assert len(provider.calls) == calls
+                provider.hang = 0
+                assert b"OAI-PMH" in read(f"{address}/elsewhere")  # this is the origin's
+        assert len(provider.calls) == calls + 1
     lists = {"ListIdentifiers", "ListRecords", "ListSets", "ListMetadataFormats", "Identify"}
     assert seen == {*lists, "token", "GetRecord", "item"}
 
