@@ -117,20 +117,23 @@ class RecordsReport:
             )
         lines += [f"{count:,} x {FAULT_CODES[code]}" for code, count in self.faults.items()]
         lines += [f"  {text}" for text in self.first]
-        lines += [f"{name}: {reason}" for name, reason in self.unread.items()]
+        lines += self.list_failures()
         if self.passed:
             names = ", ".join(self.passed[:_SHOWN]) + ", ..." * (len(self.passed) > _SHOWN)
             lines.append(f"{tally(len(self.passed), 'file')} without records passed over: {names}")
         if self.unchecked:
             lines.append(f"formats not checked, as there is no schema: {', '.join(self.unchecked)}")
-        lines += [
+        for guess in self.guesses:
+            lines += ["this was guessed; in sheaf.toml it would be:", guess]
+        return "\n".join(lines)
+
+    def list_failures(self) -> list[str]:
+        """Return what could not be read, and what is not deleted, each with the reason."""
+        return [f"{name}: {reason}" for name, reason in self.unread.items()] + [
             f"{name}: {tally(count, 'record')} that the files no longer hold are not deleted, as "
             f"{self.reasons[name]}"
             for name, count in self.losses.items()
         ]
-        for guess in self.guesses:
-            lines += ["this was guessed; in sheaf.toml it would be:", guess]
-        return "\n".join(lines)
 
 
 @dataclass(slots=True)

@@ -177,12 +177,11 @@ def _read(
 
 
 def _report(report: RecordsReport) -> SourceReport:
-    reasons = (report.unread | report.reasons).items()
     return SourceReport(
         report.text(),
         {"records": asdict(report)},
         faults=sum(report.faults.values()),
-        failed="; ".join(f"{name}: {reason}" for name, reason in reasons),
+        failed="; ".join(report.list_failures()),
         new=report.records - report.changed,
         changed=report.changed,
         deleted=report.deleted,

@@ -346,6 +346,12 @@ def test_own_records_have_counts_and_a_file_without_any_fails_each_night(tmp_pat
         assert done.code == row.startswith("failed"), done.err
         status = " ".join(home("status").out.split())
         assert ("others.csv: row 2: nothing at id" in status) == done.code
+    file.write_text("id,title\n1,Person 1\n")
+    for _ in range(2):  # so many are not deleted, and each night says so
+        done = home("update")
+        assert done.code == 1
+        told = "people: 59 records that the files no longer hold are not deleted, as they are many"
+        assert told in " ".join(home("status").out.split())
 
 
 @pytest.mark.parametrize("more", ["records", "repository", "replicate"])
