@@ -30,6 +30,7 @@ from builder.sources.datasets.strategies.keys import (
 )
 from builder.sources.datasets.strategies.platform_answers import ANSWERS
 from builder.sources.datasets.strategies.record import KeepingRecord, KeptObject
+from builder.store.durable import digest_object
 from builder.store.findings import DAMAGE, Finding
 from builder.text import tally
 from functions.snapshot.errors import DamagedStore, MissingObject
@@ -99,20 +100,18 @@ class FilesetAudit(KindAudit):
     def finish(self, advance: Advance) -> None:
         """Read the chosen objects and add findings on their content."""
         for stored in self._due:
-            digest = hashlib.sha256()
             try:
-                for chunk in records.chunks(self.store, stored.key):
-                    digest.update(chunk)
-                    advance(len(chunk))
+                digest, size = digest_object(self.store, stored.key)
             except MissingObject:
                 self._find("fileset-missing", stored.key, "it was removed during the check")
                 continue
             except DamagedStore as error:
                 self._find("fileset-altered", stored.key, str(error))
                 continue
+            advance(size)
             self.read += 1
-            self._digests[stored.key] = digest.hexdigest()
-            if digest.hexdigest() != stored.sha256:
+            self._digests[stored.key] = digest
+            if digest != stored.sha256:
                 self._find("fileset-altered", stored.key, "its SHA-256 differs from its record")
         damaged = {finding.object for finding in self.findings if finding.kind == DAMAGE}
         published: dict[str, Finding] = {}

@@ -5,19 +5,15 @@ is read, several in parallel. Objects of open and abandoned runs are ignored.
 """
 
 import hashlib
-import os
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+import itertools
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from itertools import groupby
-from pathlib import Path
-from typing import Any
 
 from builder.kinds.kind import KindAudit
 from builder.kinds.templates.obi_history import Chain, check_tables
 from builder.obi import key, log, replay
-from builder.obi.content import Redirect, Row, Version, restore_packed
+from builder.obi.content import Redirect, Row, Version
 from builder.obi.history import Committed, history
 from builder.obi.publishes import PUBLISHES
 from builder.runtime import Advance
@@ -35,6 +31,13 @@ _THREADS = 8
 _AHEAD = 64
 _STORED = "row IN ('version', 'redirect')"
 _OTHERS = (key.RUNS, key.PACKS, key.FILES, PUBLISHES)  # folders without content of runs
+_PACKED = (
+    "SELECT pack, start + coalesce(length, bytes) AS last FROM ({}) "
+    "WHERE row = 'version' AND pack IS NOT NULL"
+)
+_ENDS = "SELECT pack, max(last) FROM ({}) GROUP BY pack ORDER BY pack"
+_Stored = Version | Redirect | str
+"""What has an object of its own: a row of a log, or a pack by its key."""
 
 
 @dataclass
@@ -46,7 +49,8 @@ class ObiAudit(KindAudit):
     chain: Chain = field(default_factory=Chain)
     _sound: list[Committed] = field(default_factory=list)
     _broken: set[str] = field(default_factory=set)
-    _packs: "PackAudit | None" = None
+    _packs: list[str] = field(default_factory=list)
+    """Those to be read, which are named by the SHA-256 of their bytes."""
 
     @staticmethod
     def begin(audit: StoreAudit) -> "ObiAudit":
@@ -62,32 +66,48 @@ class ObiAudit(KindAudit):
         for place in check._places():
             if place not in places:
                 check._check_unopened(place)
-        is_whole = len(check._sound) == len(chain.runs)
-        packs = PackAudit.begin(audit.store, check._sound, audit.is_read, whole=is_whole)
-        check._packs = packs
-        check.objects += packs.objects
-        check.bytes += packs.bytes
+        check._list_packs()
         return check
 
     def finish(self, advance: Advance) -> None:
         """Read the chosen objects; add findings on their content, and on derived tables."""
-        for row, data in map_in_order(self._digest, self._objects(), _THREADS, _AHEAD):
-            advance(self._check_object(row, data))
-        if self._packs is not None:
-            self._packs.finish(advance)
-            self.read += self._packs.read
-            self.findings += self._packs.findings
+        objects = itertools.chain(self._objects(), self._packs)
+        for each, data in map_in_order(self._digest, objects, _THREADS, _AHEAD):
+            advance(self._check_object(each, data))
         if self.chain.runs:
             self.findings += file_table_findings(self.store)
         self.findings[:0] = check_tables(self.audit)
 
-    def _digest(
-        self, row: Version | Redirect
-    ) -> tuple[Version | Redirect, tuple[str, int] | StoreError]:
+    def _digest(self, each: _Stored) -> tuple[_Stored, tuple[str, int] | StoreError]:
         try:
-            return row, durable.digest_object(self.store, str(row.key))
+            return each, durable.digest_object(self.store, _key_of(each))
         except (MissingObject, DamagedStore) as error:
-            return row, error
+            return each, error
+
+    def _list_packs(self) -> None:
+        """Compare the listing of packs with the logs; those of damaged logs may be any other."""
+        there = {entry.key: entry.bytes for entry in self.store.entries(key.PACKS)}
+        ends: dict[str, int] = {}
+        if self._sound:
+            with (
+                self.audit.open_database() as (connection, scratch),
+                replay.logs(connection, self.store, self._sound, scratch) as logs,
+            ):
+                rows = " UNION ALL ".join(map(_PACKED.format, logs))
+                named = connection.execute(_ENDS.format(rows)).fetchall()
+            ends = {key.pack(name): end for name, end in named}
+        self.objects += len(ends)
+        for where, end in ends.items():
+            if where not in there:
+                self._find("obi-missing", where, "a log names this pack, but it does not exist")
+            elif there[where] < end:
+                self._find("obi-altered", where, f"a log names its byte {end - 1:,}")
+            elif self.audit.is_read(where):
+                self._packs.append(where)
+                self.bytes += there[where]
+        is_whole = len(self._sound) == len(self.chain.runs)
+        for where in sorted(there.keys() - ends.keys() if is_whole else ()):
+            self._find("obi-pack-orphan", where, "no log names this pack")
 
     def _check(self, run: Committed) -> None:
         """Check the listing of a run's objects against its log."""
@@ -183,25 +203,27 @@ class ObiAudit(KindAudit):
                     if right and self.audit.is_read(row.key):
                         yield row
 
-    def _check_object(self, row: Version | Redirect, data: tuple[str, int] | StoreError) -> int:
-        """Check an object against its row, and return its size."""
-        assert row.key is not None
+    def _check_object(self, each: _Stored, data: tuple[str, int] | StoreError) -> int:
+        """Check an object against its row, or a pack against its name; return its size."""
+        where = _key_of(each)
         if isinstance(data, MissingObject):
-            self._find("obi-missing", row.key, "it was removed during the check")
+            self._find("obi-missing", where, "it was removed during the check")
             return 0
         if isinstance(data, StoreError):
-            self._find("obi-altered", row.key, str(data))
+            self._find("obi-altered", where, str(data))
             return 0
         digest, size = data
         self.read += 1
-        if isinstance(row, Redirect):
-            parsed = key.parse(row.key.removesuffix(key.REDIRECT))
-            document = row.document(parsed[0] if parsed else 0)
+        if isinstance(each, Redirect):
+            parsed = key.parse(where.removesuffix(key.REDIRECT))
+            document = each.document(parsed[0] if parsed else 0)
             if digest != hashlib.sha256(document).hexdigest():
-                self._find("obi-altered", row.key, "it differs from its log")
+                self._find("obi-altered", where, "it differs from its log")
             return 0
-        if digest != row.sha256:
-            self._find("obi-altered", row.key, "its bytes differ from those stored")
+        if isinstance(each, str) and where != key.pack(digest):
+            self._find("obi-altered", where, "its bytes differ from its name")
+        elif isinstance(each, Version) and digest != each.sha256:
+            self._find("obi-altered", where, "its bytes differ from those stored")
         return size
 
     def _find(self, code: str, where: str, problem: str) -> None:
@@ -225,124 +247,24 @@ def _is_packed(row: Row) -> bool:
     return isinstance(row, Version) and row.pack is not None
 
 
-_PACK_THREADS = 4
-_COLUMNS = ("id", "kind", "key", "bytes", "md5", "sha256", "length", "encoding", "pack", "start")
-_GROUP = "GROUP BY pack ORDER BY pack"
-_NAMED = f"SELECT {', '.join(_COLUMNS)} FROM ({{}}) WHERE row = 'version' AND pack IS NOT NULL"
-
-
-@dataclass
-class PackAudit:
-    """Packs that logs name and that exist, and findings on them. `bytes` are to be read."""
-
-    store: Writer
-    runs: Sequence[Committed]
-    sizes: dict[str, int] = field(default_factory=dict)
-    findings: list[Finding] = field(default_factory=list)
-    bytes: int = 0
-    objects: int = 0
-    read: int = 0
-
-    @staticmethod
-    def begin(
-        store: Writer, runs: Sequence[Committed], chosen: Callable[[str], bool], *, whole: bool
-    ) -> "PackAudit":
-        """Compare the listing of packs with the logs of `runs`; `chosen` selects packs to read.
-
-        Other packs are orphans if the runs are the `whole` history.
-        """
-        audit = PackAudit(store, runs)
-        there = {entry.key: entry.bytes for entry in store.entries(key.PACKS)}
-        named: set[str] = set()
-        for name, end in audit._rows("pack, max(start + coalesce(length, bytes)) AS last", _GROUP):
-            where = key.pack(name)
-            named.add(where)
-            if where not in there:
-                audit._find("obi-missing", where, "a log names this pack, but it does not exist")
-            elif there[where] < end:
-                audit._find("obi-altered", where, f"a log names its byte {end - 1:,}")
-            elif chosen(where):
-                audit.sizes[where] = there[where]
-        audit.bytes = sum(audit.sizes.values())
-        audit.objects = len(named)
-        for where in sorted(there.keys() - named if whole else ()):
-            audit._find("obi-pack-orphan", where, "no log names this pack")
-        return audit
-
-    def finish(self, advance: Advance) -> None:
-        """Read the chosen packs, and check each range."""
-        rows = (
-            Version(**dict(zip(_COLUMNS, row, strict=True)))
-            for row in self._rows("*", "ORDER BY pack, start, key")
-        )
-        packs = ((name, list(ranges)) for name, ranges in groupby(rows, lambda row: row.pack))
-        chosen = (pack for pack in packs if key.pack(pack[0]) in self.sizes)
-        for where, findings in map_in_order(self._check, chosen, _PACK_THREADS, _PACK_THREADS):
-            self.findings += findings
-            self.read += 1
-            advance(self.sizes[where])
-
-    def _check(self, pack: tuple[str, list[Version]]) -> tuple[str, list[Finding]]:
-        name, ranges = pack
-        where = key.pack(name)
-        try:
-            path = self.store.local(where)
-            with path.open("rb") as file:
-                findings = []
-                for row in ranges:
-                    try:
-                        restore_packed(_reader(file.fileno(), row.start or 0), row)
-                    except DamagedStore as error:
-                        findings.append(Finding("obi-altered", row.key, str(error)))
-                file.seek(0)
-                if hashlib.file_digest(file, "sha256").hexdigest() != name:
-                    problem = "its bytes differ from its name"
-                    findings.insert(0, Finding("obi-altered", where, problem))
-                return where, findings
-        except MissingObject:
-            return where, [Finding("obi-missing", where, "it was removed during the check")]
-        except StoreError as error:
-            return where, [Finding("obi-altered", where, str(error))]
-
-    def _rows(self, columns: str, rest: str) -> Iterator[tuple[Any, ...]]:
-        if not self.runs:
-            return
-        with (
-            tempfile.TemporaryDirectory(prefix="sheaf-verify-") as folder,
-            closing(engine.connect(scratch=Path(folder))) as connection,
-            replay.logs(connection, self.store, self.runs, Path(folder)) as logs,
-        ):
-            named = " UNION ALL ".join(map(_NAMED.format, logs))
-            for rows in engine.batches(connection, f"SELECT {columns} FROM ({named}) {rest}"):
-                yield from rows
-
-    def _find(self, code: str, where: str, problem: str) -> None:
-        self.findings.append(Finding(code, where, problem))
-
-
-def _reader(file: int, start: int) -> Callable[[int], bytes]:
-    return lambda size: os.pread(file, size, start)
+def _key_of(each: _Stored) -> str:
+    return each if isinstance(each, str) else str(each.key)
 
 
 def file_table_findings(store: Writer) -> Iterator[Finding]:
     """Yield findings on all tables of files. Raises StoreError."""
-    for where in store.keys(key.FILES):
-        if key.parse_file_table(where) is None:
-            yield Finding("obi-stray", where, "it is no table of files")
-        elif problem := _find_problem(store, where):
+    runs: Sequence[Committed] | None = None
+    with suppress(DamagedStore):  # reported with the runs
+        runs = history(store)
+    with closing(engine.connect()) as connection:
+        for where in store.keys(key.FILES):
+            if key.parse_file_table(where) is None:
+                yield Finding("obi-stray", where, "it is no table of files")
+                continue
+            problem = "its bytes or its run differ from its name"
+            try:
+                if runs is None or file_table.read(store, where, runs, connection) is not None:
+                    continue
+            except DamagedStore as error:
+                problem = str(error)
             yield Finding("files-table-wrong", where, problem)
-
-
-def _find_problem(store: Writer, where: str) -> str:
-    with tempfile.TemporaryDirectory(prefix="sheaf-verify-") as folder:
-        scratch = Path(folder)
-        try:
-            runs = history(store)
-            with closing(engine.connect(scratch=scratch)) as connection:
-                table = file_table.read(store, where, runs, connection)
-                if table is None:
-                    return "its bytes or its run differ from its name"
-                count = file_table.count_differences(connection, store, table, runs, scratch)
-        except DamagedStore:
-            return ""  # reported with the runs
-    return f"{count:,} rows differ from the runs' logs" if count else ""

@@ -164,24 +164,6 @@ def save(
     return StoredTable(where, path, run)
 
 
-def count_differences(
-    connection: engine.Connection,
-    store: Reader,
-    table: StoredTable,
-    runs: Sequence[Committed],
-    scratch: Path,
-) -> int:
-    """Return the number of rows in which a table differs from the logs of the runs it shows."""
-    shown = _ancestors(table.run, runs)
-    create(connection)
-    add_runs(connection, store, [run for run in runs if run.digest in shown], scratch)
-    other = f"read_parquet({engine.quote(str(table.path))}, hive_partitioning = false)"
-    statement = STATEMENTS.get("differences", columns=NAMES, other=other)
-    with engine.reading(table.key):
-        ((count,),) = connection.execute(statement).fetchall()
-    return int(count)
-
-
 def _rebase(connection: engine.Connection, path: Path) -> None:
     connection.execute(STATEMENTS.get("rebase", path=engine.quote(str(path))))
 

@@ -129,7 +129,3 @@ SELECT EXISTS (FROM file WHERE restricted IS NOT NULL AND {condition})
 
 -- name: rows
 SELECT {columns} FROM file ORDER BY host, id
-
--- name: differences
-SELECT (SELECT count(*) FROM (SELECT {columns} FROM file EXCEPT SELECT {columns} FROM {other}))
-    + (SELECT count(*) FROM (SELECT {columns} FROM {other} EXCEPT SELECT {columns} FROM file))
