@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import datetime
+from typing import Any
 
 from builder.outputs.tables import avro
 from builder.outputs.tables import index as keys
@@ -26,27 +27,18 @@ def list_named(store: Reader, index: TablesIndex) -> Iterator[str]:
         yield keys.metadata_key(name, index.version - 1)
         for snapshot in snapshots:
             yield snapshot.key
-    for key in list_manifests(store, index):
-        yield key
-        for file in read_files(store, key):
-            path = str(file["file_path"]).removeprefix(f"{index.location}/")
-            if path.startswith(FOLDER):
-                yield path
-
-
-def list_manifests(store: Reader, index: TablesIndex) -> list[str]:
-    """Return the keys of the manifests of all snapshots. Raises as `list_named` does."""
     lists = {snapshot.key for snapshots in index.snapshots.values() for snapshot in snapshots}
-    paths = {str(e["manifest_path"]) for key in sorted(lists) for e in _read(store, key)}
-    return sorted(path.removeprefix(f"{index.location}/") for path in paths)
+    manifests = {entry["manifest_path"] for key in sorted(lists) for entry in _read(store, key)}
+    for path in sorted(manifests):
+        manifest = path.removeprefix(f"{index.location}/")
+        yield manifest
+        for entry in _read(store, manifest):
+            file = entry["data_file"]["file_path"].removeprefix(f"{index.location}/")
+            if file.startswith(FOLDER):
+                yield file
 
 
-def read_files(store: Reader, key: str) -> list[dict[str, object]]:
-    """Return the data files or delete files of a manifest. Raises as `list_named` does."""
-    return [entry["data_file"] for entry in _read(store, key)]
-
-
-def _read(store: Reader, key: str) -> list[dict[str, dict[str, object]]]:
+def _read(store: Reader, key: str) -> list[Any]:
     with refuse_damage(key):
         return avro.read_entries(store.read(key))
 
