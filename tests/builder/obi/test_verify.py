@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from builder.obi import key
-from builder.obi.content import SOURCE, Incidence, Row, Version
+from builder.obi.content import Incidence, Row, Version
 from builder.obi.run import claim
 from builder.store.findings import CODES
 from builder.store.folder import FolderStore
@@ -25,7 +25,6 @@ from tests.builder.obi.holding import (
     GATHER,
     HANDLE,
     LONG,
-    PACKED,
     URL,
     Committed,
     Store,
@@ -170,19 +169,6 @@ def digest(store: Store, where: str) -> str:
     return hashlib.sha256(store.read(where)).hexdigest()
 
 
-def wrong_range(store: Store, runs: list[Committed]) -> str:
-    """A log, committed with it, names a range that has other bytes."""
-
-    def change(row: Row) -> Row:
-        return replace(row, start=7) if isinstance(row, Version) and row.kind == SOURCE else row
-
-    where = logged_anew(store, runs[0], change)
-    first = commit_anew(store, runs[0], log=digest(store, where))
-    last = json.loads(store.read(key.run(runs[1].tist) + "commit.json"))
-    commit_anew(store, runs[1], previous={**last["previous"], "sha256": digest(store, first)})
-    return key.key(runs[0].tist, PACKED[0])
-
-
 def edited_log(store: Store, runs: list[Committed]) -> str:
     def change(row: Row) -> Row:
         return replace(row, what="deletion") if isinstance(row, Incidence) else row
@@ -242,7 +228,6 @@ EDITED: dict[Callable[[Store, list[Committed]], str], str] = {
     commit_of_another_run: "obi-run-edited",
     commit_made_void: "obi-run-edited",
     wrong_key: "obi-key",
-    wrong_range: "obi-altered",
 }
 BESIDE = {
     # what else follows of such a defect
@@ -250,7 +235,6 @@ BESIDE = {
     "edited-publish": {"snapshots-lost"},  # a publish of a store without a snapshot
     "commit_made_void": {"obi-pack-orphan"},
     "wrong_key": {"obi-stray"},
-    "altered-pack": {"obi-altered"},  # the versions in it
 }
 
 
