@@ -42,7 +42,13 @@ CONTENT_KEYS: tuple[Field, ...] = (
     row(
         "content.serve",
         flag(False),
-        "serve archived bytes at `/content`, and captures at `/cdx`, `/timemap` and `/timegate`",
+        "serve archived bytes at `/content`, pages as they were at `/web`, and captures at "
+        "`/cdx`, `/timemap` and `/timegate`",
+    ),
+    row(
+        "content.replay_address",
+        Field("", check.like(r"(https?://[^/?#\s]+)?"), "scheme and host of an http or https URL"),
+        "another host of this server from which archived pages are shown; empty: the same",
     ),
     row(
         "content.archives",

@@ -77,7 +77,7 @@ class ArchivedContents:
         kind = find_kind(record.kind)
         if kind.is_capture:
             capture = CaptureRow.of(record.identifier, record.position, record.sets, record.fields)
-            return self._capture(manifest, capture)
+            return self.of_capture(manifest, capture)
         if kind.has_files:
             return self._object_content(record.identifier, stored.find_file(record, file))
         if kind.named_files:
@@ -187,7 +187,8 @@ class ArchivedContents:
             holding=holding,
         )
 
-    def _capture(self, manifest: Manifest, capture: CaptureRow) -> Content:
+    def of_capture(self, manifest: Manifest, capture: CaptureRow) -> Content:
+        """Return a description of a listed capture's bytes. Raises ContentError, StoreError."""
         original = self._original(manifest, capture) if capture.is_revisit else None
         payload = original or capture
         with archived_payload.open_record(self.archives, payload) as record:

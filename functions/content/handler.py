@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functions.config.configuration import Configuration
 from functions.content import cdx, header_fields, memento, neighbours, representation
@@ -18,6 +18,7 @@ from functions.content.capture_row import FIELDS
 from functions.content.contents import ArchivedContents
 from functions.content.header_fields import RangePart, Unsatisfiable
 from functions.content.protocols import DIALECTS, Content, ContentError
+from functions.content.replay import address
 from functions.content.representation import ArgumentError, Body, ContentRequest, Representation
 from functions.content.search import CaptureSearch
 from functions.http import http_message
@@ -29,6 +30,9 @@ from functions.snapshot import obi
 from functions.snapshot.manifest import Manifest
 from functions.store import s3_request
 from functions.store.catalog import Cache
+
+if TYPE_CHECKING:
+    from functions.content.replay.replay import Replay
 
 _LOG = logging.getLogger("sheaf")
 
@@ -42,7 +46,7 @@ _LISTS: Mapping[str, Callable[[Call, CaptureSearch, Manifest, Configuration], Re
 }
 _STREAMS = 256
 """Maximum number of concurrent streams; each holds a file or a request to a bucket open."""
-PATHS = (representation.PATH, *sorted({*_LISTS, *DIALECTS}))
+PATHS = (representation.PATH, address.PATH, *sorted({*_LISTS, *DIALECTS}))
 """The paths that are answered here, with all paths below them."""
 
 _FIELDS = (*FIELDS, obi.DOCUMENT.name)
@@ -279,6 +283,7 @@ class ContentApplication(Service):
         self._search = search
         self._delivery = Delivery(contents, settings, sign, None if largest is None else PART)
         self._streams = threading.BoundedSemaphore(_STREAMS)
+        self._replaying: Replay | None = None
 
     def answer(self, call: Call, seconds: float | None = None, request: str = "") -> HttpResponse:
         """Answer a request (see Service.answer). The body is bytes or a Body."""
@@ -286,7 +291,10 @@ class ContentApplication(Service):
             entry = _LogEntry(self._clock(), call, self.timer, self._log, cost, request)
             response = self._attempt(call, seconds, lambda: self._answer(call, entry))
         exposed = {"Access-Control-Expose-Headers": "*"}
-        headers = {**http_message.CORS, **response.headers, **header_fields.SANDBOX, **exposed}
+        # Replay has a policy of its own; archived headers never come under their own names.
+        is_guarded = "Content-Security-Policy" in response.headers
+        guard = {} if is_guarded else header_fields.SANDBOX
+        headers = {**http_message.CORS, **response.headers, **guard, **exposed}
         entry.response = replace(response, headers=headers)
         if not isinstance(response.body, Body):
             entry.add(response.size)
@@ -312,10 +320,26 @@ class ContentApplication(Service):
             entry.fields["query"] = call.query[:_LONGEST]
             return listed(call, self._search, manifest, self._settings)
         try:
+            if call.path == address.PATH or call.path.startswith(f"{address.PATH}/"):
+                entry.fields["query"] = call.path[:_LONGEST]
+                return self._replay().answer(
+                    call, manifest, lambda shown: self._deliver(call, shown, entry)
+                )
             request = representation.read_request(call)
             content = self._find(manifest, request)
             entry.fields["identifier"] = content.identifier[:_LONGEST]
-            return self._deliver(call, request, content, entry, manifest)
+            shown = Representation(content, request.coded, fixed=content.capture is not None)
+            response = self._deliver(call, shown, entry)
+            if isinstance(response, Reply):
+                return response
+            with ExitStack() as stack:
+                if isinstance(response.body, Body):
+                    stack.callback(response.body.close)  # if the links fail
+                linked = neighbours.add_links(
+                    response, call, self._search, manifest, content.capture
+                )
+                stack.pop_all()
+            return linked
         except ArgumentError as error:
             return _fault(400, "argument", str(error))
         except ContentError as error:
@@ -347,16 +371,26 @@ class ContentApplication(Service):
                     failure = error
         raise failure
 
+    def _replay(self) -> "Replay":
+        """Return what replays; its libraries are read only where it is used."""
+        if self._replaying is None:
+            from functions.content.replay.replay import Replay
+
+            most = None if self._largest is None else PART
+            self._replaying = Replay(
+                self._repository,
+                self._contents,
+                self._search,
+                self._settings,
+                self.compress,
+                most,
+            )
+        return self._replaying
+
     def _deliver(
-        self,
-        call: Call,
-        request: ContentRequest,
-        content: Content,
-        entry: "_LogEntry",
-        manifest: Manifest,
+        self, call: Call, shown: Representation, entry: "_LogEntry"
     ) -> Reply | HttpResponse:
-        """Return the answer with the content and its links, unless too many streams are open."""
-        shown = Representation(content, request.coded, fixed=content.capture is not None)
+        """Return the answer with a content, unless too many streams are open."""
         if not self._streams.acquire(blocking=False):
             return self._unavailable("Too many responses are in progress; try again later.")
         with ExitStack() as stack:
@@ -369,13 +403,8 @@ class ContentApplication(Service):
                 entry.add(count)
 
             response = self._delivery.answer(call, shown, log_end)
-            body = response.body
-            if isinstance(body, Body):
-                stack.pop_all()
-                stack.callback(body.close)  # this calls `log_end`
-            response = neighbours.add_links(response, call, self._search, manifest, content.capture)
-            if isinstance(body, Body):
-                stack.pop_all()
+            if isinstance(response.body, Body):
+                stack.pop_all()  # its end releases the place
         return response
 
 

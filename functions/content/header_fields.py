@@ -50,6 +50,33 @@ SANDBOX: Mapping[str, str] = {
     "X-Robots-Tag": "noindex",
 }
 
+_GUARD: Mapping[str, str] = {
+    "X-Content-Type-Options": "nosniff",
+    # A page in the sandbox has no origin, so that to it its own images are another site's.
+    "Cross-Origin-Resource-Policy": "cross-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Dns-Prefetch-Control": "off",
+    "X-Robots-Tag": "noindex",
+}
+
+
+def replay_guard(archived: str, parent: str = "") -> Mapping[str, str]:
+    """Return the headers of archived pages that load what lies below the address `archived`.
+
+    No script runs, no form is sent, and the origin is none (CSP 3, sandbox). A reader's click may
+    lead the whole window on. With `parent`, only pages at that address may have it in a frame.
+    """
+    policy = (
+        "sandbox allow-top-navigation-by-user-activation allow-popups "
+        "allow-popups-to-escape-sandbox; default-src 'none'; "
+        f"img-src {archived} data:; media-src {archived} data:; font-src {archived} data:; "
+        f"style-src {archived} 'unsafe-inline'; frame-src {archived}; object-src {archived}; "
+        "form-action 'none'; base-uri 'none'"
+    )
+    ancestors = f"; frame-ancestors 'self' {parent}" if parent else ""
+    return {**_GUARD, "Content-Security-Policy": policy + ancestors}
+
+
 INLINE = frozenset(
     (
         *("text/html", "text/plain", "image/png", "image/jpeg", "image/gif", "image/webp"),

@@ -89,7 +89,7 @@ def describe_record(record: PublishedRecord, request: PageRequest) -> RecordLine
         "" if deleted else ", ".join(find_kind(record.kind).authors(record.fields)[:3]),
         "" if deleted else read_date(record)[:10],
         deleted,
-        None if deleted else request.find_copy(record),
+        None if deleted else request.find_view(record),
     )
 
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from functions.kinds import find_kind
+from functions.oai.render.language import Language
 from functions.reading.repository import PublishedRecord
-from functions.site.language import Language
 from functions.snapshot import instant
 
 _LONGEST = 2_000

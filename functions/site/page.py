@@ -11,11 +11,11 @@ from functions.http.http_message import IN_PATH, OAI_PATH, Call
 from functions.kinds import find_kind
 from functions.oai.application import OaiParts
 from functions.oai.render.copy_address import CopyAddresses
+from functions.oai.render.language import Language
 from functions.reading.as_of import PointerReading
 from functions.reading.repository import PublishedRecord
 from functions.search.hits import SearchPage
 from functions.search.query import WordQuery
-from functions.site.language import Language
 from functions.snapshot.dumps import DumpIndex
 from functions.snapshot.errors import SheafError
 from functions.snapshot.fixity import CheckReport
@@ -69,6 +69,10 @@ class SiteAddress:
         own = CopyAddresses((f"{self.root}/content/{{identifier}}",))
         query = f"?{urlencode({'file': file}, quote_via=quote, safe=':/')}" if file else ""
         return f"{own.find(identifier)}{query}"
+
+    def replay(self, url: str, date: str | None) -> str | None:
+        """Return the URL of a page as it was at a date (W3CDTF), None without a date."""
+        return CopyAddresses((f"{self.root}/web/{{timestamp}}/{{url}}",)).find("", url, date)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +134,14 @@ class PageRequest:
         if address is None and own and self.serves_content:
             address = self.address.content(record.identifier)
         return address
+
+    def find_view(self, record: PublishedRecord) -> str | None:
+        """Return where people see a record's copy: a capture in its time, with its images."""
+        copy, fields = self.find_copy(record), record.fields
+        is_own = copy is not None and copy == self.address.content(record.identifier)
+        if is_own and find_kind(record.kind).is_capture and not fields.get("fetch_method"):
+            return self.address.replay(fields["url"], fields.get("fetch_date")) or copy
+        return copy
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,7 +89,7 @@ def _describe(request: PageRequest, hit: SearchHit, query: WordQuery) -> HitLine
         mark(url[:_SHOWN], query),
         (hit.date or "")[:10],
         hit.captures,
-        request.find_copy(record) if is_capture else None,
+        request.find_view(record) if is_capture else None,
         request.address.page("/captures", url=hit.url, match="exact")
         if is_capture and request.parts.calendar is not None
         else None,

@@ -16,6 +16,7 @@ from functions.http import http_message
 from functions.http.http_message import IN_PATH, OAI_PATH, Call, FormError, Reply
 from functions.kinds import CAPTURES
 from functions.oai.application import OaiParts, PageService
+from functions.oai.render.language import FALLBACK, read_languages
 from functions.reading.duck_repository import DuckRepository
 from functions.search.search import WordSearch
 from functions.site import (
@@ -31,7 +32,6 @@ from functions.site import (
     source_page,
 )
 from functions.site.captures import capture_list
-from functions.site.language import FALLBACK, read_languages
 from functions.site.page import PageError, PageParts, PageRequest, SiteAddress, SitePage
 from functions.site.record import record_page
 from functions.snapshot import instant

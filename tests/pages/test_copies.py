@@ -31,22 +31,24 @@ def test_the_archived_copy_of_a_text_opens(reader: Reader, home: Home) -> None:
     with reader.looking() as open_page:
         page = open_page(f"/record/{record_of(home, archive.TEXT)}").page
         page.locator("p.actions a.button").first.click()
-        page.wait_for_url("**/content/**")
-        assert "User-agent: *" in page.inner_text("body")
+        page.wait_for_url("**/web/**")
+        assert "User-agent: *" in page.frame_locator("iframe").locator("body").inner_text()
 
 
 def test_the_archived_copy_of_a_page_opens(reader: Reader, home: Home) -> None:
     with reader.looking() as open_page:
         page = open_page(f"/record/{record_of(home, archive.HOME)}").page
         page.locator("p.actions a.button").first.click()
-        page.wait_for_url("**/content/**")
-        assert page.title() == archive.COPY
+        page.wait_for_url("**/web/**")
+        assert page.title().startswith(archive.COPY)
+        page.frame_locator("iframe").locator("p").wait_for()
 
 
 def test_a_hostile_copy_runs_loads_and_sends_nothing(browser: Any, home: Home) -> None:
     name = record_of(home, archive.HOSTILE)
     with running(home) as (url, _, _):
-        copy = f"{url.removesuffix('/oai')}/content/{name}"
+        root = url.removesuffix("/oai")
+        copy = f"{root}/content/{name}"
         page = browser.new_page()
         sent: list[str] = []  # what the policy forbids does not come here
 
@@ -61,6 +63,12 @@ def test_a_hostile_copy_runs_loads_and_sends_nothing(browser: Any, home: Home) -
         page.wait_for_timeout(1_000)
         assert (page.title(), page.url, sent) == ("calm", copy, [])
         assert page.get_by_text("held").is_visible()
+        page.goto(f"{root}/web/{archive.HOSTILE}")
+        stays = page.url
+        page.wait_for_timeout(1_000)
+        framed = page.frame_locator("iframe")
+        assert framed.get_by_text("This page is not in the archive").is_visible()  # the refresh
+        assert (page.title()[:4], page.url, sent) == ("calm", stays, [])
         page.close()
 
 

@@ -203,7 +203,8 @@ def _describe(
     for row, change in captures:
         copy = request.parts.renderer.copies.find(row.identifier, row.url, row.date)
         if copy is None and request.serves_content:
-            copy = request.address.content(row.identifier)
+            view = None if row.method else request.address.replay(row.url, row.date)
+            copy = view or request.address.content(row.identifier)
         lines.append(
             CaptureLine(
                 row.identifier,

@@ -42,6 +42,7 @@ def show(request: PageRequest) -> SitePage:
     lives = record_files.read_lives(request, record)
     files = record_files.list_files(request, record, lives)
     copy, shown = record_files.find_copy(request, record, files), [*record_files.take_files(files)]
+    view = request.find_view(record) or copy
     formats = list(_render_formats(request, record))
     page_url = linked_data.find_page(request, record)
     raw = address.request(GET_RECORD, metadataPrefix="oai_dc", identifier=record.identifier)
@@ -56,7 +57,7 @@ def show(request: PageRequest) -> SitePage:
         if record.deleted
         else list_fields(record, request.text, _link_fields(request, record)),
         "sets": [(spec, name_set(request, spec, names.get(spec))) for spec in record.sets],
-        "copy": copy,
+        "copy": view,
         "captures": address.page("/captures", url=url, match="exact") if is_listed else None,
         "sources": [(name, request.address.page("/source", name=name))] if name else [],
         "files": shown,
@@ -66,7 +67,7 @@ def show(request: PageRequest) -> SitePage:
         "history": _list_history(request, record),
         "raw": raw,
         "commands": commands.list_commands(request, record, raw, copy),
-        "citation": citation.cite(request, record, title, copy or page_url),
+        "citation": citation.cite(request, record, title, view or page_url),
     }
     page = SitePage("record.html", title, values)
     if record.deleted:

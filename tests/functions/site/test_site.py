@@ -11,10 +11,10 @@ from lxml import etree
 from functions.content.capture_row import FIELDS, CaptureRow
 from functions.kinds import FILESET, KINDS
 from functions.oai.format import TEMPLATES
+from functions.oai.render.language import read_languages
 from functions.site.captures.content_change import MARKED, find_changes, mark_months
 from functions.site.chart import draw_bars, draw_line, draw_months
 from functions.site.fields import ELSEWHERE
-from functions.site.language import read_languages
 from functions.snapshot.errors import ConfigurationError
 from tests.functions.oai.client import Client, Clock, content
 from tests.functions.oai.conftest import holding, ten_captures

@@ -1,0 +1,113 @@
+"""Addresses of replay: `/web/TIMESTAMP/URL`, as replay systems and their clients write them.
+
+A timestamp has 1 to 14 digits. Behind it a modifier may say what the URL is wanted for: nothing is
+a page with its banner, `id_` the bytes as archived, `if_` the page alone, `fr_` a frame within a
+page, and others are what pages load. Without a timestamp the newest capture is meant, and with an
+asterisk all of them.
+"""
+
+import re
+from dataclasses import dataclass
+from urllib.parse import quote, unquote, urlsplit
+
+from functions.content import header_fields, terms
+from functions.content.capture_row import CaptureRow
+from functions.content.protocols import NEWEST
+from functions.content.replay import references
+from functions.content.representation import ArgumentError
+from functions.content.terms import NoScope
+from functions.http.http_message import Call
+from functions.snapshot import surt
+
+PATH = "/web"
+PAGE, STORED, TOP, FRAME = "", "id_", "if_", "fr_"
+"""Modifiers: a page with its banner, the bytes as archived, the page itself, a frame in a page."""
+_MODIFIERS = {
+    references.IMAGE: "im_",
+    references.STYLE: "cs_",
+    references.SCRIPT: "js_",
+    references.MEDIA: "oe_",
+    references.FRAME: FRAME,
+}
+"""Modifiers by what a reference is for."""
+_PATH = re.compile(r"(?:([0-9]{1,14})([a-z]{2}_)?/|([0-9]{0,14})\*/)?(.+)", re.DOTALL)
+_CODED = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*%3[Aa]")
+_EARLIEST = "10000101000000"
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayRequest:
+    """A request: timestamp and modifier as written, and the URL. `is_list`: all captures."""
+
+    stamp: str
+    modifier: str
+    url: str
+    is_list: bool = False
+
+    @property
+    def key(self) -> str:
+        """The SURT of the URL."""
+        return surt.of(self.url.encode("utf-8", "surrogateescape"))
+
+    @property
+    def moment(self) -> int:
+        """The timestamp in 14 digits, with what is missing at its minimum; the highest without."""
+        return int(self.stamp + _EARLIEST[len(self.stamp) :]) if self.stamp else NEWEST
+
+
+def read_replay(call: Call) -> ReplayRequest:
+    """Return the request in a call below PATH. Raises ArgumentError."""
+    match = _PATH.fullmatch(call.path.removeprefix(PATH).removeprefix("/"))
+    if match is None:
+        raise ArgumentError(f"Ask for {PATH}/TIMESTAMP/URL.")
+    stamp, modifier, span, rest = match.groups()
+    url = f"{rest}?{call.query}" if call.query else rest
+    try:
+        url = terms.complete_url(unquote(url) if _CODED.match(url) else url)
+    except NoScope as error:
+        raise ArgumentError(f"{error}.") from error
+    return ReplayRequest(stamp or span or "", modifier or "", url, span is not None)
+
+
+def capture_url(capture: CaptureRow) -> str:
+    """Return the URL by which a capture is found, with its request's arguments if it has any."""
+    if capture.method is None:
+        return capture.url
+    raw = capture.url.encode("utf-8", "surrogateescape")
+    return surt.request_url(raw, capture.method, capture.body).decode("utf-8", "surrogateescape")
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayAddresses:
+    """Where replay is: `base` of the pages, and `frames` of what is archived (may be the same)."""
+
+    base: str
+    frames: str
+
+    def page(self, stamp: str, url: str) -> str:
+        """Return the address of a page with its banner."""
+        root = urlsplit(self.base).path if self.base == self.frames else self.base
+        return f"{root}{PATH}/{stamp}/{_in_path(url)}"
+
+    def resource(self, stamp: str, modifier: str, url: str) -> str:
+        """Return the address of what is archived, from the root of its host."""
+        return f"{urlsplit(self.frames).path}{PATH}/{stamp}{modifier}/{_in_path(url)}"
+
+    def reference(self, stamp: str, role: str, url: str) -> str:
+        """Return the address that a reference for a purpose leads to."""
+        modifier = _MODIFIERS.get(role)
+        return self.page(stamp, url) if modifier is None else self.resource(stamp, modifier, url)
+
+    def frame(self, stamp: str, url: str) -> str:
+        """Return the whole address of the page itself, without its banner."""
+        return f"{self.frames}{PATH}/{stamp}{TOP}/{_in_path(url)}"
+
+    def listing(self, request: ReplayRequest) -> str:
+        """Return the address of the list of captures."""
+        span = f"&from={request.stamp}&to={request.stamp}" if len(request.stamp) >= 4 else ""
+        return f"{urlsplit(self.base).path}/captures?url={quote(request.url, safe='')}{span}"
+
+
+def _in_path(url: str) -> str:
+    """Return a URL as the end of a path."""
+    return header_fields.uri(url).replace("#", "%23")

@@ -1,0 +1,118 @@
+"""Sheaf's own page around an archived one, and the page for what is not there."""
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from functions.config.configuration import Configuration
+from functions.content.capture_row import CaptureRow
+from functions.content.protocols import ContentError
+from functions.content.replay.address import (
+    PATH,
+    STORED,
+    ReplayAddresses,
+    ReplayRequest,
+    capture_url,
+)
+from functions.content.replay.near import instant_of
+from functions.http import http_message
+from functions.http.http_message import Reply
+from functions.oai.render import check
+from functions.oai.render.language import FALLBACK, Language, read_languages
+from functions.oai.render.render import Renderer
+from functions.snapshot import instant
+
+
+class BannerPages:
+    """Writes the pages in the configured language. Thread-safe."""
+
+    def __init__(self, settings: Configuration) -> None:
+        self._settings = settings
+
+    @cached_property
+    def _renderer(self) -> Renderer:
+        return check.open_formats(self._settings)[1]
+
+    @cached_property
+    def _text(self) -> Language:
+        languages = read_languages(self._renderer.places)
+        return languages.get(self._settings["site.language"], languages[FALLBACK])
+
+    def show(
+        self,
+        addresses: ReplayAddresses,
+        capture: CaptureRow,
+        title: str,
+        before: CaptureRow | None,
+        behind: CaptureRow | None,
+        *,
+        message: str,
+        media_type: str,
+        headers: Mapping[str, str],
+    ) -> Reply:
+        """Return the page of a capture, which is shown in a frame unless there is a `message`."""
+        url = capture_url(capture)
+        values = {
+            "title": title or capture.url,
+            "url": capture.url,
+            "when": instant_of(capture),
+            "date": instant.to_text(instant_of(capture)),
+            "frame": addresses.frame(capture.stamp, url) if not message else "",
+            "stored": addresses.resource(capture.stamp, STORED, url),
+            "before": before and addresses.page(before.stamp, capture_url(before)),
+            "behind": behind and addresses.page(behind.stamp, capture_url(behind)),
+            "listing": addresses.listing(ReplayRequest("", "", url)),
+            "identifier": capture.identifier,
+            "message": message and self._text(message, type=media_type),
+        }
+        return self._write(200, addresses, values, headers)
+
+    def refuse(
+        self,
+        addresses: ReplayAddresses,
+        request: ReplayRequest,
+        error: ContentError,
+        *,
+        is_framed: bool,
+    ) -> Reply:
+        """Return the page for what cannot be shown; `is_framed`: without the banner."""
+        text = self._text("replay.loop" if error.code == "redirect-loop" else "replay.missing")
+        values = {
+            "title": text,
+            "url": request.url,
+            "listing": addresses.listing(ReplayRequest("", "", request.url)),
+            "message": text,
+            "is_framed": is_framed,
+        }
+        return self._write(error.status, addresses, values, {})
+
+    def _write(
+        self,
+        status: int,
+        addresses: ReplayAddresses,
+        values: Mapping[str, object],
+        headers: Mapping[str, str],
+    ) -> Reply:
+        absent = ("when", "date", "frame", "stored", "before", "behind", "identifier", "is_framed")
+        body = self._renderer.page(
+            "replay.html",
+            {
+                **dict.fromkeys(absent),
+                **values,
+                "t": self._text,
+                "root": addresses.base,
+                "name": self._settings["repository.name"],
+            },
+        )
+        policy = (
+            "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; "
+            f"frame-src {addresses.frames}{PATH}/; form-action 'none'; base-uri 'none'; "
+            "frame-ancestors 'none'"
+        )
+        guard = {
+            "Content-Security-Policy": policy,
+            "X-Content-Type-Options": "nosniff",
+            "Referrer-Policy": "strict-origin-when-cross-origin",
+            "X-Robots-Tag": "noindex",
+        }
+        tag = http_message.document_digest(body) if status == 200 else ""
+        return Reply(status, "text/html", body, {**headers, **guard}, tag)

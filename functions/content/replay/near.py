@@ -1,0 +1,97 @@
+"""The capture of a URL that is shown for a time, and where archived redirects lead."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import urldefrag, urljoin
+
+from functions.content import capture_row, terms
+from functions.content.capture_row import CaptureRow
+from functions.content.protocols import NEWEST, ContentError
+from functions.content.search import CaptureSearch
+from functions.snapshot import surt
+from functions.snapshot.manifest import Manifest
+
+_PARTIAL = 206
+_REDIRECTS = (301, 302, 303, 307, 308)
+_NEAR = 3
+"""Captures on each side of a time: those that lead to themselves or cannot be read are passed."""
+_HOPS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class NearCaptures:
+    """Captures of a URL near a time, the best first, and all of these by date."""
+
+    best: Sequence[CaptureRow]
+    by_date: Sequence[CaptureRow]
+
+    def neighbours(self, capture: CaptureRow) -> tuple[CaptureRow | None, CaptureRow | None]:
+        """Return the captures before and behind one of them, as far as they are near."""
+        at = self.by_date.index(capture)
+        before = self.by_date[at - 1] if at else None
+        return before, self.by_date[at + 1] if at + 1 < len(self.by_date) else None
+
+
+def redirect_target(capture: CaptureRow) -> str:
+    """Return the URL that an archived redirect leads to, "" if it is none."""
+    if capture.status not in _REDIRECTS or not capture.redirect:
+        return ""
+    try:
+        return urljoin(capture.url, capture.redirect.strip())
+    except ValueError:
+        return ""
+
+
+def find_near(search: CaptureSearch, manifest: Manifest, key: str, moment: int) -> NearCaptures:
+    """Return the captures with a SURT that are nearest to a time. Raises StoreError.
+
+    Redirects to the same SURT, as from http to https, come last, and before them parts of files
+    (206), the largest first.
+    """
+    within = terms.exact_range(key)
+    before = search.captures(manifest, *within, None, _NEAR, 1, moment, reverse=True)
+    behind: Sequence[CaptureRow] = ()
+    if moment < NEWEST:
+        behind = search.captures(manifest, *within, None, _NEAR, moment + 1)
+    newest = int(before[0].stamp) if before else moment
+    when = capture_row.to_instant(moment if moment < NEWEST else newest)
+
+    def rank(capture: CaptureRow) -> tuple[bool, int, object]:
+        length = 1 + (capture.length or 0) if capture.status == _PARTIAL else 0
+        distance = abs(capture_row.to_instant(int(capture.stamp)) - when)
+        target = redirect_target(capture)
+        return bool(target) and _key(target) == key, -length if length else -(1 << 62), distance
+
+    by_date = [*before[::-1], *behind]
+    return NearCaptures(sorted(by_date, key=rank), by_date)
+
+
+def follow_redirects(
+    search: CaptureSearch, manifest: Manifest, capture: CaptureRow
+) -> tuple[CaptureRow, str]:
+    """Return the capture that archived redirects lead to, and the fragment to show of it.
+
+    Raises ContentError if they lead back, or to what is not archived.
+    """
+    keys, fragment = {capture.surt}, ""
+    while target := redirect_target(capture):
+        url, fragment = urldefrag(target)
+        key = _key(url)
+        if key in keys or len(keys) > _HOPS:
+            raise ContentError("redirect-loop", f"{capture.url}: its redirects lead back")
+        keys.add(key)
+        near = find_near(search, manifest, key, int(capture.stamp))
+        if not near.best:
+            raise ContentError("unknown", f"{capture.url} redirects to {url}, which is not here")
+        capture = near.best[0]
+    return capture, fragment
+
+
+def _key(url: str) -> str:
+    return surt.of(url.encode("utf-8", "surrogateescape"))
+
+
+def instant_of(capture: CaptureRow) -> datetime:
+    """Return the time of a dated capture."""
+    return capture_row.to_instant(int(capture.stamp))

@@ -1,0 +1,293 @@
+"""Replay: pages as they were, whose images, styles, frames and links lead to the archive.
+
+No archived script runs. A page of Sheaf's own has a banner and shows the archived page in a frame
+that is a sandbox; its address is `/web/TIMESTAMP/URL`. What was captured nearest to the timestamp
+is the answer (RFC 7089); its headers tell its own time.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from functions.config.configuration import Configuration
+from functions.content import header_fields
+from functions.content.capture_row import CaptureRow
+from functions.content.contents import ArchivedContents
+from functions.content.protocols import Content, ContentError
+from functions.content.replay import near
+from functions.content.replay.address import (
+    FRAME,
+    PAGE,
+    PATH,
+    STORED,
+    TOP,
+    ReplayAddresses,
+    ReplayRequest,
+    capture_url,
+    read_replay,
+)
+from functions.content.replay.banner import BannerPages
+from functions.content.replay.near import NearCaptures
+from functions.content.replay.page_bytes import KINDS, LARGEST, PageBytes
+from functions.content.replay.references import LINK
+from functions.content.representation import Representation
+from functions.content.search import CaptureSearch
+from functions.http import http_message
+from functions.http.http_message import Call, HttpResponse, Reply
+from functions.reading.repository import Repository
+from functions.snapshot.manifest import Manifest
+
+_FRAMES = (TOP, FRAME, "mp_")
+_STATUSES = (403, 404, 410, 451)
+"""Archived errors that are answered as they were; others would have clients or proxies try again,
+and are 404."""
+_SHOWN = header_fields.INLINE | {
+    *("application/xhtml+xml", "image/svg+xml", "text/css", "text/xml", "application/xml"),
+    *("application/json", "text/csv"),
+}
+"""Media types that a frame shows."""
+_LOADED = re.compile(r"image/|audio/|video/|font/|application/(?:x-)?font-|application/vnd.ms-font")
+_SCRIPT = re.compile(r"(?:java|ecma|live|j)script", re.IGNORECASE)
+_HAS_FRAMES = re.compile(rb"<i?frame", re.IGNORECASE)
+_OF_STORED = ("Accept-Ranges", "Content-Disposition", "Repr-Digest", "ETag", "Link")
+
+Deliver = Callable[[Representation], Reply | HttpResponse]
+"""Answers with a content as it is archived, whole or in part."""
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Answers requests below PATH. An answer has at most `largest` bytes (None: no limit)."""
+
+    repository: Repository
+    contents: ArchivedContents
+    search: CaptureSearch
+    settings: Configuration
+    compress: Callable[[bytes], bytes]
+    largest: int | None
+
+    @cached_property
+    def _banners(self) -> BannerPages:
+        return BannerPages(self.settings)
+
+    def answer(self, call: Call, manifest: Manifest, deliver: Deliver) -> Reply | HttpResponse:
+        """Return the answer to a request; `call.base` is the base URL of the paths here.
+
+        Raises ArgumentError, ContentError and StoreError.
+        """
+        request = read_replay(call)
+        addresses = ReplayAddresses(
+            call.base, self.settings["content.replay_address"].rstrip("/") or call.base
+        )
+        if request.is_list:
+            return _redirect(addresses.listing(request))
+        captures = near.find_near(self.search, manifest, request.key, request.moment)
+        task = ReplayTask(self, call, manifest, request, addresses, captures)
+        try:
+            if not captures.best:
+                raise ContentError("unknown", f"{request.url} is not in this archive")
+            if request.modifier == STORED:
+                content = task.read_content()
+                return deliver(Representation(content, False, fixed=task.is_exact(content)))
+            if (redirect := task.redirect()) is not None:
+                return redirect
+            if request.modifier == PAGE:
+                return task.show_banner(captures.best[0])
+            return task.show(deliver)
+        except ContentError as error:
+            if request.modifier == STORED or error.status >= 500:
+                raise
+            return task.refuse(error)
+
+
+@dataclass(frozen=True)
+class ReplayTask:
+    """One request, and the captures near its time."""
+
+    replay: Replay
+    call: Call
+    manifest: Manifest
+    request: ReplayRequest
+    addresses: ReplayAddresses
+    captures: NearCaptures
+
+    def is_exact(self, content: Content) -> bool:
+        """Return whether the request has the content's own time, so that it stays the answer."""
+        return content.capture is not None and content.capture.stamp == self.request.stamp
+
+    def read_content(self) -> Content:
+        """Return the best capture that can be read. Raises ContentError, StoreError."""
+        failures: list[ContentError] = []
+        for capture in self.captures.best:
+            try:
+                return self.replay.contents.of_capture(self.manifest, capture)
+            except ContentError as error:
+                failures.append(error)
+        raise failures[0]
+
+    def redirect(self) -> Reply | None:
+        """Return the redirect to a page's exact time, or to where an archived one leads."""
+        capture, request = self.captures.best[0], self.request
+        if near.redirect_target(capture):
+            end, fragment = near.follow_redirects(self.replay.search, self.manifest, capture)
+            url, mark = capture_url(end), f"#{fragment}" if fragment else ""
+            if request.modifier == PAGE:
+                return _redirect(self.addresses.page(end.stamp, url) + mark)
+            return _redirect(self.addresses.resource(end.stamp, request.modifier, url) + mark)
+        if request.modifier == PAGE and request.stamp != capture.stamp:
+            return _redirect(self.addresses.page(capture.stamp, capture_url(capture)))
+        return None
+
+    def show_banner(self, capture: CaptureRow) -> Reply:
+        """Return Sheaf's own page around a capture."""
+        record = self.replay.repository.record(self.manifest, capture.identifier, fields=("title",))
+        title = "" if record is None else record.fields.get("title") or ""
+        media_type = header_fields.media_type(capture.mime or capture.detected or "")
+        is_shown = media_type in _SHOWN or media_type.startswith("image/")
+        before, behind = self.captures.neighbours(capture)
+        return self.replay._banners.show(
+            self.addresses,
+            capture,
+            title,
+            before,
+            behind,
+            message="" if is_shown else "replay.file",
+            media_type=media_type,
+            headers=self._memento(capture),
+        )
+
+    def refuse(self, error: ContentError) -> Reply:
+        """Return the page that says why there is nothing to show."""
+        page = self.replay._banners.refuse(
+            self.addresses, self.request, error, is_framed=self.request.modifier != PAGE
+        )
+        headers = {**self._guard(), "X-Archive-Error": error.code}
+        if self.request.modifier == PAGE:
+            return replace(page, headers={**page.headers, "X-Archive-Error": error.code})
+        if self.request.modifier in _FRAMES:
+            return replace(page, headers=headers)
+        return Reply(error.status, "text/plain", f"{error}.\n".encode(), headers)
+
+    def show(self, deliver: Deliver) -> Reply | HttpResponse:
+        """Return a capture as a page shows it: rewritten, or as it is archived."""
+        content = self.read_content()
+        assert content.capture is not None
+        media_type = self._find_type(content)
+        form = KINDS.get(media_type)
+        shown = Representation(content, False, fixed=self.is_exact(content))
+        if form is not None and self.request.modifier != "im_":
+            rewritten = self._rewrite(shown, media_type, form)
+            if rewritten is not None:
+                return rewritten
+        response = deliver(shown)
+        if isinstance(response, Reply):
+            return response
+        headers = {**response.headers, **self._memento(content.capture), **self._guard()}
+        if response.status in (200, 206):
+            headers["Content-Type"] = header_fields.media_type(content.media_type)
+            if headers["Content-Type"].partition(";")[0] != media_type:
+                headers["Content-Type"] = media_type
+            if form is None and (media_type in _SHOWN or _LOADED.match(media_type)):
+                headers.pop("Content-Disposition", None)
+        status = response.status
+        return replace(
+            response, headers=headers, status=_status(content) if status == 200 else status
+        )
+
+    def _rewrite(self, shown: Representation, media_type: str, form: str) -> HttpResponse | None:
+        """Return a page or a style sheet with its references replaced; None if it is too large."""
+        content = shown.content
+        assert content.capture is not None
+        with self.replay.contents.open_content(content) as source:
+            data = source.read(LARGEST + 1)
+        if len(data) > LARGEST:
+            return None
+        page = PageBytes.of(data, content.url, form, content.media_type)
+        body = self._replace_references(page, content.capture.stamp)
+        headers = shown.headers(self.call.base, self.replay.settings["serve.cache_seconds"])
+        headers = {n: text for n, text in headers.items() if n not in _OF_STORED}
+        headers |= {**self._memento(content.capture), **self._guard()}
+        headers |= {"Vary": "Accept-Encoding", **http_message.CORS}
+        tag = hashlib.sha256(body).hexdigest()[:32]
+        headers["Content-Type"] = f"{media_type}; charset={page.encoding}"
+        is_packed = self.call.wants_gzip(len(body))
+        headers["ETag"] = f'W/"{tag}{"-gzip" if is_packed else ""}"'
+        if http_message.is_held(self.call.headers, headers["ETag"]):
+            return HttpResponse(304, headers)
+        if is_packed:
+            body = self.replay.compress(body)
+            headers["Content-Encoding"] = "gzip"
+        if self.replay.largest is not None and len(body) > self.replay.largest:
+            return None
+        headers["Content-Length"] = str(len(body))
+        sent = b"" if self.call.method == "HEAD" else body
+        return HttpResponse(_status(content), headers, sent)
+
+    def _replace_references(self, page: PageBytes, stamp: str) -> bytes:
+        own = page.url.partition("#")[0]
+        is_top = self.request.modifier != FRAME
+        has_frames = _HAS_FRAMES.search(page.data) is not None
+
+        def lead(forms: object, mark: str, role: str, written: str) -> str:
+            url = next(iter(forms))  # type: ignore[call-overload]
+            if mark and url == own and role in (LINK, "frame"):
+                return mark
+            return self.addresses.reference(stamp, role, url) + mark
+
+        def aim(target: str) -> str:
+            """Return the target of a link, so that the banner follows the page."""
+            word = target.lower()
+            if word in ("", "_self"):
+                return "_top" if is_top else ""
+            if word in ("_top", "_parent"):
+                return "_top"
+            if word.startswith("_") or (is_top and not has_frames):
+                return "_blank"
+            return target
+
+        body = page.rewrite(lead, aim)
+        assert body is not None  # with `aim`, no encoding forbids it
+        return body
+
+    def _find_type(self, content: Content) -> str:
+        """Return the media type by which a browser shows a content, without parameters."""
+        essence = header_fields.media_type(content.media_type).partition(";")[0]
+        payload = content.original or content.capture
+        detected = (payload.detected if payload else None) or ""
+        if detected and (
+            essence == header_fields.UNKNOWN_TYPE
+            or (self.request.modifier == "im_" and detected.startswith("image/"))
+        ):
+            essence = header_fields.media_type(detected)
+        if self.request.modifier == "cs_" and essence not in KINDS:
+            return "text/css"
+        return "text/plain" if _SCRIPT.search(essence) else essence
+
+    def _guard(self) -> Mapping[str, str]:
+        parent = self.addresses.base if self.request.modifier == TOP else ""
+        return header_fields.replay_guard(f"{self.addresses.frames}{PATH}/", parent)
+
+    def _memento(self, capture: CaptureRow) -> dict[str, str]:
+        """Return the headers that say which capture this is."""
+        base, url = self.addresses.base, capture_url(capture)
+        headers = header_fields.memento_headers(base, url, near.instant_of(capture))
+        modifier = self.request.modifier
+        own = (
+            self.addresses.page(capture.stamp, url)
+            if modifier == PAGE
+            else self.addresses.resource(capture.stamp, modifier, url)
+        )
+        return {**headers, "Content-Location": own} if "Link" in headers else headers
+
+
+def _status(content: Content) -> int:
+    status = content.status or 200
+    if status < 400:
+        return 200
+    return status if status in _STATUSES else 404
+
+
+def _redirect(location: str) -> Reply:
+    return Reply(302, "text/plain", f"{location}\n".encode(), {"Location": location})

@@ -1,0 +1,280 @@
+"""Replay: addresses, references that lead to the archive, redirects, and what is not there."""
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+
+import pytest
+
+from builder.store.folder import FolderStore
+from functions.config import configuration
+from functions.content import assembly
+from functions.content.replay.address import ReplayAddresses, read_replay
+from functions.http.http_message import Call, HttpResponse
+from functions.reading.duck_repository import DuckRepository
+from tests.clock import CLOCK
+from tests.e2e.conftest import make_home
+from tests.pages.archive import Capture, write
+
+BASE = "https://oai.example.org"
+HOST = "http://www.a.cz/"
+DATE = "2009-05-01T00:00:00Z"
+STAMP = "20090501000000"
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(16)
+PAGE = """<!DOCTYPE html><html manifest=/m><head><meta charset=windows-1250><title>Knihovna</title>
+<base href="http://www.a.cz/dir/" target=hlavni><link rel=stylesheet href=s.css integrity=x>
+<link rel="shortcut icon" href=/i.ico><link rel=preload as=font href=//b.cz/f.woff crossorigin>
+<meta http-equiv=refresh content="9; url=http://b.cz/x"><meta http-equiv=Set-Cookie content=a=1>
+<style>@import "a.css"; @import url(b.css); p { background: url(/p.png) }</style></head>
+<body background=/bg.gif><a href=dalsi.html?q=čaj#cil>a</a><a href="http://b.cz/"
+target=_blank>b</a><a href=" java
+script:alert(1)">c</a><a href=data:text/html,x>d</a><a href=#zde>e</a><a href=mailto:a@b.cz>f</a>
+<a href=/dir/strana.html#zde>g</a><a href=/z ping=http://b.cz/ping target=_top>h</a>
+<img src=data:image/gif;base64,R0lG data-src=/lazy.png><img srcset="/1.png 1x, //b.cz/2.png 2x">
+<img src=/blank.gif data-lazy-src="http://b.cz/l.png" data-srcset="/3.png 2x">
+<video src=/v.mp4 poster=/v.jpg><track src=/t.vtt></video><script src=/s.js></script>
+<iframe src=/ram.html></iframe><iframe srcdoc="<img src=/in.png><a href=/in>i</a>"></iframe>
+<object data=/o.svg></object><embed src=/e.swf><form action=http://b.cz/form><input type=image
+src=/b.png></form><svg><use href=/u.svg#x /><image xlink:href=/s.png /><a xlink:href=/sv>s</a></svg>
+<div style="background: url('http://b.cz/d.png')">žluťoučký</div><!--> <a href=http://b.cz/k>k</a>
+</body></html>"""
+
+
+def captures() -> Iterator[Capture]:
+    html = "text/html"
+    yield Capture(f"{HOST}dir/strana.html", DATE, PAGE.encode("cp1250"), html)
+    yield Capture(f"{HOST}dir/s.css", DATE, b"b{background:url(x.png)}", "text/plain")
+    yield Capture(f"{HOST}i.png", "2009-06-01T00:00:00Z", PNG, "application/octet-stream")
+    yield Capture(f"{HOST}i.png", "2012-06-01T00:00:00Z", PNG + b"2", "image/png")
+    yield Capture(f"{HOST}s.js", DATE, b"alert(1)", "application/javascript")
+    yield Capture(f"{HOST}f.pdf", DATE, b"%PDF-1.4", "application/pdf")
+    yield Capture(f"{HOST}stara", DATE, b"", html, "301 Moved", "/nova")
+    yield Capture(f"{HOST}nova", DATE, b"", html, "302 Moved", "http://www.a.cz/dir/strana.html")
+    yield Capture(f"{HOST}kruh", DATE, b"", html, "302 Moved", "/dokola")
+    yield Capture(f"{HOST}dokola", DATE, b"", html, "302 Moved", "/kruh")
+    yield Capture(f"{HOST}sam", DATE, b"", html, "301 Moved", "https://www.a.cz/sam")
+    yield Capture("https://www.a.cz/sam", "2009-05-01T00:00:09Z", b"<title>Sam</title>", html)
+    yield Capture(f"{HOST}pryc", DATE, b"", html, "301 Moved", "http://jinde.cz/")
+    yield Capture(f"{HOST}nic", DATE, b"<p>nic", html, "404 Not Found")
+    yield Capture(f"{HOST}tajne", DATE, b"<title>x</title>", html)
+    for year in (2005, 2007, 2011):
+        yield Capture(f"{HOST}roky", f"{year}-01-01T00:00:00Z", f"<p>{year}".encode(), html)
+    yield Capture(f"{HOST}utf16", DATE, '<a href="/č">x</a>'.encode("utf-16"), html)
+
+
+Ask = Callable[..., HttpResponse]
+
+
+@pytest.fixture(scope="module")
+def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
+    home = make_home(tmp_path_factory.mktemp("replay") / "home")
+    settings = {
+        "repository.name": "Archive",
+        "repository.admin_emails": ["a@b.cz"],
+        "repository.namespace": "b.cz",
+        "documents.include": ["redirects", "errors"],
+        "publish.lead": 5,
+        "publish.tables": False,
+    }
+    home.config.write_text(configuration.template(settings), "utf-8")
+    archive = write(home.folder / "a.warc.gz", captures())
+    for line in (("ingest", archive), ("publish",)):
+        done = home(*line)
+        assert done.code == 0, done.err
+    assert home("withdraw", "--url-prefix", f"{HOST}tajne", "--reason", "asked").code == 0
+    assert home("publish").code == 0
+    values = configuration.parse(home.config.read_text(), {"SHEAF_CONTENT_SERVE": "true"})
+    values = values.relative_to(home.folder)
+    store = home.folder / "store"
+    repository = DuckRepository(FolderStore(store))
+    later = CLOCK.now() + timedelta(minutes=5)
+    content = assembly.application(repository, str(store), home.folder, values, {}, lambda: later)
+
+    def answer(path: str, query: str = "", **headers: str) -> HttpResponse:
+        names = {name.replace("_", "-"): text for name, text in headers.items()}
+        return content.answer(Call("GET", BASE, f"/web/{path}", query, names))
+
+    yield answer
+    repository.close()
+
+
+def test_every_reference_of_a_page_leads_to_the_archive_or_nowhere(ask: Ask) -> None:
+    got = ask(f"{STAMP}if_/{HOST}dir/strana.html")
+    assert got.status == 200
+    assert got.headers["Content-Type"] == "text/html; charset=windows-1250"
+    assert got.headers["Memento-Datetime"] == "Fri, 01 May 2009 00:00:00 GMT"
+    page = bytes(got.body).decode("cp1250")  # type: ignore[arg-type]
+    assert "žluťoučký" in page
+    at = f"/web/{STAMP}"
+    for there in (
+        f'<link rel=stylesheet href="{at}cs_/{HOST}dir/s.css" data-integrity=x>',
+        f'<link rel="shortcut icon" href="{at}im_/{HOST}i.ico">',
+        f'href="{at}im_/http://b.cz/f.woff" data-crossorigin>',
+        f'content="9; url={at}fr_/http://b.cz/x"',
+        "<meta data-http-equiv=Set-Cookie",
+        f'@import "{at}cs_/{HOST}dir/a.css"; @import url("{at}cs_/{HOST}dir/b.css")',
+        f'url("{at}im_/{HOST}p.png")',
+        f'<body background="{at}im_/{HOST}bg.gif">',
+        # The target of `base` is the name of a frame: the page has frames.
+        f'<a target="hlavni" href="{at}fr_/{HOST}dir/dalsi.html?q=%E8aj#cil">a</a>',
+        f'<a target="_blank" href="{at}/http://b.cz/"\ndata-target=_blank>b</a>',
+        '<a data-href=" java\nscript:alert(1)">c</a><a data-href=data:text/html,x>d</a>',
+        "<a href=#zde>e</a><a href=mailto:a@b.cz>f</a>",
+        '<a href="#zde">g</a>',
+        f'<a target="_top" href="{at}/{HOST}z" data-ping=http://b.cz/ping data-target=_top>h</a>',
+        f'<img data-src=data:image/gif;base64,R0lG src="{at}im_/{HOST}lazy.png">',
+        f'srcset="{at}im_/{HOST}1.png 1x, {at}im_/http://b.cz/2.png 2x"',
+        f'<img data-src=/blank.gif src="{at}im_/http://b.cz/l.png" srcset="{at}im_/{HOST}3.png 2x"',
+        f'<video src="{at}oe_/{HOST}v.mp4" poster="{at}im_/{HOST}v.jpg">',
+        f'<script src="{at}js_/{HOST}s.js">',
+        f'<iframe src="{at}fr_/{HOST}ram.html">',
+        f'srcdoc="&lt;img src=&quot;{at}im_/{HOST}in.png&quot;>',
+        f'<object data="{at}fr_/{HOST}o.svg">',
+        f'<use href="{at}im_/{HOST}u.svg#x"',
+        f"url(&quot;{at}im_/http://b.cz/d.png&quot;)",
+        f'<!--> <a target="hlavni" href="{at}fr_/http://b.cz/k">k</a>',
+    ):
+        assert there in page, there
+    left = re.sub(r"data-[a-z-]+=\S+|/web/\S+", "", page)
+    assert "http://b.cz" not in left
+
+
+def test_frames_are_in_a_sandbox_and_load_from_the_archive_alone(ask: Ask) -> None:
+    policy = ask(f"{STAMP}if_/{HOST}dir/strana.html").headers["Content-Security-Policy"]
+    assert policy.startswith("sandbox allow-top-navigation-by-user-activation allow-popups")
+    assert "allow-scripts" not in policy
+    assert "allow-same-origin" not in policy
+    assert f"img-src {BASE}/web/ data:" in policy
+    assert policy.endswith(f"frame-ancestors 'self' {BASE}")
+    inner = ask(f"{STAMP}fr_/{HOST}dir/strana.html")
+    assert "frame-ancestors" not in inner.headers["Content-Security-Policy"]
+    # A frame of a page keeps its links, but for those that leave it.
+    page = bytes(inner.body).decode("cp1250")  # type: ignore[arg-type]
+    assert f'<a target="_top" href="/web/{STAMP}/{HOST}z"' in page
+    assert "X-Frame-Options" not in inner.headers
+
+
+@pytest.mark.parametrize(
+    ("path", "location"),
+    [
+        (f"{HOST}roky", f"/web/20110101000000/{HOST}roky"),
+        (f"2006/{HOST}roky", f"/web/20050101000000/{HOST}roky"),
+        ("20060909/www.a.cz/roky", f"/web/20070101000000/{HOST}roky"),
+        (f"*/{HOST}roky", "/captures?url=http%3A%2F%2Fwww.a.cz%2Froky"),
+        (f"2007*/{HOST}roky", "/captures?url=http%3A%2F%2Fwww.a.cz%2Froky&from=2007&to=2007"),
+        (f"{STAMP}/{HOST}stara", f"/web/{STAMP}/{HOST}dir/strana.html"),
+        (f"2009im_/{HOST}stara", f"/web/{STAMP}im_/{HOST}dir/strana.html"),
+        # The capture at that time only leads to itself.
+        (f"{STAMP}/{HOST}sam", "/web/20090501000009/https://www.a.cz/sam"),
+    ],
+)
+def test_a_page_is_redirected_to_its_own_time_and_place(ask: Ask, path: str, location: str) -> None:
+    got = ask(path)
+    assert (got.status, got.headers.get("Location")) == (302, location)
+
+
+@pytest.mark.parametrize("modifier", ["", "if_", "im_"])
+@pytest.mark.parametrize(
+    ("name", "status", "code"),
+    [
+        ("kruh", 404, "redirect-loop"),
+        ("pryc", 404, "unknown"),
+        ("neni", 404, "unknown"),
+        ("tajne", 404, "unknown"),
+    ],
+)
+def test_what_is_not_there_is_said_and_never_loaded_from_the_web(
+    ask: Ask, name: str, status: int, code: str, modifier: str
+) -> None:
+    got = ask(f"{STAMP}{modifier}/{HOST}{name}")
+    assert (got.status, got.headers["X-Archive-Error"]) == (status, code)
+    assert "default-src 'none'" in got.headers["Content-Security-Policy"]
+    assert b"<iframe" not in bytes(got.body)  # type: ignore[arg-type]
+
+
+def test_the_banner_names_the_capture_and_its_neighbours(ask: Ask) -> None:
+    got = ask(f"20070101000000/{HOST}roky")
+    page = bytes(got.body).decode()  # type: ignore[arg-type]
+    assert got.status == 200
+    assert f'<iframe src="{BASE}/web/20070101000000if_/{HOST}roky"' in page
+    assert f'<a rel="prev" href="/web/20050101000000/{HOST}roky">' in page
+    assert f'<a rel="next" href="/web/20110101000000/{HOST}roky">' in page
+    assert f"frame-src {BASE}/web/;" in got.headers["Content-Security-Policy"]
+    assert (
+        "<title>Knihovna · 2009-05-01</title>"
+        in bytes(
+            ask(f"{STAMP}/{HOST}dir/strana.html").body  # type: ignore[arg-type]
+        ).decode()
+    )
+
+
+def test_what_browsers_do_not_show_is_offered(ask: Ask) -> None:
+    page = bytes(ask(f"{STAMP}/{HOST}f.pdf").body).decode()  # type: ignore[arg-type]
+    assert "<iframe" not in page
+    assert f'href="/web/{STAMP}id_/{HOST}f.pdf"' in page
+
+
+@pytest.mark.parametrize(
+    ("path", "media_type", "status"),
+    [
+        (f"2010im_/{HOST}i.png", "image/png", 200),
+        (f"2009cs_/{HOST}dir/s.css", "text/css; charset=utf-8", 200),
+        (f"2009js_/{HOST}s.js", "text/plain", 200),
+        (f"2009id_/{HOST}s.js", "application/javascript", 200),
+        (f"2009fr_/{HOST}nic", "text/html; charset=utf-8", 404),
+        (f"2009if_/{HOST}utf16", "text/html; charset=utf-16le", 200),
+    ],
+)
+def test_resources_have_the_type_that_they_are_wanted_for(
+    ask: Ask, path: str, media_type: str, status: int
+) -> None:
+    got = ask(path)
+    assert (got.status, got.headers["Content-Type"]) == (status, media_type)
+    assert got.headers["X-Content-Type-Options"] == "nosniff"
+    stored = "id_/" in path
+    assert ("attachment" in got.headers.get("Content-Disposition", "")) == stored
+    policy = "same-origin" if stored else "cross-origin"  # a sandbox has no origin of its own
+    assert got.headers["Cross-Origin-Resource-Policy"] == policy
+
+
+def test_the_nearest_resource_answers_and_says_its_time(ask: Ask) -> None:
+    got = ask(f"2010im_/{HOST}i.png")
+    assert got.headers["Memento-Datetime"] == "Mon, 01 Jun 2009 00:00:00 GMT"
+    assert got.headers["Content-Location"] == f"/web/20090601000000im_/{HOST}i.png"
+    assert got.headers["Cache-Control"] == "no-cache"
+    exact = ask(f"20120601000000im_/{HOST}i.png")
+    assert exact.headers["Cache-Control"].startswith("public, max-age=")
+    part = ask(f"2012im_/{HOST}i.png", range="bytes=0-7")
+    assert (part.status, part.headers["Content-Range"]) == (206, "bytes 0-7/25")
+    assert ask(f"2012im_/{HOST}i.png", if_none_match=exact.headers["ETag"]).status == 304
+
+
+def test_a_rewritten_page_is_compressed_and_revalidated(ask: Ask) -> None:
+    path = f"{STAMP}if_/{HOST}dir/strana.html"
+    got = ask(path, accept_encoding="gzip")
+    assert got.headers["Content-Encoding"] == "gzip"
+    again = ask(path, accept_encoding="gzip", if_none_match=got.headers["ETag"])
+    assert (again.status, again.body) == (304, b"")
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "url", "modifier"),
+    [
+        ("20070101/http://a.cz/x", "q=1", "http://a.cz/x?q=1", ""),
+        ("2im_/http:/a.cz/x", "", "http://a.cz/x", "im_"),
+        ("2007if_/http%3A%2F%2Fa.cz%2F", "", "http://a.cz/", "if_"),
+        ("a.cz", "", "http://a.cz", ""),
+    ],
+)
+def test_addresses_are_read_as_clients_write_them(
+    path: str, query: str, url: str, modifier: str
+) -> None:
+    request = read_replay(Call("GET", BASE, f"/web/{path}", query))
+    assert (request.url, request.modifier) == (url, modifier)
+
+
+def test_frames_may_have_a_host_of_their_own() -> None:
+    addresses = ReplayAddresses(f"{BASE}/prefix", "https://replay.example.org")
+    assert addresses.page("2007", "http://a.cz/") == f"{BASE}/prefix/web/2007/http://a.cz/"
+    assert addresses.resource("2007", "im_", "http://a.cz/#x") == "/web/2007im_/http://a.cz/%23x"
+    assert addresses.frame("2007", "x").startswith("https://replay.example.org/web/2007if_/")
