@@ -11,7 +11,7 @@ from lxml import etree
 
 from functions.site.site import PAGES
 
-_BYTES = ("/content", "/cdx", "/timemap", "/timegate", "/oai")
+_BYTES = ("/content", "/web", "/cdx", "/timemap", "/timegate", "/oai")
 _SECONDS = 60
 _CAPTURE = re.compile("^/record/[^?]*:[a-z2-7]{24}$")
 

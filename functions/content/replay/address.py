@@ -28,6 +28,7 @@ _MODIFIERS = {
     references.SCRIPT: "js_",
     references.MEDIA: "oe_",
     references.FRAME: FRAME,
+    references.REFRESH: FRAME,
 }
 """Modifiers by what a reference is for."""
 _PATH = re.compile(r"(?:([0-9]{1,14})([a-z]{2}_)?/|([0-9]{0,14})\*/)?(.+)", re.DOTALL)

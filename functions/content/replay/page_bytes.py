@@ -16,6 +16,7 @@ from functions.content.replay.references import (
     FRAME,
     LINK,
     OFF,
+    REFRESH,
     SCRIPT,
     ReferenceRules,
     find_base,
@@ -51,6 +52,7 @@ _AT_CHARSET = re.compile(rb'@charset "([^"]{1,40})";')
 _ELSEWHERE = re.compile(r"\s*(?:#|(?!https?:|ftp:)[A-Za-z][A-Za-z0-9+.\-]*:)", re.IGNORECASE)
 _ACTIVE = re.compile(r"(?:javascript|vbscript|data):", re.IGNORECASE)
 """What a browser would run or show by itself as a page."""
+_BEFORE_QUERY = re.compile(r"([^?#]*)([?#]?)(.*)", re.DOTALL)
 _BREAKS = {ord(c): None for c in "\t\n\r"}
 
 
@@ -128,10 +130,17 @@ class _PageReferences:
     def _reference(self, written: str, role: str) -> str | None:
         """Return where a reference leads; None if it is no URL."""
         text = written.translate(_BREAKS).strip()
-        if self._target is not None and role in (LINK, FRAME, SCRIPT) and _ACTIVE.match(text):
+        if (
+            self._target is not None
+            and role in (LINK, FRAME, REFRESH, SCRIPT)
+            and _ACTIVE.match(text)
+        ):
             return OFF
         if not text or _ELSEWHERE.match(text):
             return None
+        if self._target is not None and "\\" in text:  # browsers read these as slashes
+            path, mark, rest = _BEFORE_QUERY.match(text).groups()  # type: ignore[union-attr]
+            text = path.replace("\\", "/") + mark + rest
         try:
             url, fragment = urldefrag(urljoin(self._base, text))
         except ValueError:

@@ -12,7 +12,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 LINK, IMAGE, STYLE, SCRIPT, FRAME, MEDIA = "link", "image", "style", "script", "frame", "media"
-"""What a reference is for. Fonts and icons count as images, embedded objects as frames."""
+REFRESH = "refresh"
+"""What a reference is for. Fonts and icons count as images, embedded objects as frames.
+
+A refresh is a page that replaces this one within SOON seconds.
+"""
+SOON = 3
 
 OFF = "\0"
 """Stands for a reference that must lead nowhere: its attribute is renamed."""
@@ -65,7 +70,7 @@ _RAW = {
     for name in ("script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes")
 }
 _COMMENT_END = re.compile(r"-?>|.*?--!?>", re.DOTALL)
-_DELAY = re.compile(r"\s*+[0-9.]*+\s*+[;,]?\s*+(?:url\s*+=\s*+)?", re.IGNORECASE)
+_DELAY = re.compile(r"\s*+(?P<seconds>[0-9.]*+)\s*+[;,]?\s*+(?:url\s*+=\s*+)?", re.IGNORECASE)
 _CANDIDATE = re.compile(r"[\s,]*+(?:(\S*[^\s,])(?:,+|([^,]*))|\Z)")
 
 _URLS: Mapping[str, frozenset[str] | None] = {
@@ -271,7 +276,9 @@ def _refresh(value: str, reference: Reference) -> str:
     written = value[at:].rstrip()
     if written[:1] in ('"', "'"):
         written = written[1:].partition(written[0])[0]
-    new = reference(written, FRAME) if written else None
+    seconds = (delay["seconds"] if delay else "").partition(".")[0]
+    role = REFRESH if int(seconds[:9] or 0) <= SOON else FRAME
+    new = reference(written, role) if written else None
     if new == OFF:
         return OFF
     return value if new is None else value[:at] + new

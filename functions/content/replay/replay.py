@@ -7,7 +7,7 @@ is the answer (RFC 7089); its headers tell its own time.
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -16,7 +16,7 @@ from functions.content import header_fields
 from functions.content.capture_row import CaptureRow
 from functions.content.contents import ArchivedContents
 from functions.content.protocols import Content, ContentError
-from functions.content.replay import near
+from functions.content.replay import near, references
 from functions.content.replay.address import (
     FRAME,
     PAGE,
@@ -31,12 +31,13 @@ from functions.content.replay.address import (
 from functions.content.replay.banner import BannerPages
 from functions.content.replay.near import NearCaptures
 from functions.content.replay.page_bytes import KINDS, LARGEST, PageBytes
-from functions.content.replay.references import LINK
+from functions.content.replay.references import LINK, REFRESH
 from functions.content.representation import Representation
 from functions.content.search import CaptureSearch
 from functions.http import http_message
 from functions.http.http_message import Call, HttpResponse, Reply
 from functions.reading.repository import Repository
+from functions.snapshot import surt
 from functions.snapshot.manifest import Manifest
 
 _FRAMES = (TOP, FRAME, "mp_")
@@ -135,10 +136,16 @@ class ReplayTask:
             url, mark = capture_url(end), f"#{fragment}" if fragment else ""
             if request.modifier == PAGE:
                 return _redirect(self.addresses.page(end.stamp, url) + mark)
-            return _redirect(self.addresses.resource(end.stamp, request.modifier, url) + mark)
+            return self._redirect(end.stamp, url, mark)
         if request.modifier == PAGE and request.stamp != capture.stamp:
             return _redirect(self.addresses.page(capture.stamp, capture_url(capture)))
         return None
+
+    def _redirect(self, stamp: str, url: str, mark: str = "") -> Reply:
+        """Return the redirect of a resource, which a page in its sandbox may follow."""
+        location = self.addresses.resource(stamp, self.request.modifier, url) + mark
+        reply = _redirect(location)
+        return replace(reply, headers={**reply.headers, **self._guard()})
 
     def show_banner(self, capture: CaptureRow) -> Reply:
         """Return Sheaf's own page around a capture."""
@@ -205,7 +212,14 @@ class ReplayTask:
         if len(data) > LARGEST:
             return None
         page = PageBytes.of(data, content.url, form, content.media_type)
-        body = self._replace_references(page, content.capture.stamp)
+        stamp = content.capture.stamp
+        body, following = self._replace_references(page, stamp)
+        if following and self.request.modifier in _FRAMES:
+            # A sandbox lets no page lead on by itself.
+            key = surt.of(following.encode("utf-8", "surrogateescape"))
+            search = self.replay.search
+            if near.find_near(search, self.manifest, key, int(stamp)).best:
+                return http_message.write(self._redirect(stamp, following), self.call)
         headers = shown.headers(self.call.base, self.replay.settings["serve.cache_seconds"])
         headers = {n: text for n, text in headers.items() if n not in _OF_STORED}
         headers |= {**self._memento(content.capture), **self._guard()}
@@ -225,14 +239,18 @@ class ReplayTask:
         sent = b"" if self.call.method == "HEAD" else body
         return HttpResponse(_status(content), headers, sent)
 
-    def _replace_references(self, page: PageBytes, stamp: str) -> bytes:
-        own = page.url.partition("#")[0]
+    def _replace_references(self, page: PageBytes, stamp: str) -> tuple[bytes, str]:
+        """Return the page, and the URL of the page that replaces it at once, or ""."""
+        own, following = page.url.partition("#")[0], ""
         is_top = self.request.modifier != FRAME
         has_frames = _HAS_FRAMES.search(page.data) is not None
 
-        def lead(forms: object, mark: str, role: str, written: str) -> str:
-            url = next(iter(forms))  # type: ignore[call-overload]
-            if mark and url == own and role in (LINK, "frame"):
+        def lead(forms: Iterator[str], mark: str, role: str, written: str) -> str:
+            nonlocal following
+            url = next(forms)
+            if role == REFRESH and url != own:
+                following = following or url
+            if mark and url == own and role in (LINK, references.FRAME):
                 return mark
             return self.addresses.reference(stamp, role, url) + mark
 
@@ -243,13 +261,14 @@ class ReplayTask:
                 return "_top" if is_top else ""
             if word in ("_top", "_parent"):
                 return "_top"
-            if word.startswith("_") or (is_top and not has_frames):
-                return "_blank"
-            return target
+            if has_frames and not word.startswith("_"):
+                return target
+            # A frame in a sandbox cannot lead another frame on, so its page opens alone.
+            return "_blank" if is_top or word.startswith("_") else "_top"
 
         body = page.rewrite(lead, aim)
         assert body is not None  # with `aim`, no encoding forbids it
-        return body
+        return body, following
 
     def _find_type(self, content: Content) -> str:
         """Return the media type by which a browser shows a content, without parameters."""

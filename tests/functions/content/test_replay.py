@@ -57,6 +57,9 @@ def captures() -> Iterator[Capture]:
     yield Capture(f"{HOST}pryc", DATE, b"", html, "301 Moved", "http://jinde.cz/")
     yield Capture(f"{HOST}nic", DATE, b"<p>nic", html, "404 Not Found")
     yield Capture(f"{HOST}tajne", DATE, b"<title>x</title>", html)
+    yield Capture(f"{HOST}uvod", DATE, b"<meta http-equiv=refresh content='0;url=/roky'>", html)
+    yield Capture(f"{HOST}slepy", DATE, b"<meta http-equiv=refresh content='0;url=/neni'>", html)
+    yield Capture(f"{HOST}obr", DATE, b"<a target=x href=/z>z</a><img src=a\\b.png>", html)
     for year in (2005, 2007, 2011):
         yield Capture(f"{HOST}roky", f"{year}-01-01T00:00:00Z", f"<p>{year}".encode(), html)
     yield Capture(f"{HOST}utf16", DATE, '<a href="/č">x</a>'.encode("utf-16"), html)
@@ -164,6 +167,7 @@ def test_frames_are_in_a_sandbox_and_load_from_the_archive_alone(ask: Ask) -> No
         (f"2007*/{HOST}roky", "/captures?url=http%3A%2F%2Fwww.a.cz%2Froky&from=2007&to=2007"),
         (f"{STAMP}/{HOST}stara", f"/web/{STAMP}/{HOST}dir/strana.html"),
         (f"2009im_/{HOST}stara", f"/web/{STAMP}im_/{HOST}dir/strana.html"),
+        (f"{STAMP}if_/{HOST}uvod", f"/web/{STAMP}if_/{HOST}roky"),
         # The capture at that time only leads to itself.
         (f"{STAMP}/{HOST}sam", "/web/20090501000009/https://www.a.cz/sam"),
     ],
@@ -171,6 +175,19 @@ def test_frames_are_in_a_sandbox_and_load_from_the_archive_alone(ask: Ask) -> No
 def test_a_page_is_redirected_to_its_own_time_and_place(ask: Ask, path: str, location: str) -> None:
     got = ask(path)
     assert (got.status, got.headers.get("Location")) == (302, location)
+    if "_/" in path:
+        assert got.headers["Cross-Origin-Resource-Policy"] == "cross-origin"
+        assert "X-Frame-Options" not in got.headers
+
+
+def test_links_to_other_frames_open_alone_and_old_slashes_are_read(ask: Ask) -> None:
+    at = f"/web/{STAMP}"
+    inner = bytes(ask(f"{STAMP}fr_/{HOST}obr").body)  # type: ignore[arg-type]
+    assert f'<a target="_top" href="{at}/{HOST}z"'.replace(" href", " data-target=x href") in (
+        inner.decode().replace('<a data-target=x target="_top"', '<a target="_top" data-target=x')
+    )
+    assert f'<img src="{at}im_/{HOST}a/b.png">' in inner.decode()
+    assert ask(f"{STAMP}if_/{HOST}slepy").status == 200
 
 
 @pytest.mark.parametrize("modifier", ["", "if_", "im_"])
