@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 from builder.obi.history import Committed
 from builder.runtime import Advance
 from builder.snapshot.audit import StoreAudit
-from builder.snapshot.draft import Draft, Query
+from builder.snapshot.draft import Draft, SortedRows
 from builder.snapshot.transaction import Transaction
 from builder.store.copier import Stage
 from builder.store.findings import Finding
@@ -25,8 +25,8 @@ class KindChange:
     run's first. `runs` are all runs of the obi store, if some of them are new. `has_sources` tells
     whether `added_sources` has archive files that were read.
 
-    Kinds add: by table, a query of further rows of `provenance`; by kind, queries of the versions
-    whose content is not in `prepared_versions`, by identifier; and `fields` of the next manifest.
+    Kinds add: by table, a query of further rows of `provenance`; by kind, the versions whose
+    content is not in `prepared_versions`, sorted; and `fields` of the next manifest.
     They set `has_rows` where tables beside those of the items may differ, so that there is a new
     snapshot even if no item changes.
     """
@@ -39,7 +39,7 @@ class KindChange:
     has_sources: bool = False
     has_rows: bool = False
     provenance: dict[str, str] = field(default_factory=dict)
-    rows: dict[str, Iterator[Query]] = field(default_factory=dict)
+    rows: dict[str, Iterator[SortedRows]] = field(default_factory=dict)
     fields: dict[str, Any] = field(default_factory=dict)
 
 

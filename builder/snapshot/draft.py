@@ -14,6 +14,7 @@ from builder.snapshot import sort
 from builder.snapshot.compaction import LeafRun, leaf_runs
 from builder.store.parquet.data_file import Written
 from builder.store.parquet.ranges import join_ranges
+from builder.store.parquet.reader import add_texts
 from builder.store.parquet.writer import batches, segments, write_table
 from builder.threads import map_requests
 from functions.snapshot import layout
@@ -25,9 +26,12 @@ from functions.store.checked_files import CheckedFiles, write_cut
 
 Query = tuple[str, Mapping[str, Any]]
 """A statement and the values of its parameters."""
+SortedRows = Query | Iterator[Any]
+"""Sorted rows: a query of them, or their batches."""
 _RECORDS = ("records", "copies")
-_WIDE = 8192
-"""Rows of a batch of records or copies, whose documents may be long."""
+_WIDE = (*_RECORDS, layout.SINGLES)
+_WIDE_ROWS = 4096
+"""Rows of a batch of tables whose documents may be long."""
 _RECORD_BYTES, _KEY_BYTES = 450, 50
 """Bytes that a row of records or copies, and of a table of keys, takes while it is sorted."""
 
@@ -72,7 +76,7 @@ class Draft:
     def write(
         self,
         table: str,
-        queries: Iterable[Query],
+        queries: Iterable[SortedRows],
         constants: Mapping[str, int] | None = None,
         advance: Callable[[int], None] = lambda rows: None,
     ) -> list[DataFile]:
@@ -83,7 +87,7 @@ class Draft:
         """
         files = []
         with engine.reading(f"the table {table}"):
-            rows = self._rows(queries, _WIDE if table in _RECORDS else None)
+            rows = self._rows(queries, _WIDE_ROWS if table in _WIDE else None)
             if table == layout.WORDS:
                 rows = join_ranges(rows)
             for written in write_table(rows, table, self.folder, constants, self._threads):
@@ -126,11 +130,18 @@ class Draft:
                     files.setdefault(value, []).append(self._put(table, written))
         return files
 
-    def _rows(self, queries: Iterable[Query], size: int | None = None) -> Iterator[Any]:
+    def add_documents(self, rows: Query, paths: Sequence[str]) -> Iterator[Any]:
+        """Yield batches of the rows with their documents, which stand in files; see add_texts."""
+        return add_texts(self._rows([rows], _WIDE_ROWS), paths, "document")
+
+    def _rows(self, queries: Iterable[SortedRows], size: int | None = None) -> Iterator[Any]:
         """Yield the rows of the queries in batches, of `size` rows if it is given."""
         options = {} if size is None else {"rows": size}
-        for sql, values in queries:
-            yield from batches(engine.stream(self._connection, sql, values, **options))
+        for rows in queries:
+            if isinstance(rows, tuple):
+                sql, values = rows
+                rows = batches(engine.stream(self._connection, sql, values, **options))
+            yield from rows
 
     def leaves(
         self, files: Sequence[DataFile], span: Span | None = None

@@ -19,7 +19,7 @@ from builder.snapshot.compaction import (
     leaf_runs,
     runs_to_merge,
 )
-from builder.snapshot.draft import Draft, Query
+from builder.snapshot.draft import Draft, Query, SortedRows
 from builder.snapshot.lookup import WITHIN_KIND, VersionCounts, rows_of
 from builder.snapshot.set_listings import COPY_ORDER, NewRun, SetIndex
 from functions.snapshot import layout, oai_name, schema, seal
@@ -52,10 +52,10 @@ _OWN_KEYS = (
     f"SELECT {oai_name.LOOKUP_KEY} AS key, position FROM {engine.table('$records')} "
     "WHERE position >= $base"
 )
+# A scan without ORDER BY keeps the order of the rows: a sort would take time and memory.
 _SINGLES = (
     f"SELECT position, text FROM (SELECT position, {columns.join_row(schema.SINGLE)} AS text "
-    f"FROM {engine.table('$records')}) WHERE strlen(text) <= {layout.SINGLE_BYTES} "
-    "ORDER BY position"
+    f"FROM {engine.table('$records')}) WHERE strlen(text) <= {layout.SINGLE_BYTES}"
 )
 _OWN_DEAD = (
     "SELECT position FROM superseded_versions WHERE NOT EXISTS "
@@ -82,8 +82,8 @@ _THERE = f"WHERE position IN (SELECT position FROM {engine.table('$there')})"
 class SnapshotTables:
     """One attempt to build on the snapshot `before`.
 
-    `sorted_rows` gives sorted queries of new versions, by kind. Rows of these kinds in
-    `new_versions` need no content.
+    `sorted_rows` gives sorted new versions, by kind. Rows of these kinds in `new_versions` need no
+    content.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class SnapshotTables:
         connection: engine.Connection,
         draft: Draft,
         before: Manifest,
-        sorted_rows: Mapping[str, Iterable[Query]] | None = None,
+        sorted_rows: Mapping[str, Iterable[SortedRows]] | None = None,
     ) -> None:
         self._connection = connection
         self._sorted_rows = sorted_rows or {}
@@ -201,7 +201,7 @@ class SnapshotTables:
         instead: dict[int, tuple[LeafReference, ...]] = {}
         written = []
         for rewrite, span in zip(plan, spans, strict=True):
-            queries: list[Iterable[Query]] = []
+            queries: list[Iterable[SortedRows]] = []
             if rewrite.runs:
                 leaves = (leaf for run in rewrite.runs for leaf in run.leaves)
                 queries.append([(_KEPT, {"files": self._paths(leaves)})])

@@ -3,19 +3,19 @@
 Of an item, the row of the newest run counts, and of a run the last one. A row equal to the listed
 version, by its digest, changes nothing. A format that an item had and no longer has is deleted in
 it (OAI-PMH 2.0, section 2.5.1): the document keeps its prefix in `ended`.
+
+New versions come in the order of the intake: to sort their documents would take most of a publish.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from builder.kinds.kind import KindChange, KindCounts
 from builder.kinds.sets import LEFT
 from builder.kinds.versions import add_versions
 from builder.snapshot import scratch_tables
-from builder.snapshot.draft import Query
 from builder.snapshot.lookup import find, rows_of
 from builder.snapshot.sql import Statements
 from functions.kinds.records import RECORD
-from functions.snapshot import schema
 from functions.snapshot.manifest import Offer
 from functions.store import engine
 
@@ -27,7 +27,6 @@ _SHORT = (
 )
 """The document of a listed item, without what takes its room."""
 _LEFT = LEFT.format(earlier="list_concat(o.sets, o.left_sets)", now="r.sets")
-_OTHERS = ", ".join(f"NULL::{column.type} AS {column.name}" for column in schema.CAPTURE)
 _SET_NAMES = (
     "INSERT INTO repository_set_names SELECT set_spec, max(name) "
     f"FROM {engine.table('$files')} GROUP BY set_spec"
@@ -54,19 +53,9 @@ def revise(change: KindChange) -> KindCounts:
         connection.execute(_SQL.get("revised_records", left=_LEFT, kind=KIND))
         new, changed, deleted = add_versions(connection, "revised_records", KIND)
         received = rows_of(connection, "(FROM received_records WHERE NOT deleted)")
-        change.rows[KIND] = _rows(change, files, new + changed)
+        rows = draft.add_documents((_SQL.get("record_rows", kind=KIND), {}), files)
+        change.rows[KIND] = iter([rows])
     return KindCounts(new, changed, deleted, received - (new + changed - deleted))
-
-
-def _rows(change: KindChange, files: Sequence[str], count: int) -> Iterator[Query]:
-    """Yield queries that give the `count` new versions with their content, by identifier."""
-    rows: Query = (_SQL.get("record_rows", kind=KIND, others=_OTHERS), {"files": [*files]})
-    # Else the hash table of the join may be that of the documents, which memory does not hold.
-    change.connection.execute("SET disabled_optimizers = 'join_order,build_side_probe_side'")
-    try:
-        yield from change.draft.sort("records", rows, "identifier", count, True, files)
-    finally:
-        change.connection.execute("RESET disabled_optimizers")
 
 
 def _note_tables(change: KindChange, files: Sequence[str]) -> None:

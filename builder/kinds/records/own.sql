@@ -28,15 +28,10 @@ WHERE r.identifier NOT IN (SELECT identifier FROM prepared_versions)
         ELSE o.deleted OR (o.document ->> '$.digest') IS DISTINCT FROM r.digest END
 
 -- name: record_rows
--- In: revised_records, the intake's files. Out: the new versions.
-SELECT r.identifier, '{kind}' AS kind, r.deleted, r.reason, r.sets, r.left_sets,
-    CASE WHEN r.deleted THEN NULL WHEN r.ended = [] THEN i.document
-        ELSE '{"ended":' || to_json(r.ended) || ',' || i.document[2:] END AS document, {others}
-FROM (
-    SELECT number, file_row_number AS row, document
-    FROM read_parquet($files, filename = 'part', file_row_number = true, hive_partitioning = false)
-    JOIN (SELECT unnest($files) AS part, unnest(range(len($files))) AS number) USING (part)
-) i JOIN revised_records r USING (number, row)
+-- In: revised_records. Out: the new versions, in the order of the intake, where their documents are.
+SELECT number, row, identifier, '{kind}' AS kind, deleted, reason, sets, left_sets,
+    if(deleted OR ended = [], '', '{"ended":' || to_json(ended) || ',') AS head
+FROM revised_records ORDER BY number, row
 
 -- name: table_formats
 -- The latest recipe of each table, and the formats of all.

@@ -187,8 +187,9 @@ def write_table(
     """Write a table's sorted rows as data files in `folder`, and yield them in order.
 
     While up to `threads` files are encoded, the rows of the next one are read; so one more is in
-    memory. `constants` may give `position` and `sequence` for batches without these columns:
-    `position` is that of the first such row and increases by one, `sequence` is the same for all.
+    memory, and what is encoded of a file is not. `constants` may give `position` and `sequence` for
+    batches without these columns: `position` is that of the first such row and increases by one,
+    `sequence` is the same for all.
     """
     target = arrow_schema(schema.TABLES[table])
     gate = Gate(table)
@@ -200,7 +201,7 @@ def write_table(
         )
     )
     threads = min(threads, _ENCODERS)
-    return map_in_order(lambda file: _write_file(*file, table, target), files, threads, threads + 1)
+    return map_in_order(lambda file: _write_file(*file, table, target), files, threads, threads)
 
 
 def _pass_gate(gate: Gate, group: pa.Table) -> pa.Table:
@@ -212,9 +213,10 @@ def _pass_gate(gate: Gate, group: pa.Table) -> pa.Table:
     return group
 
 
-def _write_file(path: Path, groups: Sequence[pa.Table], table: str, target: pa.Schema) -> Written:
+def _write_file(path: Path, groups: list[pa.Table], table: str, target: pa.Schema) -> Written:
     keys = schema.ORDER[table][: schema.KEY[table]]
     bounds = [(_key(group, keys, 0), _key(group, keys, group.num_rows - 1)) for group in groups]
+    groups.reverse()
     bounded = [name for name in target.names if name in keys or name in _SEARCHED]
     settings: dict[str, Any] = {
         **data_file.encoding_of(table),
@@ -224,10 +226,10 @@ def _write_file(path: Path, groups: Sequence[pa.Table], table: str, target: pa.S
     with _writing(path):
         with path.open("wb") as file:
             ends, footers = [], []
-            for group in groups:
-                footers.append(_write_part(file, target, group, settings))
+            while groups:
+                footers.append(_write_part(file, target, groups.pop(), settings))
                 ends.append(file.tell())
-            if len(groups) > 1:
+            if len(footers) > 1:
                 # One footer for all parts ends the file.
                 for other in footers[1:]:
                     footers[0].append_row_groups(other)
@@ -258,7 +260,7 @@ def _write_part(
 def _conform(
     rows: Iterable[pa.RecordBatch], target: pa.Schema, constants: Mapping[str, int]
 ) -> Iterator[pa.Table]:
-    """Yield the rows with the target's columns, types and order."""
+    """Yield the rows with the target's columns, types and order; what they lack is NULL."""
     position = constants.get("position", 0)
     for batch in rows:
         values = {name: batch.column(name) for name in batch.schema.names}
@@ -267,7 +269,13 @@ def _conform(
             values["position"] = pa.array(range(position, position + count), pa.int64())
             values["sequence"] = pa.repeat(pa.scalar(constants["sequence"], pa.int32()), count)
             position += count
-        yield pa.table([_array(values[f.name], f.type) for f in target], schema=target)
+        yield pa.table(
+            [
+                _array(values[f.name], f.type) if f.name in values else pa.nulls(len(batch), f.type)
+                for f in target
+            ],
+            schema=target,
+        )
 
 
 def _rechunk(tables: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:

@@ -62,8 +62,11 @@ def publish(home: Home) -> tuple[int, int, int]:
 def test_items_have_formats_change_and_are_deleted(tmp_path: Path) -> None:
     home = make_home(tmp_path / "home")
     both = [document(number, f"Bees {number}", "oai_dc", "x") for number in range(3)]
-    add_run(home, "1", dict(enumerate(both)))
+    add_run(home, "1", {number: both[number] for number in (2, 0, 1)})
     assert publish(home) == (3, 0, 0)
+    # They are not sorted: the order is that of the intake.
+    listed = home("query", "SELECT identifier[-1] FROM records ORDER BY position")
+    assert listed.out.split()[1:] == ["2", "0", "1"]
     add_run(home, "2", {0: both[0], 1: document(1, "Wasps", "oai_dc"), 2: None, 9: None})
     assert publish(home) == (0, 2, 1)
     add_run(home, "3", {0: both[0]})
