@@ -5,7 +5,7 @@ folder `formats.templates`, is such a table or XSLT 1.0 that runs without networ
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from hashlib import blake2b
@@ -21,6 +21,7 @@ from builder.sources.records.paths import (
     PathError,
     compile_nodes,
     compile_path,
+    compile_union,
     compile_values,
     open_record,
 )
@@ -156,6 +157,7 @@ class _Table:
             ]
             for language in document["reads"]
         }
+        self._marks = [(*step, _list_tags(step[0])) for step in self._steps.get("marc", ())]
         spaces = {**document["namespaces"], "xsi": NAMESPACES["xsi"]}
         declared = "".join(f' xmlns{":" * bool(p)}{p}="{uri}"' for p, uri in spaces.items())
         location = escape(f"{document['namespace']} {document['schema']}")
@@ -193,8 +195,7 @@ class _Table:
             rows = _list_rows({**key.fields, **self._fields})
             steps = [(row, self._compile(row, language)) for row in rows]
         elif language == "marc":
-            tags = {"", *key}
-            steps = [step for step in steps if not tags.isdisjoint(_list_tags(step[0]))]
+            steps = _choose_rows(self._marks, key)
         return _join(steps)
 
     def _compile(self, row: Row, language: str) -> Emit:
@@ -210,52 +211,36 @@ class _Table:
         if "value" in row:
             constant = f"{opening}{fill({}, NOTHING, '')}>{escape(row['value'])}{closing}"
             return lambda node, context, out, lacks: out.append(constant)
-        reads = [compile_values(language, path) for path in list_texts(row["path"])]
-        read, convert = reads[0], self._compile_value(row)
-        if len(reads) > 1:
-            read = lambda node, context: [v for each in reads for v in each(node, context)]  # noqa: E731
+        read = compile_union(language, list_texts(row["path"]))
+        pattern = re.compile(row["match"]) if "match" in row else None
+        mapping = self._maps[row["map"]] if "map" in row else None
         clean = trim_punctuation if row.get("trim") else str.strip
         is_first, is_empty = row.get("first", False), row.get("empty", False)
-        texts = "".join(row.get("attributes", {}).values())
-        is_plain = not {"match", "map", "empty"} & {*row} and "{" not in texts
-        fixed = f"{opening}{fill({}, NOTHING, '')}>" if is_plain else ""
+        has_fixed = "{" not in "".join(row.get("attributes", {}).values())
+        fixed = opening + fill({}, NOTHING, "") if has_fixed else ""
         end = closing.removeprefix(f"</{names[-1].split()[0]}>")
 
-        def render(value: str, node: Any, context: Context) -> str:
-            text, extra = convert(clean(value))
-            if not text:
-                return ""
-            start = f"{opening}{fill(node, context, text)}{extra}"
-            return f"{start}/>{end}" if is_empty else f"{start}>{escape(text)}{closing}"
-
+        # One function without inner ones, since it is called for each element.
         def emit_values(node: Any, context: Context, out: list[str], lacks: list[str]) -> None:
-            values = read(node, context)
-            if not values:
-                return
-            if is_plain and len(values) == 1:  # most rows
-                if text := clean(values[0]):
-                    out.append(f"{fixed}{escape(text)}{closing}")
-                return
-            parts = [part for v in values if (part := render(v, node, context))]
-            out += parts if len(parts) < 2 else parts[:1] if is_first else dict.fromkeys(parts)
+            parts = []
+            for value in read(node, context):
+                text, extra = clean(value), ""
+                if pattern is not None:
+                    match = pattern.search(text)
+                    text = (match[1] if pattern.groups else text) if match else ""
+                if mapping is not None and text:
+                    mapped, extra = mapping.get(text.lower()) or mapping.get("*") or (None, "")
+                    text = text if mapped == "" else mapped or ""
+                if text:
+                    start = (fixed or opening + fill(node, context, text)) + extra
+                    part = f"{start}/>{end}" if is_empty else f"{start}>{escape(text)}{closing}"
+                    parts.append(part)
+            if len(parts) > 1:
+                out += parts[:1] if is_first else dict.fromkeys(parts)
+            else:
+                out += parts
 
         return emit_values
-
-    def _compile_value(self, row: Row) -> Callable[[str], tuple[str, str]]:
-        """Return what gives a value's text, "" if it does not count, and further attributes."""
-        search = re.compile(row["match"]).search if "match" in row else None
-        mapping = self._maps[row["map"]] if "map" in row else None
-
-        def convert(text: str) -> tuple[str, str]:
-            if search:
-                match = search(text)
-                text = (match[1] if match.re.groups else text) if match else ""
-            if mapping is None or not text:
-                return text, ""
-            mapped, extra = mapping.get(text.lower()) or mapping.get("*") or (None, "")
-            return (text if mapped == "" else mapped or ""), extra
-
-        return convert
 
 
 def _list_rows(fields: Mapping[str, tuple[str, ...]]) -> list[Row]:
@@ -265,6 +250,19 @@ def _list_rows(fields: Mapping[str, tuple[str, ...]]) -> list[Row]:
     return [{"name": f"dc:{name}", "path": paths[name]} for name in FIELDS[:-1] if name in paths]
 
 
+def _choose_rows(
+    steps: Sequence[tuple[Row, Emit, Set[str]]], marks: Iterable[str]
+) -> list[tuple[Row, Emit]]:
+    """Return the rows that may give something of a record or field, by its tags or codes."""
+    present, chosen = {"", *marks}, []
+    for at, (row, emit, own) in enumerate(steps):
+        # What is `otherwise` depends on the row before it.
+        is_needed = at + 1 < len(steps) and steps[at + 1][0].get("otherwise")
+        if is_needed or not present.isdisjoint(own):
+            chosen.append((row, emit))
+    return chosen
+
+
 def _list_tags(row: Row) -> set[str]:
     """Return the tags without which a row of MARC gives nothing; "" if it may do without any."""
     if "value" in row or "required" in row:
@@ -272,6 +270,16 @@ def _list_tags(row: Row) -> set[str]:
     if "content" in row and "each" not in row:
         return set().union(*map(_list_tags, row["content"]))
     return {re.split(r"[\[$/:(']", path)[0] for path in list_texts(row.get("each") or row["path"])}
+
+
+def _list_codes(row: Row) -> set[str]:
+    """Return the codes without which a row within a field of MARC gives nothing, likewise."""
+    if "value" in row or "required" in row:
+        return {""}
+    if "content" in row:
+        return set().union(*map(_list_codes, row["content"]))
+    matches = [re.match(r"\$([0-9A-Za-z]+)", path) for path in list_texts(row["path"])]
+    return {code for match in matches for code in (match[1] if match else ("",))}
 
 
 def _compile_map(rows: Mapping[str, Any]) -> Mapping[str, tuple[str, str]]:
@@ -288,6 +296,14 @@ def _compile_map(rows: Mapping[str, Any]) -> Mapping[str, tuple[str, str]]:
 def _join(steps: Sequence[tuple[Row, Emit]]) -> Emit:
     """Return what emits all rows, in order, and sees to `otherwise` and `required`."""
     rows = [(emit, row.get("otherwise", False), row.get("required")) for row, emit in steps]
+    emits = [emit for emit, *conditions in rows if not any(conditions)]
+
+    def emit_each(node: Any, context: Context, out: list[str], lacks: list[str]) -> None:
+        for emit in emits:
+            emit(node, context, out, lacks)
+
+    if len(emits) == len(rows):
+        return emit_each
 
     def emit_all(node: Any, context: Context, out: list[str], lacks: list[str]) -> None:
         mark = 0
@@ -308,14 +324,20 @@ def _compile_parent(
 ) -> Emit:
     """Compile an element with rows inside: one for each node of `each`, or one."""
     emit_inside, (opening, fill, closing) = _join(inside), frame
+    marks = [(*step, _list_codes(step[0])) for step in inside] if language == "marc" else []
+    choose = lru_cache(1_000)(lambda codes: _join(_choose_rows(marks, codes)))
+    has_codes = "each" in row and len(marks) > 2
     selects = [compile_nodes(language, path) for path in list_texts(row.get("each", ()))]
     constants = sum("value" in child for child, _ in inside)
+    has_fixed = "{" not in "".join(row.get("attributes", {}).values())
+    start = f"{opening}{fill({}, NOTHING, '')}>" if has_fixed else ""
 
     def emit_parent(node: Any, context: Context, out: list[str], lacks: list[str]) -> None:
         for each in [n for select in selects for n in select(node)] if selects else (node,):
             mark = len(out)
-            out.append(f"{opening}{fill(each, context, '')}>")
-            emit_inside(each, context, out, lacks)
+            out.append(start or f"{opening}{fill(each, context, '')}>")
+            emit = choose("".join([code for code, _ in each[3]])) if has_codes else emit_inside
+            emit(each, context, out, lacks)
             if len(out) > mark + 1 + constants:
                 out.append(closing)
             else:

@@ -131,11 +131,21 @@ def compile_values(language: str, text: str) -> Values:
     if text[:1] == ":":
         return lambda node, context: (context[text[1:]],) if text[1:] in context else ()
     if language == "marc":
-        return _marc_values(text)
+        return _marc_values([text])
     if language == "xml":
         return _xml_values(text)
     names = (text, *text.split("|"))
     return lambda row, context: next((row[name] for name in names if row.get(name)), ())
+
+
+def compile_union(language: str, paths: Sequence[str]) -> Values:
+    """Return what gives the values of several paths, one after the other."""
+    if language == "marc" and all(path[:1] not in "':" for path in paths):
+        return _marc_values(paths)
+    reads = [compile_values(language, path) for path in paths]
+    if len(reads) == 1:
+        return reads[0]
+    return lambda node, context: [value for read in reads for value in read(node, context)]
 
 
 @cache
@@ -154,36 +164,45 @@ def _split_marc(text: str) -> tuple[str, str, str, str, slice | None]:
 
 
 def _marc_fields(tag: str, indicators: str) -> Nodes:
-    if indicators == "??":
+    matches = _match_indicators(indicators)
+    if matches is None:
         return lambda index: index.get(tag, ())
-    matches = re.compile(re.escape(indicators).replace(r"\?", ".").replace("_", " ")).fullmatch
     return lambda index: [f for f in index.get(tag, ()) if matches(f[1])]
 
 
-def _marc_values(text: str) -> Values:
-    tag, indicators, codes, separator, window = _split_marc(text)
+def _match_indicators(pattern: str) -> Callable[[str], Any] | None:
+    """Return what tells whether indicators are those of a path; None if any are."""
+    if pattern == "??":
+        return None
+    return re.compile(re.escape(pattern).replace(r"\?", ".").replace("_", " ")).fullmatch
 
-    def each(marc_field: MarcField, context: Context = NOTHING) -> Sequence[str]:
-        return [value for code, value in marc_field[3] if code == codes]
 
-    def read_all(marc_field: MarcField, context: Context = NOTHING) -> Sequence[str]:
-        texts = [value for code, value in marc_field[3] if not codes or code in codes]
-        if len(codes) != 1 and (texts or not codes):
-            texts = [separator.join(texts) or marc_field[2]]
-        return [value[window] for value in texts] if window else texts
+def _marc_values(paths: Sequence[str]) -> Values:
+    """Compile paths to a function with as few calls as can be, since it runs for each element."""
+    if len(paths) == 1 and re.fullmatch(r"\$[0-9A-Za-z]", paths[0]):
+        single = paths[0][1]
+        return lambda marc_field, context: [v for code, v in marc_field[3] if code == single]
+    steps = [
+        (tag, _match_indicators(indicators), codes, len(codes) == 1, separator, window)
+        for tag, indicators, codes, separator, window in map(_split_marc, paths)
+    ]
 
-    read = each if len(codes) == 1 and not window else read_all
-    if not tag:
-        return read
-    select = _marc_fields(tag, indicators) if indicators != "??" else None
+    def read(node: Any, context: Context) -> Sequence[str]:
+        values = []
+        for tag, matches, codes, is_single, separator, window in steps:
+            for _, indicators, data, subfields in node.get(tag, ()) if tag else (node,):
+                if matches and not matches(indicators):
+                    continue
+                texts = []
+                for code, value in subfields:
+                    if code in codes or not codes:
+                        texts.append(value)
+                if not is_single and (texts or not codes):
+                    texts = [separator.join(texts) or data]
+                values += [value[window] for value in texts] if window else texts
+        return values
 
-    def values(index: MarcIndex, context: Context) -> Sequence[str]:
-        fields = select(index) if select else index.get(tag)
-        if not fields:
-            return ()
-        return read(fields[0]) if len(fields) == 1 else [v for f in fields for v in read(f)]
-
-    return values
+    return read
 
 
 def _xml_nodes(text: str) -> Nodes:

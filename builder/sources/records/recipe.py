@@ -30,7 +30,7 @@ from functions.snapshot.errors import ConfigurationError
 from functions.snapshot.oai_name import MANDATORY
 
 LACKING, INVALID = "record-lacks", "record-invalid"
-METHOD = "1"
+METHOD = "2"
 """Way in which items are made; records that were read in another way are read again."""
 NO_NAMESPACE = "urn:x-none:xml"
 """Namespace of elements that have none, and whose form has none: OAI-PMH.xsd forbids these."""

@@ -8,7 +8,7 @@ things are read better: a wrong length, and UTF-8 or UNIMARC that the leader doe
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import count
+from itertools import accumulate, count
 from typing import IO
 from unicodedata import normalize
 
@@ -99,24 +99,26 @@ def parse_marc(data: bytes, declared: str | None = None) -> tuple[MarcRecord, li
     directory = data[24 : base - 1].decode("ascii")
     if not _DIRECTORY.fullmatch(directory):
         raise ValueError(f"its directory is not of 12 characters a field: {directory[:24]!r}")
-    is_clean = not data.translate(None, _PRINTED)
     encoding, fields = _find_encoding(data, leader, declared), []
     decode = find_decoder(encoding)
-    for tag, part in _slice(data, directory, base, repairs):
+    is_clean = not data.translate(None, _PRINTED)
+    text = data.decode() if is_clean and data.isascii() else ""  # the same in all encodings
+    for tag, start, end in _slice(data, directory, base, repairs):
         if tag < "010" and tag.isdigit():
-            text = part.decode("latin-1") if encoding == "marc-8" else decode(part)
-            fields.append(MarcField(tag, "", text))
+            part = data[start:end]
+            value = part.decode("latin-1") if encoding == "marc-8" else decode(part)
+            fields.append(MarcField(tag, "", value))
             continue
-        if is_clean and part.isascii():  # which is the same in all encodings
-            head, *texts = part.decode().split("\x1f")
-            subfields = tuple([(text[0], text[1:]) for text in texts if text])
+        if text or (is_clean and data[start:end].isascii()):
+            head, *texts = (text[start:end] if text else data[start:end].decode()).split("\x1f")
+            subfields = tuple([(each[0], each[1:]) for each in texts if each])
         else:
-            first, *parts = part.split(_PART)
+            first, *parts = data[start:end].split(_PART)
             if declared and not first.isascii():
                 first, parts = b"", [b"a" + first, *parts]
                 repairs.append((tag, "it had no indicators: its text is subfield a"))
             head = first.decode("ascii")
-            subfields = tuple([_read_subfield(text, decode) for text in parts if text])
+            subfields = tuple([_read_subfield(each, decode) for each in parts if each])
         fields.append(MarcField(tag, head if len(head) == 2 else (head + "  ")[:2], "", subfields))
     return MarcRecord(leader, tuple(fields)), repairs
 
@@ -135,8 +137,8 @@ def _read_subfield(data: bytes, decode: Decoder) -> tuple[str, str]:
 
 def _slice(
     data: bytes, directory: str, base: int, repairs: list[Repair]
-) -> list[tuple[str, bytes]]:
-    """Return the tag and the bytes of each field, as the directory says.
+) -> list[tuple[str, int, int]]:
+    """Return the tag, start and end of each field, as the directory says.
 
     If it leads elsewhere than to the ends of fields, and there are as many ends as entries, those
     count. Raises ValueError.
@@ -147,17 +149,20 @@ def _slice(
         entries.append((directory[at : at + 3], start, start + int(directory[at + 3 : at + 7]) - 1))
     wrong = [tag for tag, _, end in entries if data[end : end + 1] != _FIELD]
     if not wrong:
-        return [(tag, data[start:end]) for tag, start, end in entries]
+        return entries
     parts = data[base:].removesuffix(_FIELD).split(_FIELD)
     if len(parts) != len(entries):
         if repairs:
             raise ValueError(f"{repairs[0][1]}, and its directory is wrong at {wrong[0]}")
         repairs.append((wrong[0], "its directory leads elsewhere than to the field's end"))
-        return [(tag, data[start:end]) for tag, start, end in entries]
+        return entries
     repairs.append((wrong[0], "its directory leads elsewhere: fields are read by their ends"))
     order = sorted(range(len(entries)), key=lambda at: entries[at][1])
-    texts = dict(zip(order, parts, strict=True))
-    return [(tag, texts[at]) for at, (tag, *_) in enumerate(entries)]
+    starts = accumulate((len(part) + 1 for part in parts), initial=base)
+    spans = {
+        at: (start, start + len(p)) for at, p, start in zip(order, parts, starts, strict=False)
+    }
+    return [(tag, *spans[at]) for at, (tag, *_) in enumerate(entries)]
 
 
 def _find_encoding(data: bytes, leader: str, declared: str | None) -> str:

@@ -1,7 +1,7 @@
 """MARCXML (http://www.loc.gov/MARC21/slim): of a record, and a record of it."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from lxml import etree
 
@@ -34,19 +34,44 @@ def escape(text: str) -> str:
 
 def write_marcxml(record: MarcRecord) -> str:
     """Return the `record` element of a record. Raises KeyError as `escape` does."""
-    parts = [f'<record xmlns="{NAMESPACE}"><leader>{escape(record.leader)}</leader>']
-    add = parts.append
-    for tag, indicators, data, subfields in record.fields:
-        if not indicators:
-            add(f'<controlfield tag="{escape(tag)}">{escape(data)}</controlfield>')
+    xml, elements, quotes = _render(record.leader, record.fields)
+    # Most records have nothing to escape: then all characters of markup are ours.
+    is_plain = xml.isprintable() and "&" not in xml and xml.count('"') == quotes
+    if is_plain and xml.count("<") == xml.count(">") == 2 * elements:
+        return xml
+    fields = (
+        (
+            escape(tag),
+            [*map(escape, marks)],
+            escape(data),
+            [(escape(c), escape(t)) for c, t in parts],
+        )
+        for tag, marks, data, parts in record.fields
+    )
+    return _render(escape(record.leader), fields)[0]
+
+
+def _render(
+    leader: str, fields: Iterable[tuple[str, Sequence[str], str, Sequence[tuple[str, str]]]]
+) -> tuple[str, int, int]:
+    """Return a `record` element as it is, and how many elements and quotation marks its markup has.
+
+    `fields` are as in MarcRecord.
+    """
+    parts = [f'<record xmlns="{NAMESPACE}"><leader>{leader}</leader>']
+    elements, quotes = 2, 2
+    for tag, marks, data, subfields in fields:
+        if not marks:
+            parts.append(f'<controlfield tag="{tag}">{data}</controlfield>')
+            elements, quotes = elements + 1, quotes + 2
             continue
-        first, second = map(escape, indicators)
-        add(f'<datafield tag="{escape(tag)}" ind1="{first}" ind2="{second}">')
-        for code, text in subfields:
-            add(f'<subfield code="{escape(code)}">{escape(text)}</subfield>')
-        add("</datafield>")
-    add("</record>")
-    return "".join(parts)
+        texts = [f'<subfield code="{code}">{text}</subfield>' for code, text in subfields]
+        parts.append(f'<datafield tag="{tag}" ind1="{marks[0]}" ind2="{marks[1]}">')
+        parts += texts
+        parts.append("</datafield>")
+        elements, quotes = elements + 1 + len(texts), quotes + 6 + 2 * len(texts)
+    parts.append("</record>")
+    return "".join(parts), elements, quotes
 
 
 def read_marcxml(element: etree._Element) -> MarcRecord:

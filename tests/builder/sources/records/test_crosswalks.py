@@ -114,6 +114,11 @@ def test_marc_to_dublin_core() -> None:
     assert values(document, "language") == ["eng"]
 
 
+def test_what_is_otherwise_counts_without_the_field_before_it() -> None:
+    record = marc(*(field for field in FIELDS if field.tag != "008"))
+    assert values(load("marc21-oai_dc")(record, CONTEXT), "date") == ["c1995"]
+
+
 def test_marc_to_mods_is_valid() -> None:
     document = load("marc21-mods")(marc(), CONTEXT)
     assert check_xml("mods", etree.fromstring(document)) is None
