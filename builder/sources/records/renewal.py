@@ -41,9 +41,11 @@ def renew_records(context: Context) -> int:
     stale, waiting = {}, read_waiting_recipes(context.store)
     home, scratch_home = context.configuration_path.parent, Path(context.scratch())
     for name, text in read_recipes(context.store).items():
+        if name in waiting:
+            continue
         table = tables.get(name) or complete_table(json.loads(text)[1])
         recipe = open_recipe(context.configuration, home, table, is_guess=name not in tables)
-        if recipe.text != text and name not in waiting:
+        if recipe.text != text:
             stale[recipe] = text
     newest = Catalogue(context.store).pointer().newest()
     done = hash_record(
