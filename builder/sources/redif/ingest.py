@@ -33,7 +33,15 @@ from builder.sources.redif.spool import (
     Segment,
     Spool,
 )
-from builder.sources.redif.staging import ALL_READ, PREFIX, UNREAD, Acceptance, compare, stage
+from builder.sources.redif.staging import (
+    ALL_READ,
+    INCOMPLETE,
+    PREFIX,
+    UNREAD,
+    Acceptance,
+    compare,
+    stage,
+)
 from builder.sources.redif.tree import open_member, tree_members
 from builder.store.durable import writing
 from builder.store.workdir import Work
@@ -45,7 +53,8 @@ T = TypeVar("T")
 _MEMORY = 512  # megabytes for DuckDB
 _FLAWS = 10_000  # most files left out that are listed one by one
 _OF_REDIF = f"kind IN ('{TEMPLATE}', '{SOURCE}')"
-"""The condition on rows of logs that are of templates and of their files."""
+_HIDING = f"row = 'fault' AND code = '{INCOMPLETE}'"
+"""The conditions on rows of logs: of templates and their files, and of files that hid templates."""
 KIND = "ingest"
 """The kind of these runs."""
 _VERSION = 1  # version of the fingerprint
@@ -276,7 +285,8 @@ class _RedifIngest:
                 dropped=self._dropped,
             )
             within = _OF_REDIF if scope is None else f"{_OF_REDIF} AND {WITHIN}"
-            replay.fold_objects(connection, self._store, before, place, within)
+            counting = f"{within} OR {_HIDING}"
+            replay.fold_objects(connection, self._store, before, place, counting)
             compare(connection, self._job.accepted, scope)
             bar(len(before))
 

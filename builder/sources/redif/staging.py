@@ -53,6 +53,8 @@ def can_be_named(archive: str) -> bool:
 
 
 _SQL = Statements(__file__)
+INCOMPLETE = "file-incomplete"
+"""The code of a file that is not whole and hides templates."""
 PREFIX = "RePEc-file:"
 """Prefix of the id of a ReDIF file as it was found; the path from the root follows."""
 
@@ -295,6 +297,8 @@ def compare(
             _run(connection, [_SQL.get("forget_doubt", table=table) for table in tables])
             _run(connection, [missing])
         _run(connection, (_SQL.get("broken"), _STEPS))
-        connection.execute(_SQL.get("hide"), closed)
+        names = {"kind": SOURCE, "prefix": PREFIX, "code": INCOMPLETE}
+        quoted = {name: engine.quote(text) for name, text in names.items()}
+        connection.execute(_SQL.get("hide", **quoted), closed)
         connection.execute(_VANISHED, values)
         _run(connection, (_LOST, _FRESH))

@@ -31,14 +31,18 @@ DELETE FROM {table} WHERE (ordinal, place) IN (SELECT (ordinal, place) FROM doub
 
 -- name: hide
 -- A file that is not whole may hide templates that it had. One that no template of the store is
--- from may hide those of files that its folder does not have any more.
+-- from may hide those of files that its folder does not have any more, also in later runs: until
+-- it has other bytes, or hides nothing.
 UPDATE missing SET hidden = true, hider = h.hider
 FROM (
     SELECT min(rel) AS hider, spot FROM (
         SELECT rel, rel AS spot FROM broken
         UNION ALL
         SELECT rel, regexp_replace(rel, '[^/]*$', '') FROM broken
-        WHERE rel NOT IN (SELECT source FROM stood WHERE lost IS NULL AND source IS NOT NULL))
+        WHERE rel NOT IN (SELECT source FROM stood WHERE lost IS NULL AND source IS NOT NULL)
+            OR rel IN (
+                SELECT f.source FROM fault f JOIN obi o ON o.kind = {kind} AND o.id = {prefix} || rel
+                WHERE f.code = {code} AND f.source = rel AND f.tist >= o.noted))
     GROUP BY spot) h
 WHERE h.spot = missing.spot AND coalesce(NOT list_contains($closed::VARCHAR[], home), true)
 

@@ -56,6 +56,7 @@ def broken(last: int) -> dict[str, dict[str, bytes | None]]:
         "zeros": {A: half[:-100] + bytes(512) + a[len(half) :]},
         "the archive's file too": {A: half, "aaa/aaaarch.rdf": ARCHIVE[:30]},
         "another name, and cut": {A: None, "aaa/wpaper/new.rdf": half},
+        "another name, and cut in a title": {A: None, "aaa/wpaper/new.rdf": half[:-100]},
         "no folder": dict.fromkeys(files),
     }
 
