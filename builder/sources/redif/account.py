@@ -21,13 +21,12 @@ from functions.store import engine
 MEANINGS = {**specification.CODES, **spool.FAULT_CODES}
 """Each fault code with its meaning."""
 
-_FILES = "SELECT count(*), coalesce(sum(bytes), 0)::BIGINT FROM listed_file WHERE counts"
-# Templates with an equal handle are all staged, others only where they may have changed.
+_FILES = "SELECT count(*), coalesce(sum(bytes), 0)::BIGINT FROM staged_file WHERE counts"
 _TEMPLATES = """
 SELECT coalesce(sum(templates), 0)::BIGINT, coalesce(sum(nameless), 0)::BIGINT,
     coalesce(sum(invalid), 0)::BIGINT,
     (SELECT count(handle) FROM staged_template) - (SELECT count(*) FROM winner)
-FROM listed_file WHERE counts
+FROM staged_file WHERE counts
 """
 HELD = "SELECT home, missing FROM vanished WHERE proven AND held ORDER BY home"
 """The query of the templates that vanished at once, by archive, from the table of compare."""

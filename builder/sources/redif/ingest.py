@@ -24,7 +24,6 @@ from builder.sources.redif.entry import LogEntries, Parents
 from builder.sources.redif.known_files import KnownFiles
 from builder.sources.redif.packing import PackStorage, Stretches
 from builder.sources.redif.parse import parse
-from builder.sources.redif.scope import WITHIN
 from builder.sources.redif.spool import (
     LARGEST,
     FileOrigin,
@@ -52,9 +51,8 @@ from functions.store import engine
 T = TypeVar("T")
 _MEMORY = 512  # megabytes for DuckDB
 _FLAWS = 10_000  # most files left out that are listed one by one
-_OF_REDIF = f"kind IN ('{TEMPLATE}', '{SOURCE}')"
-_HIDING = f"row = 'fault' AND code = '{INCOMPLETE}'"
-"""The conditions on rows of logs: of templates and their files, and of files that hid templates."""
+_OF_REDIF = f"kind IN ('{TEMPLATE}', '{SOURCE}') OR row = 'fault' AND code = '{INCOMPLETE}'"
+"""The condition on rows of logs: of templates, of their files, and of files that hid templates."""
 KIND = "ingest"
 """The kind of these runs."""
 _VERSION = 1  # version of the fingerprint
@@ -264,7 +262,7 @@ class _RedifIngest:
                         origins = enumerate(self._job.origins)
                         trees = [number for number, origin in origins if origin.is_tree]
                         self._known_files.keep(
-                            connection, report.commit, self._following, trees, bool(self._segments)
+                            connection, self._following, trees, bool(self._segments)
                         )
                     return report
             self._read_again(lacking)
@@ -272,22 +270,17 @@ class _RedifIngest:
     def _compare(self, connection: engine.Connection, run: ObiRun, place: Path) -> None:
         known_files, before = self._known_files, run.turn()
         statements = ALL_READ if known_files is None else known_files.statements(self._dropped)
-        last = next((past.digest for past in reversed(before) if past.kind == KIND), None)
-        scope = None if known_files is None else known_files.scope(last)
         with self._runtime.bar("comparing", len(before), " runs") as bar:
-            scope = stage(
+            stage(
                 connection,
                 self._segments,
                 self._job.origins,
                 self._flaws,
                 statements,
-                scope,
                 dropped=self._dropped,
             )
-            within = _OF_REDIF if scope is None else f"{_OF_REDIF} AND {WITHIN}"
-            counting = f"{within} OR {_HIDING}"
-            replay.fold_objects(connection, self._store, before, place, counting)
-            compare(connection, self._job.accepted, scope)
+            replay.fold_objects(connection, self._store, before, place, _OF_REDIF)
+            compare(connection, self._job.accepted)
             bar(len(before))
 
     def _write(

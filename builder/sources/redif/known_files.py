@@ -1,8 +1,6 @@
 """Known files: what the last ingest of the same folders found in files that have not changed.
 
 Such a file is read again only if the store lacks it, or if one of its templates gets a new version.
-If that ingest was also the last one of the store, the store agrees with what it found. Then only
-what has changed since is compared, see builder.sources.redif.scope.
 """
 
 import contextlib
@@ -15,12 +13,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from builder import distribution
-from builder.obi.content import SOURCE
 from builder.snapshot.sql import Statements
-from builder.sources.redif.form.document import ARCHIVE, SERIES
 from builder.sources.redif.listing import FoundFile, Listings
-from builder.sources.redif.scope import ChangeScope
-from builder.sources.redif.staging import ALL_READ, PREFIX
+from builder.sources.redif.staging import ALL_READ
 from builder.store.durable import digest_file, writing
 from builder.store.parquet.writer import RowWriter, parse_columns
 from builder.store.workdir import KNOWN_PREFIX
@@ -28,24 +23,18 @@ from functions.snapshot.seal import build, check_seal, seal
 from functions.store import engine
 
 _SQL = Statements(__file__)
+_FORMAT = 2  # of the tables in the folder
 _SETTLED = 5  # seconds by which a file must be older than the begin of its ingest
 _MOST_DOUBTED = 10_000
 _BEGUN, _FACTS, _LISTINGS, _GONE = "begun", "facts.json", "listings", "gone.parquet"
-_FIELDS = {
-    "types": engine.texts((ARCHIVE, SERIES)),
-    "kind": engine.quote(SOURCE),
-    "prefix": engine.quote(PREFIX),
-}
 _GONE_COLUMNS = parse_columns("source INTEGER, path VARCHAR")
 
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """What is known of the last ingest: its run, its next ordinal, and the roots of its sources."""
+    """What is known of the last ingest, such as its next ordinal."""
 
-    run: str = ""
     following: int = 0
-    roots: tuple[str, ...] = ()
     doubted: frozenset[str] = frozenset()
     """Files that could not be read, by source, folder and name."""
     digests: Mapping[str, str] = field(default_factory=dict)
@@ -57,7 +46,9 @@ class KnownFiles:
 
     def __init__(self, home: Path, request: str, *, trust: bool = True) -> None:
         """Without `trust`, no file is known, but those that are read now will be."""
-        identity = f"{distribution.version()} {request}".encode("utf-8", "surrogateescape")
+        identity = f"{distribution.version()} {_FORMAT} {request}".encode(
+            "utf-8", "surrogateescape"
+        )
         self._folder = home / (KNOWN_PREFIX + hashlib.sha256(identity).hexdigest()[:16])
         self._draft = self._folder.with_name(f"{self._folder.name}.{os.getpid()}")
         self._facts = _read_facts(self._folder) if trust else None
@@ -131,57 +122,41 @@ class KnownFiles:
             _SQL.get("tree_template"),
         )
 
-    def scope(self, run: str | None) -> ChangeScope | None:
-        """Return what may have changed since `run`; None if this ingest was not the last one."""
-        if self._facts is None or self._facts.run != run or len(self._facts.roots) != 1:
-            return None
-        return ChangeScope(self._table("restless"), self._facts.roots)
-
     def _table(self, name: str) -> Path:
-        """Return the path of the table of files or templates, or of restless ids."""
+        """Return the path of the table of files or templates."""
         return self._folder / f"{name}.parquet"
 
     def keep(
         self,
         connection: engine.Connection,
-        run: str,
         following: int,
         trees: Sequence[int],
         parsed: bool,
     ) -> None:
         """Keep what was read for the next ingest, from the tables of staging.compare.
 
-        `run` is the digest of this run, `trees` has the numbers of sources that are folders, and
-        `following` is the next ordinal. `parsed`: a file was read.
+        `trees` has the numbers of sources that are folders, and `following` is the next ordinal.
+        `parsed`: a file was read.
         """
         if len(self._doubted) > _MOST_DOUBTED:
             return
         with writing(self._draft), engine.reading(str(self._draft)):
             # Tables that stay as they are need not be written again.
             same = self._facts is not None and not (parsed or self._changed)
-            connection.execute(_SQL.get("shared_handle"))
-            among = ", ".join(map(str, trees))
-            tables = {
-                "file": _SQL.get("kept_file", trees=among),
-                "template": _SQL.get("kept_template", trees=among),
-                "restless": _SQL.get("kept_restless", **_FIELDS),
-            }
-            for name, sql in tables.items():
+            for name in ("file", "template"):
                 path = self._draft / f"{name}.parquet"
-                if same and name != "restless":
+                if same:
                     try:
                         os.link(self._table(name), path)
                     except OSError:  # a disk without hard links
                         shutil.copyfile(self._table(name), path)
                 else:
+                    sql = _SQL.get(f"kept_{name}", trees=", ".join(map(str, trees)))
                     target = engine.quote(str(path))
                     connection.execute(f"COPY ({sql}) TO {target} (FORMAT parquet)")
-            roots = connection.execute("SELECT root FROM root ORDER BY source").fetchall()
             (self._draft / _GONE).unlink()
             facts = _Facts(
-                run,
                 following,
-                tuple(root for (root,) in roots),
                 frozenset(self._doubted),
                 {path.name: digest_file(path) for path in self._draft.iterdir()},
             )

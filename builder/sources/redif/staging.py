@@ -17,7 +17,6 @@ from builder.intake import loss
 from builder.obi.content import SOURCE, TEMPLATE
 from builder.snapshot.sql import Statements
 from builder.sources.redif.parse import TABLES, path
-from builder.sources.redif.scope import ChangeScope
 from builder.sources.redif.spool import FileOrigin, Flaw, Segment
 from functions.store import engine
 
@@ -66,22 +65,13 @@ SELECT *, archives > 0 AND state IS NULL AND lower(rel) IN (
 FROM (SELECT *,
           if(rel[1] = '/' OR NOT contains(rel, '/'), NULL, lower(split_part(rel, '/', 1))) AS home
       FROM (SELECT *, if(starts_with(path, root), path[length(root) + 1:], '/' || path) AS rel
-            FROM read_file JOIN root USING (source)))
+            FROM tree_file JOIN root USING (source)))
 """
 ALL_READ = (
     "CREATE VIEW tree_file AS FROM parsed_file",
     "CREATE VIEW tree_template AS FROM parsed_template",
 )
 """The statements where all files were read."""
-_WHOLE = (
-    "CREATE VIEW read_file AS FROM tree_file",
-    "CREATE VIEW read_template AS FROM tree_template",
-)
-_ALL_LISTED = ("CREATE VIEW listed_file AS FROM staged_file",)
-_ALL_PRESENT = (
-    "CREATE VIEW present AS "
-    "SELECT home AS own, count(*) AS present FROM stood WHERE lost IS NULL GROUP BY home"
-)
 _FLAWS = """
 CREATE TABLE flaw AS
 SELECT source, path, code, detail, hides, rel,
@@ -97,7 +87,7 @@ FROM (SELECT home, count(*) AS files, sum(templates)::BIGINT AS templates,
           bool_or(headed) AS headed,
           NOT bool_or(source IN (SELECT source FROM flaw WHERE hides AND home IS NULL))
           AND home NOT IN (SELECT home FROM flaw WHERE hides AND home IS NOT NULL) AS sound
-      FROM listed_file WHERE counts AND home IS NOT NULL GROUP BY home)
+      FROM staged_file WHERE counts AND home IS NOT NULL GROUP BY home)
 """
 _TEMPLATES = """
 CREATE TABLE staged_template AS
@@ -106,7 +96,7 @@ SELECT t.* EXCLUDE (segment), t.segment, f.rel, f.home, f.modified, f.source,
          WHEN len(string_split(handle, ':')) <= 3 THEN 1 + (len(string_split(rel, '/')) = 2)::INT
          WHEN lower(split_part(rel, '/', 2)) = string_split(handle, ':')[3] THEN 2
          ELSE 1 END AS proper
-FROM read_template t JOIN staged_file f USING (ordinal) WHERE f.counts
+FROM tree_template t JOIN staged_file f USING (ordinal) WHERE f.counts
 """
 # Of templates with one handle, the one in its own folder counts; otherwise the first one.
 _WINNERS = """
@@ -165,7 +155,8 @@ SELECT home, missing, hidden, complete IS NOT NULL AS there,
         AND NOT ($all OR coalesce(list_contains($closed::VARCHAR[], home), false)) AS held
 FROM (SELECT home, count(*) AS missing, count(*) FILTER (hidden) AS hidden
       FROM missing GROUP BY home)
-JOIN present ON own IS NOT DISTINCT FROM home
+JOIN (SELECT home AS own, count(*) AS present FROM stood WHERE lost IS NULL GROUP BY home)
+    ON own IS NOT DISTINCT FROM home
 LEFT JOIN folder USING (home)
 LEFT JOIN (SELECT DISTINCT home, true AS unread FROM flaw WHERE hides) USING (home),
     (SELECT coalesce(bool_or(home IS NULL), false) AS clouded,
@@ -197,15 +188,13 @@ def stage(
     origins: Sequence[FileOrigin],
     flaws: Sequence[tuple[int, Flaw]],
     statements: Sequence[str] = ALL_READ,
-    scope: ChangeScope | None = None,
     *,
     dropped: Sequence[int] = (),
-) -> ChangeScope | None:
+) -> None:
     """Create the tables of the files that were read, and of known ones. Raises StoreError.
 
     The `statements` create `tree_file` and `tree_template` from the parsed tables. Parsed
-    files with the ordinals `dropped` are left out. Return the `scope` that the tables are limited
-    to; None if they have everything. Files are all in `listed_file`.
+    files with the ordinals `dropped` are left out.
 
     `staged_file` and `flaw` have the files and the faults for which files were left out. `folder`
     has the folders of archives. One is `sound` if no fault may hide files of it, and `complete` if
@@ -224,11 +213,9 @@ def stage(
             connection.execute(f"CREATE VIEW parsed_{table} AS FROM ({rows}) WHERE {without}")
         _run(connection, statements)
         connection.execute("CREATE TABLE root (source INTEGER, root VARCHAR)")
-        roots = [_root(connection, number, origin) for number, origin in enumerate(origins)]
-        for number, root in enumerate(roots):
+        for number, origin in enumerate(origins):
+            root = _root(connection, number, origin)
             connection.execute("INSERT INTO root VALUES ($1, $2)", [number, root])
-        if scope is not None and list(scope.roots) != roots:
-            scope = None
         connection.execute(
             "CREATE TABLE found_flaw (source INTEGER, path VARCHAR, code VARCHAR, detail VARCHAR, "
             "hides BOOLEAN)"
@@ -237,12 +224,8 @@ def stage(
             connection.executemany(
                 "INSERT INTO found_flaw VALUES ($1, $2, $3, $4, $5)", [[n, *f] for n, f in flaws]
             )
-        _run(connection, _WHOLE if scope is None else scope.narrow())
-        connection.execute(_FILES)
-        _run(connection, _ALL_LISTED if scope is None else scope.widen(PREFIX))
-        _run(connection, (_FLAWS, _FOLDERS, _TEMPLATES, _WINNERS))
+        _run(connection, (_FILES, _FLAWS, _FOLDERS, _TEMPLATES, _WINNERS))
         connection.execute("CREATE TABLE staged_fault AS FROM parsed_fault")
-    return scope
 
 
 def _run(connection: engine.Connection, statements: Sequence[str]) -> None:
@@ -268,18 +251,13 @@ def _root(connection: engine.Connection, source: int, origin: FileOrigin) -> str
     return f"{root}{head}/" if slash and head.lower() == "repec" else root
 
 
-def compare(
-    connection: engine.Connection,
-    accepted: Acceptance,
-    scope: ChangeScope | None = None,
-) -> None:
+def compare(connection: engine.Connection, accepted: Acceptance) -> None:
     """Create `step`, `missing`, `vanished`, `lost` and `fresh` (files with new bytes).
 
     A source that is not wholly readable confirms no deletion: `missing.hider` is the broken file.
     Templates of such a file that seem to be the rest of others are in `doubt`, and do not count.
 
-    It needs the tables of staging.stage, with its `scope`, and of replay.fold_objects. Raises
-    StoreError.
+    It needs the tables of staging.stage and of replay.fold_objects. Raises StoreError.
     """
     values = {
         "few": loss.FEW,
@@ -289,7 +267,7 @@ def compare(
     }
     with engine.reading("the read templates and the store"):
         missing = _SQL.get("missing")
-        _run(connection, (_STOOD, _ALL_PRESENT if scope is None else scope.count(), missing))
+        _run(connection, (_STOOD, missing))
         closed = {"closed": values["closed"]}
         connection.execute(_SQL.get("doubt"), closed)
         if connection.execute("FROM doubt LIMIT 1").fetchall():

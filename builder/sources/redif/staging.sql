@@ -4,7 +4,7 @@ CREATE OR REPLACE TABLE missing AS
 SELECT o.id, o.key, o.home, false AS hidden, NULL::VARCHAR AS hider,
     if(f.rel IS NULL, regexp_replace(o.source, '[^/]*$', ''), f.rel) AS spot
 FROM stood o ANTI JOIN winner w ON w.handle = o.id
-LEFT JOIN (SELECT rel FROM listed_file WHERE counts) f ON f.rel = o.source
+LEFT JOIN (SELECT rel FROM staged_file WHERE counts) f ON f.rel = o.source
 WHERE o.lost IS NULL
 
 -- name: doubt
@@ -48,4 +48,4 @@ WHERE h.spot = missing.spot AND coalesce(NOT list_contains($closed::VARCHAR[], h
 
 -- name: broken
 CREATE VIEW broken AS
-SELECT rel FROM listed_file WHERE counts AND state IS NOT NULL UNION SELECT rel FROM doubt
+SELECT rel FROM staged_file WHERE counts AND state IS NOT NULL UNION SELECT rel FROM doubt

@@ -1,4 +1,4 @@
-"""An ingest that compares only what has changed records what one that reads everything does."""
+"""An ingest that reads only what has changed records what one that reads everything does."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,6 @@ from builder.obi import replay
 from builder.obi.content import FILE, SeenRow
 from builder.obi.history import history
 from builder.obi.log import read_rows
-from builder.sources.redif.scope import ChangeScope
 from builder.sources.redif.staging import Acceptance
 from functions.snapshot import obi
 from functions.store import engine
@@ -213,36 +212,3 @@ def test_a_short_ingest_records_what_a_whole_one_does(steps: list[Step]) -> None
     with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         patch.setattr(loss, "FEW", 1)
         _compare(Path(name), steps)
-
-
-def test_the_last_ingest_of_the_store_limits_the_next_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scopes: list[ChangeScope] = []
-    narrow = ChangeScope.narrow
-    monkeypatch.setattr(ChangeScope, "narrow", lambda self: scopes.append(self) or narrow(self))
-    source, limited = tmp_path / "RePEc", []
-    repec = Repec(tmp_path / "store")
-    try:
-        for number, step in enumerate(
-            [
-                Step(_BASE),
-                Step(_BASE),
-                Step({**_BASE, **_MANY}),
-                Step(_BASE, before="gather"),
-                Step(_BASE, before="other"),
-                Step(_BASE),
-            ]
-        ):
-            source.mkdir(exist_ok=True)
-            _write(source, step, number)
-            if step.before == "gather":
-                repec.gathered(SeenRow(id="http://example.org/", kind=FILE, status=304))
-            if step.before == "other":
-                repec.replay(source, is_tree=True)
-            scopes.clear()
-            repec.replay(source, is_tree=True, home=tmp_path)
-            limited.append(bool(scopes))
-    finally:
-        repec.close()
-    assert limited == [False, True, True, True, False, True]
