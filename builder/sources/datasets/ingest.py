@@ -1,8 +1,7 @@
 """Ingest: carries out requests, many in parallel; each has exactly one outcome.
 
 The steps: detect the platform, read its description, choose a strategy, look for archived files,
-and archive the others. A failure at any step is an outcome too. Requests for the same dataset are
-carried out one after the other, by a keyed lock.
+and archive the others. A failure at any step is an outcome too.
 
 The order of a dataset's versions is a text that sorts like the versions. Its first letter says what
 it was made from. Texts with different letters cannot be compared. There is no order for platforms
@@ -14,8 +13,7 @@ import re
 import threading
 import time
 import traceback
-from collections.abc import Callable, Generator, Hashable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -85,29 +83,6 @@ class FilesetSession:
         yield from crew.results(work, self.threads, self.idle)
 
 
-@dataclass(frozen=True, slots=True)
-class KeyedLock:
-    """A lock for each key. Safe to use from threads."""
-
-    _taken: set[Hashable] = field(init=False, default_factory=set)
-    _changed: threading.Condition = field(init=False, default_factory=threading.Condition)
-
-    @contextmanager
-    def of(self, what: Hashable, check: Callable[[], None]) -> Iterator[None]:
-        """Hold a key's lock during the block; `check` is called while waiting and may raise."""
-        with self._changed:
-            while what in self._taken:
-                check()
-                self._changed.wait(0.2)
-            self._taken.add(what)
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._taken.discard(what)
-                self._changed.notify_all()
-
-
 _INDEX, _NUMBERS, _RECORD_ID = "i", "n", "r"
 _NUMBERED = frozenset({"dataverse", "dryad", "figshare", "mendeley"})
 """Platforms that number the versions of a dataset."""
@@ -140,11 +115,6 @@ def version_order(platform: str, version: str | None, index: int | None = None) 
     if platform in _ASCENDING and "." not in (version or ""):
         return _order_text(_RECORD_ID, version or "")
     return None
-
-
-def with_order(item: FilesetPlatformItem) -> FilesetPlatformItem:
-    """Return the item with the order of its version."""
-    return replace(item, order=version_order(item.platform_name, item.version, item.index))
 
 
 def _order_text(kind: str, dotted: str) -> str | None:
@@ -188,7 +158,6 @@ class Ingest:
     stop: threading.Event = field(default_factory=threading.Event)
     monotonic: Callable[[], float] = time.monotonic
     until: float = math.inf
-    _turns: KeyedLock = field(init=False, default_factory=KeyedLock)
 
     def process(self, request: IngestRequest, *, dry: bool = False) -> IngestOutcome:
         """Carry out a request and return its outcome; it raises no Exception.
@@ -210,8 +179,11 @@ class Ingest:
             at = f" ({frames[-1].name}, line {frames[-1].lineno})" if frames else ""
             ended = ("internal-error", line + at, "")
         name, detail, code = ended
-        choice, archived = course.choice, course.archived
+        choice, archived, item = course.choice, course.archived, course.item
         files = archived.manifest if archived else ()
+        if item is not None:
+            order = version_order(item.platform_name, item.version, item.index)
+            item = replace(item, order=order, sent=())
         return IngestOutcome(
             request=request,
             status=name,
@@ -219,7 +191,7 @@ class Ingest:
             detail=detail,
             code=code,
             resource=course.resource,
-            item=course.item and replace(with_order(course.item), sent=()),
+            item=item,
             archived=archived,
             incomplete=any(file.status and status.of(file.status).retryable for file in files),
             strategy=choice.strategy if choice else None,
@@ -273,8 +245,7 @@ class Ingest:
     ) -> ArchiveStrategyResult:
         """Archive the item's files, unless they are archived already."""
         assert course.choice is not None
-        with self._turns.of((item.platform_name, item.platform_domain, item.platform_id), check):
-            archived = self.archive(item, course.choice.strategy, course.until, check)
+        archived = self.archive(item, course.choice.strategy, course.until, check)
         states = {file.path: file.status or "" for file in archived.manifest}
         for file in item.files if status.of(archived.status).hit else ():
             state = states.get(file.path, "")

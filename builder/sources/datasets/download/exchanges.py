@@ -58,14 +58,8 @@ def _describe(redirect: FollowedRedirect) -> HttpExchange:
     if shown != location:  # other fields and the body may repeat it
         headers = tuple((name, value.replace(location, shown)) for name, value in headers)
         body = None
-    return HttpExchange(
-        url=strip_secrets(answer.url, marked=True),
-        at=digits(redirect.at),
-        status=answer.status,
-        reason=answer.reason,
-        sent=clean_fields(answer.sent),
-        headers=clean_fields(headers),
-        address=answer.address,
+    return replace(
+        describe_answer(replace(answer, raw=headers), digits(redirect.at)),
         body=None if body is None else body.decode("latin-1"),
     )
 

@@ -7,8 +7,7 @@ fetched, because a disk takes longer to sync a small file than a network to brin
 import contextlib
 import io
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
@@ -72,13 +71,13 @@ class ObjectStrategy(ArchivingStrategy):
             return fetched.file
 
         try:
-            stored = transfer(item, fetch, keep, item.files, self.settings, idle=small.begin)
+            stored = transfer(item, fetch, keep, item.files, self.settings, idle=small.write)
             manifest = tuple(stored)
         except FilesetError:
             with contextlib.suppress(StoreError, FilesetError):  # the first error says more
-                small.finish()  # a later run finds them
+                small.write()  # a later run finds them
             raise
-        small.finish()
+        small.write()
         return record.of_files(
             item,
             self.name,
@@ -156,8 +155,8 @@ class ObjectStrategy(ArchivingStrategy):
 class SmallObjects:
     """Writes objects to a store; `settle` is called for one that was there already.
 
-    All methods are for one thread, and raise what an earlier write raised: StoreError, and what
-    `settle` raises. At most twice the bytes of a batch are in memory.
+    All methods are for one thread, while others fetch. They raise StoreError, and what `settle`
+    raises.
     """
 
     store: Writer
@@ -165,42 +164,20 @@ class SmallObjects:
     _waiting: list[tuple[FilesetManifestFile, bytes]] = field(init=False, default_factory=list)
     _bytes: int = field(init=False, default=0)
     _since: float = field(init=False, default=0.0)
-    _pool: ThreadPoolExecutor | None = field(init=False, default=None)
-    _writing: Future[None] | None = field(init=False, default=None)
 
     def add(self, file: FilesetManifestFile, data: bytes) -> None:
-        """Take a file with its key, and begin to write if there are enough."""
+        """Take a file with its key, and write if there are enough."""
         if not self._waiting:
             self._since = time.monotonic()
         self._waiting.append((file, data))
         self._bytes += len(data)
         late = time.monotonic() - self._since >= _SECONDS
         if late or self._bytes >= _BYTES or len(self._waiting) >= _MANY:
-            self.begin()
+            self.write()
 
-    def begin(self) -> None:
-        """Begin to write the waiting objects, after those before them."""
-        self._wait()
+    def write(self) -> None:
+        """Write the waiting objects."""
         batch, self._waiting, self._bytes = self._waiting, [], 0
-        if batch:
-            self._pool = self._pool or ThreadPoolExecutor(1, "small-objects")
-            self._writing = self._pool.submit(self._write, batch)
-
-    def finish(self) -> None:
-        """Write all objects."""
-        try:
-            self.begin()
-            self._wait()
-        finally:
-            if self._pool is not None:
-                self._pool.shutdown()
-
-    def _wait(self) -> None:
-        writing, self._writing = self._writing, None
-        if writing is not None:
-            writing.result()
-
-    def _write(self, batch: Sequence[tuple[FilesetManifestFile, bytes]]) -> None:
         objects = [(file.key or "", data) for file, data in batch]
         for (file, _), is_written in zip(batch, self.store.create_all(objects), strict=True):
             if not is_written:

@@ -115,15 +115,8 @@ class Strategy:
     def process(self, item: FilesetPlatformItem) -> ArchiveStrategyResult:
         assert item.platform_id is not None
         fakes = self.fakes
-        with fakes.lock:
-            fakes.processed.append(item.platform_id)
-            fakes.active.append(item.platform_id)
-            fakes.most = max(fakes.most, fakes.active.count(item.platform_id))
-        try:
-            found = fakes.process(self, item)
-        finally:
-            with fakes.lock:
-                fakes.active.remove(item.platform_id)
+        fakes.processed.append(item.platform_id)
+        found = fakes.process(self, item)
         if found.status in ("success", "success-file"):
             again = replace(found, status="success-existing")
             fakes.kept[self.name, item.platform_id] = again
@@ -157,11 +150,8 @@ class Fakes:
     process: Callable[[Strategy, FilesetPlatformItem], ArchiveStrategyResult] = archived
     kept: dict[tuple[str, str], ArchiveStrategyResult] = field(default_factory=dict)
     processed: list[str] = field(default_factory=list)
-    active: list[str] = field(default_factory=list)
-    most: int = 0
     until: list[float] = field(default_factory=list)
     stop: threading.Event = field(default_factory=threading.Event)
-    lock: threading.Lock = field(default_factory=threading.Lock)
 
     def give(self, url: str, *answers: Answer) -> IngestRequest:
         """Have the platform answer so for a URL, and return the request for it."""

@@ -1,8 +1,6 @@
 """A request's way, step by step, over a platform and a strategy of the tests' own."""
 
-import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -197,30 +195,3 @@ def test_one_that_is_to_end_ends_before_the_next_question() -> None:
     made.stop.set()
     found = made.ingest().process(made.give(URL, item(file())))
     assert (found.status, made.platform.asked) == ("cancelled", [])
-
-
-@pytest.mark.parametrize("ends", [False, True])
-def test_requests_for_one_dataset_take_turns_and_those_that_wait_are_heard(ends: bool) -> None:
-    entered, go = threading.Event(), threading.Event()
-
-    def waiting(strategy: Strategy, item: FilesetPlatformItem) -> ArchiveStrategyResult:
-        entered.set()
-        assert go.wait(30)
-        return archived(strategy, item)
-
-    made = Fakes(process=waiting)
-    ingest = made.ingest()
-    requests = [made.give(f"{URL}{n}", item(file())) for n in range(3)]
-    with ThreadPoolExecutor(3) as pool:
-        first = pool.submit(ingest.process, requests[0])
-        assert entered.wait(30)
-        others = [pool.submit(ingest.process, request) for request in requests[1:]]
-        if ends:
-            made.stop.set()
-            assert [other.result().status for other in others] == ["cancelled"] * 2
-        go.set()
-    assert first.result().status == "success-file"
-    assert {other.result().status for other in others} == {
-        "cancelled" if ends else "success-existing"
-    }
-    assert made.most == 1

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.sources.datasets.ingest import version_order, with_order
-from tests.builder.sources.datasets.outcomes import item
+from builder.sources.datasets.ingest import version_order
 
 NUMBERS = st.lists(st.integers(0, 10**12 - 1), min_size=1, max_size=8)
 
@@ -68,8 +67,3 @@ def test_what_an_order_is_made_of(
 
 def test_zeros_before_a_number_say_nothing() -> None:
     assert version_order("dataverse", "04.001") == version_order("dataverse", "4.1")
-
-
-def test_an_item_gets_the_order_of_its_version() -> None:
-    found = with_order(item("a.csv", platform_name="dataverse", version="4.1"))
-    assert found.order == "n:000000000004.000000000001"
