@@ -23,7 +23,7 @@ from functions.snapshot.seal import build, check_seal, seal
 from functions.store import engine
 
 _SQL = Statements(__file__)
-_FORMAT = 2  # of the tables in the folder
+_FORMAT = 3  # of the tables in the folder
 _SETTLED = 5  # seconds by which a file must be older than the begin of its ingest
 _MOST_DOUBTED = 10_000
 _BEGUN, _FACTS, _LISTINGS, _GONE = "begun", "facts.json", "listings", "gone.parquet"

@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 _BETWEEN = "\0"  # in no name
 
@@ -32,17 +32,14 @@ class Listings:
         folder and name, are not known now.
         """
         self._settled, self._doubted = settled, doubted
-        self._out: BinaryIO = new.open("wb")
-        self._old = None if old is None else old.open("rb")
-        self._places: dict[str, tuple[int, int]] = {}
+        self._out = new.open("w", encoding="ascii")
+        self._old: dict[str, str] = {}
         self._digest = hashlib.sha256()
         self.skipped = 0
         """Number of files that are known."""
-        if self._old is not None:
-            while line := self._old.readline():
-                size, folder = json.loads(line)
-                self._places[folder] = self._old.tell(), size
-                self._old.seek(size, 1)
+        if old is not None:
+            with old.open(encoding="ascii") as lines:
+                self._old = dict(map(json.loads, lines))
 
     def compare(
         self, folder: str, files: Sequence[FoundFile], others: Sequence[str]
@@ -53,7 +50,7 @@ class Listings:
         """
         lines = sorted([f"{name}/{size} {modified}" for name, size, modified in files])
         text = self._write(folder, lines, files, others)
-        old = self._take(folder)
+        old = self._old.pop(folder, None)
         if old is None:
             return (), ()
         if old == text and not self._doubted:
@@ -70,8 +67,7 @@ class Listings:
 
     def list_vanished(self) -> Iterator[tuple[str, Collection[str]]]:
         """Yield the folders that were not compared, with the names of their files."""
-        for folder in list(self._places):
-            text = self._take(folder)
+        for folder, text in self._old.items():
             yield folder, {_name(line) for line in text.split(_BETWEEN)} if text else ()
 
     def digest(self) -> str:
@@ -79,10 +75,8 @@ class Listings:
         return self._digest.hexdigest()
 
     def close(self) -> None:
-        """Close the files. Raises OSError."""
+        """Close the file. Raises OSError."""
         self._out.close()
-        if self._old is not None:
-            self._old.close()
 
     def _write(
         self, folder: str, lines: list[str], files: Sequence[FoundFile], others: Sequence[str]
@@ -95,17 +89,8 @@ class Listings:
             sure = [line for line in lines if line not in unsure]
             names = (*(file.name for file in fresh), *others)
             listing = _BETWEEN.join([*sure, *(f"{name}/" for name in names)])
-        data = listing.encode("utf-8", "surrogateescape")
-        self._out.write(json.dumps([len(data), folder]).encode() + b"\n")
-        self._out.write(data)
+        self._out.write(json.dumps([folder, listing]) + "\n")
         return text
-
-    def _take(self, folder: str) -> str | None:
-        place = self._places.pop(folder, None)
-        if place is None or self._old is None:
-            return None
-        self._old.seek(place[0])
-        return self._old.read(place[1]).decode("utf-8", "surrogateescape")
 
     def _note(self, folder: str, listing: str) -> None:
         self._digest.update(f"{folder}{_BETWEEN}{listing}\n".encode("utf-8", "surrogateescape"))
