@@ -115,7 +115,7 @@ def test_json_is_read_from_arrays_lines_and_single_objects() -> None:
     columns = [{"a": ("1.5",), "b.c": ("x",), "b.c.d": ("true",)}, {"a": ("ž",)}]
     lines = f"{json.dumps(one)}\n\n{{bad\n{json.dumps(two)}\n".encode()
     assert read(lines, "json") == [
-        *(("line 1", columns[0]), ("line 3", "bad-record"), ("line 4", columns[1])),
+        *(("line 1", columns[0]), ("line 3", "bad-record"), ("line 4", columns[1]))
     ]
     expected = [("record 1", columns[0]), ("record 2", columns[1])]
     for text in (json.dumps([one, two], indent=1), json.dumps(one, indent=1) + json.dumps(two)):

@@ -161,18 +161,10 @@ def test_a_file_of_oai_pmh_gives_identifiers_formats_and_sets() -> None:
 @pytest.mark.parametrize(
     ("data", "form", "count"),
     [
-        (
-            '<m:s xmlns:m="http://www.loc.gov/mods/v3"><m:mods/><m:mods/></m:s>',
-            "mods",
-            2,
-        ),
+        ('<m:s xmlns:m="http://www.loc.gov/mods/v3"><m:mods/><m:mods/></m:s>', "mods", 2),
         ('<mods xmlns="http://www.loc.gov/mods/v3"/>', "mods", 1),
         ("<ead><c><c/></c></ead>", "ead", 1),
-        (
-            '<mets xmlns="http://www.loc.gov/METS/"><mods xmlns="x"/></mets>',
-            "mets",
-            1,
-        ),
+        ('<mets xmlns="http://www.loc.gov/METS/"><mods xmlns="x"/></mets>', "mets", 1),
         ('<r><resource xmlns="http://datacite.org/schema/kernel-4"/></r>', "datacite", 1),
         ('<q><doi_record xmlns="http://www.crossref.org/qrschema/3.0"/></q>', "crossref", 1),
         (f"<all>{DC}{DC}{DC}</all>", "oai_dc", 3),
