@@ -34,7 +34,6 @@ from builder.sources.records.spool import ItemSpool
 from builder.store.parquet.writer import RowWriter
 from builder.store.workdir import KNOWN_PREFIX
 from builder.text import tally
-from functions.snapshot import oai_name
 from functions.snapshot.item_tables import OWN_READING
 from functions.snapshot.store import Writer
 
@@ -357,7 +356,7 @@ class RecordsIngest:
     ) -> None:
         """Write the row of an item, which came with that digest; `where` are file and place."""
         (name, place), replaced = where, index.replaced
-        if oai_name.is_foreign(item.identifier, table.recipe.namespace):
+        if item.identifier == item.id:  # it is foreign, and as the file gave it
             owner = self._owners.find(item.identifier, table.name)
             if owner not in (table.name, *table.follows, *self.abandoned):
                 detail = f"{place}: table {table.name} has it, but it is of table {owner}"
