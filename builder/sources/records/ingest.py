@@ -203,8 +203,8 @@ class RecordsIngest:
     def _renew(self, table: RecordTable, index: RecordIndex) -> None:
         """Make those items by the table's recipe that the store has, and no file has any more."""
         recipe, text = table.recipe, self.recipes.get(table.name)
-        names = table.follows if text is None else (table.name,) * (text != recipe.text)
-        for name in names:
+        own = (table.name,) if text is not None else ()
+        for name in (*table.follows, *own) if text != recipe.text else ():
             rows = renew_items(self.store, recipe, name, self.recipes[name], index.has_item)
             for row in rows:
                 self._rows.append(row)

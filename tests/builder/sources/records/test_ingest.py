@@ -160,15 +160,15 @@ def test_a_foreign_identifier_is_of_one_table(home: Home) -> None:
 
 
 def test_a_guess_that_is_declared_under_another_name_is_not_doubled(home: Home) -> None:
-    ingest(home, write(home, "a.mrc", marc(1), marc(2)))
-    ingest(home, write(home, "a.xml", STATIC.encode()))
-    publish(home)
-    declare(home, DECLARED)
-    declare(home, '[[records]]\nname = "other"\nfiles = "export/a.xml"\n')
-    assert ingest(home)["superseded"] == 2
-    assert publish(home) == (2, 3, 2)
+    for name, data in (("a.mrc", marc(1)), ("b.mrc", marc(2)), ("c.xml", STATIC.encode())):
+        ingest(home, write(home, name, data))
+    assert publish(home) == (3, 0, 0)
+    declare(home, DECLARED.replace("catalogue", "a", 1))
+    declare(home, '[[records]]\nname = "other"\nfiles = "export/c.xml"\n')
+    assert ingest(home)["superseded"] == 1
+    assert publish(home) == (1, 3, 1)
     listed = rows(home, "SELECT repository FROM own_records ORDER BY ALL")
-    assert [row["repository"] for row in listed] == ["catalogue", "catalogue", "other"]
+    assert [row["repository"] for row in listed] == ["a", "a", "other"]
     assert ingest(home) == {}
 
 
