@@ -14,7 +14,13 @@ from builder.sources.records import forms
 from builder.sources.records.crosswalks import list_tables, load
 from builder.sources.records.forms.form import read_head
 from builder.sources.records.recipe import IdentifierError, OwnItem, open_recipe
-from builder.sources.records.record import ReadOptions, RecordsError, SourceRecord
+from builder.sources.records.record import (
+    ReadOptions,
+    RecordFault,
+    RecordItem,
+    RecordsError,
+    SourceRecord,
+)
 from builder.sources.records.record_forms import AS_IS, form_of
 from builder.sources.records.schemas import has_schema, indent_xml
 from builder.store.context import Context
@@ -49,7 +55,7 @@ def run(context: Context) -> int:
             raise UsageError(f"{path}: no form of records is recognised")
         options: Any = {key: table[key] or None for key in ("element", "encoding", "separator")}
         records = form.read(path, ReadOptions(**options))
-        place, item = _choose(context, table, (r for r in records if isinstance(r, SourceRecord)))
+        place, item = _choose(context, table, records)
     except (RecordsError, IdentifierError) as error:
         raise UsageError(f"{path}: {error}") from error
     if context.arguments.json:
@@ -67,11 +73,16 @@ def run(context: Context) -> int:
 
 
 def _choose(
-    context: Context, table: Mapping[str, Any], records: Iterable[SourceRecord]
+    context: Context, table: Mapping[str, Any], items: Iterable[RecordItem]
 ) -> tuple[str, OwnItem]:
     """Return the place and the item of the record that the arguments name. Raises UsageError."""
-    wanted, recipe, number = context.arguments.record, None, 0
-    for number, record in enumerate(records, 1):
+    wanted, recipe, number, fault = context.arguments.record, None, 0, ""
+    for record in items:
+        if isinstance(record, RecordFault):
+            fault = fault or f"; {record.place}: {record.detail}"
+        if not isinstance(record, SourceRecord):
+            continue
+        number += 1
         if wanted.isdecimal() and int(wanted) != number:
             continue
         if recipe is None:
@@ -89,4 +100,4 @@ def _choose(
         if wanted.isdecimal() or wanted in (item.id, item.identifier):
             return record.place, item
     count = tally(number, "record")
-    raise UsageError(f"{context.arguments.file}: none of its {count} is {wanted}")
+    raise UsageError(f"{context.arguments.file}: none of its {count} is {wanted}{fault}")

@@ -25,6 +25,7 @@ from functions.store import engine
 
 _SAMPLE = 50  # rows
 _NAME = re.compile(r"(?!\w+://)[^\W\d][^\n\r\0]{0,79}")
+_BINARY = re.compile("[\0-\x08]")
 _QUOTED = re.compile(r'"[^"]*"')
 _MEMORY = 512  # megabytes
 _WRONG = re.compile("(Parser|Binder|Catalog|Syntax) Error")
@@ -75,7 +76,7 @@ def recognise_csv(head: bytes, is_declared: bool = False) -> bool:
     text = head.decode(form.find_encoding(head), "replace")
     header, *rows = _parse_sample(text, _find_separator(text)) or ([],)
     names = _list_names(header)
-    if not names or not all(map(_NAME.fullmatch, names)):
+    if not names or not all(map(_NAME.fullmatch, names)) or _BINARY.search("".join(header)):
         return False
     equal = sum(len(row) == len(header) for row in rows)
     return is_declared or (len(header) > 1 and bool(rows) and 3 * equal >= 2 * len(rows))

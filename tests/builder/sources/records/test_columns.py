@@ -108,6 +108,7 @@ def test_a_row_that_cannot_be_read_harms_no_other() -> None:
 )
 def test_what_other_sources_read_is_not_taken(data: bytes) -> None:
     assert recognise(data) is None
+    assert recognise(b"PK\3\4" + data, is_declared=True) is None
 
 
 def test_json_is_read_from_arrays_lines_and_single_objects() -> None:
