@@ -208,7 +208,7 @@ class _Opening:
         _check_table(table, home)
         files: dict[Path, FileForm] = {}
         others: list[str] = []
-        missing = [n for n in table["files"] if not (_BRACES.search(n) or (home / n).exists())]
+        missing = [n for n in table["files"] if self._is_missing(home, n, paths)]
         for path in paths:
             # What only lies in a folder must show by itself that it is a file of records.
             is_named = any(_is_named(home / pattern, path) for pattern in table["files"])
@@ -242,6 +242,19 @@ class _Opening:
         follows = (n for n, p in self.guesses.items() if any(is_of(f, home, p) for f in paths))
         recipe = open_recipe(self.context.configuration, home, table)
         return RecordTable(recipe, files, is_whole=is_whole and bool(files), follows=(*follows,))
+
+    def _is_missing(self, home: Path, name: str, paths: Sequence[Path]) -> bool:
+        """Return whether a file or folder is not there, or what had files has none now."""
+        pattern = home / name
+        if not (_BRACES.search(name) or pattern.exists()):
+            return True
+        if any(_is_within(pattern, path) for path in paths):
+            return False
+        return any(_is_within(pattern, Path(path)) for path in self.earlier)
+
+
+def _is_within(pattern: Path, path: Path) -> bool:
+    return path.is_relative_to(pattern) or fnmatchcase(str(path), str(pattern))
 
 
 def _is_named(pattern: Path, path: Path) -> bool:

@@ -476,8 +476,9 @@ def test_a_record_in_two_files_outlives_one_of_them(home: Home) -> None:
     assert len(rows(home, "FROM own_records")) == 3
 
 
-def test_what_is_named_and_missing_is_no_deletion(home: Home) -> None:
-    section = DECLARED.replace('"export/*.mrc"', '["export/a.mrc", "export/b.mrc"]')
+@pytest.mark.parametrize("name", ["export/b.mrc", "export/b*.mrc"])
+def test_what_is_named_and_missing_is_no_deletion(home: Home, name: str) -> None:
+    section = DECLARED.replace('"export/*.mrc"', f'["export/a.mrc", "{name}"]')
     declare(home, section.replace("complete = true", 'complete = true\ndeleted = "gone.txt"'))
     write(home, "a.mrc", marc(1))
     path = write(home, "b.mrc", marc(2))
@@ -487,7 +488,7 @@ def test_what_is_named_and_missing_is_no_deletion(home: Home) -> None:
     publish(home)
     path.unlink()
     report = ingest(home, code=1)
-    assert (report["unread"], report["deleted"]) == ({"export/b.mrc": "there is no such file"}, 0)
+    assert (report["unread"], report["deleted"]) == ({name: "there is no such file"}, 0)
     assert publish(home) == (0, 0, 0)
 
 
