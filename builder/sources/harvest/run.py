@@ -36,7 +36,8 @@ from builder.sources.harvest.window import HarvestDates, to_granularity
 from builder.text import tally
 
 _SHARE = 0.05
-_SETS = 100_000
+_SETS = 500_000
+"""Sets after which a list counts as one without an end: a mirror has those before."""
 Advance = Callable[[int, int | None], None]
 
 
