@@ -28,7 +28,7 @@ _DAMAGES = {
     "or restore it from a copy",
     "obi-tables": "restore the store from a copy, or publish its archives into a new store",
     "intake-damaged": "remove that run, and ingest its archives again",
-    "obi-missing obi-altered obi-key obi-log-edited obi-documents-edited obi-run-edited "
+    "obi-missing obi-altered obi-log-edited obi-documents-edited obi-run-edited "
     "obi-publish-edited": "restore it from a copy of the store: objects of the obi store never "
     "change",
     "obi-run-removed": "restore the run, with all objects below this place, from a copy",

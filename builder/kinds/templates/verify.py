@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from builder.kinds.kind import KindAudit
 from builder.kinds.templates.obi_history import Chain, check_tables
 from builder.obi import key, log, replay
-from builder.obi.content import Redirect, Row, Version
+from builder.obi.content import Redirect, Version
 from builder.obi.history import Committed, history
 from builder.obi.publishes import PUBLISHES
 from builder.runtime import Advance
@@ -152,23 +152,22 @@ class ObiAudit(KindAudit):
         return False
 
     def _named_keys(self, run: Committed) -> Iterator[tuple[str, int | None]]:
-        """Yield the keys that a log names, with sizes; add findings on its rows."""
-        where = run.log_key
-        counts: dict[str, int] = {}
+        """Yield the keys of the objects that a log names, with the sizes of versions."""
         try:
-            counts = dict(log.count_rows(self.store, run.tist)[2])
-            for tist, row in log.read_dated_rows(self.store, run, _STORED):
-                place, expected = _place(row, tist)
-                if place is not None and place != expected:
-                    owner = row.origin if isinstance(row, Redirect) else getattr(row, "id", "")
-                    self._find("obi-key", where, f"{place} is not a place of {owner!r}")
-                elif place is not None and not _is_packed(row):
-                    yield place, row.bytes if isinstance(row, Version) else None
+            for row in self._list_stored(run):
+                yield str(row.key), row.bytes if isinstance(row, Version) else None
         except DamagedStore as error:
-            self._find("obi-log-edited", where, str(error))
-        if counts != run.counts:
-            problem = f"its commit declares {dict(run.counts)} rows, but it has {counts}"
-            self._find("obi-log-edited", where, problem)
+            self._find("obi-log-edited", run.log_key, str(error))
+
+    def _list_stored(self, run: Committed) -> Iterator[Version | Redirect]:
+        """Yield the rows of a run's log that have an object of their own."""
+        for tist, row in log.read_dated_rows(self.store, run, _STORED):
+            if isinstance(row, Version) and row.pack is None and row.key:
+                yield row
+            elif isinstance(row, Redirect) and row.key:
+                parsed = key.parse(row.key.removesuffix(key.REDIRECT))
+                if parsed is None or parsed[0] >= tist:  # else an earlier run's is meant
+                    yield row
 
     def _places(self) -> Iterator[str]:
         """Yield the folders with content; report objects elsewhere as strays."""
@@ -196,12 +195,9 @@ class ObiAudit(KindAudit):
 
     def _objects(self) -> Iterator[Version | Redirect]:
         """Yield the rows of the objects to be read."""
-        for run in self._sound:
-            for tist, row in log.read_dated_rows(self.store, run, _STORED):
-                if isinstance(row, Version | Redirect) and not _is_packed(row) and row.key:
-                    right = row.key == _place(row, tist)[1] and row.key not in self._broken
-                    if right and self.audit.is_read(row.key):
-                        yield row
+        for row in itertools.chain.from_iterable(map(self._list_stored, self._sound)):
+            if str(row.key) not in self._broken and self.audit.is_read(str(row.key)):
+                yield row
 
     def _check_object(self, each: _Stored, data: tuple[str, int] | StoreError) -> int:
         """Check an object against its row, or a pack against its name; return its size."""
@@ -229,22 +225,6 @@ class ObiAudit(KindAudit):
     def _find(self, code: str, where: str, problem: str) -> None:
         self._broken.add(where)
         self.findings.append(Finding(code, where, problem))
-
-
-def _place(row: Row, tist: int) -> tuple[str | None, str | None]:
-    """Return the key that a row gives for its object, and the correct key."""
-    if isinstance(row, Version):
-        return row.key, key.key(tist, row.id)
-    if isinstance(row, Redirect):
-        parsed = key.parse((row.key or "").removesuffix(key.REDIRECT))
-        before = parsed and key.redirect(parsed[0], row.origin)
-        if parsed is None or parsed[0] >= tist or row.key != before:  # no earlier run's
-            return row.key, key.redirect(tist, row.origin)
-    return None, None
-
-
-def _is_packed(row: Row) -> bool:
-    return isinstance(row, Version) and row.pack is not None
 
 
 def _key_of(each: _Stored) -> str:

@@ -217,7 +217,7 @@ def wrong_key(store: Store, runs: list[Committed]) -> str:
 
     where = logged_anew(store, runs[1], change)
     commit_anew(store, runs[1], log=digest(store, where))
-    return where
+    return taken
 
 
 EDITED: dict[Callable[[Store, list[Committed]], str], str] = {
@@ -227,7 +227,7 @@ EDITED: dict[Callable[[Store, list[Committed]], str], str] = {
     edited_commit: "obi-run-edited",
     commit_of_another_run: "obi-run-edited",
     commit_made_void: "obi-run-edited",
-    wrong_key: "obi-key",
+    wrong_key: "obi-missing",
 }
 BESIDE = {
     # what else follows of such a defect
