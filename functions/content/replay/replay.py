@@ -196,7 +196,11 @@ class ReplayTask:
             headers["Content-Type"] = header_fields.media_type(content.media_type)
             if headers["Content-Type"].partition(";")[0] != media_type:
                 headers["Content-Type"] = media_type
-            if form is None and (media_type in _SHOWN or _LOADED.match(media_type)):
+            if form is not None and not media_type.startswith("image/"):
+                # The links of a page that is too large to be rewritten would leave the archive.
+                saved = header_fields.disposition(header_fields.UNKNOWN_TYPE, shown.file_name)
+                headers["Content-Disposition"] = saved
+            elif media_type in _SHOWN or _LOADED.match(media_type):
                 headers.pop("Content-Disposition", None)
         status = response.status
         return replace(

@@ -57,6 +57,7 @@ def captures() -> Iterator[Capture]:
     yield Capture(f"{HOST}pryc", DATE, b"", html, "301 Moved", "http://jinde.cz/")
     yield Capture(f"{HOST}nic", DATE, b"<p>nic", html, "404 Not Found")
     yield Capture(f"{HOST}tajne", DATE, b"<title>x</title>", html)
+    yield Capture(f"{HOST}velka", DATE, b"<a href=http://b.cz/>b</a>" + b"x " * 2_500_000, html)
     yield Capture(f"{HOST}uvod", DATE, b"<meta http-equiv=refresh content='0;url=/roky'>", html)
     yield Capture(f"{HOST}slepy", DATE, b"<meta http-equiv=refresh content='0;url=/neni'>", html)
     yield Capture(f"{HOST}obr", DATE, b"<a target=x href=/z>z</a><img src=a\\b.png>", html)
@@ -91,11 +92,15 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
     store = home.folder / "store"
     repository = DuckRepository(FolderStore(store))
     later = CLOCK.now() + timedelta(minutes=5)
-    content = assembly.application(repository, str(store), home.folder, values, {}, lambda: later)
+    parts = (repository, str(store), home.folder, values, {}, lambda: later)
+    server, function = assembly.application(*parts), assembly.application(*parts, largest=6 << 20)
 
-    def answer(path: str, query: str = "", **headers: str) -> HttpResponse:
+    def answer(
+        path: str, query: str = "", method: str = "GET", lambda_: bool = False, **headers: str
+    ) -> HttpResponse:
         names = {name.replace("_", "-"): text for name, text in headers.items()}
-        return content.answer(Call("GET", BASE, f"/web/{path}", query, names))
+        call = Call(method, BASE, f"/web/{path}", query, names)
+        return (function if lambda_ else server).answer(call)
 
     yield answer
     repository.close()
@@ -272,6 +277,26 @@ def test_a_rewritten_page_is_compressed_and_revalidated(ask: Ask) -> None:
     assert got.headers["Content-Encoding"] == "gzip"
     again = ask(path, accept_encoding="gzip", if_none_match=got.headers["ETag"])
     assert (again.status, again.body) == (304, b"")
+
+
+def test_a_page_that_is_too_large_for_a_function_is_a_download_in_parts(ask: Ask) -> None:
+    path = f"{STAMP}if_/{HOST}velka"
+    whole = ask(path, accept_encoding="gzip")
+    assert (whole.status, whole.headers["Content-Encoding"]) == (200, "gzip")
+    assert ask(path, lambda_=True, accept_encoding="gzip").status == 200
+    assert ask(path, lambda_=True).status == 413
+    part = ask(path, lambda_=True, range="bytes=0-")
+    assert part.status == 206
+    assert part.headers["Content-Disposition"].startswith("attachment")
+
+
+@pytest.mark.parametrize("modifier", ["", "if_", "im_"])
+def test_a_head_is_answered_without_a_body(ask: Ask, modifier: str) -> None:
+    for name in ("dir/strana.html", "i.png", "neni"):
+        path = f"20090501000000{modifier}/{HOST}{name}"
+        got, head = ask(path), ask(path, method="HEAD")
+        assert (head.status, head.body) == (got.status, b"")
+        assert head.headers.get("Content-Length") == got.headers.get("Content-Length")
 
 
 @pytest.mark.parametrize(
