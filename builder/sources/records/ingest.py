@@ -365,7 +365,9 @@ class RecordsIngest:
             self._owners.pass_on(item.identifier, table.name)
         is_faulty = self._faulty == place
         if not index.add(item.identifier, digest):
-            self._note(name, REPEATED, item.id, place, _LEFT_OUT)
+            is_foreign = item.identifier == item.id
+            more = ": formats of an item are joined within a file alone" if is_foreign else ""
+            self._note(name, REPEATED, item.id, place + more, _LEFT_OUT)
             return
         for code, detail in item.faults:
             done = "served without it" if code == LACKING else "served"

@@ -111,7 +111,11 @@ class OwnItem:
         self.sets = oai_name.most_specific_sets((*self.sets, *other.sets))
         self.deleted = self.deleted and other.deleted
         self.url, self.fields = self.url or other.url, {**other.fields, **self.fields}
-        self.faults += other.faults
+        self.faults = [
+            (code, detail)
+            for code, detail in (*self.faults, *other.faults)
+            if code != LACKING or detail.partition(":")[0] not in came
+        ]
         return True
 
     def row(self, name: str) -> tuple[Any, ...]:

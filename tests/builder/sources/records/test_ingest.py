@@ -164,12 +164,14 @@ def test_a_guess_that_is_declared_under_another_name_is_not_doubled(home: Home) 
         ingest(home, write(home, name, data))
     assert publish(home) == (3, 0, 0)
     declare(home, DECLARED.replace("catalogue", "a", 1))
-    declare(home, '[[records]]\nname = "other"\nfiles = "export/c.xml"\n')
-    assert ingest(home)["superseded"] == 1
+    declare(home, '[[records]]\nname = "other"\nfiles = "export/*.xml"\n')
+    write(home, "d.xml", STATIC.replace("oai_dc", "dc2").encode())
+    report = ingest(home, code=1)
+    assert report["superseded"] == 1
+    assert "formats of an item are joined within a file alone" in report["first"][0]
     assert publish(home) == (1, 3, 1)
     listed = rows(home, "SELECT repository FROM own_records ORDER BY ALL")
     assert [row["repository"] for row in listed] == ["a", "a", "other"]
-    assert ingest(home) == {}
 
 
 @pytest.mark.parametrize("has_ingest", [True, False])
@@ -395,7 +397,7 @@ def test_records_of_a_static_repository_are_valid_as_they_are(home: Home) -> Non
 
 def test_an_item_of_several_records_keeps_its_identifier_and_formats(home: Home) -> None:
     path = write(home, "static.xml", STATIC.encode())
-    ingest(home, path)
+    assert ingest(home, path)["faults"] == {}
     assert publish(home) == (1, 0, 0)
     with home.served() as base:
         formats = answer(base, "ListMetadataFormats", identifier="oai:arXiv:1")
