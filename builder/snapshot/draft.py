@@ -144,10 +144,10 @@ class Draft:
             yield from rows
 
     def leaves(
-        self, files: Sequence[DataFile], span: Span | None = None
+        self, files: Sequence[DataFile], span: Span | None = None, *, ranked: bool = False
     ) -> tuple[LeafReference, ...]:
         """Write the leaves that describe files of one table; `span` is that of their run."""
-        return tuple(self._leaves(files, None if span is None else (span.first, span.last)))
+        return tuple(self._leaves(files, None if span is None else (span.first, span.last), ranked))
 
     def substitute(self, table: str, files: Mapping[str, Sequence[DataFile]]) -> None:
         """Replace the files with those keys by other files, or remove them."""
@@ -156,7 +156,7 @@ class Draft:
             described = self._catalogue.leaf(reference).files
             if any(file.key in files for file in described):
                 changed = [new for file in described for new in files.get(file.key, (file,))]
-                leaves += self._leaves(changed, reference.span)
+                leaves += self._leaves(changed, reference.span, reference.ranked)
             else:
                 leaves.append(reference)
         self.tables[table] = tuple(leaves)
@@ -178,7 +178,7 @@ class Draft:
                 leaves += earlier.get(run.span, ())
             else:
                 files = write(run, self.paths(self.files(run.leaves)))
-                leaves += self.leaves(files, run.span)
+                leaves += self.leaves(files, run.span, ranked=table == layout.WORDS)
         self.tables[table] = tuple(leaves)
 
     def files(self, leaves: Iterable[LeafReference]) -> list[DataFile]:
@@ -227,7 +227,7 @@ class Draft:
         return DataFile(key, written.bytes, written.footer, written.groups)
 
     def _leaves(
-        self, files: Sequence[DataFile], span: tuple[int, int] | None
+        self, files: Sequence[DataFile], span: tuple[int, int] | None, ranked: bool
     ) -> Iterator[LeafReference]:
         parts = -(-len(files) // layout.LEAF_FILES)
         for number in range(parts):
@@ -247,4 +247,5 @@ class Draft:
                 files=len(described),
                 bytes=sum(file.bytes for file in described),
                 span=span,
+                ranked=ranked,
             )

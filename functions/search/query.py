@@ -92,7 +92,8 @@ class Term:
 class WordQuery:
     """A query: terms, and the filters `set` (with all below it), `kind`, and years, both included.
 
-    None does not filter. An item without a year is in no range of years.
+    `media` is a media type, or the part before its slash. None does not filter. An item without a
+    year is in no range of years, and only captures have a media type.
     """
 
     text: str
@@ -101,6 +102,7 @@ class WordQuery:
     kind: str | None = None
     since: int | None = None
     until: int | None = None
+    media: str | None = None
 
     @property
     def wanted(self) -> Sequence[Term]:
@@ -110,6 +112,10 @@ class WordQuery:
     def matches(self, fields: Sequence[Sequence[str]]) -> bool:
         """Return whether an item with these fields, as units, is a hit."""
         return all(term.matches(fields) != term.excluded for term in self.terms)
+
+    def takes(self, media: str) -> bool:
+        """Return whether the filter takes a media type, "" for an unknown one."""
+        return self.media is None or self.media in (media, media.partition("/")[0])
 
     def holds(self, date: str | None) -> bool:
         """Return whether a date, which begins with the year, is in the range of years."""
@@ -127,6 +133,7 @@ def parse(
     kind: str | None = None,
     since: str | int | None = None,
     until: str | int | None = None,
+    media: str | None = None,
 ) -> WordQuery:
     """Return the query that a person typed; empty filters do not count. Raises SearchQueryError."""
     if len(text) > LONGEST:
@@ -143,7 +150,8 @@ def parse(
     first, last = _year(since), _year(until)
     if first is not None and last is not None and first > last:
         raise SearchQueryError("order")
-    return WordQuery(text, terms, set or None, kind or None, first, last)
+    media = media.strip().lower() if media else None
+    return WordQuery(text, terms, set or None, kind or None, first, last, media or None)
 
 
 def _terms(text: str) -> Iterator[Term]:

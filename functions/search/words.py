@@ -6,6 +6,11 @@ become plain ones. Marks of other scripts stay, because they are vowels there.
 
 A unit is a word of letters and digits, or one letter of a script without spaces (SPACELESS). Of
 these, the table holds each two neighbours as one word, and the last letter of each series alone.
+
+In the table, a word ends with its rank, a character from U+0001 to U+0003: 3 in the host of a home
+page, 2 in its title, 1 in the title of another page and in items that are no captures. Elsewhere
+it has none: a host or a path, and what is no page, as its status is not 200. So the rows of a word
+lie side by side, by rank. Runs that an earlier version of Sheaf wrote have no ranks.
 """
 
 import re
@@ -21,6 +26,12 @@ MOST = 128
 """Units of a text; those behind it are not found."""
 LONGEST_NUMBER = 10
 """Characters of a word with a digit in a URL; longer ones are mostly keys of sessions: no unit."""
+PAGE, HOME, HOST = 1, 2, 3
+"""The ranks: of the title of a page, and of the title and the host of a home page."""
+OK = 200
+"""The HTTP status of a page; other captures may have none."""
+HOME_PATH = ")/"
+"""How the SURT of a home page ends."""
 
 _SPACELESS = (
     "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u312f\u31a0-\u31bf"
@@ -69,6 +80,18 @@ class _Letters(dict[int, str | None]):
 
 
 _LETTERS = _Letters()
+
+
+def rank_page(status: int | None, surt: str | None) -> int:
+    """Return the rank of a title: 2 on the home page of a host, 1 on another page, else 0."""
+    if status not in (None, OK):
+        return 0
+    return HOME if (surt or "").endswith(HOME_PATH) else PAGE
+
+
+def with_rank(word: str, rank: int) -> str:
+    """Return a word as the table has it."""
+    return word + chr(rank) if rank else word
 
 
 def fold(text: str) -> str:

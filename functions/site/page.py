@@ -14,8 +14,9 @@ from functions.oai.render.copy_address import CopyAddresses
 from functions.oai.render.language import Language
 from functions.reading.as_of import PointerReading
 from functions.reading.repository import PublishedRecord
-from functions.search.hits import SearchPage
+from functions.search.place import SearchPlace
 from functions.search.query import WordQuery
+from functions.search.search import SearchPage
 from functions.snapshot.dumps import DumpIndex
 from functions.snapshot.errors import SheafError
 from functions.snapshot.fixity import CheckReport
@@ -86,7 +87,7 @@ class PageParts(OaiParts):
 
     search: CaptureSearch | None = None
     calendar: CaptureCalendar | None = None
-    words: Callable[[Manifest, WordQuery, int | None, int], SearchPage] | None = None
+    words: Callable[[Manifest, WordQuery, SearchPlace | None, int], SearchPage] | None = None
     dumps: Callable[[], DumpIndex | None] | None = None
     checks: Callable[[], Sequence[CheckReport]] | None = None
 

@@ -145,11 +145,12 @@ class Sequence(Struct, frozen=True, array_like=True):
                 yield Span(start, end)
 
 
-class LeafReference(Struct, frozen=True):
+class LeafReference(Struct, frozen=True, omit_defaults=True):
     """The root's description of a leaf: key, bounds and number of its rows, bytes of its data.
 
     `span` is its section of the log: the first and last position of one publish, or of several
-    merged ones. Leaves with the same span form one run, which is sorted as a whole.
+    merged ones. Leaves with the same span form one run, which is sorted as a whole. `ranked`: its
+    rows are words with ranks (functions.search.words); earlier versions of Sheaf wrote none.
     """
 
     key: str
@@ -159,6 +160,7 @@ class LeafReference(Struct, frozen=True):
     files: int
     bytes: int
     span: tuple[int, int] | None = None
+    ranked: bool = False
 
     def meets(self, first: Key, last: Key) -> bool:
         """Return whether its rows can lie between first and last; `last` of None is the end."""

@@ -18,7 +18,8 @@ CREATE OR REPLACE TEMP VIEW sets AS
 SELECT set_spec, name, records, live FROM {sets_files};
 
 CREATE OR REPLACE TEMP VIEW words AS
-SELECT word, unnest(range(position, position + following + 1)) AS position FROM {words_files};
+SELECT DISTINCT rtrim(word, chr(1) || chr(2) || chr(3)) AS word,
+    unnest(range(position, position + following + 1)) AS position FROM {words_files};
 
 CREATE OR REPLACE TEMP VIEW faults AS
 SELECT * FROM {faults_files};

@@ -37,15 +37,18 @@ _PATH = (
     "0) + strpos(url, '://') + 3), url)"
 )
 _CAPTURES = (
-    f"(SELECT position, url_host_name AS host, url, title FROM {_RECORDS} "
-    f"WHERE {LISTED_CAPTURE} AND $condition)"
+    "(SELECT position, url_host_name AS host, url, title, "
+    f"CASE WHEN fetch_status != {words.OK} THEN '' "
+    f"WHEN ends_with(url_surtkey, '{words.HOME_PATH}') THEN chr({words.HOME}) "
+    f"ELSE chr({words.PAGE}) END AS rank FROM {_RECORDS} WHERE {LISTED_CAPTURE} AND $condition)"
 )
 # A scan without ORDER BY keeps the order of the rows, and so do windows without it.
 _HOSTS = (
-    "(SELECT host, position AS first, coalesce(lead(before) OVER (), "
-    f"(SELECT max(position) FROM {_CAPTURES})) AS last FROM ("
-    "SELECT host, position, lag(position) OVER () AS before, lag(host) OVER () AS other "
-    f"FROM {_CAPTURES}) WHERE host IS DISTINCT FROM other OR before IS DISTINCT FROM position - 1)"
+    f"(SELECT host, if(home, chr({words.HOST}), '') AS rank, position AS first, "
+    f"coalesce(lead(before) OVER (), (SELECT max(position) FROM {_CAPTURES})) AS last FROM ("
+    "SELECT host, home, position, lag(position) OVER () AS before, lag(host) OVER () AS other, "
+    f"lag(home) OVER () AS near FROM (SELECT *, rank = chr({words.HOME}) AS home FROM {_CAPTURES}))"
+    " WHERE host IS DISTINCT FROM other OR home != near OR before IS DISTINCT FROM position - 1)"
 )
 _PATHS = f"(SELECT {_PATH} AS path, url, position FROM {_CAPTURES})"
 
@@ -75,24 +78,24 @@ def _words_of(text: str) -> str:
 _PLAIN_HOST = f"(NOT contains(host, 'xn--') AND {_is_plain('host')})"
 _PLAIN_TITLE = _is_plain("title")
 _PLAIN_URL = f"(NOT contains(url, '%') AND {_is_plain('url')})"
-_CUT = f"if(strlen(word) > {words.LONGEST}, left(word, {words.LONGEST}), word) AS word"
+_CUT = f"if(strlen(word) > {words.LONGEST}, left(word, {words.LONGEST}), word)"
 _SHORT = f"(strlen(word) <= {words.LONGEST_NUMBER} OR NOT regexp_matches(word, '[0-9]'))"
 # Titles repeat, so that each is cut once. Paths hardly do.
-_TITLES = f"(SELECT title, position FROM {_CAPTURES} WHERE {_PLAIN_TITLE})"
+_TITLES = f"(SELECT title, rank, position FROM {_CAPTURES} WHERE {_PLAIN_TITLE})"
 _PLAIN_ROWS = (
-    f"SELECT {_CUT}, first AS position, last - first AS following "
-    f"FROM (SELECT {_words_of('host')}, first, last FROM {_HOSTS} WHERE {_PLAIN_HOST}) "
-    f"UNION ALL SELECT {_CUT}, position, 0 FROM (SELECT unnest(found) AS word, position "
-    f"FROM {_TITLES} JOIN (SELECT title, list_distinct({_list_of('title')}) AS found "
+    f"SELECT concat({_CUT}, rank) AS word, first AS position, last - first AS following "
+    f"FROM (SELECT {_words_of('host')}, rank, first, last FROM {_HOSTS} WHERE {_PLAIN_HOST}) "
+    f"UNION ALL SELECT concat({_CUT}, rank), position, 0 FROM (SELECT unnest(found) AS word, rank, "
+    f"position FROM {_TITLES} JOIN (SELECT title, list_distinct({_list_of('title')}) AS found "
     f"FROM (SELECT DISTINCT title FROM {_TITLES})) USING (title)) "
     f"UNION ALL SELECT {_CUT}, position, 0 "
     f"FROM (SELECT {_words_of('path')}, position FROM {_PATHS} WHERE {_PLAIN_URL}) WHERE {_SHORT}"
 )
 _OTHER_TEXTS = (
-    f"SELECT 'host' AS what, host AS text, first, last FROM {_HOSTS} WHERE NOT {_PLAIN_HOST} "
-    f"UNION ALL SELECT 'title', title, position, position FROM {_CAPTURES} "
-    f"WHERE NOT {_PLAIN_TITLE} UNION ALL SELECT 'path', url, position, position FROM {_CAPTURES} "
-    f"WHERE NOT {_PLAIN_URL}"
+    f"SELECT 'host' AS what, host AS text, rank, first, last FROM {_HOSTS} "
+    f"WHERE NOT {_PLAIN_HOST} UNION ALL SELECT 'title', title, rank, position, position "
+    f"FROM {_CAPTURES} WHERE NOT {_PLAIN_TITLE} "
+    f"UNION ALL SELECT 'path', url, '', position, position FROM {_CAPTURES} WHERE NOT {_PLAIN_URL}"
 )
 _CUTS = {"host": words.host_pieces, "title": words.pieces, "path": words.path_pieces}
 _SQL_KINDS = tuple(row for row in ROWS if row.sql_texts)
@@ -102,7 +105,7 @@ _DOCUMENTS = (
     f"WHERE kind NOT IN {engine.texts(sorted(_IN_SQL))} AND NOT deleted AND $condition"
 )
 _PLAIN_DOCUMENTS = (
-    f"SELECT {_CUT}, position, following FROM "
+    f"SELECT concat({_CUT}, chr({words.PAGE})) AS word, position, following FROM "
     f"({cut.plain_rows(_words_of, _is_plain)}) WHERE word IS NOT NULL"
 )
 _ALL_DOCUMENTS = (
@@ -182,9 +185,9 @@ def _other_rows(
     values = {"records": list(records)}
     if not CAPTURES.isdisjoint(kinds):
         texts = engine.batches(connection, _OTHER_TEXTS.replace("$condition", condition), values)
-        for what, text, first, last in chain.from_iterable(texts):
+        for what, text, rank, first, last in chain.from_iterable(texts):
             for word in {*words.table_words(_CUTS[what](text))}:
-                yield word, first, last - first
+                yield word + rank, first, last - first
     if kinds - _IN_SQL:
         values |= {"documents": list(documents)} if documents else {}
         sql = (_ALL_DOCUMENTS if documents else _DOCUMENTS).replace("$condition", condition)

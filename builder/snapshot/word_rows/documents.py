@@ -94,4 +94,4 @@ def other_rows(
 def word_rows(texts: Sequence[str], position: int) -> Iterator[tuple[str, int, int]]:
     """Yield a row for each word of the texts of an item."""
     for word in {w for text in texts for w in words.table_words(words.pieces(text))}:
-        yield word, position, 0
+        yield words.with_rank(word, words.PAGE), position, 0

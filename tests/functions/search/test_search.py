@@ -13,9 +13,9 @@ from functions.kinds import KINDS
 from functions.reading.duck_repository import DuckRepository
 from functions.reading.repository import PublishedRecord, RecordSelection
 from functions.search import postings, search, words
-from functions.search.hits import SearchPage
+from functions.search.place import SearchPlace, parse_place
 from functions.search.query import WordQuery, parse
-from functions.search.search import NoWordsError, WordSearch
+from functions.search.search import NoWordsError, SearchPage, WordSearch
 from functions.snapshot import layout
 from functions.snapshot.manifest import Manifest, Span
 from tests.builder.conftest import World, capture
@@ -60,7 +60,8 @@ def drawn(dice: random.Random, number: int) -> Capture:
         url_host_name=host,
         title=title,
         fetch_date=f"{1996 + number % 5}-01-01",
-        url_surtkey=f"{host})/{number % 7}",
+        url_surtkey=f"{host})/{number % 7 or ''}",
+        fetch_status=404 if number % 11 == 1 else 200,
         fetch_time=None,
     )
 
@@ -120,8 +121,13 @@ def pages(
         assert len(page.hits) <= limit
         if page.after is None:
             return
-        assert after is None or page.after < after
-        after = page.after
+        assert after is None or rest_of(page.after) < rest_of(after)
+        after = parse_place(page.after.to_text())
+
+
+def rest_of(place: SearchPlace) -> tuple[int, ...]:
+    """Return a number of what is left behind a place, which falls from page to page."""
+    return place.rank, place.high, 0 if place.points else 1, place.points or 1, place.position
 
 
 @pytest.mark.sampled(3)
@@ -136,6 +142,8 @@ def test_a_search_finds_what_each_record_has(
     monkeypatch.setattr(postings, "_FEW", 4 * seed)
     monkeypatch.setattr(search, "PREFIX_GROUPS", 2 * seed)
     monkeypatch.setattr(search, "_DENSE", 8 * seed)
+    monkeypatch.setattr(search, "_WINDOW", 16 * seed)
+    monkeypatch.setattr(search, "_AT_ONCE", 6)
     filled(world, seed)
     repository, manifest = world.repository(), world.newest()
     searching = WordSearch(repository.catalogue, repository.files)
@@ -170,7 +178,7 @@ def rows(world: World) -> set[str]:
     manifest = world.newest()
     repository = world.repository()
     return {
-        word
+        word.rstrip("\1\2\3")
         for file in repository.catalogue.files(manifest, "words")
         for (word,) in repository.files.rows("SELECT word FROM read_parquet($file)", file)
     }

@@ -47,9 +47,9 @@ def test_the_words_of_a_url() -> None:
 def cut(
     folder: Path, rows: list[tuple[object, ...]], names: list[str] | None = None
 ) -> set[tuple[str, int]]:
-    """Return what a publish makes of records: kind, host, URL, title, document.
+    """Return what a publish makes of records: kind, host, URL, title, document, status, SURT.
 
-    `names` are their identifiers.
+    The last two may be missing. `names` are their identifiers.
     """
     names = names or [f"oai:{n}" for n in range(1, len(rows) + 1)]
     path = folder / "records.parquet"
@@ -58,8 +58,11 @@ def cut(
     connection.execute(f"CREATE TABLE records ({columns})")
     connection.executemany(
         "INSERT INTO records (position, identifier, kind, deleted, url_host_name, url, title, "
-        "document) VALUES ($1, $2, $3, false, $4, $5, $6, $7)",
-        [(n, name, *row) for n, (name, row) in enumerate(zip(names, rows, strict=True), 1)],
+        "document, fetch_status, url_surtkey) VALUES ($1, $2, $3, false, $4, $5, $6, $7, $8, $9)",
+        [
+            (n, name, *row, *(None,) * (7 - len(row)))
+            for n, (name, row) in enumerate(zip(names, rows, strict=True), 1)
+        ],
     )
     connection.execute(f"COPY (FROM records ORDER BY position) TO '{path}'")
     found = cut_words(connection, folder, [str(path)])
@@ -81,21 +84,30 @@ _URL = st.text(st.sampled_from("ab19/%C4ž?=:. 漢xn-"), max_size=30)
             st.sampled_from(["www.a.cz", "www.a.cz", "xn--bcher-kva.de", "h1.b.cz", None]),
             st.one_of(_URL, _URL.map("http://www.a.cz/".__add__), _TEXT),
             st.one_of(st.none(), _TEXT, st.text("aábÉž –1 ", max_size=99)),
+            st.sampled_from([None, 200, 404]),
+            st.sampled_from([None, "cz,a)/", "cz,a)/x"]),
         ),
         min_size=1,
         max_size=12,
     )
 )
-@example(rows=[(None, "http://a", "İ Ǆ ſ ς" + "a " * 200)])
-def test_sql_and_python_cut_alike(rows: list[tuple[str | None, str, str | None]]) -> None:
+@example(rows=[(None, "http://a", "İ Ǆ ſ ς" + "a " * 200, 200, "cz,a)/")])
+def test_sql_and_python_cut_alike(
+    rows: list[tuple[str | None, str, str | None, int | None, str | None]],
+) -> None:
     expected = {
-        (word, position)
-        for position, (host, url, title) in enumerate(rows, 1)
-        for some in (words.pieces(title or ""), words.host_pieces(host), words.path_pieces(url))
-        for word in words.table_words(some)
+        (words.with_rank(word, rank), position)
+        for position, (host, url, title, status, surt) in enumerate(rows, 1)
+        for pieces, rank in (
+            (words.pieces(title or ""), words.rank_page(status, surt)),
+            (words.host_pieces(host), words.HOST * (words.rank_page(status, surt) == words.HOME)),
+            (words.path_pieces(url), 0),
+        )
+        for word in words.table_words(pieces)
     }
     with TemporaryDirectory() as folder:
-        assert cut(Path(folder), [("capture", *row, None) for row in rows]) == expected
+        records = [("capture", *row[:3], None, *row[3:]) for row in rows]
+        assert cut(Path(folder), records) == expected
 
 
 _TEXTS = st.lists(st.one_of(_TEXT, st.sampled_from(["", "[A] b", "{}"])), max_size=3)
@@ -144,7 +156,7 @@ def test_sql_and_python_cut_documents_alike(
     @given(rows=st.lists(items, min_size=1, max_size=8))
     def check(rows: list[tuple[str, dict[str, object]]]) -> None:
         expected = {
-            (word, position)
+            (words.with_rank(word, words.PAGE), position)
             for position, (name, document) in enumerate(rows, 1)
             for text in kind.list_texts(document, name)
             for word in words.table_words(words.pieces(text))
@@ -161,7 +173,7 @@ def test_plain_texts_are_cut_in_sql_alone(tmp_path: Path, monkeypatch: pytest.Mo
     xml = "<dc:title>Łódź – Straße Ёж, œuvre</dc:title><dc:creator>Bjørn</dc:creator>"
     row = ("harvested", None, None, None, json.dumps({"id": "1", "records": [{"metadata": xml}]}))
     expected = {"lodz", "strasse", "еж", "oeuvre", "bjorn", "oai", "1"}
-    assert cut(tmp_path, [row]) == {(word, 1) for word in expected}
+    assert cut(tmp_path, [row]) == {(words.with_rank(word, words.PAGE), 1) for word in expected}
 
 
 def test_each_letter_that_sql_folds_is_folded_alike() -> None:
@@ -180,7 +192,7 @@ def test_each_letter_that_sql_folds_is_folded_alike() -> None:
 def test_the_words_of_other_items(tmp_path: Path) -> None:
     dataset = {"title": "Soil", "creators": [{"name": "Doe"}], "doi": "10.5/x", "published": "2011"}
     found = cut(tmp_path, [("fileset", None, None, None, json.dumps(dataset))])
-    assert {word for word, _ in found} == {"soil", "doe", "10", "5", "x", "oai", "1"}
+    assert {word.rstrip("\1") for word, _ in found} == {"soil", "doe", "10", "5", "x", "oai", "1"}
     xml = "<oai_dc:dc><dc:creator>B</dc:creator><dc:title>A &amp; Z</dc:title></oai_dc:dc>"
     assert HARVESTED.title({"id": "oai:x:9", "records": [{"metadata": xml}]}) == "A & Z"
     assert TEMPLATE.date({"fields": {"creation-date": ["2007-05"]}}) == "2007-05"
