@@ -115,6 +115,7 @@ bench: $(TOOLS)
 	$(BIN)/python -m bench.change $(if $(CAPTURES),--captures $(CAPTURES))
 	$(BIN)/python -m bench.redif
 	$(BIN)/python -m bench.ingest_redif
+	$(BIN)/python -m bench.records $(if $(CAPTURES),--records $(CAPTURES))
 	$(BIN)/python -m bench.fileset
 	$(BIN)/python -m bench.harvest $(if $(CAPTURES),--captures $(CAPTURES))
 	$(BIN)/python -m bench.lookup $(if $(CAPTURES),--captures $(CAPTURES))

@@ -88,15 +88,19 @@ class Transaction:
         return Transaction(store, Catalogue(store), configuration, runtime, pointer, tag, before)
 
     @contextmanager
-    def draft(self) -> Iterator[tuple[engine.Connection, "Draft"]]:
-        """Context of a database and a draft that begins as the last snapshot."""
+    def draft(self, most: int | None = None) -> Iterator[tuple[engine.Connection, "Draft"]]:
+        """Context of a database and a draft that begins as the last snapshot.
+
+        The database takes `most` megabytes, if `publish.memory` is not less.
+        """
         from builder.snapshot.draft import Draft
 
+        memory = self.configuration["publish.memory"]
         with tempfile.TemporaryDirectory(prefix="sheaf-publish-") as scratch:
             folder = Path(scratch)
             connection = engine.connect(
                 threads=self.runtime.threads,
-                memory_megabytes=self.configuration["publish.memory"],
+                memory_megabytes=min(memory, most or memory),
                 scratch=folder,
             )
             try:

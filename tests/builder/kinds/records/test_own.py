@@ -6,12 +6,14 @@ from typing import Any
 from urllib.parse import urlencode
 from urllib.request import urlopen
 
+import pytest
 from lxml import etree
 
 from builder.intake import intake
 from builder.intake.intake import TABLES, IntakeRun, part_path
 from builder.store.folder import FolderStore
 from builder.store.parquet.writer import RowWriter
+from functions.store import engine
 from tests.e2e.conftest import Home, make_home
 from tests.functions.oai.validity import OAI, valid
 
@@ -106,3 +108,18 @@ def test_a_withdrawn_item_stays_withdrawn_and_comes_back(tmp_path: Path) -> None
     add_run(home, "3", {1: document(1, "Wasps", "oai_dc")})
     assert publish(home) == (0, 1, 0)
     assert home("verify").code == 0
+
+
+def test_own_records_alone_take_little_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, taken, connect = make_home(tmp_path / "home"), list[dict[str, Any]](), engine.connect
+    add_run(home, "1", {1: document(1, "Bees", "oai_dc")})
+
+    def note(**own: Any) -> engine.Connection:
+        taken.append(own)
+        return connect(**own)
+
+    monkeypatch.setattr(engine, "connect", note)
+    publish(home)
+    assert all(own["memory_megabytes"] <= 512 for own in taken if "scratch" in own)
