@@ -17,8 +17,7 @@ from functions.content import cdx, header_fields, memento, neighbours, represent
 from functions.content.capture_row import FIELDS
 from functions.content.contents import ArchivedContents
 from functions.content.header_fields import RangePart, Unsatisfiable
-from functions.content.protocols import DIALECTS, Content, ContentError
-from functions.content.replay import address
+from functions.content.protocols import DIALECTS, REPLAY, Content, ContentError
 from functions.content.representation import ArgumentError, Body, ContentRequest, Representation
 from functions.content.search import CaptureSearch
 from functions.http import http_message
@@ -46,7 +45,7 @@ _LISTS: Mapping[str, Callable[[Call, CaptureSearch, Manifest, Configuration], Re
 }
 _STREAMS = 256
 """Maximum number of concurrent streams; each holds a file or a request to a bucket open."""
-PATHS = (representation.PATH, address.PATH, *sorted({*_LISTS, *DIALECTS}))
+PATHS = (representation.PATH, REPLAY, *sorted({*_LISTS, *DIALECTS}))
 """The paths that are answered here, with all paths below them."""
 
 _FIELDS = (*FIELDS, obi.DOCUMENT.name)
@@ -320,7 +319,7 @@ class ContentApplication(Service):
             entry.fields["query"] = call.query[:_LONGEST]
             return listed(call, self._search, manifest, self._settings)
         try:
-            if call.path == address.PATH or call.path.startswith(f"{address.PATH}/"):
+            if call.path == REPLAY or call.path.startswith(f"{REPLAY}/"):
                 entry.fields["query"] = call.path[:_LONGEST]
                 return self._replay().answer(
                     call, manifest, lambda shown: self._deliver(call, shown, entry)

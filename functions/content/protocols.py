@@ -151,5 +151,9 @@ ARCHIVE = Dialect(
     is_silent=True,
 )
 
+REPLAY = "/web"
+"""The path of archived pages as they were (functions.content.replay), read only where it is used.
+"""
+
 DIALECTS: Mapping[str, Dialect] = {"/cdx": PYWB, "/cdx/search/cdx": ARCHIVE}
 """The dialect of each path."""

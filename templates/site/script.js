@@ -1,5 +1,10 @@
-// Adds a button that copies the text beside it. Pages work without it.
+// Copies the text beside a button, and shows the place within an archived page. Pages work without.
 "use strict";
+const archived = document.querySelector(".replay iframe");
+if (archived && location.hash) {
+  const place = archived.src + location.hash; // loaded already, it is not loaded again
+  archived.addEventListener("load", () => { archived.src = place; }, {once: true});
+}
 if (navigator.clipboard) {
   const label = document.currentScript.dataset.copy;
   for (const block of document.querySelectorAll("pre.command, .copy")) {

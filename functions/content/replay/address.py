@@ -12,14 +12,14 @@ from urllib.parse import quote, unquote, urlsplit
 
 from functions.content import header_fields, terms
 from functions.content.capture_row import CaptureRow
-from functions.content.protocols import NEWEST
+from functions.content.protocols import NEWEST, REPLAY
 from functions.content.replay import references
 from functions.content.representation import ArgumentError
 from functions.content.terms import NoScope
 from functions.http.http_message import Call
 from functions.snapshot import surt
 
-PATH = "/web"
+PATH = REPLAY
 PAGE, STORED, TOP, FRAME = "", "id_", "if_", "fr_"
 """Modifiers: a page with its banner, the bytes as archived, the page itself, a frame in a page."""
 _MODIFIERS = {
