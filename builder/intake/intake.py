@@ -106,6 +106,8 @@ class IntakeRun:
     parts: tuple[str, ...] = ()
     """Names below the run's prefix, such as part-000000-1f2e/captures-000000.parquet."""
     published: bool = False
+    mended: tuple[str, ...] = ()
+    """Sources that are gone, whose faults are over."""
     origin: MirrorOrigin | None = None
     """The state of the repository that the store replicates, if it does."""
 
@@ -189,6 +191,8 @@ def summary(run: IntakeRun) -> bytes:
         document["harvested"] = run.harvested
     if run.own:
         document["own"] = run.own
+    if run.mended:
+        document["mended"] = run.mended
     if run.origin:
         document["origin"] = to_values(run.origin)
     if run.parts:

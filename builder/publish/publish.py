@@ -212,7 +212,7 @@ class IntakeChange(Change):
         mended, count = dict[str, int](), 0
         for run in self._runs:
             whole = (s for s in run.sources if (s.reading or "").startswith(OWN_READING))
-            mended |= dict.fromkeys((source.source for source in whole), count)
+            mended |= dict.fromkeys((*(source.source for source in whole), *run.mended), count)
             count += sum(
                 key.rpartition("/")[2].startswith("faults-") for key in self._keys[run.name]
             )

@@ -190,9 +190,15 @@ class RecordsIngest:
             self.report.unchecked = sorted({p for t in tables for p in t.recipe.unchecked})
             for writer in (self._rows, described, names, self._faults):
                 writer.close()
-            if sources or self.report.deleted:
+            mended = [
+                self._name_file(table, path)
+                for table, index in zip(tables, indexes, strict=True)
+                if table.is_whole and not table.is_guess
+                for path in index.gone_files
+            ]
+            if sources or self.report.deleted or mended:
                 own = self.report.records + self.report.renewed
-                run = intake.IntakeRun(self.name, tuple(sources), own=own)
+                run = intake.IntakeRun(self.name, tuple(sources), own=own, mended=(*mended,))
                 intake.commit(self.store, run, self.scratch)
             committed = True
         finally:

@@ -32,6 +32,8 @@ class RecordIndex:
         self._whole: set[int] = set()
         self._file = 0
         self._is_empty = False
+        self.gone_files: list[Path] = []
+        """Files that the table had, and no longer has."""
         self.has_changes = False
         """Whether a file is new, has changed or is gone."""
         self.is_settled = False
@@ -79,6 +81,7 @@ class RecordIndex:
                 whole = {path: values for path, values in whole.items() if not values[3]}
             self._whole = {number for _, _, number, _ in whole.values()}
             gone = [(values[2],) for values in rows.values() if values[2] not in self._whole]
+            self.gone_files = [Path(path) for path in rows.keys() - {*map(str, paths)}]
             self._base.executemany("DELETE FROM files WHERE number = ?", gone)
             self.has_changes = bool(gone) or len(whole) < len(paths)
             self._is_empty = not self._base.execute("SELECT 1 FROM records LIMIT 1").fetchall()

@@ -328,6 +328,14 @@ def test_a_file_that_is_read_whole_supersedes_its_earlier_faults(
     assert ingest(home)["same"] == 2
     publish(home)
     assert [(row["source"], row["code"]) for row in rows(home, sql)] == both[1:]
+    path = write(home, "b.mrc", marc(1, "Yet another"), marc(3))
+    ingest(home)
+    publish(home)
+    assert len(rows(home, sql)) == 2
+    path.unlink()
+    ingest(home)
+    publish(home)
+    assert len(rows(home, sql)) == 1
     assert home("verify").code == 0
 
 
