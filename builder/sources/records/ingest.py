@@ -317,7 +317,7 @@ class RecordsIngest:
             digest = hash_record("", item.identifier.encode())
             self._write(table, item, (name, place), digest, index)
             for at in repeated:
-                self._note(name, REPEATED, item.id, at, _LEFT_OUT)
+                self._note(name, REPEATED, item.id, f"{at}: it came before", _LEFT_OUT)
 
     def _take(
         self,
@@ -372,8 +372,12 @@ class RecordsIngest:
         is_faulty = self._faulty == place
         if not index.add(item.identifier, digest):
             is_foreign = item.identifier == item.id
-            more = ": formats of an item are joined within a file alone" if is_foreign else ""
-            self._note(name, REPEATED, item.id, place + more, _LEFT_OUT)
+            reason = (
+                "formats of an item are joined within a file alone"
+                if is_foreign
+                else f"{item.id!r} came before"
+            )
+            self._note(name, REPEATED, item.id, f"{place}: {reason}", _LEFT_OUT)
             return
         for code, detail in item.faults:
             done = "served without it" if code == LACKING else "served"
