@@ -128,6 +128,9 @@ def test_of_what_is_withdrawn_there_is_no_byte(published: Home) -> None:
             assert b"Archiv" not in body
         assert got(f"{base}/cdx?url=www.archiv.org/*")[2] == b""
         assert got(f"{base}/timegate/http://www.archiv.org/")[0] == 404
+        for modifier in ("", "if_", "im_", "id_"):
+            status, _, body = got(f"{base}/web/20071105120000{modifier}/http://www.archiv.org/")
+            assert (status, b"Archiv" in body) == (404, False)
 
 
 def test_what_was_damaged_since_is_never_had_whole(published: Home) -> None:
@@ -198,6 +201,21 @@ def test_the_function_answers_lists(bucketed: Bucketed, tmp_path: Path) -> None:
     assert gate[:1] == (302,)
     where = gate[1]["Location"].removeprefix("https://oai.example.org")
     assert function.get(where)[2] == PAGES["http://www.archiv.org/"]
+
+
+def test_the_function_replays_by_as_many_requests_as_it_reads(
+    bucketed: Bucketed, tmp_path: Path
+) -> None:
+    function = Lambda(bucketed, tmp_path)
+    for path in ("20071105120000if_/http://www.archiv.org/", "2007if_/http:/www.archiv.org/"):
+        status, headers, body = function.get(f"/web/{path}")
+        assert (status, headers["Content-Location"][-22:]) == (200, "http://www.archiv.org/")
+        assert PAGES["http://www.archiv.org/"] in body
+    first, again = (json.loads(line)["store_requests"] for line in function.lines)
+    assert first <= 9  # the table of URLs instead of that of identifiers
+    assert again <= 2
+    status, _, page = function.get("/web/20071105120000/http://www.archiv.org/")
+    assert (status, page.count(b"<iframe")) == (200, 1)
 
 
 def test_a_function_without_a_store_is_not_ready(tmp_path: Path, bucketed: Bucketed) -> None:

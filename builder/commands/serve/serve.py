@@ -36,7 +36,8 @@ def add(parser: argparse.ArgumentParser) -> None:
             "--host HOST": "address to listen at",
             "--port PORT": "port to listen at; 0 for any",
             "--access-log FILE": "access log, - for standard error (default: serve.access_log)",
-            "--content": "also serve archived bytes at /content, and captures at /cdx (default: "
+            "--content": "also serve archived bytes at /content, pages as they were at /web, and "
+            "captures at /cdx (default: "
             "content.serve)",
         },
         host={"default": "127.0.0.1"},
@@ -85,6 +86,7 @@ def _announce(context: Context, settings: Configuration, base: str) -> None:
         f"  for people      {base}/\n"
         f"  for harvesters  {base}/oai?verb=Identify\n"
         + (f"  archived bytes  {content}/IDENTIFIER, {base}/cdx?url=URL\n" if content else "")
+        + (f"  archived pages  {base}/web/URL\n" if content else "")
         + "Ctrl-C ends it.",
         {"url": f"{base}/", "oai": f"{base}/oai", **({"content": content} if content else {})},
     )

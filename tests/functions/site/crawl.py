@@ -75,7 +75,7 @@ class Crawl:
                 parts = urlsplit(link)
                 assert parts.scheme in ("http", "https", "mailto"), link
                 own = link.startswith(f"{ROOT}/")
-                if not own or parts.path.startswith(("/content", "/cdx", "/timemap")):
+                if not own or parts.path.startswith(("/content", "/web", "/cdx", "/timemap")):
                     continue
                 target = parts.path + (f"?{parts.query}" if parts.query else "")
                 if parts.path in ("/oai", "/publishes.atom", "/dcat.jsonld"):
