@@ -133,7 +133,7 @@ class ReplayTask:
         capture, request = self.captures.best[0], self.request
         if near.redirect_target(capture):
             end, fragment = near.follow_redirects(self.replay.search, self.manifest, capture)
-            url, mark = capture_url(end), f"#{fragment}" if fragment else ""
+            url, mark = capture_url(end), f"#{header_fields.uri(fragment)}" if fragment else ""
             if request.modifier == PAGE:
                 return _redirect(self.addresses.page(end.stamp, url) + mark)
             return self._redirect(end.stamp, url, mark)
@@ -175,7 +175,7 @@ class ReplayTask:
             return replace(page, headers={**page.headers, "X-Archive-Error": error.code})
         if self.request.modifier in _FRAMES:
             return replace(page, headers=headers)
-        return Reply(error.status, "text/plain", f"{error}.\n".encode(), headers)
+        return Reply(error.status, "text/plain", f"{error}.\n".encode("utf-8", "replace"), headers)
 
     def show(self, deliver: Deliver) -> Reply | HttpResponse:
         """Return a capture as a page shows it: rewritten, or as it is archived."""

@@ -50,6 +50,7 @@ def captures() -> Iterator[Capture]:
     yield Capture(f"{HOST}f.pdf", DATE, b"%PDF-1.4", "application/pdf")
     yield Capture(f"{HOST}stara", DATE, b"", html, "301 Moved", "/nova")
     yield Capture(f"{HOST}nova", DATE, b"", html, "302 Moved", "http://www.a.cz/dir/strana.html")
+    yield Capture(f"{HOST}cast", DATE, b"", html, "302 Moved", "/roky#cil x")
     yield Capture(f"{HOST}kruh", DATE, b"", html, "302 Moved", "/dokola")
     yield Capture(f"{HOST}dokola", DATE, b"", html, "302 Moved", "/kruh")
     yield Capture(f"{HOST}sam", DATE, b"", html, "301 Moved", "https://www.a.cz/sam")
@@ -173,6 +174,7 @@ def test_frames_are_in_a_sandbox_and_load_from_the_archive_alone(ask: Ask) -> No
         (f"{STAMP}/{HOST}stara", f"/web/{STAMP}/{HOST}dir/strana.html"),
         (f"2009im_/{HOST}stara", f"/web/{STAMP}im_/{HOST}dir/strana.html"),
         (f"{STAMP}if_/{HOST}uvod", f"/web/{STAMP}if_/{HOST}roky"),
+        (f"2007/{HOST}cast", f"/web/20110101000000/{HOST}roky#cil%20x"),
         # The capture at that time only leads to itself.
         (f"{STAMP}/{HOST}sam", "/web/20090501000009/https://www.a.cz/sam"),
     ],
@@ -288,6 +290,18 @@ def test_a_page_that_is_too_large_for_a_function_is_a_download_in_parts(ask: Ask
     part = ask(path, lambda_=True, range="bytes=0-")
     assert part.status == 206
     assert part.headers["Content-Disposition"].startswith("attachment")
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["%ff%fe", "http://%00\r\nX: y/", "http%3A%2F%2Fa.cz%2F%0D%0AX:y", "http://[/", "javascript:x"],
+)
+@pytest.mark.parametrize("modifier", ["", "2009/", "2009if_/", "2009im_/", "2009id_/", "*/"])
+def test_an_odd_address_is_refused_and_breaks_no_header(ask: Ask, modifier: str, url: str) -> None:
+    got = ask(modifier + url)
+    assert got.status in (302, 404)
+    assert not any(set(text) & set("\r\n") for text in got.headers.values())
+    assert all(text.isascii() for text in got.headers.values())
 
 
 @pytest.mark.parametrize("modifier", ["", "if_", "im_"])
