@@ -64,7 +64,7 @@ def replay_guard(archived: str, parent: str = "") -> Mapping[str, str]:
     """Return the headers of archived pages that load what lies below the address `archived`.
 
     No script runs, no form is sent, and the origin is none (CSP 3, sandbox). A reader's click may
-    lead the whole window on. With `parent`, only pages at that address may have it in a frame.
+    lead the whole window on. With `parent`, an origin, only its pages may have it in a frame.
     """
     policy = (
         "sandbox allow-top-navigation-by-user-activation allow-popups "

@@ -85,6 +85,12 @@ class ReplayAddresses:
     base: str
     frames: str
 
+    @property
+    def origin(self) -> str:
+        """Scheme and host of the pages: a policy compares no path of what has a page in a frame."""
+        parts = urlsplit(self.base)
+        return f"{parts.scheme}://{parts.netloc}"
+
     def page(self, stamp: str, url: str) -> str:
         """Return the address of a page with its banner."""
         root = urlsplit(self.base).path if self.base == self.frames else self.base

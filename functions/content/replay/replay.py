@@ -289,7 +289,7 @@ class ReplayTask:
         return "text/plain" if _SCRIPT.search(essence) else essence
 
     def _guard(self) -> Mapping[str, str]:
-        parent = self.addresses.base if self.request.modifier == TOP else ""
+        parent = self.addresses.origin if self.request.modifier == TOP else ""
         return header_fields.replay_guard(f"{self.addresses.frames}{PATH}/", parent)
 
     def _memento(self, capture: CaptureRow) -> dict[str, str]:

@@ -333,4 +333,5 @@ def test_frames_may_have_a_host_of_their_own() -> None:
     addresses = ReplayAddresses(f"{BASE}/prefix", "https://replay.example.org")
     assert addresses.page("2007", "http://a.cz/") == f"{BASE}/prefix/web/2007/http://a.cz/"
     assert addresses.resource("2007", "im_", "http://a.cz/#x") == "/web/2007im_/http://a.cz/%23x"
+    assert addresses.origin == BASE
     assert addresses.frame("2007", "x").startswith("https://replay.example.org/web/2007if_/")
