@@ -43,6 +43,8 @@ _LISTS: Mapping[str, Callable[[Call, CaptureSearch, Manifest, Configuration], Re
     "/timemap": memento.timemap,
     "/timegate": memento.timegate,
 }
+_TIMEMAPS = f"{REPLAY}/timemap/"
+"""Where replay systems have TimeMaps, and crawlers ask for known captures."""
 _STREAMS = 256
 """Maximum number of concurrent streams; each holds a file or a request to a bucket open."""
 PATHS = (representation.PATH, REPLAY, *sorted({*_LISTS, *DIALECTS}))
@@ -311,7 +313,7 @@ class ContentApplication(Service):
             return Reply(405, _PLAIN, f"Use one of: {allow}.\n".encode(), {"Allow": allow})
         if not self._settings["content.serve"]:
             return _fault(404, "disabled", "Only metadata is served here.")
-        call = replace(call, base=self._base or call.base)
+        call = replace(call, base=self._base or call.base, path=_own_path(call.path))
         manifest = self._manifest()
         entry.fields["snapshot"] = manifest.snapshot
         listed = _LISTS.get(f"/{call.path[1:].partition('/')[0]}")
@@ -405,6 +407,15 @@ class ContentApplication(Service):
             if isinstance(response.body, Body):
                 stack.pop_all()  # its end releases the place
         return response
+
+
+def _own_path(path: str) -> str:
+    """Return the path by which lists are known here, of their names below those of replay."""
+    if not path.startswith(_TIMEMAPS):
+        return path
+    if path.removeprefix(_TIMEMAPS).rstrip("/") == "cdx":
+        return "/cdx/search/cdx"
+    return path.removeprefix(REPLAY)
 
 
 def _fault(status: int, code: str, message: str) -> Reply:

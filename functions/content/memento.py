@@ -26,6 +26,8 @@ from functions.snapshot.manifest import Manifest
 
 LINK = "application/link-format"
 _TIMEMAP, _TIMEGATE = "/timemap", "/timegate"
+VARIED = {"Vary": "Accept-Encoding, accept-datetime"}
+"""The header of a TimeGate's answers (RFC 7089, section 2.1.2)."""
 _CODED = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*%3[Aa]")
 _AFTER = re.compile(r"([0-9]{14})\.([0-9]{1,18})")
 _PARTIAL, _NEAR = 206, 64  # a status; captures on each side of a date
@@ -111,18 +113,17 @@ def timegate(
     Without that header it is the newest memento. Of two equally near ones it is the earlier (RFC
     7089, section 4.1: pattern 2.1). Raises StoreError.
     """
-    varied = {"Vary": "Accept-Encoding, accept-datetime"}
     wanted = call.headers.get("accept-datetime")
     try:
         request = _parse_request(call, call.path.removeprefix(_TIMEGATE).removeprefix("/"))
-        moment = None if wanted is None else _moment(wanted)
+        moment = None if wanted is None else read_moment(wanted)
         chosen = _nearest(search, manifest, request.key, moment)
         neighbours = find_links(search, manifest, call.base, chosen)
     except (NoScope, FormError) as error:
         return cdx.refusal(400, f"{error}.")
     if chosen is None:
         reply = _none(request)
-        return Reply(reply.status, reply.type, reply.body, varied)
+        return Reply(reply.status, reply.type, reply.body, VARIED)
     part = TimeMap(request, call.base, (chosen,), None)
     links = (
         f'<{part.original}>; rel="original"',
@@ -131,7 +132,7 @@ def timegate(
         *neighbours,
     )
     location = address(call.base, chosen.identifier)
-    headers = {"Location": location, **varied}
+    headers = {"Location": location, **VARIED}
     if len(part.original) <= _LONGEST:
         headers["Link"] = ", ".join(links)
     return Reply(302, cdx.PLAIN, f"{location}\n".encode(), headers)
@@ -161,7 +162,7 @@ def _parse_request(call: Call, rest: str) -> MementoRequest:
     return MementoRequest(scope.url, key, BytePlace(cut_surt(key), int(match[1]), int(match[2])))
 
 
-def _moment(text: str) -> int:
+def read_moment(text: str) -> int:
     """Return the timestamp of an HTTP date (RFC 7089, section 2.1.1). Raises NoScope."""
     try:
         return capture_row.to_timestamp(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from functions.config.configuration import Configuration
-from functions.content import header_fields
+from functions.content import header_fields, memento
 from functions.content.capture_row import CaptureRow
 from functions.content.contents import ArchivedContents
 from functions.content.protocols import Content, ContentError
@@ -32,8 +32,9 @@ from functions.content.replay.banner import BannerPages
 from functions.content.replay.near import NearCaptures
 from functions.content.replay.page_bytes import KINDS, LARGEST, PageBytes
 from functions.content.replay.references import LINK, REFRESH
-from functions.content.representation import Representation
+from functions.content.representation import ArgumentError, Representation
 from functions.content.search import CaptureSearch
+from functions.content.terms import NoScope
 from functions.http import http_message
 from functions.http.http_message import Call, HttpResponse, Reply
 from functions.reading.repository import Repository
@@ -84,7 +85,15 @@ class Replay:
         )
         if request.is_list:
             return _redirect(addresses.listing(request))
-        captures = near.find_near(self.search, manifest, request.key, request.moment)
+        is_gate = request.modifier == PAGE and not request.stamp
+        if is_gate and (wanted := call.headers.get("accept-datetime")) is not None:
+            try:
+                moment = memento.read_moment(wanted)
+            except NoScope as error:
+                raise ArgumentError(f"{error}.") from error
+        else:
+            moment = request.moment
+        captures = near.find_near(self.search, manifest, request.key, moment)
         task = ReplayTask(self, call, manifest, request, addresses, captures)
         try:
             if not captures.best:
@@ -93,7 +102,7 @@ class Replay:
                 content = task.read_content()
                 return deliver(Representation(content, False, fixed=task.is_exact(content)))
             if (redirect := task.redirect()) is not None:
-                return redirect
+                return task.lead_to_memento(redirect) if is_gate else redirect
             if request.modifier == PAGE:
                 return task.show_banner(captures.best[0])
             return task.show(deliver)
@@ -140,6 +149,11 @@ class ReplayTask:
         if request.modifier == PAGE and request.stamp != capture.stamp:
             return _redirect(self.addresses.page(capture.stamp, capture_url(capture)))
         return None
+
+    def lead_to_memento(self, redirect: Reply) -> Reply:
+        """Return a redirect as the answer of a TimeGate (RFC 7089, section 4.1)."""
+        links = header_fields.memento_headers(self.addresses.base, self.request.url, None)
+        return replace(redirect, headers={**redirect.headers, **links, **memento.VARIED})
 
     def _redirect(self, stamp: str, url: str, mark: str = "") -> Reply:
         """Return the redirect of a resource, which a page in its sandbox may follow."""

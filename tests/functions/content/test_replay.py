@@ -335,3 +335,35 @@ def test_frames_may_have_a_host_of_their_own() -> None:
     assert addresses.resource("2007", "im_", "http://a.cz/#x") == "/web/2007im_/http://a.cz/%23x"
     assert addresses.origin == BASE
     assert addresses.frame("2007", "x").startswith("https://replay.example.org/web/2007if_/")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "status", "stamp"),
+    [
+        ("Thu, 01 Jun 2006 00:00:00 GMT", 302, "20070101000000"),
+        ("Mon, 01 Jan 1990 00:00:00 GMT", 302, "20050101000000"),
+        ("2006", 400, ""),
+    ],
+)
+def test_without_a_timestamp_it_is_a_timegate(
+    ask: Ask, wanted: str, status: int, stamp: str
+) -> None:
+    answer = ask(f"{HOST}roky", **{"accept-datetime": wanted})
+    assert answer.status == status
+    if status == 302:
+        assert answer.headers["Location"] == f"/web/{stamp}/{HOST}roky"
+        assert answer.headers["Vary"] == "Accept-Encoding, accept-datetime"
+        assert f'{BASE}/timemap/link/{HOST}roky>; rel="timemap"' in answer.headers["Link"]
+
+
+def test_timemaps_and_the_index_are_below_the_names_of_replay(ask: Ask) -> None:
+    for form in ("link", "json", "cdxj"):
+        answer = ask(f"timemap/{form}/{HOST}roky")
+        assert answer.status == 200
+        assert b"2011" in bytes(answer.body)
+    # What Zeno asks before it stores a payload.
+    newest = ask("timemap/cdx", f"url={HOST}roky&limit=-1")
+    fields = bytes(newest.body).decode().split()
+    assert (newest.status, len(fields)) == (200, 7)
+    assert fields[1:5] == ["20110101000000", f"{HOST}roky", "text/html", "200"]
+    assert ask("timemap/none/http://a.cz/").status == 404
