@@ -134,9 +134,11 @@ def _weigh_capture(
     if not query.matches([head, whole]):
         return None
     of_title = words.rank_page(status, surt)
-    is_home = of_title == words.HOME
+    is_home, site = of_title == words.HOME, words.site_word(domain)
     ranks = [
-        words.HOST
+        words.SITE
+        if is_home and site and term.matches([[site]])
+        else words.HOST
         if is_home and term.matches([front])
         else of_title * bool(of_title and term.matches([head]))
         for term in query.wanted

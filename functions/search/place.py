@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functions.search import words
 from functions.search.query import SearchQueryError
 
-EVERY = words.HOST + 1
+EVERY = words.SITE + 1
 """Above the ranks: the place is in all of them at once, because there are few candidates."""
 _TEXT = re.compile(r"\d{1,2}\.\d{1,18}(\.\d{1,18}){0,3}", re.ASCII)
 

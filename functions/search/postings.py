@@ -23,7 +23,7 @@ _MOST = 8192
 """Rows of a word that are read at once; more than a prefix has words at one position."""
 
 # A local file is read as a whole, while a bucket's is cut into row groups: more rows do no harm.
-_RANK = f"if(right(word, 1) <= chr({words.HOST}), ascii(right(word, 1)), 0)"
+_RANK = f"if(right(word, 1) <= chr({words.SITE}), ascii(right(word, 1)), 0)"
 _OF_WORD = f"(FROM {FILE} WHERE word BETWEEN $first AND $last AND {_RANK} = $rank)"
 _OF_ALL_RANKS = (
     f"SELECT {_RANK}, position, position + following FROM {FILE} "
@@ -186,8 +186,8 @@ class RankedPostings:
     ) -> None:
         self.is_range = first != last
         self._files, self._first = files, first
-        self._last = last if self.is_range else words.with_rank(last, words.HOST)
-        ranks = range(words.HOST + 1 if leaves[0].ranked else 1)
+        self._last = last if self.is_range else words.with_rank(last, words.SITE)
+        ranks = range(words.SITE + 1 if leaves[0].ranked else 1)
         bounds = [
             (first, last) if self.is_range else (words.with_rank(first, rank),) * 2
             for rank in ranks

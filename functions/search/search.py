@@ -27,7 +27,7 @@ from functions.search.place import EVERY, SearchPlace
 from functions.search.postings import PREFIX_GROUPS, RankedPostings, ReadAllowance
 from functions.search.query import WordQuery
 from functions.search.ranges import Ranges, clip, highest, intersect, measure, meet, unite
-from functions.search.words import HOST
+from functions.search.words import SITE
 from functions.snapshot import layout
 from functions.snapshot.errors import SheafError
 from functions.snapshot.manifest import DataFile, LeafReference, Manifest, RowGroup, Span
@@ -138,7 +138,7 @@ class WordSearch:
         """
         search = self._begin(manifest, query)
         last = manifest.last_position
-        place = after or SearchPlace(EVERY if self._is_one_window(search) else HOST, last)
+        place = after or SearchPlace(EVERY if self._is_one_window(search) else SITE, last)
         hits: list[tuple[SearchHit, SearchPlace]] = []
         seen: list[SearchHit] = []
         following: SearchPlace | None = place

@@ -7,10 +7,11 @@ become plain ones. Marks of other scripts stay, because they are vowels there.
 A unit is a word of letters and digits, or one letter of a script without spaces (SPACELESS). Of
 these, the table holds each two neighbours as one word, and the last letter of each series alone.
 
-In the table, a word ends with its rank, a character from U+0001 to U+0003: 3 in the host of a home
-page, 2 in its title, 1 in the title of another page and in items that are no captures. Elsewhere
-it has none: a host or a path, and what is no page, as its status is not 200. So the rows of a word
-lie side by side, by rank. Runs that an earlier version of Sheaf wrote have no ranks.
+In the table, a word ends with its rank, a character from U+0001 to U+0004: 4 in the host of a home
+page if it is the name of the domain, 3 if it is not, 2 in the title of that page, 1 in the title of
+another page and in items that are no captures. Elsewhere it has none: a host or a path, and what is
+no page, as its status is not 200. So the rows of a word lie side by side, by rank. Runs that an
+earlier version of Sheaf wrote have no ranks.
 """
 
 import re
@@ -26,8 +27,8 @@ MOST = 128
 """Units of a text; those behind it are not found."""
 LONGEST_NUMBER = 10
 """Characters of a word with a digit in a URL; longer ones are mostly keys of sessions: no unit."""
-PAGE, HOME, HOST = 1, 2, 3
-"""The ranks: of the title of a page, and of the title and the host of a home page."""
+PAGE, HOME, HOST, SITE = 1, 2, 3, 4
+"""The ranks: of titles of pages, and of the title, the host and the domain of a home page."""
 OK = 200
 """The HTTP status of a page; other captures may have none."""
 HOME_PATH = ")/"
@@ -133,6 +134,12 @@ def url_pieces(host: str | None, url: str) -> list[str]:
 def host_pieces(host: str | None) -> list[str]:
     """Return the pieces of a host, without Punycode."""
     return pieces(" ".join(_decode_label(label) for label in (host or "").split(".")))
+
+
+def site_word(domain: str | None) -> str | None:
+    """Return the word before the public suffix of a domain, None if there are several."""
+    parts = host_pieces((domain or "").partition(".")[0])
+    return parts[0] if len(parts) == 1 and not is_spaceless(parts[0]) else None
 
 
 def path_pieces(url: str) -> list[str]:

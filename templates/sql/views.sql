@@ -18,7 +18,7 @@ CREATE OR REPLACE TEMP VIEW sets AS
 SELECT set_spec, name, records, live FROM {sets_files};
 
 CREATE OR REPLACE TEMP VIEW words AS
-SELECT DISTINCT rtrim(word, chr(1) || chr(2) || chr(3)) AS word,
+SELECT DISTINCT rtrim(word, chr(1) || chr(2) || chr(3) || chr(4)) AS word,
     unnest(range(position, position + following + 1)) AS position FROM {words_files};
 
 CREATE OR REPLACE TEMP VIEW faults AS

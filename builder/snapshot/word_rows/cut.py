@@ -37,16 +37,17 @@ _PATH = (
     "0) + strpos(url, '://') + 3), url)"
 )
 _CAPTURES = (
-    "(SELECT position, url_host_name AS host, url, title, "
+    "(SELECT position, url_host_name AS host, url_host_registered_domain AS domain, url, title, "
     f"CASE WHEN fetch_status != {words.OK} THEN '' "
     f"WHEN ends_with(url_surtkey, '{words.HOME_PATH}') THEN chr({words.HOME}) "
     f"ELSE chr({words.PAGE}) END AS rank FROM {_RECORDS} WHERE {LISTED_CAPTURE} AND $condition)"
 )
 # A scan without ORDER BY keeps the order of the rows, and so do windows without it.
 _HOSTS = (
-    f"(SELECT host, if(home, chr({words.HOST}), '') AS rank, position AS first, "
+    f"(SELECT host, domain, if(home, chr({words.HOST}), '') AS rank, position AS first, "
     f"coalesce(lead(before) OVER (), (SELECT max(position) FROM {_CAPTURES})) AS last FROM ("
-    "SELECT host, home, position, lag(position) OVER () AS before, lag(host) OVER () AS other, "
+    "SELECT host, domain, home, position, lag(position) OVER () AS before, "
+    "lag(host) OVER () AS other, "
     f"lag(home) OVER () AS near FROM (SELECT *, rank = chr({words.HOME}) AS home FROM {_CAPTURES}))"
     " WHERE host IS DISTINCT FROM other OR home != near OR before IS DISTINCT FROM position - 1)"
 )
@@ -83,8 +84,10 @@ _SHORT = f"(strlen(word) <= {words.LONGEST_NUMBER} OR NOT regexp_matches(word, '
 # Titles repeat, so that each is cut once. Paths hardly do.
 _TITLES = f"(SELECT title, rank, position FROM {_CAPTURES} WHERE {_PLAIN_TITLE})"
 _PLAIN_ROWS = (
-    f"SELECT concat({_CUT}, rank) AS word, first AS position, last - first AS following "
-    f"FROM (SELECT {_words_of('host')}, rank, first, last FROM {_HOSTS} WHERE {_PLAIN_HOST}) "
+    f"SELECT concat({_CUT}, if(rank != '' AND site = [word], chr({words.SITE}), rank)) AS word, "
+    f"first AS position, last - first AS following FROM (SELECT {_words_of('host')}, rank, first, "
+    f"last, {_list_of('site')} AS site FROM (SELECT *, split_part(domain, '.', 1) AS site "
+    f"FROM {_HOSTS}) WHERE {_PLAIN_HOST}) "
     f"UNION ALL SELECT concat({_CUT}, rank), position, 0 FROM (SELECT unnest(found) AS word, rank, "
     f"position FROM {_TITLES} JOIN (SELECT title, list_distinct({_list_of('title')}) AS found "
     f"FROM (SELECT DISTINCT title FROM {_TITLES})) USING (title)) "
@@ -92,10 +95,11 @@ _PLAIN_ROWS = (
     f"FROM (SELECT {_words_of('path')}, position FROM {_PATHS} WHERE {_PLAIN_URL}) WHERE {_SHORT}"
 )
 _OTHER_TEXTS = (
-    f"SELECT 'host' AS what, host AS text, rank, first, last FROM {_HOSTS} "
-    f"WHERE NOT {_PLAIN_HOST} UNION ALL SELECT 'title', title, rank, position, position "
+    f"SELECT 'host' AS what, host AS text, domain, rank, first, last FROM {_HOSTS} "
+    f"WHERE NOT {_PLAIN_HOST} UNION ALL SELECT 'title', title, NULL, rank, position, position "
     f"FROM {_CAPTURES} WHERE NOT {_PLAIN_TITLE} "
-    f"UNION ALL SELECT 'path', url, '', position, position FROM {_CAPTURES} WHERE NOT {_PLAIN_URL}"
+    f"UNION ALL SELECT 'path', url, NULL, '', position, position "
+    f"FROM {_CAPTURES} WHERE NOT {_PLAIN_URL}"
 )
 _CUTS = {"host": words.host_pieces, "title": words.pieces, "path": words.path_pieces}
 _SQL_KINDS = tuple(row for row in ROWS if row.sql_texts)
@@ -185,9 +189,10 @@ def _other_rows(
     values = {"records": list(records)}
     if not CAPTURES.isdisjoint(kinds):
         texts = engine.batches(connection, _OTHER_TEXTS.replace("$condition", condition), values)
-        for what, text, rank, first, last in chain.from_iterable(texts):
+        for what, text, domain, rank, first, last in chain.from_iterable(texts):
             for word in {*words.table_words(_CUTS[what](text))}:
-                yield word + rank, first, last - first
+                is_site = domain and rank and word == words.site_word(domain)
+                yield word + (chr(words.SITE) if is_site else rank), first, last - first
     if kinds - _IN_SQL:
         values |= {"documents": list(documents)} if documents else {}
         sql = (_ALL_DOCUMENTS if documents else _DOCUMENTS).replace("$condition", condition)

@@ -178,7 +178,7 @@ def rows(world: World) -> set[str]:
     manifest = world.newest()
     repository = world.repository()
     return {
-        word.rstrip("\1\2\3")
+        word.rstrip("\1\2\3\4")
         for file in repository.catalogue.files(manifest, "words")
         for (word,) in repository.files.rows("SELECT word FROM read_parquet($file)", file)
     }

@@ -47,9 +47,10 @@ def test_the_words_of_a_url() -> None:
 def cut(
     folder: Path, rows: list[tuple[object, ...]], names: list[str] | None = None
 ) -> set[tuple[str, int]]:
-    """Return what a publish makes of records: kind, host, URL, title, document, status, SURT.
+    """Return what a publish makes of records: kind, host, URL, title, document, status, SURT,
+    domain.
 
-    The last two may be missing. `names` are their identifiers.
+    The last three may be missing. `names` are their identifiers.
     """
     names = names or [f"oai:{n}" for n in range(1, len(rows) + 1)]
     path = folder / "records.parquet"
@@ -58,9 +59,10 @@ def cut(
     connection.execute(f"CREATE TABLE records ({columns})")
     connection.executemany(
         "INSERT INTO records (position, identifier, kind, deleted, url_host_name, url, title, "
-        "document, fetch_status, url_surtkey) VALUES ($1, $2, $3, false, $4, $5, $6, $7, $8, $9)",
+        "document, fetch_status, url_surtkey, url_host_registered_domain) "
+        "VALUES ($1, $2, $3, false, $4, $5, $6, $7, $8, $9, $10)",
         [
-            (n, name, *row, *(None,) * (7 - len(row)))
+            (n, name, *row, *(None,) * (8 - len(row)))
             for n, (name, row) in enumerate(zip(names, rows, strict=True), 1)
         ],
     )
@@ -74,6 +76,12 @@ def cut(
 
 
 _TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=30)
+_DOMAINS = {
+    "www.a.cz": "a.cz",
+    "xn--bcher-kva.de": "xn--bcher-kva.de",
+    "h.c.b.cz": "b.cz",
+    None: None,
+}
 _URL = st.text(st.sampled_from("ab19/%C4ž?=:. 漢xn-"), max_size=30)
 
 
@@ -81,7 +89,7 @@ _URL = st.text(st.sampled_from("ab19/%C4ž?=:. 漢xn-"), max_size=30)
 @given(
     rows=st.lists(
         st.tuples(
-            st.sampled_from(["www.a.cz", "www.a.cz", "xn--bcher-kva.de", "h1.b.cz", None]),
+            st.sampled_from(["www.a.cz", "www.a.cz", "xn--bcher-kva.de", "h.c.b.cz", None]),
             st.one_of(_URL, _URL.map("http://www.a.cz/".__add__), _TEXT),
             st.one_of(st.none(), _TEXT, st.text("aábÉž –1 ", max_size=99)),
             st.sampled_from([None, 200, 404]),
@@ -96,7 +104,7 @@ def test_sql_and_python_cut_alike(
     rows: list[tuple[str | None, str, str | None, int | None, str | None]],
 ) -> None:
     expected = {
-        (words.with_rank(word, rank), position)
+        (words.with_rank(word, rank + (rank == words.HOST and word == site_of(host))), position)
         for position, (host, url, title, status, surt) in enumerate(rows, 1)
         for pieces, rank in (
             (words.pieces(title or ""), words.rank_page(status, surt)),
@@ -106,8 +114,12 @@ def test_sql_and_python_cut_alike(
         for word in words.table_words(pieces)
     }
     with TemporaryDirectory() as folder:
-        records = [("capture", *row[:3], None, *row[3:]) for row in rows]
+        records = [("capture", *row[:3], None, *row[3:], _DOMAINS[row[0]]) for row in rows]
         assert cut(Path(folder), records) == expected
+
+
+def site_of(host: str | None) -> str | None:
+    return words.site_word(_DOMAINS[host])
 
 
 _TEXTS = st.lists(st.one_of(_TEXT, st.sampled_from(["", "[A] b", "{}"])), max_size=3)

@@ -36,9 +36,7 @@ def goal(crawl: Crawl, text: str) -> str | None:
     """Return where a search leads, None if it is a page of results."""
     reply = crawl.client.raw(f"q={quote(text)}", path="/search")
     assert reply["statusCode"] in (200, 302), reply
-    address = reply["headers"].get("Location")
-    assert (address is None) == (reply["statusCode"] == 200)
-    return address and address.removeprefix(ROOT)
+    return reply["headers"]["Location"].removeprefix(ROOT) if reply["statusCode"] == 302 else None
 
 
 def test_what_names_one_thing_leads_to_its_page(crawl: Crawl) -> None:
@@ -52,8 +50,6 @@ def test_what_names_one_thing_leads_to_its_page(crawl: Crawl) -> None:
     assert goal(crawl, capture(5).url.removeprefix("http://")) == captures
     for text in ("page", "http://nowhere.cz/", "oai:archive.example.org:x", "10.5281/x", "a.b/c d"):
         assert goal(crawl, text) is None
-    for path in (record, captures):
-        crawl.read(path)
 
 
 def test_a_handle_leads_to_its_record() -> None:
