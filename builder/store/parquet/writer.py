@@ -45,6 +45,10 @@ _TYPES: dict[str, pa.DataType] = {
 
 _SEARCHED = ("url_surtkey", "url_host_registered_domain", "fetch_time")
 """Columns with bounds in the footer, for analysts; bounds of every column would bloat it."""
+GROUP_BYTES = 64 << 20
+"""Bytes of the documents of a row group at most: what reads one has it in memory."""
+_BATCH_BYTES = 8 << 20
+"""Bytes of long values in a batch of a RowWriter, at most about."""
 _ENCODERS = 4  # files that are encoded at once; each is in memory as a whole
 
 
@@ -79,7 +83,7 @@ def _writing(path: Path) -> Iterator[None]:
 
 
 class RowWriter:
-    """Writes rows one by one; at most `batch` of them are in memory."""
+    """Writes rows one by one; at most `batch` of them are in memory, less if they are long."""
 
     def __init__(
         self,
@@ -101,12 +105,15 @@ class RowWriter:
                 write_statistics=alike,
             )
         self._rows: list[tuple[Any, ...]] = []
-        self._batch = batch
+        self._batch, self._size = batch, 0
+        self._long = self._schema.get_field_index("document")
 
     def append(self, row: tuple[Any, ...]) -> None:
         """Add a row: one value for each column, in order."""
         self._rows.append(row)
-        if len(self._rows) >= self._batch:
+        if self._long >= 0:
+            self._size += len(row[self._long] or "")
+        if len(self._rows) >= self._batch or self._size >= _BATCH_BYTES:
             self._flush()
 
     def close(self) -> None:
@@ -126,6 +133,7 @@ class RowWriter:
                     )
                 )
             self._rows.clear()
+            self._size = 0
 
 
 def _array(values: Any, type_: pa.DataType) -> pa.Array:
@@ -279,21 +287,53 @@ def _conform(
 
 
 def _rechunk(tables: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
-    """Yield the same rows in tables of `rows` rows; the last one may be shorter."""
+    """Yield the same rows in tables of `rows` rows; the last one may be shorter.
+
+    A table ends before its documents have GROUP_BYTES, wherever the given ones end.
+    """
     pending: list[pa.Table] = []
-    count = 0
+    count = size = 0
     for part in tables:
         pending.append(part)
         count += part.num_rows
-        if count >= rows:
-            table = pa.concat_tables(pending)
-            whole = count - count % rows
-            for start in range(0, whole, rows):
-                yield table.slice(start, rows)
-            pending = [table.slice(whole)]
-            count -= whole
+        size += _measure_documents(part)
+        if count < rows and size < GROUP_BYTES:
+            continue
+        table = pa.concat_tables(pending)
+        while (end := _find_end(table, rows)) < table.num_rows or end == rows:
+            yield table.slice(0, end)
+            table = table.slice(end)
+        pending, count, size = [table], table.num_rows, _measure_documents(table)
     if count:
         yield pa.concat_tables(pending)
+
+
+def _measure_documents(table: pa.Table) -> int:
+    """Return the bytes of the documents of a table, 0 if it has none."""
+    if "document" not in table.schema.names:
+        return 0
+    return sum(_measure_texts(chunk) for chunk in table.column("document").chunks)
+
+
+def _measure_texts(texts: pa.Array) -> int:
+    """Return the bytes of an array of texts, by its first and last offset."""
+    if not len(texts):
+        return 0
+    offsets = memoryview(texts.buffers()[1]).cast("i")
+    return int(offsets[texts.offset + len(texts)] - offsets[texts.offset])
+
+
+def _find_end(table: pa.Table, rows: int) -> int:
+    """Return how many rows of a table are a group; all if it may go on."""
+    most = min(rows, int(table.num_rows))
+    if _measure_documents(table.slice(0, most)) < GROUP_BYTES:
+        return most
+    low, high = 1, most  # a group has a row, however long
+    while low < high:
+        middle = (low + high + 1) // 2
+        is_less = _measure_documents(table.slice(0, middle)) < GROUP_BYTES
+        low, high = (middle, high) if is_less else (low, middle - 1)
+    return low
 
 
 def _key(rows: pa.Table, keys: Sequence[str], index: int) -> Key:
