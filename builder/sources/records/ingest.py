@@ -308,7 +308,7 @@ class RecordsIngest:
         declared = table.recipe.table
         keys = ("element", "encoding", "separator")
         element, encoding, separator = (declared[key] or None for key in keys)
-        options = ReadOptions(element, encoding, separator, index.is_known)
+        options = ReadOptions(element, encoding, separator, index.is_known, index.expect)
         spool = ItemSpool(self.scratch / f"{self.report.files}.spool")
         for record in table.files[path].read(path, options):
             self._take(table, record, name, index, spool)

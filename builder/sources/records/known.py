@@ -34,6 +34,9 @@ class RecordIndex:
         self._is_empty = False
         self.gone_files: list[Path] = []
         """Files that the table had, and no longer has."""
+        self._matches: dict[bytes, list[list[int]]] = {}
+        self._taken: set[int] = set()
+        self._unchanged: list[int] = []
         self.has_changes = False
         """Whether a file is new, has changed or is gone."""
         self.is_settled = False
@@ -92,6 +95,7 @@ class RecordIndex:
     def begin_file(self, path: Path, reading: str) -> None:
         """Begin the records of a file that is read."""
         with self._wrap_errors():
+            self._write_kept()
             values = (str(path), *_state_of(path), reading)
             sql = "INSERT INTO files (path, size, modified, reading) VALUES (?, ?, ?, ?)"
             self._file = int(self._base.execute(sql, values).lastrowid or 0)
@@ -117,36 +121,56 @@ class RecordIndex:
         with self._wrap_errors():
             self._base.execute("DELETE FROM files WHERE number = ?", (self._file,))
 
+    def expect(self, digests: Sequence[bytes]) -> None:
+        """Look up records that are asked for next, all at once: a third of the time."""
+        if self._is_empty:
+            return
+        self._write_kept()
+        self._matches = {digest: [] for digest in digests}
+        marks = ", ".join("?" * len(digests))
+        sql = f"SELECT digest, item, file, run FROM records WHERE digest IN ({marks})"
+        for digest, *match in self._base.execute(sql, [*digests]):
+            self._matches[digest].append(match)
+
     def is_known(self, digest: bytes) -> bool:
         """Return whether an item of an earlier run has a record with this digest."""
-        if self._is_empty:
-            return False
-        row = self._base.execute("SELECT 1 FROM records WHERE digest = ?", (digest,)).fetchone()
-        return row is not None
+        if digest not in self._matches:
+            self.expect([digest])
+        return bool(self._matches.get(digest))
 
     def keep(self, digest: bytes) -> bool:
-        """Note that an item's record is unchanged; False if a file has one of the item already."""
-        sql = "SELECT item, file, run FROM records WHERE digest = ?"
-        for item, file, run in self._base.execute(sql, (digest,)).fetchall():
-            if run < self._run and file not in self._whole:
-                sql = "UPDATE records SET file = ?, run = ? WHERE item = ?"
-                self._base.execute(sql, (self._file, self._run, item))
+        """Note that an item's record, which is known, is unchanged.
+
+        Returns False if a file has one of the item already.
+        """
+        for item, file, run in self._matches[digest]:
+            if run < self._run and file not in self._whole and item not in self._taken:
+                self._taken.add(item)
+                self._unchanged.append(item)
                 return True
         return False
 
     def add(self, identifier: str, digest: bytes) -> bool:
         """Note an item's record; False if a file has one of the item already."""
-        values = (hash_identifier(identifier), digest, self._file, self._run)
-        execute = self._base.execute
+        item, execute = hash_identifier(identifier), self._base.execute
+        if item in self._taken:
+            return False
+        values = (item, digest, self._file, self._run)
         if execute("INSERT OR IGNORE INTO records VALUES (?, ?, ?, ?)", values).rowcount:
             return True
-        sql = "SELECT file, run FROM records WHERE item = ?"
-        file, run = execute(sql, values[:1]).fetchone()
+        file, run = execute("SELECT file, run FROM records WHERE item = ?", (item,)).fetchone()
         if run == self._run or file in self._whole:
             return False
         execute("REPLACE INTO records VALUES (?, ?, ?, ?)", values)
         self.replaced += 1
+        self._taken.add(item)
         return True
+
+    def _write_kept(self) -> None:
+        """Write what was noted since records were looked up, which is as it was from then on."""
+        sql = f"UPDATE records SET file = {self._file}, run = {self._run} WHERE item = ?"
+        self._base.executemany(sql, [(item,) for item in self._unchanged])
+        self._unchanged, self._taken, self._matches = [], set(), {}
 
     def doubt_record(self, identifier: str) -> None:
         """Let the record of an item be parsed whenever its file is read."""
@@ -156,6 +180,7 @@ class RecordIndex:
     def end_run(self) -> None:
         """Forget the records that no file has any more."""
         with self._wrap_errors():
+            self._write_kept()
             self._base.execute(
                 "DELETE FROM records WHERE run < ? AND file NOT IN (SELECT number FROM files)",
                 (self._run,),

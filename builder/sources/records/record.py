@@ -3,7 +3,7 @@
 A record that is known from an earlier reading is not parsed again: its digest stands for it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -82,12 +82,14 @@ class ReadOptions:
     """What the configuration declares of a file; None is guessed. `element` is a local name of XML.
 
     `is_known` is asked with the digest of each record: if it is true, a KnownRecord is yielded.
+    `expect` may be told several digests before.
     """
 
     element: str | None = None
     encoding: str | None = None
     separator: str | None = None
     is_known: Callable[[bytes], bool] = field(default=lambda digest: False)
+    expect: Callable[[Sequence[bytes]], None] = field(default=lambda digests: None)
 
 
 RecordItem = SourceRecord | KnownRecord | RecordFault

@@ -60,7 +60,7 @@ def renew_records(context: Context) -> int:
     with workdir.open_workdir(workdir.folder_of(scratch_home, None)) as work:
         with work.scratch() as scratch:
             rows, described, names = (
-                RowWriter(part_path(scratch, table, run), TABLES[table], 256, ("document",))
+                RowWriter(part_path(scratch, table, run), TABLES[table], 256)
                 for table in ("own_records", "own_tables", "set_names")
             )
             for recipe, text in stale.items():

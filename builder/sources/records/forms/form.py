@@ -28,6 +28,8 @@ HEAD = 1 << 16  # bytes
 CHUNK = 1 << 20  # bytes
 LONGEST = 1 << 26
 """Bytes or characters of the longest record: what seems longer has lost its end."""
+_LOOKED_UP = 1000
+"""Records that are looked up at once, at most."""
 TOO_LONG = f"it is longer than {LONGEST >> 20} MB"
 _ESCAPED, _HIGH = re.compile("[\udc80-\udcff]"), re.compile("[^\x00-\x7f]")
 _DECLARATION = re.compile(rb"""\s*<\?xml[^>]*?\sencoding\s*=\s*["']([A-Za-z0-9._\-]+)["']""")
@@ -79,6 +81,27 @@ def read_pieces(
                     wrong = error.object[error.start : error.end].hex()
                     reason = f"bytes {wrong} are not {error.encoding}; is `encoding` another?"
                 yield RecordFault(piece.place, "bad-record", None, reason)
+
+
+def announce_pieces(pieces: Iterable[Piece], form: str, options: ReadOptions) -> Iterator[Piece]:
+    """Yield the pieces, of which several at once are looked up, before they are asked for.
+
+    What stops the reading stops it behind the pieces before it.
+    """
+    batch, size = list[Piece](), 0
+    try:
+        for piece in pieces:
+            batch.append(piece)
+            size += len(piece.data)
+            if len(batch) == _LOOKED_UP or size > CHUNK:
+                options.expect([hash_record(form, each.data) for each in batch])
+                yield from batch
+                batch, size = [], 0
+    except RecordsError:
+        yield from batch
+        raise
+    options.expect([hash_record(form, each.data) for each in batch])
+    yield from batch
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from builder.sources.records.forms.form import (
     LONGEST,
     ByteSource,
     Piece,
+    announce_pieces,
     open_source,
     read_pieces,
 )
@@ -56,7 +57,8 @@ def read(source: ByteSource, options: ReadOptions) -> Iterator[RecordItem]:
         return make_marc(piece.place, record, repairs, digest)
 
     with open_source(source) as stream:
-        yield from read_pieces(_cut(stream), "marc", options, parse)
+        pieces = announce_pieces(_cut(stream), "marc", options)
+        yield from read_pieces(pieces, "marc", options, parse)
 
 
 def _cut(stream: IO[bytes]) -> Iterator[Piece]:
