@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urljoin
 
 from functions.snapshot.instant import from_digits, to_digits, to_stamp
 
@@ -108,6 +108,19 @@ class CaptureRow:
         return CaptureRow(identifier, position, sets, url, surt or "", *others)
 
 
+_REDIRECTS = (301, 302, 303, 307, 308)
+
+
+def redirect_target(capture: CaptureRow) -> str:
+    """Return the URL that an archived redirect leads to, "" if it is none."""
+    if capture.status not in _REDIRECTS or not capture.redirect:
+        return ""
+    try:
+        return urljoin(capture.url, capture.redirect.strip())
+    except ValueError:
+        return ""
+
+
 def _text(value: object) -> str | None:
     return None if value is None or value == "" else str(value)
 
@@ -128,23 +141,31 @@ LINE_FIELDS: Mapping[str, Callable[[CaptureRow], str | None]] = {
     "identifier": lambda c: c.identifier,
     "media_type": lambda c: c.mime or c.detected,
     "size": lambda c: _text(c.length),
+    "robotflags": lambda c: None,
 }
 """Fields of a line, with functions that return a capture's value; None if it is unknown.
 
-Only Sheaf has the last two; restores request them. `media_type` is also known for revisits, and
-`size` is the payload's size in bytes.
+Only Sheaf has `media_type` and `size`; restores request them. `robotflags` is for OutbackCDX.
+`media_type` is also known for revisits, and `size` is the payload's size in bytes.
 """
 
-_USUAL = tuple(LINE_FIELDS)[:-2]
+_USUAL = tuple(LINE_FIELDS)[:-3]
 
-ALIASES: Mapping[str, str] = {"original": "url", "mimetype": "mime", "statuscode": "status"}
-"""The Internet Archive's names of some fields."""
+ALIASES: Mapping[str, str] = {
+    "original": "url",
+    "mimetype": "mime",
+    "statuscode": "status",
+    "redirecturl": "redirect",
+}
+"""Names of some fields at the Internet Archive; the last is OutbackCDX's."""
 
 KEY = ("urlkey", "timestamp")
 _CDX = ("urlkey", "timestamp", "url", "mime", "status", "digest", "redirect")
 _PLACE = ("length", "offset", "filename")
 _HEAD = " CDX N b a m s k r M S V g"
+_NUMBERS = frozenset({"timestamp", "status", "length", "offset"})
 _TEXT = ("urlkey", "timestamp", "original", "mimetype", "statuscode", "digest", "length")
+_CDX11 = (*_TEXT[:6], "redirecturl", "robotflags", *_PLACE)
 
 
 def _lines(texts: Sequence[str]) -> str:
@@ -175,15 +196,25 @@ def field_value(capture: CaptureRow, name: str) -> str:
     return LINE_FIELDS[ALIASES.get(name, name)](capture) or UNKNOWN
 
 
+def plain_value(capture: CaptureRow, name: str) -> str:
+    """Return a field's value without blanks and line ends: not printable ASCII becomes %XX."""
+    text = field_value(capture, name)
+    return _UNPLAIN.sub(lambda match: quote(match[0], safe=""), text)
+
+
 def _table(capture: CaptureRow, names: Sequence[str]) -> str:
     texts = ((name, LINE_FIELDS[ALIASES.get(name, name)](capture)) for name in names)
     return json.dumps({name: text for name, text in texts if text is not None})
 
 
 def _columns(capture: CaptureRow, names: Sequence[str]) -> str:
-    """Return values without blanks and line ends: all but printable ASCII becomes %XX."""
-    values = (field_value(capture, name) for name in names)
-    return " ".join(_UNPLAIN.sub(lambda match: quote(match[0], safe=""), text) for text in values)
+    return " ".join(plain_value(capture, name) for name in names)
+
+
+def _typed_array(capture: CaptureRow, names: Sequence[str]) -> str:
+    """Return values as JSON with numbers as such, as OutbackCDX writes them."""
+    values = ((ALIASES.get(name, name), field_value(capture, name)) for name in names)
+    return json.dumps([int(v) if n in _NUMBERS and v.isdecimal() else v for n, v in values])
 
 
 def _array_frame(names: Sequence[str], texts: Sequence[str], key: str | None) -> str:
@@ -224,6 +255,13 @@ FORMS: Mapping[str, Form] = {
         lambda capture, names: json.dumps([field_value(capture, name) for name in names]),
         _TEXT,
         frame=_array_frame,
+    ),
+    "cdx11": Form("text/plain", _columns, _CDX11),
+    "rows": Form(
+        "application/json",
+        _typed_array,
+        _CDX11,
+        frame=lambda names, texts, key: "[" + ",\n".join(texts) + "]\n",
     ),
 }
 """Output formats; dialect.Dialect names them."""

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from functions.config.configuration import Configuration
-from functions.content import cdx, header_fields, memento, neighbours, representation
+from functions.content import header_fields, memento, neighbours, outback, representation
 from functions.content.capture_row import FIELDS
 from functions.content.contents import ArchivedContents
 from functions.content.header_fields import RangePart, Unsatisfiable
@@ -39,7 +39,7 @@ PART = 4_000_000
 """Bytes of content in one answer of Lambda: its limit is 6 MB, and base64 adds a third."""
 
 _LISTS: Mapping[str, Callable[[Call, CaptureSearch, Manifest, Configuration], Reply]] = {
-    "/cdx": cdx.reply,
+    "/cdx": outback.reply,
     "/timemap": memento.timemap,
     "/timegate": memento.timegate,
 }

@@ -1,8 +1,8 @@
 """What searches and contents give: places of captures, archive files, and descriptions.
 
 An error has a reason why content is unavailable, and its HTTP status (RFC 9110, section 15). A
-dialect has the differences of pywb's and the Internet Archive's index servers. Each has its own
-path, so that the clients of both get answers that they can parse.
+dialect has the differences of the index servers of pywb, the Internet Archive and OutbackCDX. Each
+has its own path, so that the clients of all get answers that they can parse.
 """
 
 from collections.abc import Mapping, Sequence
@@ -131,7 +131,8 @@ class Dialect:
 
     With `is_whole`, a filter without an operator is an expression for the whole value. `since` is
     the earliest date that is listed. With `is_silent`, a page behind the last one is empty instead
-    of an error, and the page count is a bare number.
+    of an error, and the page count is a bare number. With `is_loose`, unknown parameters and
+    outputs are passed over, and `~` in a filter searches for a part.
     """
 
     outputs: Mapping[str, str]
@@ -139,6 +140,7 @@ class Dialect:
     is_whole: bool = False
     since: int = 0
     is_silent: bool = False
+    is_loose: bool = False
 
 
 PYWB = Dialect({name: name for name in ("cdxj", "json", "text", "cdx")}, "cdxj")
@@ -155,5 +157,18 @@ REPLAY = "/web"
 """The path of archived pages as they were (functions.content.replay), read only where it is used.
 """
 
-DIALECTS: Mapping[str, Dialect] = {"/cdx": PYWB, "/cdx/search/cdx": ARCHIVE}
+OUTBACK = Dialect(
+    {"text": "cdx11", "json": "rows", "cdxj": "cdxj"},
+    "cdx11",
+    is_whole=True,
+    since=1,
+    is_loose=True,
+)
+
+OUTBACK_PATH = "/cdx/outback"
+DIALECTS: Mapping[str, Dialect] = {
+    "/cdx": PYWB,
+    "/cdx/search/cdx": ARCHIVE,
+    OUTBACK_PATH: OUTBACK,
+}
 """The dialect of each path."""

@@ -11,9 +11,18 @@ from typing import Any
 
 from functions.content import terms
 from functions.content.capture_row import FORMS
-from functions.content.protocols import NEWEST, PYWB, Dialect
-from functions.content.terms import MATCHES, Collapse, Filter, NoScope, ResumeKey, Scope
+from functions.content.protocols import NEWEST, OUTBACK, PYWB, Dialect
+from functions.content.terms import (
+    MATCHES,
+    Collapse,
+    Filter,
+    NoScope,
+    NoSelfRedirect,
+    ResumeKey,
+    Scope,
+)
 from functions.http.http_message import show
+from functions.snapshot import surt
 from functions.snapshot.errors import SheafError
 from functions.snapshot.instant import from_digits
 
@@ -37,7 +46,7 @@ class Query:
     scope: Scope
     since: int
     until: int
-    filters: Sequence[Filter]
+    filters: Sequence[Filter | NoSelfRedirect]
     limit: int | None
     is_last: bool
     fields: Sequence[str] | None
@@ -127,6 +136,7 @@ PARAMETERS: Mapping[str, Callable[[str], Any]] = {
     "showNumPages": _flag,
     "resolveRevisits": _flag,
     "reverse": _flag,
+    "omitSelfRedirects": _flag,
 }
 """Parsers of the parameters; ValueError states what was expected."""
 
@@ -147,6 +157,9 @@ UNSUPPORTED: Mapping[str, str] = {
 }
 """Refused parameters of the two servers, with the message; `false` and 0 are accepted."""
 
+_LOOSE: Mapping[str, str] = {**ALIASES, "collapseToFirst": "collapse"}
+"""OutbackCDX's other names of some parameters."""
+
 _REPEATED = frozenset({"filter", "collapse"})
 
 
@@ -158,12 +171,13 @@ def parse_query(
     Resume keys must be of that namespace, and of a store with one of these ids.
     """
     arguments: dict[str, Any] = {}
-    for name, text in _wishes(pairs):
+    for name, text in _loose_wishes(pairs) if dialect.is_loose else _wishes(pairs):
         if name in arguments and name not in _REPEATED:
             raise BadQuery(f"{name} is given more than once.")
         parse = PARAMETERS[name]
         if name == "filter":
             parse = partial(terms.parse_filter, whole=dialect.is_whole)
+            parse = terms.parse_loose_filter if dialect.is_loose else parse
         elif name == "output":
             parse = _one_of(*dialect.outputs)
         try:
@@ -198,6 +212,30 @@ def _wishes(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     return wishes
 
 
+def _loose_wishes(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the pairs that OutbackCDX reads, and those that continue a list.
+
+    It passes over the others. A method and a body are arguments of the URL.
+    """
+    wishes, arguments = [], dict(pairs)
+    method = arguments.get("method", "").upper() or "GET"
+    for written, text in pairs:
+        name = _LOOSE.get(written, written)
+        if name == "url" and method != "GET":
+            raw = text.encode("utf-8", "surrogateescape")
+            named = surt.request_url(raw, method, arguments.get("requestBody"))
+            text = named.decode("utf-8", "surrogateescape")
+        elif name in ("matchType", "sort"):
+            text = text.lower()
+        elif name in ("from", "to", "closest"):
+            text = text[:14]
+        is_default = (name, text) == ("matchType", "default")
+        is_unknown = name not in PARAMETERS or (name == "output" and text not in OUTBACK.outputs)
+        if not (is_default or is_unknown):
+            wishes.append((name, text))
+    return _wishes(wishes)
+
+
 def _query(arguments: Mapping[str, Any], dialect: Dialect) -> Query:
     if "url" not in arguments:
         raise BadQuery("url is missing: the URL of the captures.")
@@ -216,7 +254,10 @@ def _query(arguments: Mapping[str, Any], dialect: Dialect) -> Query:
         scope=scope,
         since=max(arguments.get("from", 0), dialect.since),
         until=arguments.get("to", NEWEST),
-        filters=tuple(arguments.get("filter", ())),
+        filters=(
+            *arguments.get("filter", ()),
+            *([NoSelfRedirect()] if arguments.get("omitSelfRedirects") else []),
+        ),
         limit=None if limit is None else abs(limit),
         is_last=is_last,
         fields=arguments.get("fl"),

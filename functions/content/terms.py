@@ -19,9 +19,15 @@ import hashlib
 import re
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from functions.content.capture_row import ALIASES, LINE_FIELDS, CaptureRow, field_value
+from functions.content.capture_row import (
+    ALIASES,
+    LINE_FIELDS,
+    CaptureRow,
+    field_value,
+    redirect_target,
+)
 from functions.content.protocols import BytePlace
 from functions.snapshot import authority, schema, surt
 from functions.snapshot.errors import SheafError
@@ -45,6 +51,8 @@ LONGEST = 1024
 MARKS = 4
 """Maximum number of collapse hashes (16 digits) in a key: one for each collapsed field."""
 
+_END = "\x7f"
+"""Behind all SURTs."""
 _CHECK_BYTES = 4
 _HIGHEST = 2**63 - 1
 _FIELDS = re.compile(
@@ -134,6 +142,7 @@ MATCHES: Mapping[str, Callable[[str, str], Sequence[Range]]] = {
     "prefix": _prefix,
     "host": lambda url, key: (_below(f"{_host_of(url, key)})"),),
     "domain": _domain,
+    "range": lambda url, key: ((key, _END),),
 }
 """Kinds of match by their names in matchType."""
 
@@ -178,6 +187,28 @@ def parse_filter(text: str, *, whole: bool = False) -> Filter:
     return Filter(field, how or (":" if whole or field in ALIASES else ""), wanted, rest != text)
 
 
+def parse_loose_filter(text: str) -> Filter:
+    """Parse a filter of OutbackCDX's, `[~][!]field:value`. Raises ValueError (see parse_filter).
+
+    The value is an expression for the whole value, or with `~` a part of it.
+    """
+    part = text.startswith("~")
+    condition = parse_filter(text.removeprefix("~"), whole=True)
+    if condition.how in ("=", "~"):
+        raise ValueError("[~][!]field:value")
+    return replace(condition, how="") if part else condition
+
+
+class NoSelfRedirect:
+    """The condition that a capture is no redirect to its own SURT, as from http to https."""
+
+    def matches(self, captures: Sequence[CaptureRow], matching: Matching) -> Sequence[bool]:
+        """Return for each capture whether it passes."""
+        targets = [redirect_target(capture) for capture in captures]
+        keys = [target and surt.of(target.encode("utf-8", "surrogateescape")) for target in targets]
+        return [not key or key != c.surt for key, c in zip(keys, captures, strict=True)]
+
+
 def is_field(name: str) -> bool:
     """Return whether a field has this name or alias."""
     return name in LINE_FIELDS or name in ALIASES
@@ -206,7 +237,7 @@ def parse_collapse(text: str) -> Collapse:
 
 
 def apply_filters(
-    captures: Sequence[CaptureRow], filters: Sequence[Filter], matching: Matching
+    captures: Sequence[CaptureRow], filters: Sequence[Filter | NoSelfRedirect], matching: Matching
 ) -> Sequence[CaptureRow]:
     """Return the captures that pass all filters."""
     for condition in filters:

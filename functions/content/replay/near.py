@@ -3,17 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from urllib.parse import urldefrag, urljoin
+from urllib.parse import urldefrag
 
 from functions.content import capture_row, terms
-from functions.content.capture_row import CaptureRow
+from functions.content.capture_row import CaptureRow, redirect_target
 from functions.content.protocols import NEWEST, ContentError
 from functions.content.search import CaptureSearch
 from functions.snapshot import surt
 from functions.snapshot.manifest import Manifest
 
 _PARTIAL = 206
-_REDIRECTS = (301, 302, 303, 307, 308)
 _NEAR = 3
 """Captures on each side of a time: those that lead to themselves or cannot be read are passed."""
 _HOPS = 10
@@ -31,16 +30,6 @@ class NearCaptures:
         at = self.by_date.index(capture)
         before = self.by_date[at - 1] if at else None
         return before, self.by_date[at + 1] if at + 1 < len(self.by_date) else None
-
-
-def redirect_target(capture: CaptureRow) -> str:
-    """Return the URL that an archived redirect leads to, "" if it is none."""
-    if capture.status not in _REDIRECTS or not capture.redirect:
-        return ""
-    try:
-        return urljoin(capture.url, capture.redirect.strip())
-    except ValueError:
-        return ""
 
 
 def find_near(search: CaptureSearch, manifest: Manifest, key: str, moment: int) -> NearCaptures:

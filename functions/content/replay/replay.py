@@ -13,7 +13,7 @@ from functools import cached_property
 
 from functions.config.configuration import Configuration
 from functions.content import header_fields, memento
-from functions.content.capture_row import CaptureRow
+from functions.content.capture_row import CaptureRow, redirect_target
 from functions.content.contents import ArchivedContents
 from functions.content.protocols import Content, ContentError
 from functions.content.replay import near, references
@@ -140,7 +140,7 @@ class ReplayTask:
     def redirect(self) -> Reply | None:
         """Return the redirect to a page's exact time, or to where an archived one leads."""
         capture, request = self.captures.best[0], self.request
-        if near.redirect_target(capture):
+        if redirect_target(capture):
             end, fragment = near.follow_redirects(self.replay.search, self.manifest, capture)
             url, mark = capture_url(end), f"#{header_fields.uri(fragment)}" if fragment else ""
             if request.modifier == PAGE:

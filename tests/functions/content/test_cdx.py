@@ -304,7 +304,7 @@ BAD = [
     "url=a.cz&output=xml",
     "url=a.cz&sort=up",
     "url=a.cz&sort=closest",
-    "url=a.cz&matchType=range",
+    "url=a.cz&matchType=other",
     "url=a.cz&closest=2007&matchType=prefix",
     "url=a.cz&closest=20071301",
     "url=a.cz&closest=-",
