@@ -7,6 +7,7 @@ its row here: the command line, its help and its reference follow from the row.
 
 from builder.exports.bagit import BAGIT
 from builder.exports.cdxj import CDXJ
+from builder.exports.dedupe import DEDUPE
 from builder.exports.export_row import Export
 from builder.exports.jsonl import JSONL
 from builder.exports.oai import OAI
@@ -16,5 +17,5 @@ from builder.exports.rocrate import ROCRATE
 from builder.exports.wacz import WACZ
 from builder.exports.warc import WARC
 
-EXPORTS: tuple[Export, ...] = (OCFL, BAGIT, ROCRATE, WARC, WACZ, CDXJ, PARQUET, JSONL, OAI)
+EXPORTS: tuple[Export, ...] = (OCFL, BAGIT, ROCRATE, WARC, WACZ, CDXJ, DEDUPE, PARQUET, JSONL, OAI)
 """The formats, in the order of the help."""

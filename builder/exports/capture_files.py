@@ -45,6 +45,7 @@ _CODES = {
     "undated": "no date, which an index needs",
     "unplaced": "no offset in an archive file",
     "not-at-hand": "their archive file is missing",
+    "unnamed": "their record has no id",
     "damaged": "the archive file has another record there, or is damaged",
 }
 
