@@ -72,7 +72,8 @@ def _answer(
     offset = (page - 1) * limit if "start_page" in arguments else offset
     if offset + limit > _DEEPEST:
         raise BadQuery(f"offset and limit are {offset + limit}, expected at most {_DEEPEST}.")
-    captures = cdx.find(query, search, manifest, max(offset + limit, lines)).captures
+    listed = cdx.find(query, search, manifest, max(offset + limit, lines))
+    captures = listed.captures
     if kind == "urlquery":
         results = [{n: plain_value(c, f) for n, f in _ELEMENTS.items()} for c in captures]
         for fields in results:
@@ -86,6 +87,8 @@ def _answer(
     else:
         urls = groupby(captures, key=lambda capture: capture.surt)
         results = [_url_fields([*rows]) for _, rows in urls]
+        if listed.end is not None and len(results) > 1:
+            results.pop()  # not all of its captures were read
     shown = results[offset : offset + min(limit, cdx.LARGEST // _RESULT)]
     if len(shown) < min(limit, len(results) - offset) and limit != _LIMIT:
         raise BadQuery(f"limit is {limit}, expected at most {cdx.LARGEST // _RESULT}.")

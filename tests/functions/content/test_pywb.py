@@ -13,10 +13,14 @@ PYWB = ROOT / ".venv-pywb" / "bin" / "python"
 
 
 @pytest.mark.skipif(not PYWB.exists(), reason="pywb is not installed: `make clients` installs it")
+@pytest.mark.parametrize(
+    "index", ["cdx+BASE/cdx", "cdx+BASE/cdx/outback", "xmlquery+BASE/cdx/outback"]
+)
 @pytest.mark.parametrize(("closest", "years"), [("20090201000000", ["2009"]), ("", ["2005"])])
-def test_pywb_finds_the_nearest(base: str, closest: str, years: list[str]) -> None:
+def test_pywb_finds_the_nearest(base: str, index: str, closest: str, years: list[str]) -> None:
+    source = index.replace("BASE", base)
     done = subprocess.run(
-        [PYWB, Path(__file__).with_name("with_pywb.py"), f"{base}/cdx", "http://b.org/", closest],
+        [PYWB, Path(__file__).with_name("with_pywb.py"), source, "http://b.org/", closest],
         capture_output=True,
         text=True,
         check=False,
