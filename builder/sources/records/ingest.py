@@ -9,6 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from builder.errors import UsageError
@@ -399,9 +400,10 @@ class RecordsIngest:
         is_complete, listed_ids = recipe.table["complete"], frozenset(recipe.gone_items())
         missing, gone, live = dict[str, None](), dict[str, None](), 0
         if is_complete or listed_ids:
-            for identifier in list_live(self.store, recipe.namespace, table.name):
-                live += 1
-                if not index.has_item(identifier):
+            identifiers = list_live(self.store, recipe.namespace, table.name)
+            while batch := [*islice(identifiers, 1000)]:
+                live += len(batch)
+                for identifier in index.list_lacking(batch):
                     (gone if identifier in listed_ids else missing)[identifier] = None
         if not is_complete:
             missing.clear()

@@ -189,10 +189,14 @@ class RecordIndex:
 
     def has_item(self, identifier: str) -> bool:
         """Return whether a file has a record of the item."""
-        row = self._base.execute(
-            "SELECT 1 FROM records WHERE item = ?", (hash_identifier(identifier),)
-        )
-        return row.fetchone() is not None
+        return not self.list_lacking([identifier])
+
+    def list_lacking(self, identifiers: Sequence[str]) -> list[str]:
+        """Return those of a thousand items or so of which no file has a record."""
+        hashes = [*map(hash_identifier, identifiers)]
+        sql = f"SELECT item FROM records WHERE item IN ({', '.join('?' * len(hashes))})"
+        present = {item for (item,) in self._base.execute(sql, hashes)}
+        return [i for i, number in zip(identifiers, hashes, strict=True) if number not in present]
 
     def close(self, *, commit: bool) -> None:
         """Close the index; without `commit`, it is as it was."""
