@@ -7,7 +7,7 @@ DEDUPE = Export(
     "Write what a crawl by wget need not store again.",
     (
         "sheaf export dedupe stored.cdx --set domain:org:example",
-        "wget --recursive --warc-file=new --warc-dedup=stored.cdx http://www.example.org/",
+        "wget -r --warc-file=new --warc-dedup=stored.cdx http://www.example.org/",
     ),
     UNREAD,
 )
