@@ -36,6 +36,7 @@ BENCHES = {
     "machines.template_pages": "STORE --runs 1",
     "pages": "--captures 3000 --runs 2 --page 100",
     "publish": "--captures 2000 --runs 1",
+    "records": "--records 300 --changed 3",
     "redif": "--templates 100 --rounds 1",
     "resume": "--mb 2 --files 2 --rounds 1",
     "walks": "",

@@ -47,7 +47,11 @@ CONTENT_KEYS: tuple[Field, ...] = (
     ),
     row(
         "content.replay_address",
-        Field("", check.like(r"(https?://[^/?#\s]+)?"), "scheme and host of an http or https URL"),
+        Field(
+            "",
+            check.like(r"(https?://[^/?#\s]+)?"),
+            "scheme and host of an http or https URL, or empty",
+        ),
         "another host of this server from which archived pages are shown; empty: the same",
     ),
     row(

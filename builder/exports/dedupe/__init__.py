@@ -5,9 +5,6 @@ from builder.exports.export_row import UNREAD, Export
 DEDUPE = Export(
     "dedupe",
     "Write what a crawl by wget need not store again.",
-    (
-        "sheaf export dedupe stored.cdx --set domain:org:example",
-        "wget -r --warc-file=new --warc-dedup=stored.cdx http://www.example.org/",
-    ),
+    ("sheaf export dedupe stored.cdx --set domain:org:example",),
     UNREAD,
 )

@@ -143,7 +143,12 @@ class KnownFiles:
         with writing(self._draft), engine.reading(str(self._draft)):
             # Tables that stay as they are need not be written again.
             same = self._facts is not None and not (parsed or self._changed)
-            for name in ("file", "template"):
+            numbers = ", ".join(map(str, trees))
+            statements = {
+                "file": _SQL.get("kept_file", trees=numbers),
+                "template": _SQL.get("kept_template", trees=numbers),
+            }
+            for name, sql in statements.items():
                 path = self._draft / f"{name}.parquet"
                 if same:
                     try:
@@ -151,7 +156,6 @@ class KnownFiles:
                     except OSError:  # a disk without hard links
                         shutil.copyfile(self._table(name), path)
                 else:
-                    sql = _SQL.get(f"kept_{name}", trees=", ".join(map(str, trees)))
                     target = engine.quote(str(path))
                     connection.execute(f"COPY ({sql}) TO {target} (FORMAT parquet)")
             (self._draft / _GONE).unlink()
