@@ -190,7 +190,7 @@ def test_what_gives_content_reads_what_has_bytes_besides(stack: Stack) -> None:
     assert told["content.serve"] is True
     places = [place.replace("s3://", "arn:aws:s3:::") for place in told["content.archives"]]
     own = (layout.POINTER, f"{layout.SNAPSHOTS}*", f"{layout.RECORDS}*")
-    own += ("obi/*", "filesets/*", "warcs/*")
+    own += (f"{layout.REPLAY}*", "obi/*", "filesets/*", "warcs/*")
     uploads = [] if places else [f"{at}/archives/*"]  # where those lie that the machine reads
     assert may == {
         "s3:GetObject": [f"{at}/store/{key}" for key in own]

@@ -237,7 +237,7 @@ def _family(commands: Any, name: str) -> Any:
     )
     commands.choices[name] = parser
     return parser.add_subparsers(
-        title="formats", required=True, metavar=metavar, parser_class=_Command
+        title=f"{metavar.lower()}s", required=True, metavar=metavar, parser_class=_Command
     )
 
 

@@ -34,13 +34,16 @@ class Command:
     def load(self) -> Any:
         """Import the module with the `add` and `run` of the command."""
         family, _, name = self.name.partition(" ")
-        if name:
+        if family == "export":
             return import_module(f"builder.exports.{name}.export")
         return import_module(f"builder.commands.{self.group}.{family}")
 
 
-FAMILIES = {"export": ("FORMAT", "Write the store's content in other formats.")}
-"""Commands with subcommands, which are EXPORTS: the noun for these, and a summary."""
+FAMILIES = {
+    "export": ("FORMAT", "Write the store's content in other formats."),
+    "replay": ("ACTION", "Replay archived pages with their scripts."),
+}
+"""Commands with subcommands, as EXPORTS: the noun for these, and a summary."""
 
 _ROWS = (
     Command(
@@ -123,6 +126,13 @@ _ROWS = (
         "serve",
         "Serve OAI-PMH at /oai and pages for people at /.",
         ("sheaf serve", "sheaf serve --port 0 --content"),
+    ),
+    Command(
+        "replay install",
+        "serve",
+        "Install ReplayWeb.page from FILE, so that archived pages run their scripts.",
+        ("sheaf replay install replaywebpage-2.5.3.tgz",),
+        writes=True,
     ),
     Command(
         "query",

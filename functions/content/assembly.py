@@ -191,6 +191,7 @@ def application(
         sign=Signer(
             BucketConnection.serving(settings), environment, settings["content.redirect_seconds"]
         ).sign,
+        store=repository.catalogue.reader,
     )
 
 

@@ -17,7 +17,7 @@ from functions.content import header_fields, memento, neighbours, outback, repre
 from functions.content.capture_row import FIELDS
 from functions.content.contents import ArchivedContents
 from functions.content.header_fields import RangePart, Unsatisfiable
-from functions.content.protocols import DIALECTS, REPLAY, Content, ContentError
+from functions.content.protocols import DIALECTS, REPLAY, SCRIPTS, Content, ContentError
 from functions.content.representation import ArgumentError, Body, ContentRequest, Representation
 from functions.content.search import CaptureSearch
 from functions.http import http_message
@@ -27,11 +27,13 @@ from functions.http.service import Service
 from functions.reading.repository import Repository, find_item
 from functions.snapshot import obi
 from functions.snapshot.manifest import Manifest
+from functions.snapshot.store import Reader
 from functions.store import s3_request
 from functions.store.catalog import Cache
 
 if TYPE_CHECKING:
     from functions.content.replay.replay import Replay
+    from functions.content.replay.scripts import ScriptReplay
 
 _LOG = logging.getLogger("sheaf")
 
@@ -47,7 +49,7 @@ _TIMEMAPS = f"{REPLAY}/timemap/"
 """Where replay systems have TimeMaps, and crawlers ask for known captures."""
 _STREAMS = 256
 """Maximum number of concurrent streams; each holds a file or a request to a bucket open."""
-PATHS = (representation.PATH, REPLAY, *sorted({*_LISTS, *DIALECTS}))
+PATHS = (representation.PATH, REPLAY, SCRIPTS, *sorted({*_LISTS, *DIALECTS}))
 """The paths that are answered here, with all paths below them."""
 
 _FIELDS = (*FIELDS, obi.DOCUMENT.name)
@@ -278,13 +280,19 @@ class ContentApplication(Service):
         compress: Callable[[bytes], bytes] = http_message.compress,
         largest: int | None = None,
         sign: Sign | None = None,
+        store: Reader | None = None,
     ) -> None:
         super().__init__(repository, settings, clock, log, time.perf_counter, compress, largest)
         self._contents = contents
         self._search = search
-        self._delivery = Delivery(contents, settings, sign, None if largest is None else PART)
+        most = None if largest is None else PART
+        self._delivery = Delivery(contents, settings, sign, most)
+        # The worker that replays scripts may not ask a bucket's host.
+        self._unsigned = Delivery(contents, settings, None, most)
+        self._store = store
         self._streams = threading.BoundedSemaphore(_STREAMS)
         self._replaying: Replay | None = None
+        self._scripts: ScriptReplay | None = None
 
     def answer(self, call: Call, seconds: float | None = None, request: str = "") -> HttpResponse:
         """Answer a request (see Service.answer). The body is bytes or a Body."""
@@ -313,6 +321,7 @@ class ContentApplication(Service):
             return Reply(405, _PLAIN, f"Use one of: {allow}.\n".encode(), {"Allow": allow})
         if not self._settings["content.serve"]:
             return _fault(404, "disabled", "Only metadata is served here.")
+        host = call.base
         call = replace(call, base=self._base or call.base, path=_own_path(call.path))
         manifest = self._manifest()
         entry.fields["snapshot"] = manifest.snapshot
@@ -325,6 +334,16 @@ class ContentApplication(Service):
                 entry.fields["query"] = call.path[:_LONGEST]
                 return self._replay().answer(
                     call, manifest, lambda shown: self._deliver(call, shown, entry)
+                )
+            if call.path == SCRIPTS or call.path.startswith(f"{SCRIPTS}/"):
+                entry.fields["query"] = call.path[:_LONGEST]
+                self._replay()
+                assert self._scripts is not None, "a store has to be given"
+                return self._scripts.answer(
+                    call,
+                    host,
+                    manifest,
+                    lambda shown: self._deliver(call, shown, entry, self._unsigned),
                 )
             request = representation.read_request(call)
             content = self._find(manifest, request)
@@ -376,20 +395,29 @@ class ContentApplication(Service):
         """Return what replays; its libraries are read only where it is used."""
         if self._replaying is None:
             from functions.content.replay.replay import Replay
+            from functions.content.replay.scripts import ScriptReplay
 
             most = None if self._largest is None else PART
-            self._replaying = Replay(
+            replay = Replay(
                 self._repository,
                 self._contents,
                 self._search,
                 self._settings,
                 self.compress,
                 most,
+                lambda stamp, url: self._scripts.page_address(stamp, url) if self._scripts else "",
             )
+            if self._store is not None:
+                self._scripts = ScriptReplay(replay, self._store)
+            self._replaying = replay  # last: another thread then finds both
         return self._replaying
 
     def _deliver(
-        self, call: Call, shown: Representation, entry: "_LogEntry"
+        self,
+        call: Call,
+        shown: Representation,
+        entry: "_LogEntry",
+        delivery: Delivery | None = None,
     ) -> Reply | HttpResponse:
         """Return the answer with a content, unless too many streams are open."""
         if not self._streams.acquire(blocking=False):
@@ -403,7 +431,7 @@ class ContentApplication(Service):
                     entry.fields["errors"] = [getattr(error, "code", type(error).__name__)]
                 entry.add(count)
 
-            response = self._delivery.answer(call, shown, log_end)
+            response = (delivery or self._delivery).answer(call, shown, log_end)
             if isinstance(response.body, Body):
                 stack.pop_all()  # its end releases the place
         return response

@@ -157,6 +157,9 @@ REPLAY = "/web"
 """The path of archived pages as they were (functions.content.replay), read only where it is used.
 """
 
+SCRIPTS = "/replay"
+"""The path of archived pages with their scripts (functions.content.replay.scripts)."""
+
 OUTBACK = Dialect(
     {"text": "cdx11", "json": "rows", "cdxj": "cdxj"},
     "cdx11",

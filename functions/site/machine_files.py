@@ -22,6 +22,7 @@ _PARTS = 50_000
 _FIXED: Mapping[str, str] = {
     "style.css": "text/css",
     "script.js": "text/javascript",
+    "replay.js": "text/javascript",
     "favicon.ico": "image/vnd.microsoft.icon",
     "logo.svg": "image/svg+xml",
 }

@@ -11,6 +11,7 @@ records/<table>/<digest>.parquet  data files, named by their content
 tables/<table>/metadata/...       the data files as tables of Iceberg
 fixity.jsonl                      reports of checks
 intake/<run>/...                  ingested rows that are not published yet
+replay/sw.js, replay/ui.js        ReplayWeb.page, where it is installed; no snapshot names them
 .tmp/...                          unfinished writes of a folder
 
 Of a snapshot, only the pointer and the witness are ever replaced. The address of a store in
@@ -33,6 +34,9 @@ TABLES = "tables/"
 INTAKE = "intake/"
 PURGES = "purges/"
 """Prefix of the objects that name the items of unfinished purges."""
+REPLAY = "replay/"
+REPLAY_FILES = ("replay/sw.js", "replay/ui.js")
+"""What replays with scripts: no part of the archive, so not copied, verified or expired."""
 TEMPORARY = ".tmp/"
 RUN_SUMMARY = "run.json"
 RUN_PUBLISHED = "run.published"

@@ -5,7 +5,7 @@ from functools import cached_property
 
 from functions.config.configuration import Configuration
 from functions.content.capture_row import CaptureRow
-from functions.content.protocols import ContentError
+from functions.content.protocols import SCRIPTS, ContentError
 from functions.content.replay.address import (
     PATH,
     STORED,
@@ -46,6 +46,7 @@ class BannerPages:
         behind: CaptureRow | None,
         *,
         message: str,
+        scripts: str,
         media_type: str,
         headers: Mapping[str, str],
     ) -> Reply:
@@ -62,6 +63,7 @@ class BannerPages:
             "behind": behind and addresses.page(behind.stamp, capture_url(behind)),
             "listing": addresses.listing(ReplayRequest("", "", url)),
             "identifier": capture.identifier,
+            "scripts": scripts,
             "message": message and self._text(message, type=media_type),
         }
         return self._write(200, addresses, values, headers)
@@ -85,29 +87,43 @@ class BannerPages:
         }
         return self._write(error.status, addresses, values, {})
 
+    def show_scripts(self, addresses: ReplayAddresses, stamp: str) -> Reply:
+        """Return the page whose script shows archived ones with theirs.
+
+        Its policy names the address of frames: no worker is registered at another origin.
+        """
+        address, place = addresses.frames, f"{addresses.frames}{SCRIPTS}/"
+        policy = (
+            f"style-src {address}/style.css; img-src {address}/; script-src {address}/replay.js; "
+            f"worker-src {place}sw.js; frame-src {place}w/"
+        )
+        calm = f"{addresses.base}{PATH}"
+        values = {"stamp": stamp, "address": address, "place": place, "calm": calm}
+        return self._write(200, addresses, values, {}, "scripts.html", policy)
+
     def _write(
         self,
         status: int,
         addresses: ReplayAddresses,
         values: Mapping[str, object],
         headers: Mapping[str, str],
+        template: str = "replay.html",
+        loaded: str = "",
     ) -> Reply:
         absent = ("when", "date", "frame", "stored", "before", "behind", "identifier", "is_framed")
         body = self._renderer.page(
-            "replay.html",
+            template,
             {
-                **dict.fromkeys(absent),
+                **dict.fromkeys((*absent, "scripts")),
                 **values,
                 "t": self._text,
                 "root": addresses.base,
                 "name": self._settings["repository.name"],
             },
         )
-        policy = (
-            "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; "
-            f"frame-src {addresses.frames}{PATH}/; form-action 'none'; base-uri 'none'; "
-            "frame-ancestors 'none'"
-        )
+        own = "style-src 'self'; img-src 'self'; script-src 'self'; frame-src "
+        policy = f"default-src 'none'; {loaded or f'{own}{addresses.frames}{PATH}/'}; "
+        policy += "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
         guard = {
             "Content-Security-Policy": policy,
             "X-Content-Type-Options": "nosniff",

@@ -69,9 +69,12 @@ class Replay:
     settings: Configuration
     compress: Callable[[bytes], bytes]
     largest: int | None
+    find_scripts: Callable[[str, str], str] = lambda stamp, url: ""
+    """Returns the address at which a page runs its scripts, or ""."""
 
     @cached_property
-    def _banners(self) -> BannerPages:
+    def banners(self) -> BannerPages:
+        """The pages around archived ones."""
         return BannerPages(self.settings)
 
     def answer(self, call: Call, manifest: Manifest, deliver: Deliver) -> Reply | HttpResponse:
@@ -80,9 +83,7 @@ class Replay:
         Raises ArgumentError, ContentError and StoreError.
         """
         request = read_replay(call)
-        addresses = ReplayAddresses(
-            call.base, self.settings["content.replay_address"].rstrip("/") or call.base
-        )
+        addresses = self.at(call)
         if request.is_list:
             return _redirect(addresses.listing(request))
         is_gate = request.modifier == PAGE and not request.stamp
@@ -110,6 +111,11 @@ class Replay:
             if request.modifier == STORED or error.status >= 500:
                 raise
             return task.refuse(error)
+
+    def at(self, call: Call) -> ReplayAddresses:
+        """Return where pages and frames are for a call."""
+        frames = self.settings["content.replay_address"].rstrip("/")
+        return ReplayAddresses(call.base, frames or call.base)
 
 
 @dataclass(frozen=True)
@@ -168,20 +174,21 @@ class ReplayTask:
         media_type = header_fields.media_type(capture.mime or capture.detected or "")
         is_shown = media_type in _SHOWN or media_type.startswith("image/")
         before, behind = self.captures.neighbours(capture)
-        return self.replay._banners.show(
+        return self.replay.banners.show(
             self.addresses,
             capture,
             title,
             before,
             behind,
             message="" if is_shown else "replay.file",
+            scripts=self.replay.find_scripts(capture.stamp, capture_url(capture)),
             media_type=media_type,
             headers=self._memento(capture),
         )
 
     def refuse(self, error: ContentError) -> Reply:
         """Return the page that says why there is nothing to show."""
-        page = self.replay._banners.refuse(
+        page = self.replay.banners.refuse(
             self.addresses, self.request, error, is_framed=self.request.modifier != PAGE
         )
         headers = {**self._guard(), "X-Archive-Error": error.code}
