@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from functions.config.configuration import Configuration
@@ -321,6 +322,8 @@ class ContentApplication(Service):
             return Reply(405, _PLAIN, f"Use one of: {allow}.\n".encode(), {"Allow": allow})
         if not self._settings["content.serve"]:
             return _fault(404, "disabled", "Only metadata is served here.")
+        if call.headers.get("service-worker") and call.path != f"{SCRIPTS}/sw.js":
+            return _fault(403, "disabled", "No archived script becomes a service worker.")
         host = call.base
         call = replace(call, base=self._base or call.base, path=_own_path(call.path))
         manifest = self._manifest()
@@ -339,12 +342,8 @@ class ContentApplication(Service):
                 entry.fields["query"] = call.path[:_LONGEST]
                 self._replay()
                 assert self._scripts is not None, "a store has to be given"
-                return self._scripts.answer(
-                    call,
-                    host,
-                    manifest,
-                    lambda shown: self._deliver(call, shown, entry, self._unsigned),
-                )
+                deliver = partial(self._deliver, call, entry=entry, delivery=self._unsigned)
+                return self._scripts.answer(call, host, manifest, deliver)
             request = representation.read_request(call)
             content = self._find(manifest, request)
             entry.fields["identifier"] = content.identifier[:_LONGEST]

@@ -117,6 +117,7 @@ def test_the_worker_has_heads_and_payloads(ask: Ask, lambda_: str) -> None:
     moved = body(ask(f"/replay/{STAMP}/H/{inside(HOST + 'old')}")).decode()
     assert "HTTP/1.1 302 Found\r\n" in moved
     assert "Location: /s.js\r\n" in moved
+    assert ask(f"/replay/{STAMP}/A/{inside(HOST)}s.js", service_worker="script").status == 403
 
 
 def test_withdrawn_and_unknown_urls_are_not_there(ask: Ask) -> None:
