@@ -114,8 +114,10 @@ def test_steps_give_what_all_logs_give_at_once(
         shown = runs[: runs.index(stored.run) + 1]
         file_table.add_runs(connection, world.store, shown, world.folder)
         tables = ("file", engine.table(engine.quote(str(stored.path))))
-        own, kept = (f"SELECT {NAMES} FROM {table} ORDER BY id" for table in tables)
-        assert connection.execute(own).fetchall() == connection.execute(kept).fetchall()
+        made_rows, stored_rows = (f"SELECT {NAMES} FROM {table} ORDER BY id" for table in tables)
+        assert (
+            connection.execute(made_rows).fetchall() == connection.execute(stored_rows).fetchall()
+        )
 
 
 def test_a_table_is_kept_found_and_proved(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

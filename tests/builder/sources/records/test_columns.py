@@ -112,18 +112,21 @@ def test_what_other_sources_read_is_not_taken(data: bytes) -> None:
 
 
 def test_json_is_read_from_arrays_lines_and_single_objects() -> None:
-    one, two = {"a": 1.50, "b": {"c": ["x", {"d": True}]}}, {"a": "ž", "n": None}
+    book, essay = {"a": 1.50, "b": {"c": ["x", {"d": True}]}}, {"a": "ž", "n": None}
     columns = [{"a": ("1.5",), "b.c": ("x",), "b.c.d": ("true",)}, {"a": ("ž",)}]
-    lines = f"{json.dumps(one)}\n\n{{bad\n{json.dumps(two)}\n".encode()
+    lines = f"{json.dumps(book)}\n\n{{bad\n{json.dumps(essay)}\n".encode()
     assert read(lines, "json") == [
         *(("line 1", columns[0]), ("line 3", "bad-record"), ("line 4", columns[1]))
     ]
     expected = [("record 1", columns[0]), ("record 2", columns[1])]
-    for text in (json.dumps([one, two], indent=1), json.dumps(one, indent=1) + json.dumps(two)):
+    for text in (
+        json.dumps([book, essay], indent=1),
+        json.dumps(book, indent=1) + json.dumps(essay),
+    ):
         assert read(text.encode("utf-8-sig"), "json") == expected
-    assert read(json.dumps({"x": {"y": [one, two]}}).encode(), "json", element="x.y") == expected
+    assert read(json.dumps({"x": {"y": [book, essay]}}).encode(), "json", element="x.y") == expected
     for indent in (1, None):
-        text = json.dumps({"meta": 2, "data": [one, two]}, indent=indent)
+        text = json.dumps({"meta": 2, "data": [book, essay]}, indent=indent)
         assert read(f"{text}\n".encode(), "json") == expected
     long = json.dumps({"a": "x" * 200_000})
     text = f'{long}\n{{bad\n{{"a": "ž"}}\n'
