@@ -131,7 +131,8 @@ class ReplayTask:
 
     def is_exact(self, content: Content) -> bool:
         """Return whether the request has the content's own time, so that it stays the answer."""
-        return content.capture is not None and content.capture.stamp == self.request.stamp
+        stamp = content.capture and content.capture.stamp
+        return self.captures.is_exact and stamp == self.request.stamp
 
     def read_content(self) -> Content:
         """Return the best capture that can be read. Raises ContentError, StoreError."""
@@ -152,7 +153,8 @@ class ReplayTask:
             if request.modifier == PAGE:
                 return _redirect(self.addresses.page(end.stamp, url) + mark)
             return self._redirect(end.stamp, url, mark)
-        if request.modifier == PAGE and request.stamp != capture.stamp:
+        is_own = self.captures.is_exact and request.stamp == capture.stamp
+        if request.modifier == PAGE and not is_own:
             return _redirect(self.addresses.page(capture.stamp, capture_url(capture)))
         return None
 

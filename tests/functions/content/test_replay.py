@@ -64,6 +64,11 @@ def captures() -> Iterator[Capture]:
     yield Capture(f"{HOST}obr", DATE, b"<a target=x href=/z>z</a><img src=a\\b.png>", html)
     for year in (2005, 2007, 2011):
         yield Capture(f"{HOST}roky", f"{year}-01-01T00:00:00Z", f"<p>{year}".encode(), html)
+    yield Capture(f"{HOST}v.css?1393", "2009-05-01T00:00:00Z", b"a{}", "text/css")
+    yield Capture(f"{HOST}v.css?2393", "2010-05-01T00:00:00Z", b"b{}", "text/css")
+    yield Capture(f"{HOST}bez.js", DATE, b"1", "text/javascript")
+    yield Capture(f"{HOST}clanek?id=7&utm_source=rss", DATE, b"<title>Sedm</title>", html)
+    yield Capture(f"{HOST}tajne.css?1", DATE, b"c{}", "text/css")
     yield Capture(f"{HOST}utf16", DATE, '<a href="/č">x</a>'.encode("utf-16"), html)
 
 
@@ -271,6 +276,39 @@ def test_the_nearest_resource_answers_and_says_its_time(ask: Ask) -> None:
     part = ask(f"2012im_/{HOST}i.png", range="bytes=0-7")
     assert (part.status, part.headers["Content-Range"]) == (206, "bytes 0-7/25")
     assert ask(f"2012im_/{HOST}i.png", if_none_match=exact.headers["ETag"]).status == 304
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "place"),
+    [
+        ("2009cs_/v.css", "7", "20090501000000cs_/{}v.css?1393"),
+        ("2010cs_/v.css", "v=2", "20100501000000cs_/{}v.css?2393"),
+        ("2010cs_/v.css", "", "20100501000000cs_/{}v.css?2393"),
+        ("2009js_/bez.js", "_=1393844276741", "20090501000000js_/{}bez.js"),
+        ("2009fr_/clanek", "id=7", "20090501000000fr_/{}clanek?id=7&utm_source=rss"),
+    ],
+)
+def test_a_url_that_says_the_same_stands_for_one_that_is_not_there(
+    ask: Ask, path: str, query: str, place: str
+) -> None:
+    stamp, name = path.split("/")
+    answer = ask(f"{stamp}/{HOST}{name}", query)
+    assert answer.status == 200
+    assert answer.headers["Content-Location"] == "/web/" + place.format(HOST)
+    # A later publish may bring the very URL.
+    assert answer.headers["Cache-Control"] == "no-cache"
+
+
+def test_a_page_is_redirected_to_the_url_that_stands_for_it(ask: Ask) -> None:
+    own = f"/web/{STAMP}/{HOST}clanek?id=7&utm_source=rss"
+    for path in ("clanek", f"{STAMP}/{HOST}clanek", f"{STAMP}/{HOST}clanek?id=7&utm_source=x"):
+        address, _, query = path.partition("?")
+        answer = ask(address if "/" in address else f"{HOST}{address}", query or "id=7")
+        assert (answer.status, answer.headers.get("Location")) == (302, own)
+    # Another page, an exact index, and what was withdrawn: nothing stands for these.
+    assert ask(f"{STAMP}/{HOST}clanek", "id=8").status == 404
+    assert ask("timemap/cdx", f"url={HOST}v.css").body == b""
+    assert ask(f"{STAMP}cs_/{HOST}tajne.css", "2").status == 404
 
 
 def test_a_rewritten_page_is_compressed_and_revalidated(ask: Ask) -> None:

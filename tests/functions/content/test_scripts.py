@@ -117,6 +117,8 @@ def test_the_worker_has_heads_and_payloads(ask: Ask, lambda_: str) -> None:
     moved = body(ask(f"/replay/{STAMP}/H/{inside(HOST + 'old')}")).decode()
     assert "HTTP/1.1 302 Found\r\n" in moved
     assert "Location: /s.js\r\n" in moved
+    fresh = ask(f"/replay/{STAMP}/A/{inside(HOST + 's.js?_=1393844276741')}", lambda_=lambda_)
+    assert (fresh.status, body(fresh)) == (200, SCRIPT)
     assert ask(f"/replay/{STAMP}/A/{inside(HOST)}s.js", service_worker="script").status == 403
 
 
