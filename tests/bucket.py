@@ -52,7 +52,7 @@ class Bucket(S3Store):
         **settings: Any,
     ) -> None:
         self.endpoint = endpoint
-        self.bucket = bucket
+        self.bucket, self.prefix = bucket, prefix
         self.environment = environment(endpoint)
         address = StoreAddress(bucket, prefix)
         self.uri = str(address)
@@ -61,7 +61,7 @@ class Bucket(S3Store):
 
     def through(self, endpoint: str, **settings: Any) -> "Bucket":
         """Return the same bucket, reached through another endpoint."""
-        return Bucket(endpoint, self.bucket, self._address.prefix, **settings)
+        return Bucket(endpoint, self.bucket, self.prefix, **settings)
 
 
 def environment(endpoint: str) -> dict[str, str]:

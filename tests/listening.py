@@ -38,7 +38,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 64
 
-    def handle_error(self, request: object, client_address: object) -> None:
+    def handle_error(self, request: Any, client_address: Any) -> None:
         """Pass over clients that went away, or were killed, which some tests are about."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
