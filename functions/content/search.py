@@ -5,12 +5,13 @@ the range and merges them; runs with other bounds are skipped. A search reads a 
 may stop before the end of the range and then returns where to continue.
 """
 
+import hashlib
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from heapq import merge
 from itertools import groupby, islice
-from typing import cast
+from typing import Any, cast
 
 from functions.content.capture_row import FIELDS, CaptureRow
 from functions.content.protocols import NEWEST, Bound, BytePlace, CapturePlace
@@ -18,7 +19,7 @@ from functions.reading.singles import SingleVersions
 from functions.snapshot import schema
 from functions.snapshot.manifest import DataFile, LeafReference, Manifest, RowGroup
 from functions.store.catalog import Catalogue
-from functions.store.files import Files
+from functions.store.files import FILE, Files
 
 GROUPS = 256
 """Row groups of the table that one search reads, besides the first of each run."""
@@ -28,7 +29,10 @@ _LONGEST = schema.SURT_LONGEST
 _BATCH = 4096  # candidates whose records are read together
 _HIGHEST = 2**63 - 1
 _FIRST = BytePlace("", -1, -1)
+_DECLARED = "content_digest_declared"
 _NAMES = ("position", "identifier", "sets", *FIELDS)
+_SAME = 64  # captures of a payload that are read
+_OF_KEY = f"SELECT position FROM {FILE} WHERE key = $key ORDER BY moment, position LIMIT {_SAME}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +184,22 @@ class CaptureSearch:
         groups = self._groups(manifest.tables.get(TABLE, ()), window)
         return sorted({max(window.bounds[0], cast(Bound, group.first)) for _, group in groups})
 
+    def with_digest(self, manifest: Manifest, digest: str) -> Sequence[CaptureRow]:
+        """Return captures, but no revisits, with a payload digest as records have it, by date.
+
+        It is read from few rows of the table by which a publish finds the originals of revisits
+        (builder.snapshot.match_keys).
+        """
+        hashed = int(hashlib.sha1(digest.encode()).hexdigest()[:16], 16)
+        former = (1 << 40) + (hashed >> 24)  # as earlier versions of Sheaf wrote it
+        positions: set[int] = set()
+        for key in (former, (1 << 41) + (former >> 8)):
+            blocks = self._catalogue.groups(manifest, "originals", key, key)
+            positions.update(row[0] for row in self._files.look_up(_OF_KEY, blocks, key=key))
+        captures = self._living(manifest, positions, (*_NAMES, _DECLARED)).values()
+        same = (c for c in captures if digest in (c["content_digest"], c[_DECLARED]))
+        return sorted(map(_row, same), key=lambda row: (row.date or "", row.position))
+
     def matching(self, pattern: str, texts: Sequence[str], whole: bool) -> Sequence[bool]:
         """Return for each text whether an RE2 expression matches it, wholly or anywhere.
 
@@ -230,16 +250,24 @@ class CaptureSearch:
         self, manifest: Manifest, window: _Window, places: Sequence[BytePlace]
     ) -> Iterator[CaptureRow]:
         """Yield the captures of rows, without superseded versions."""
-        positions = sorted(position for _, _, position in places)
-        dead = self._singles.find_superseded(manifest, positions)
-        living = [position for position in positions if position not in dead]
-        versions = self._singles.find(manifest, living, _NAMES)
+        versions = self._living(manifest, {position for _, _, position in places}, _NAMES)
         for _, _, position in places:
             if (fields := versions.get(position)) is not None:
-                sets = tuple(fields["sets"] or ())
-                capture = CaptureRow.of(fields["identifier"], position, sets, fields)
+                capture = _row(fields)
                 if window.holds(capture):
                     yield capture
+
+    def _living(
+        self, manifest: Manifest, positions: Set[int], names: tuple[str, ...]
+    ) -> Mapping[int, Mapping[str, Any]]:
+        """Return these columns of the versions at positions, without superseded ones."""
+        dead = self._singles.find_superseded(manifest, sorted(positions))
+        return self._singles.find(manifest, sorted(positions - dead), names)
+
+
+def _row(fields: Mapping[str, Any]) -> CaptureRow:
+    sets = tuple(fields["sets"] or ())
+    return CaptureRow.of(fields["identifier"], fields["position"], sets, fields)
 
 
 def _mark(group: RowGroup, last: BytePlace, *, reverse: bool) -> BytePlace:

@@ -84,9 +84,9 @@ def show(request: PageRequest) -> SitePage:
         return SitePage("search.html", title, values)
     filters = {name: value or None for name, value in typed.items()}
     try:
-        query = parse(text, **filters)
         if (address := shortcut.find_page(request, text)) is not None:
             return SitePage("search.html", title, values, 302, headers={"Location": address})
+        query = parse(text, **filters)
         words = request.parts.words
         if words is None:
             raise PageError(request.text("search.none"), 404)

@@ -58,15 +58,20 @@ class ReplayRequest:
 
 def read_replay(call: Call) -> ReplayRequest:
     """Return the request in a call below PATH. Raises ArgumentError."""
-    match = _PATH.fullmatch(call.path.removeprefix(PATH).removeprefix("/"))
-    if match is None:
-        raise ArgumentError(f"Ask for {PATH}/TIMESTAMP/URL.")
-    stamp, modifier, span, rest = match.groups()
-    url = f"{rest}?{call.query}" if call.query else rest
+    path = call.path.removeprefix(PATH).removeprefix("/")
     try:
-        url = terms.complete_url(unquote(url) if _CODED.match(url) else url)
+        return parse_address(f"{path}?{call.query}" if path and call.query else path)
     except NoScope as error:
         raise ArgumentError(f"{error}.") from error
+
+
+def parse_address(text: str) -> ReplayRequest:
+    """Return the request in what follows PATH in an address. Raises NoScope."""
+    match = _PATH.fullmatch(text)
+    if match is None:
+        raise NoScope(f"Ask for {PATH}/TIMESTAMP/URL")
+    stamp, modifier, span, url = match.groups()
+    url = terms.complete_url(unquote(url) if _CODED.match(url) else url)
     return ReplayRequest(stamp or span or "", modifier or "", url, span is not None)
 
 
