@@ -78,10 +78,16 @@ _WHOLE = b"""<title>whole</title><link rel=stylesheet href=x.css><body>
 <picture><source srcset="/b.png 1x"><img id=set src=/none.png></picture>
 <noscript><img id=noscript src=/a.png></noscript><div id=import>x</div><img id=svg src=/i.svg>"""
 
+_LACKING = b"""<title>lacking</title><link rel=stylesheet href=/none.css>
+<body style="background:url(/none.png)"><img id=image src=/none.png>
+<img src=/none.gif width=300 height=60><img src=/small.gif width=16 height=16>
+<p>text<iframe width=500 height=200 src=/none.html></iframe>"""
+
 
 def own() -> Iterator[Capture]:
     yield Capture(f"{HOST}zly", DATE, _HOSTILE.encode())
     yield Capture(f"{HOST}cela", DATE, _WHOLE)
+    yield Capture(f"{HOST}bez", DATE, _LACKING)
     yield Capture(f"{HOST}x.css", DATE, b'@import "y.css";', "text/plain")
     css = b"#import{background:url(/b.png);width:60px}"
     yield Capture(f"{HOST}y.css", DATE, css, "text/css")
@@ -181,8 +187,18 @@ def test_a_page_is_whole(visits: Visits) -> None:
         for name in ("lazy", "set", "noscript", "svg"):
             assert shown.locator(f"#{name}").evaluate("image => image.naturalWidth") == 60
         style = "box => getComputedStyle(box).backgroundImage"
-        assert f"im_/{HOST}b.png" in shown.locator("#import").evaluate(style)
+        assert f"oe_/{HOST}b.png" in shown.locator("#import").evaluate(style)
         assert set(visits.answers.values()) == {200, 302}  # of the page, to its exact time
+
+
+def test_what_is_missing_is_said_in_its_place(visits: Visits) -> None:
+    with visits.open(f"{HOST}bez") as page:
+        shown = page.frame_locator("main iframe")
+        assert shown.locator("#image").evaluate("image => image.naturalWidth") == 140
+        inner = shown.frame_locator("iframe")
+        assert "not in the archive" in inner.locator("body").inner_text()
+        inner.get_by_role("link").click()
+        page.wait_for_url("**/captures?url=*none.html")
 
 
 def test_frames_links_and_refreshes_stay_in_the_archive(visits: Visits) -> None:

@@ -98,8 +98,7 @@ class ReplayAddresses:
 
     def page(self, stamp: str, url: str) -> str:
         """Return the address of a page with its banner."""
-        root = urlsplit(self.base).path if self.base == self.frames else self.base
-        return f"{root}{PATH}/{stamp}/{_in_path(url)}"
+        return f"{self._root}{PATH}/{stamp}/{_in_path(url)}"
 
     def resource(self, stamp: str, modifier: str, url: str) -> str:
         """Return the address of what is archived, from the root of its host."""
@@ -117,7 +116,12 @@ class ReplayAddresses:
     def listing(self, request: ReplayRequest) -> str:
         """Return the address of the list of captures."""
         span = f"&from={request.stamp}&to={request.stamp}" if len(request.stamp) >= 4 else ""
-        return f"{urlsplit(self.base).path}/captures?url={quote(request.url, safe='')}{span}"
+        return f"{self._root}/captures?url={quote(request.url, safe='')}{span}"
+
+    @property
+    def _root(self) -> str:
+        """Where Sheaf's own pages are, as archived ones link to them."""
+        return urlsplit(self.base).path if self.base == self.frames else self.base
 
 
 def _in_path(url: str) -> str:

@@ -1,5 +1,6 @@
 """Sheaf's own page around an archived one, and the page for what is not there."""
 
+import html
 from collections.abc import Mapping
 from functools import cached_property
 
@@ -20,6 +21,15 @@ from functions.oai.render import check
 from functions.oai.render.language import FALLBACK, Language, read_languages
 from functions.oai.render.render import Renderer
 from functions.snapshot import instant
+
+_MISSING = (
+    '<svg xmlns="http://www.w3.org/2000/svg" width="140" height="28" viewBox="0 0 140 28">'
+    # In a box of another shape, the ground reaches its edges.
+    '<rect x="-4000" y="-4000" width="8000" height="8000" fill="#eceef1"/>'
+    '<text x="70" y="18" text-anchor="middle" font-family="sans-serif" font-size="11" '
+    'fill="#575d66">{}</text></svg>'
+)
+"""What stands for an image that is not there."""
 
 
 class BannerPages:
@@ -84,8 +94,14 @@ class BannerPages:
             "listing": addresses.listing(ReplayRequest("", "", request.url)),
             "message": text,
             "is_framed": is_framed,
+            "date": _show_time(request.stamp) if is_framed else "",
         }
         return self._write(error.status, addresses, values, {})
+
+    def draw_missing(self, status: int) -> Reply:
+        """Return an image that says in words that the wanted one is not there."""
+        body = _MISSING.format(html.escape(self._text("replay.image")))
+        return Reply(status, "image/svg+xml", body.encode())
 
     def show_scripts(self, addresses: ReplayAddresses, stamp: str) -> Reply:
         """Return the page whose script shows archived ones with theirs.
@@ -132,3 +148,9 @@ class BannerPages:
         }
         tag = http_message.document_digest(body) if status == 200 else ""
         return Reply(status, "text/html", body, {**headers, **guard}, tag)
+
+
+def _show_time(stamp: str) -> str:
+    """Return up to 14 digits as a date and a time for readers."""
+    day = "-".join(filter(None, (stamp[:4], stamp[4:6], stamp[6:8])))
+    return f"{day} {':'.join(filter(None, (stamp[8:10], stamp[10:12], stamp[12:])))}".strip()

@@ -13,7 +13,9 @@ from dataclasses import dataclass, replace
 
 LINK, IMAGE, STYLE, SCRIPT, FRAME, MEDIA = "link", "image", "style", "script", "frame", "media"
 REFRESH = "refresh"
-"""What a reference is for. Fonts and icons count as images, embedded objects as frames.
+"""What a reference is for. Icons count as images, embedded objects as frames.
+
+Fonts and the images of style sheets are media: nothing stands for those that are missing.
 
 A refresh is a page that replaces this one within SOON seconds.
 """
@@ -99,6 +101,7 @@ _ROLES = {
     **dict.fromkeys(("img", "image", "use", "feimage"), IMAGE),
     "script": SCRIPT,
 }
+_PRELOADED = {"style": STYLE, "script": SCRIPT, "document": FRAME, "font": MEDIA}
 
 
 def rewrite_css(text: str, reference: Reference) -> str:
@@ -110,7 +113,7 @@ def rewrite_css(text: str, reference: Reference) -> str:
         written = next((match[name] for name in "abcde" if match[name] is not None), "")
         before = text[max(0, match.start() - 20) : match.start()].rstrip()
         is_import = match["imports"] or before.lower().endswith("@import")
-        target = reference(_ESCAPE.sub(_unescape, written), STYLE if is_import else IMAGE)
+        target = reference(_ESCAPE.sub(_unescape, written), STYLE if is_import else MEDIA)
         if target is None:
             return match[0]
         target = "" if target == OFF else target
@@ -263,10 +266,12 @@ def _role(tag: _Tag, name: str, decode: Decode) -> str:
             return STYLE
         if "preload" in words or "prefetch" in words or "modulepreload" in words:
             kind = tag.value("as", decode).strip().lower()
-            return {"style": STYLE, "script": SCRIPT, "document": FRAME}.get(kind, IMAGE)
+            return _PRELOADED.get(kind, IMAGE)
         return IMAGE if any("icon" in word or word == "image_src" for word in words) else LINK
-    if name in ("poster", "background", "lowsrc", "dynsrc"):
+    if name in ("poster", "lowsrc", "dynsrc"):
         return IMAGE
+    if name == "background":
+        return MEDIA
     return _ROLES.get(tag.name, LINK if name in ("href", "action", "formaction") else IMAGE)
 
 

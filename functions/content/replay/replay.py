@@ -42,6 +42,11 @@ from functions.snapshot import surt
 from functions.snapshot.manifest import Manifest
 
 _FRAMES = (TOP, FRAME, "mp_")
+_IMAGES = ("im_", "oe_")
+_WANTED = {"image": "im_", "style": "cs_", "script": "js_"}
+"""Modifiers by what a browser wants a page for (Fetch Metadata, Sec-Fetch-Dest)."""
+_EMPTY = {"cs_": "text/css", "js_": "text/javascript"}
+"""The type of the empty answer for what is not there."""
 _STATUSES = (403, 404, 410, 451)
 """Archived errors that are answered as they were; others would have clients or proxies try again,
 and are 404."""
@@ -190,15 +195,21 @@ class ReplayTask:
 
     def refuse(self, error: ContentError) -> Reply:
         """Return the page that says why there is nothing to show."""
-        page = self.replay.banners.refuse(
-            self.addresses, self.request, error, is_framed=self.request.modifier != PAGE
-        )
-        headers = {**self._guard(), "X-Archive-Error": error.code}
-        if self.request.modifier == PAGE:
-            return replace(page, headers={**page.headers, "X-Archive-Error": error.code})
-        if self.request.modifier in _FRAMES:
-            return replace(page, headers=headers)
-        return Reply(error.status, "text/plain", f"{error}.\n".encode("utf-8", "replace"), headers)
+        banners, modifier = self.replay.banners, self.request.modifier
+        reply = Reply(error.status, "text/plain", f"{error}.\n".encode("utf-8", "replace"))
+        guard = self._guard()
+        is_page = modifier in (PAGE, *_FRAMES)
+        if is_page:
+            modifier = _WANTED.get(self.call.headers.get("sec-fetch-dest", ""), modifier)
+        if modifier == "im_":
+            reply = banners.draw_missing(error.status)
+        elif modifier in _EMPTY:
+            reply = Reply(error.status, _EMPTY[modifier], b"")
+        elif is_page:
+            is_framed = modifier != PAGE
+            reply = banners.refuse(self.addresses, self.request, error, is_framed=is_framed)
+            guard = guard if is_framed else reply.headers
+        return replace(reply, headers={**guard, "X-Archive-Error": error.code})
 
     def show(self, deliver: Deliver) -> Reply | HttpResponse:
         """Return a capture as a page shows it: rewritten, or as it is archived."""
@@ -207,7 +218,10 @@ class ReplayTask:
         media_type = self._find_type(content)
         form = KINDS.get(media_type)
         shown = Representation(content, False, fixed=self.is_exact(content))
-        if form is not None and self.request.modifier != "im_":
+        is_image, status = media_type.startswith("image/"), content.status or 200
+        if self.request.modifier == "im_" and status >= 400 and not is_image:
+            raise ContentError("unknown", f"{content.url} was answered with {status}")
+        if form is not None and self.request.modifier not in _IMAGES:
             rewritten = self._rewrite(shown, media_type, form)
             if rewritten is not None:
                 return rewritten
@@ -219,7 +233,7 @@ class ReplayTask:
             headers["Content-Type"] = header_fields.media_type(content.media_type)
             if headers["Content-Type"].partition(";")[0] != media_type:
                 headers["Content-Type"] = media_type
-            if form is not None and not media_type.startswith("image/"):
+            if form is not None and not is_image:
                 # The links of a page that is too large to be rewritten would leave the archive.
                 saved = header_fields.disposition(header_fields.UNKNOWN_TYPE, shown.file_name)
                 headers["Content-Disposition"] = saved
@@ -304,7 +318,7 @@ class ReplayTask:
         detected = (payload.detected if payload else None) or ""
         if detected and (
             essence == header_fields.UNKNOWN_TYPE
-            or (self.request.modifier == "im_" and detected.startswith("image/"))
+            or (self.request.modifier in _IMAGES and detected.startswith("image/"))
         ):
             essence = header_fields.media_type(detected)
         if self.request.modifier == "cs_" and essence not in KINDS:

@@ -1,8 +1,10 @@
 """Replay: addresses, references that lead to the archive, redirects, and what is not there."""
 
 import re
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from urllib.parse import quote
 
 import pytest
 
@@ -123,12 +125,12 @@ def test_every_reference_of_a_page_leads_to_the_archive_or_nowhere(ask: Ask) -> 
     for there in (
         f'<link rel=stylesheet href="{at}cs_/{HOST}dir/s.css" data-integrity=x>',
         f'<link rel="shortcut icon" href="{at}im_/{HOST}i.ico">',
-        f'href="{at}im_/http://b.cz/f.woff" data-crossorigin>',
+        f'href="{at}oe_/http://b.cz/f.woff" data-crossorigin>',
         f'content="9; url={at}fr_/http://b.cz/x"',
         "<meta data-http-equiv=Set-Cookie",
         f'@import "{at}cs_/{HOST}dir/a.css"; @import url("{at}cs_/{HOST}dir/b.css")',
-        f'url("{at}im_/{HOST}p.png")',
-        f'<body background="{at}im_/{HOST}bg.gif">',
+        f'url("{at}oe_/{HOST}p.png")',
+        f'<body background="{at}oe_/{HOST}bg.gif">',
         # The target of `base` is the name of a frame: the page has frames.
         f'<a target="hlavni" href="{at}fr_/{HOST}dir/dalsi.html?q=%E8aj#cil">a</a>',
         f'<a target="_blank" href="{at}/http://b.cz/"\ndata-target=_blank>b</a>',
@@ -145,7 +147,7 @@ def test_every_reference_of_a_page_leads_to_the_archive_or_nowhere(ask: Ask) -> 
         f'srcdoc="&lt;img src=&quot;{at}im_/{HOST}in.png&quot;>',
         f'<object data="{at}fr_/{HOST}o.svg">',
         f'<use href="{at}im_/{HOST}u.svg#x"',
-        f"url(&quot;{at}im_/http://b.cz/d.png&quot;)",
+        f"url(&quot;{at}oe_/http://b.cz/d.png&quot;)",
         f'<!--> <a target="hlavni" href="{at}fr_/http://b.cz/k">k</a>',
     ):
         assert there in page, there
@@ -221,6 +223,44 @@ def test_what_is_not_there_is_said_and_never_loaded_from_the_web(
     assert b"<iframe" not in bytes(got.body)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("modifier", "wanted", "media_type"),
+    [
+        ("im_", "", "image/svg+xml"),
+        ("", "image", "image/svg+xml"),
+        ("if_", "image", "image/svg+xml"),
+        # In the place of a background, words would cover the page.
+        ("oe_", "image", "text/plain; charset=utf-8"),
+        ("cs_", "", "text/css; charset=utf-8"),
+        ("js_", "", "text/javascript; charset=utf-8"),
+        ("", "style", "text/css; charset=utf-8"),
+        ("", "document", "text/html; charset=utf-8"),
+        ("fr_", "iframe", "text/html; charset=utf-8"),
+    ],
+)
+def test_what_stands_for_a_missing_resource_has_its_type(
+    ask: Ask, modifier: str, wanted: str, media_type: str
+) -> None:
+    for name in ("neni", "nic") if modifier == "im_" else ("neni",):
+        answer = ask(f"2009{modifier}/{HOST}{name}", **{"sec-fetch-dest": wanted})
+        assert (answer.status, answer.headers["Content-Type"]) == (404, media_type)
+        assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+        text = bytes(answer.body).decode()  # type: ignore[arg-type]
+        if media_type == "image/svg+xml":
+            assert "not in the archive</text>" in text
+            assert ElementTree.fromstring(text).tag.endswith("svg")
+        elif media_type.startswith("text/html"):
+            assert f"captures?url={quote(HOST, '')}neni" in text
+        elif not media_type.startswith("text/plain"):
+            assert text == ""
+
+
+def test_a_frame_says_what_is_missing_and_of_when(ask: Ask) -> None:
+    page = bytes(ask(f"20140325121833if_/{HOST}neni").body).decode()  # type: ignore[arg-type]
+    assert f"<p>{HOST}neni<br>2014-03-25 12:18:33</p>" in page
+    assert '<a href="/captures?url=http%3A%2F%2Fwww.a.cz%2Fneni" target="_top">' in page
+
+
 def test_the_banner_names_the_capture_and_its_neighbours(ask: Ask) -> None:
     got = ask(f"20070101000000/{HOST}roky")
     page = bytes(got.body).decode()  # type: ignore[arg-type]
@@ -247,6 +287,7 @@ def test_what_browsers_do_not_show_is_offered(ask: Ask) -> None:
     ("path", "media_type", "status"),
     [
         (f"2010im_/{HOST}i.png", "image/png", 200),
+        (f"2010oe_/{HOST}i.png", "image/png", 200),
         (f"2009cs_/{HOST}dir/s.css", "text/css; charset=utf-8", 200),
         (f"2009js_/{HOST}s.js", "text/plain", 200),
         (f"2009id_/{HOST}s.js", "application/javascript", 200),
